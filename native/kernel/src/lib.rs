@@ -1,0 +1,19 @@
+//! The byte-level kernel of mica: JSON, Variant, the shredding layouts and Parquet, over Arrow batches.
+//!
+//! It knows bytes, types and files; no Delta, no Spark, no SQL.
+//!
+//! ```text
+//! JSON text ─┐                      ┌─ infer ──▶ Tree
+//!            ├─▶ Tape (validated) ──┼─ shred ──▶ columns ──▶ write (Parquet) ──▶ bounds
+//! Variant  ──┘                      ├─ encode ─▶ Variant
+//!                                   └─ to_json ▶ text
+//! Parquet ──▶ read ──▶ columns ──▶ reconstruct ──▶ Variant
+//!                         └──────▶ extract ──▶ one path, cast
+//! ```
+
+pub mod error;
+pub mod names;
+pub mod tape;
+pub mod tree;
+
+pub use error::{Code, Error, Result};

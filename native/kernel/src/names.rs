@@ -1,0 +1,78 @@
+//! Field names as small numbers: a name is hashed once where it is read, everything after compares ids.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+/// No name: the root of a row, or an element of an array.
+pub const NO_NAME: u32 = u32::MAX;
+
+/// An interner of field names. Ids count from 0 in order of first sight and never change;
+/// [`Names::truncate`] forgets the newest ones, so that unbounded keys cost bounded memory.
+#[derive(Default)]
+pub struct Names {
+    table: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    text: String,
+    ends: Vec<u32>,
+}
+
+impl Names {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Bytes of all names together.
+    pub fn text_len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// The name with this id; the empty text for an id that was never given.
+    pub fn get(&self, id: u32) -> &str {
+        slice(&self.text, &self.ends, id)
+    }
+
+    pub fn find(&self, name: &str) -> Option<u32> {
+        let hash = self.hasher.hash_one(name);
+        self.table.find(hash, |&id| slice(&self.text, &self.ends, id) == name).copied()
+    }
+
+    pub fn intern(&mut self, name: &str) -> u32 {
+        let hash = self.hasher.hash_one(name);
+        if let Some(&id) = self.table.find(hash, |&id| slice(&self.text, &self.ends, id) == name) {
+            return id;
+        }
+        let id = self.ends.len() as u32;
+        self.text.push_str(name);
+        self.ends.push(self.text.len() as u32);
+        let (text, ends, hasher) = (&self.text, &self.ends, &self.hasher);
+        self.table.insert_unique(hash, id, |&other| hasher.hash_one(slice(text, ends, other)));
+        id
+    }
+
+    /// Forgets every name with an id of `len` or more.
+    pub fn truncate(&mut self, len: usize) {
+        if len >= self.ends.len() {
+            return;
+        }
+        self.table.retain(|id| (*id as usize) < len);
+        self.ends.truncate(len);
+        let end = self.ends.last().copied().unwrap_or(0);
+        self.text.truncate(end as usize);
+    }
+}
+
+fn slice<'a>(text: &'a str, ends: &[u32], id: u32) -> &'a str {
+    let id = id as usize;
+    let Some(&end) = ends.get(id) else { return "" };
+    let start = if id == 0 { 0 } else { ends[id - 1] };
+    &text[start as usize..end as usize]
+}

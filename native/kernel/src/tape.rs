@@ -1,0 +1,197 @@
+//! The tape: one row as a flat run of nodes, in document order. JSON text and Variant bytes both become a
+//! tape (validated on the way); inference, shredding, encoding and printing walk one. Being flat, nothing
+//! that walks it needs recursion, whatever the depth.
+//!
+//! ```text
+//! {"a": [1, "x"], "b": null}
+//!   0 Object  name -    count 2  end 5
+//!   1 Array   name a    count 2  end 4
+//!   2 Int     name -    1
+//!   3 Str     name -    "x"
+//!   4 Null    name b
+//! ```
+
+use crate::names::{NO_NAME, Names};
+
+/// The types of a Variant, integers and decimals each as one kind: their width is a matter of the encoding,
+/// not of the value (rule 17), except that `width` below remembers it for those who must keep it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    Null,
+    True,
+    False,
+    /// Payload: the value. `aux`: bytes of the encoding it came from (1, 2, 4, 8), 0 when it came from JSON.
+    Int,
+    /// Payload: index into `wide` of the unscaled value. `aux`: the scale.
+    Decimal,
+    Float,
+    Double,
+    /// Days since 1970-01-01.
+    Date,
+    /// Microseconds since the epoch, UTC.
+    Timestamp,
+    /// Microseconds since the epoch, no zone.
+    TimestampNtz,
+    /// Nanoseconds since the epoch, UTC.
+    TimestampNanos,
+    /// Nanoseconds since the epoch, no zone.
+    TimestampNtzNanos,
+    /// Microseconds since midnight.
+    Time,
+    /// Payload: index into `wide` of the big-endian number.
+    Uuid,
+    /// Payload: a range. `aux`: 0 when it lies in the source, 1 in the scratch text.
+    Str,
+    Binary,
+    Object,
+    Array,
+}
+
+/// 16 bytes. `name` is the field's name in its parent object, or [`NO_NAME`].
+#[derive(Debug, Clone, Copy)]
+pub struct Node {
+    pub kind: Kind,
+    pub aux: u8,
+    pub name: u32,
+    /// Containers: number of children. Ranges: first byte. Otherwise the low half of the payload.
+    pub a: u32,
+    /// Containers: index one past the last node of the subtree. Ranges: length. Otherwise the high half.
+    pub b: u32,
+}
+
+impl Node {
+    pub fn new(kind: Kind, name: u32) -> Self {
+        Node { kind, aux: 0, name, a: 0, b: 0 }
+    }
+
+    pub fn with_bits(kind: Kind, name: u32, bits: u64) -> Self {
+        Node { kind, aux: 0, name, a: bits as u32, b: (bits >> 32) as u32 }
+    }
+
+    pub fn with_range(kind: Kind, name: u32, start: usize, len: usize, in_scratch: bool) -> Self {
+        Node { kind, aux: in_scratch as u8, name, a: start as u32, b: len as u32 }
+    }
+
+    pub fn bits(&self) -> u64 {
+        self.a as u64 | (self.b as u64) << 32
+    }
+
+    pub fn int(&self) -> i64 {
+        self.bits() as i64
+    }
+
+    pub fn double(&self) -> f64 {
+        f64::from_bits(self.bits())
+    }
+
+    pub fn float(&self) -> f32 {
+        f32::from_bits(self.a)
+    }
+
+    pub fn is_container(&self) -> bool {
+        matches!(self.kind, Kind::Object | Kind::Array)
+    }
+
+    /// Index of the node after this one's subtree, for a node that stands at `at`.
+    pub fn next(&self, at: usize) -> usize {
+        if self.is_container() { self.b as usize } else { at + 1 }
+    }
+}
+
+/// The reusable storage of one row. Whoever fills it clears it first. The source bytes (a JSON line, a
+/// Variant value) stay with the caller; [`Tape::view`] joins both for reading.
+#[derive(Default)]
+pub struct Tape {
+    pub nodes: Vec<Node>,
+    /// Unescaped strings.
+    pub scratch: Vec<u8>,
+    /// Decimals and UUIDs.
+    pub wide: Vec<i128>,
+}
+
+impl Tape {
+    pub fn clear(&mut self) {
+        self.nodes.clear();
+        self.scratch.clear();
+        self.wide.clear();
+    }
+
+    pub fn view<'a>(&'a self, source: &'a [u8], names: &'a Names) -> TapeView<'a> {
+        TapeView { nodes: &self.nodes, scratch: &self.scratch, wide: &self.wide, source, names }
+    }
+}
+
+/// A tape to read from: what inference, shredding, encoding and printing are given.
+#[derive(Clone, Copy)]
+pub struct TapeView<'a> {
+    pub nodes: &'a [Node],
+    pub scratch: &'a [u8],
+    pub wide: &'a [i128],
+    pub source: &'a [u8],
+    pub names: &'a Names,
+}
+
+impl<'a> TapeView<'a> {
+    /// The bytes of a string or binary node.
+    pub fn bytes(&self, node: &Node) -> &'a [u8] {
+        let store = if node.aux == 1 { self.scratch } else { self.source };
+        let start = node.a as usize;
+        store.get(start..start + node.b as usize).unwrap_or(&[])
+    }
+
+    /// The unscaled value of a decimal, or the number of a UUID.
+    pub fn wide(&self, node: &Node) -> i128 {
+        self.wide.get(node.a as usize).copied().unwrap_or(0)
+    }
+
+    /// A leaf as a value of its own; `None` for containers.
+    pub fn scalar(&self, node: &Node) -> Option<Scalar<'a>> {
+        Some(match node.kind {
+            Kind::Null => Scalar::Null,
+            Kind::True => Scalar::Boolean(true),
+            Kind::False => Scalar::Boolean(false),
+            Kind::Int => Scalar::Int(node.int()),
+            Kind::Decimal => Scalar::Decimal(self.wide(node), node.aux),
+            Kind::Float => Scalar::Float(node.float()),
+            Kind::Double => Scalar::Double(node.double()),
+            Kind::Date => Scalar::Date(node.a as i32),
+            Kind::Timestamp => Scalar::Timestamp(node.int()),
+            Kind::TimestampNtz => Scalar::TimestampNtz(node.int()),
+            Kind::TimestampNanos => Scalar::TimestampNanos(node.int()),
+            Kind::TimestampNtzNanos => Scalar::TimestampNtzNanos(node.int()),
+            Kind::Time => Scalar::Time(node.int()),
+            Kind::Uuid => Scalar::Uuid(self.wide(node) as u128),
+            Kind::Str => Scalar::Str(std::str::from_utf8(self.bytes(node)).unwrap_or("")),
+            Kind::Binary => Scalar::Binary(self.bytes(node)),
+            Kind::Object | Kind::Array => return None,
+        })
+    }
+
+    /// The subtree at `at` as a view of its own: its root is then node 0 of `nodes`, but `end` indices still
+    /// count from the start of the row. Prefer passing indices.
+    pub fn root_name(&self) -> u32 {
+        self.nodes.first().map_or(NO_NAME, |n| n.name)
+    }
+}
+
+/// A primitive Variant, borrowed. Casts, bounds and printing take one, wherever it came from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Scalar<'a> {
+    Null,
+    Boolean(bool),
+    Int(i64),
+    /// Unscaled value and scale.
+    Decimal(i128, u8),
+    Float(f32),
+    Double(f64),
+    Date(i32),
+    Timestamp(i64),
+    TimestampNtz(i64),
+    TimestampNanos(i64),
+    TimestampNtzNanos(i64),
+    Time(i64),
+    Uuid(u128),
+    Str(&'a str),
+    Binary(&'a [u8]),
+}

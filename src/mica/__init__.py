@@ -1,0 +1,1 @@
+"""Delta tables with shredded VARIANT columns and collated strings, for PySpark."""
