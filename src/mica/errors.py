@@ -1,0 +1,76 @@
+"""What can go wrong, as one family of errors.
+
+The rule: a person's mistake, a table that we do not support, corrupt data, a lost race and a failing disk are different
+classes, and every error names what was asked, what was found and what to do. `code` is stable (tests and scripts may
+match it); `message` and `hint` are for people and may change. Secrets never come in here: callers pass names and paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+class MicaError(Exception):
+    """The base of all errors of mica.
+
+    `code` is a stable upper-case word, `message` one sentence that says what was asked and what was found, `hint` what
+    to do about it, `context` where it happened (`path`, `version`, `row`, `line`, `column`, …; only values that are known).
+    """
+
+    exit_status = 1
+
+    def __init__(self, code: str, message: str, *, hint: str | None = None, **context: Any) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+        self.context: Mapping[str, Any] = {name: value for name, value in context.items() if value is not None}
+
+    def __str__(self) -> str:
+        where = [f"{name}: {value}" for name, value in self.context.items() if str(value) not in self.message]
+        text = self.message if not where else f"{self.message} ({', '.join(where)})"
+        return text if self.hint is None else f"{text}\n{self.hint}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.code}: {self.message})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A Spark worker sends its errors to the driver by pickle; the default would drop the keywords.
+        return _rebuild, (type(self), self.code, self.message, self.hint, dict(self.context))
+
+
+def _rebuild(kind: type[MicaError], code: str, message: str, hint: str | None, context: dict[str, Any]) -> MicaError:
+    return kind(code, message, hint=hint, **context)
+
+
+class UserError(MicaError, ValueError):
+    """The caller asked for something that cannot be: an unknown column, a wrong option, a bad predicate."""
+
+    @classmethod
+    def bad_value(cls, name: str, asked: object, expected: str) -> UserError:
+        """An argument or option with a value that it cannot have."""
+        return cls("INVALID_ARGUMENT", f"{name} is {asked!r}, which it cannot be", hint=f"Give {expected}.")
+
+    @classmethod
+    def unknown(cls, what: str, asked: str, known: list[str], **context: Any) -> UserError:
+        """A name that does not exist: `what` is the kind of thing (`column`, `format`), `known` the names that do."""
+        shown = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
+        code = f"UNKNOWN_{what.upper().replace(' ', '_')}"
+        return cls(code, f"there is no {what} {asked!r}", hint=f"There are: {shown}." if known else None, **context)
+
+
+class UnsupportedTableError(MicaError):
+    """The table is sound, but it uses something that this version of mica does not know or may not touch."""
+
+
+class CorruptDataError(MicaError):
+    """Bytes break the format that they claim to have: a log line, a checkpoint, a Variant, a Parquet file."""
+
+
+class ConflictError(MicaError):
+    """Another writer committed something that this transaction cannot be put on top of."""
+
+
+class StorageError(MicaError):
+    """The disk or the object store said no: not found, no permission, full, unreachable."""
