@@ -1,0 +1,56 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+SHELL := /bin/bash
+PY := .venv/bin/python
+# The cargo that set-up found or installed.
+CARGO = PATH="$$(cat .venv/share/mica-cargo-bin):$$PATH" CARGO_TERM_PROGRESS_WHEN=never cargo
+MANIFEST := --manifest-path native/Cargo.toml
+PYTEST_ARGS ?=
+ROUNDS ?= 5
+
+.PHONY: help setup setup-tests demo test test-rust test-python lint fix lock bench clean
+
+help:
+	@echo "make demo    set up, then run the main job and print what it did"
+	@echo "make test    set up, then run all tests"
+	@echo "make lint    ruff, mypy, import-linter, rustfmt, clippy"
+	@echo "make bench   mica beside its peers (ROUNDS=3 for a quick look)"
+	@echo "make lock    write the requirement locks anew"
+
+setup:
+	@scripts/setup.sh
+
+demo: setup
+	@.venv/bin/mica demo
+
+test: test-rust test-python
+
+setup-tests:
+	@scripts/setup.sh --tests
+
+test-rust: setup-tests
+	$(CARGO) test $(MANIFEST) --release -p mica-kernel
+
+test-python: setup-tests
+	$(PY) -m pytest $(PYTEST_ARGS)
+
+lint: setup-tests
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+	$(CARGO) fmt $(MANIFEST) --all --check
+	$(CARGO) clippy $(MANIFEST) --release --workspace --all-targets -- -D warnings
+
+fix: setup-tests
+	.venv/bin/ruff check --fix
+	.venv/bin/ruff format
+	$(CARGO) fmt $(MANIFEST) --all
+
+lock:
+	scripts/lock.sh
+
+bench: setup-tests
+	$(PY) -m benchmarks --rounds $(ROUNDS) $(BENCH)
+
+clean:
+	rm -rf .venv .bench build native/target src/mica/_native*.so

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Writes requirements.lock (run time) and requirements-dev.lock (tests, lint, build) from pyproject.toml:
+# exact versions with hashes for every platform from Python 3.11 on, and no index address.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+uv=.venv/bin/uv
+[ -x "$uv" ] || uv=uv
+compile() {
+    local out=$1
+    shift
+    "$uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+        --custom-compile-command "scripts/lock.sh" --output-file "$out" "$@"
+}
+compile requirements.lock pyproject.toml --group pins
+compile requirements-dev.lock pyproject.toml --group pins --group dev --constraints requirements.lock
+if grep -nE '://|--(extra-)?index' requirements.lock requirements-dev.lock; then
+    echo "a lock names an address" >&2
+    exit 1
+fi

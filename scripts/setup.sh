@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Makes .venv with everything the lock names and builds the kernel into it, in release mode.
+# What the machine lacks is installed from Debian's packages where that is possible (Debian, root); otherwise one
+# sentence says what to install. A second run finds its stamps and repeats no work.
+#   scripts/setup.sh            for running
+#   scripts/setup.sh --tests    also what the tests need: Maven, and by it delta-spark's jars
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tests=no
+[ "${1:-}" = "--tests" ] && tests=yes
+
+say() { echo "setup: $*" >&2; }
+refuse() {
+    say "$*"
+    exit 1
+}
+updated=no
+# apt PACKAGE...: true when they are installed afterwards.
+apt() {
+    [ -f /etc/debian_version ] && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+    if [ $updated = no ]; then
+        apt-get update -qq >&2 || return 1
+        updated=yes
+    fi
+    say "installing $* from the distribution's packages"
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+# --- Python 3.11 or newer, with venv -------------------------------------------------------------------------------
+good_python() { "$1" -c 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+find_python() {
+    local p
+    for p in "${PYTHON:-python3}" python3.13 python3.12 python3.11 /usr/bin/python3; do
+        if command -v "$p" >/dev/null && good_python "$p"; then
+            command -v "$p"
+            return 0
+        fi
+    done
+    return 1
+}
+python=$(find_python) || { apt python3 python3-venv && python=$(find_python); } ||
+    refuse "Python 3.11 or newer with its venv module is needed: install python3 and python3-venv."
+
+# --- Java 17 or newer ----------------------------------------------------------------------------------------------
+good_java() {
+    local java="${JAVA_HOME:+$JAVA_HOME/bin/}java" version
+    version=$("$java" -version 2>&1 | sed -nE 's/.* version "([0-9]+).*/\1/p' | head -n 1) || return 1
+    [ -n "$version" ] && [ "$version" -ge 17 ]
+}
+good_java || { apt openjdk-17-jre-headless && good_java; } || { apt default-jre-headless && good_java; } ||
+    refuse "Java 17 or newer is needed by Spark: install a JRE (Debian: openjdk-17-jre-headless), or let JAVA_HOME name it."
+
+# --- Rust 1.88 or newer: rustup's, or Debian 12's rustc-web (its plain rustc is 1.63) --------------------------------
+good_rust() {
+    local version
+    command -v cargo >/dev/null || return 1
+    version=$(rustc --version 2>/dev/null | sed -nE 's/^rustc 1\.([0-9]+)\..*/\1/p') || return 1
+    [ -n "$version" ] && [ "$version" -ge 88 ]
+}
+good_rust || PATH="$HOME/.cargo/bin:$PATH"
+good_rust || PATH="/usr/bin:$PATH"
+good_rust || { apt rustc-web cargo-web rustfmt-web rust-web-clippy && good_rust; } || { apt rustc cargo && good_rust; } ||
+    refuse "Rust 1.88 or newer is needed to build the kernel: install rustc and cargo (Debian 12: rustc-web, cargo-web)."
+export PATH
+command -v cc >/dev/null || apt gcc libc6-dev || refuse "A C compiler is needed to build zstd: install gcc."
+
+# --- .venv from the lock ---------------------------------------------------------------------------------------------
+lock=requirements-dev.lock
+[ -x .venv/bin/python ] && good_python .venv/bin/python || { rm -rf .venv && "$python" -m venv .venv; }
+want=$({ .venv/bin/python -V; cat $lock; } | sha256sum)
+if [ "$(cat .venv/mica-lock.stamp 2>/dev/null)" != "$want" ]; then
+    say "installing the pinned Python packages into .venv"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $lock
+    echo "$want" >.venv/mica-lock.stamp
+fi
+
+# --- the kernel, and mica itself, editable -----------------------------------------------------------------------------
+want=$({
+    rustc --version
+    .venv/bin/python -V
+    pwd
+    find native -name target -prune -o -type f -print | LC_ALL=C sort | xargs sha256sum
+    sha256sum pyproject.toml
+} | sha256sum)
+if [ "$(cat .venv/mica-kernel.stamp 2>/dev/null)" != "$want" ] || ! ls src/mica/_native*.so >/dev/null 2>&1; then
+    say "building the kernel in release mode (some minutes the first time)"
+    PATH="$PWD/.venv/bin:$PATH" CARGO_TERM_PROGRESS_WHEN=never .venv/bin/python -m pip install --quiet \
+        --disable-pip-version-check --no-deps --no-build-isolation --editable .
+    echo "$want" >.venv/mica-kernel.stamp
+fi
+
+# --- what only the tests need ------------------------------------------------------------------------------------------
+if [ $tests = yes ]; then
+    command -v mvn >/dev/null || apt maven ||
+        refuse "The tests compare with delta-spark, whose jars come by Maven: install maven (mvn)."
+    scripts/jars.sh
+    cargo fmt --version >/dev/null 2>&1 && cargo clippy --version >/dev/null 2>&1 || apt rustfmt-web rust-web-clippy ||
+        say "make lint will want rustfmt and clippy: install them beside cargo."
+fi
+mkdir -p .venv/share
+dirname "$(command -v cargo)" >.venv/share/mica-cargo-bin

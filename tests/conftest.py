@@ -1,0 +1,163 @@
+"""Fixtures of every test: one Spark session with delta-spark on its class path, the shared folder, DuckDB, one seed.
+
+A test that lacks something skips with the reason. Where `MICA_REQUIRE` names that thing (`.ci/run` sets
+`MICA_REQUIRE="shared spark delta"`), the same skip is a failure.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.support import ROOT, SHARED, delta_jars
+
+if TYPE_CHECKING:
+    import duckdb
+    from pyspark.sql import SparkSession
+
+REQUIRED = frozenset(os.environ.get("MICA_REQUIRE", "").split())
+# A fixture of this name stands for the marker of the same name.
+FIXTURES = {"shared": "shared", "spark": "spark", "delta_session": "delta"}
+
+settings.register_profile(
+    "default", deadline=None, max_examples=50, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("campaign", settings.get_profile("default"), max_examples=5000)
+settings.load_profile(os.environ.get("MICA_PROFILE", "default"))
+
+# Spark's workers and the command line run in processes of their own and find the same mica as we do.
+os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    dict.fromkeys([str(ROOT / "src"), *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))])
+)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """One seed for hypothesis and for `rng`: chosen anew, printed, and taken again from `MICA_SEED`."""
+    seed = int(os.environ.get("MICA_SEED") or secrets.randbelow(2**32))
+    config.stash[SEED] = seed
+    if config.getoption("--hypothesis-seed", default=None) is None:
+        config.option.hypothesis_seed = str(seed)
+
+
+SEED = pytest.StashKey[int]()
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say what a rerun needs."""
+    shared = SHARED if SHARED.is_dir() else f"missing ({SHARED})"
+    needs = " ".join(sorted(REQUIRED)) or "nothing"
+    return [
+        f"seed: MICA_SEED={config.stash[SEED]} · profile: {os.environ.get('MICA_PROFILE', 'default')}",
+        f"shared: {shared} · delta-spark jars: {len(delta_jars())} · required: {needs}",
+    ]
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Repeat the seed at the end, where people look."""
+    terminalreporter.write_line(f"seed: MICA_SEED={config.stash[SEED]}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark a test by the fixtures that it takes."""
+    for item in items:
+        for name in getattr(item, "fixturenames", ()):
+            if name in FIXTURES:
+                item.add_marker(FIXTURES[name])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Turn the skip of a test that needs a required thing into a failure."""
+    report: pytest.TestReport = yield  # type: ignore[assignment]
+    if report.skipped and not hasattr(report, "wasxfail"):
+        needs = {mark.name for mark in item.iter_markers()} & REQUIRED
+        if needs:
+            report.outcome = "failed"
+            report.longrepr = f"skipped, but MICA_REQUIRE asks for {', '.join(sorted(needs))}: {report.longrepr}"
+    return report  # type: ignore[return-value]
+
+
+@pytest.fixture(scope="session")
+def seed(pytestconfig: pytest.Config) -> int:
+    """The seed of this run."""
+    return pytestconfig.stash[SEED]
+
+
+@pytest.fixture
+def rng(seed: int, request: pytest.FixtureRequest) -> random.Random:
+    """Random numbers that are the same for one test and one seed, whatever else runs."""
+    return random.Random(f"{seed}:{request.node.nodeid}")
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of conformance and real data."""
+    if not SHARED.is_dir():
+        pytest.skip(f"{SHARED} is missing: set MICA_SHARED")
+    return SHARED
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One local session on two cores in UTC; with delta-spark where its jars are (see `delta_session`)."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("no Java on this machine")
+    from pyspark.sql import SparkSession
+
+    scratch = tmp_path_factory.mktemp("spark")
+    builder = SparkSession.builder.master("local[2]").appName("mica-tests")
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        "spark.local.dir": str(scratch / "local"),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+    }
+    jars = delta_jars()
+    if jars:
+        conf |= {
+            "spark.jars": ",".join(map(str, jars)),
+            "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+            "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+            # The default of 50 costs seconds a query on two cores.
+            "spark.databricks.delta.snapshotPartitions": "2",
+        }
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="session")
+def delta_session(spark: SparkSession) -> SparkSession:
+    """The same session, for tests that ask delta-spark, the oracle."""
+    if not delta_jars():
+        pytest.skip("delta-spark's jars are missing: run scripts/jars.sh")
+    return spark
+
+
+@pytest.fixture
+def duck() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A DuckDB connection in memory, two threads, UTC."""
+    import duckdb
+
+    with duckdb.connect(config={"threads": 2}) as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        yield connection

@@ -1,0 +1,24 @@
+"""What tests share without pytest: where things are, and one way to run a peer."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SHARED = Path(os.environ.get("MICA_SHARED", ROOT.parent / "shared")).resolve()
+"""The folder of conformance and real data, `MICA_SHARED`, by default beside the project. May be missing."""
+
+JARS = Path(os.environ.get("MICA_JARS", Path(sys.prefix) / "share" / "mica-jars"))
+"""Where scripts/jars.sh puts delta-spark: beside the environment that runs the tests."""
+
+
+def delta_jars() -> list[Path]:
+    """The jars of delta-spark 4.4.0, or none when scripts/jars.sh has not run."""
+    return sorted(JARS.glob("delta-*.jar"))
+
+
+def shared_files(pattern: str) -> list[Path]:
+    """Files of the shared folder that match, for `parametrize`; none where the folder is missing."""
+    return sorted(SHARED.glob(pattern)) if SHARED.is_dir() else []
