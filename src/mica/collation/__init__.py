@@ -1,0 +1,1 @@
+"""Collations of strings: their names, and later who compares."""

@@ -1,0 +1,1 @@
+"""Schemas: Delta's types, and their spellings as DDL, JSON and Arrow."""

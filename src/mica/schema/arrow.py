@@ -1,0 +1,159 @@
+"""Delta schemas as Arrow schemas, and Arrow's types as Delta's.
+
+The rule: a Delta type has one Arrow type (`TYPES`); of Arrow's many spellings each is read as the Delta type that
+holds all its values, and what no Delta type holds is refused by name. VARIANT is `struct<metadata: binary, value:
+binary>` whose field carries the extension name `arrow.parquet.variant`.
+
+Source: Arrow "Canonical Extension Types" (parquet variant); Delta protocol, "Schema Serialization Format".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from mica.errors import UserError
+from mica.schema.types import (
+    TYPES,
+    VARIANT,
+    ArrayType,
+    DataType,
+    MapType,
+    Primitive,
+    StructField,
+    StructType,
+    decimal,
+    refuse_twice,
+)
+
+EXTENSION_KEY = b"ARROW:extension:name"
+VARIANT_EXTENSION = b"arrow.parquet.variant"
+
+#: Arrow types beyond those of `TYPES` that are read, by their text. Unsigned ones take the next wider signed type.
+_ALSO_READ: Mapping[pa.DataType, str] = {
+    pa.uint8(): "short",
+    pa.uint16(): "integer",
+    pa.uint32(): "long",
+    pa.uint64(): "decimal(20,0)",
+    pa.float16(): "float",
+    pa.large_string(): "string",
+    pa.string_view(): "string",
+    pa.large_binary(): "binary",
+    pa.binary_view(): "binary",
+    pa.date64(): "date",
+}
+
+_READ: Mapping[pa.DataType, str] = {**_ALSO_READ, **{r.arrow: r.delta for r in TYPES.values() if r.delta != "variant"}}
+
+
+def to_arrow(schema: StructType) -> pa.Schema:
+    """The Arrow schema of the table's rows. Comments and other Delta metadata are not carried."""
+    return pa.schema([to_arrow_field(f) for f in schema.fields])
+
+
+def to_arrow_field(f: StructField) -> pa.Field:
+    """The Arrow field; a VARIANT one carries the extension's name."""
+    metadata = {EXTENSION_KEY: VARIANT_EXTENSION} if f.type == VARIANT else None
+    return pa.field(f.name, to_arrow_type(f.type), f.nullable, metadata)
+
+
+def to_arrow_type(type_: DataType) -> pa.DataType:
+    """The Arrow type. Errors: UNSUPPORTED_TYPE for a name that `TYPES` lacks."""
+    match type_:
+        case Primitive(name):
+            if (ps := type_.decimal) is not None:
+                return pa.decimal128(*ps)
+            if name not in TYPES:
+                raise UserError("UNSUPPORTED_TYPE", f"columns of type {name!r} cannot be read or written")
+            return TYPES[name].arrow
+        case ArrayType(element, contains_null):
+            return pa.list_(to_arrow_field(StructField("element", element, contains_null)))
+        case MapType(key, value, value_contains_null):
+            k = to_arrow_field(StructField("key", key, nullable=False))
+            return pa.map_(k, to_arrow_field(StructField("value", value, value_contains_null)))
+        case StructType(fields):
+            return pa.struct([to_arrow_field(f) for f in fields])
+    raise TypeError(f"{type_!r} is no type of a schema")
+
+
+def from_arrow(schema: pa.Schema) -> StructType:
+    """The Delta schema that holds all values of an Arrow schema. Names that differ in case alone are refused."""
+    fields = tuple(from_arrow_field(f, f.name) for f in schema)
+    refuse_twice(schema.names)
+    return StructType(fields)
+
+
+def from_arrow_field(f: pa.Field, at: str) -> StructField:
+    """The Delta field; `at` names the place in errors."""
+    return StructField(f.name, VARIANT if is_variant(f) else from_arrow_type(f.type, at), f.nullable)
+
+
+def from_arrow_type(type_: pa.DataType, at: str = "") -> DataType:
+    """The Delta type of an Arrow type; `at` names the place in errors."""
+    name = _READ.get(type_)
+    if name is not None:
+        return Primitive(name)
+    if pa.types.is_decimal(type_):
+        if type_.precision > 38 or type_.scale < 0:
+            raise _unsupported(type_, at)
+        return decimal(type_.precision, max(type_.scale, 0))
+    if pa.types.is_timestamp(type_):
+        return Primitive("timestamp_ntz" if type_.tz is None else "timestamp")
+    if pa.types.is_dictionary(type_):
+        return from_arrow_type(type_.value_type, at)
+    if pa.types.is_run_end_encoded(type_):
+        return from_arrow_type(type_.value_type, at)
+    if pa.types.is_fixed_size_binary(type_):
+        return Primitive("binary")
+    if is_list(type_):
+        element = from_arrow_field(type_.value_field, f"{at}.element")
+        return ArrayType(element.type, element.nullable)
+    if pa.types.is_map(type_):
+        key = from_arrow_field(type_.key_field, f"{at}.key")
+        value = from_arrow_field(type_.item_field, f"{at}.value")
+        return MapType(key.type, value.type, value.nullable)
+    if pa.types.is_struct(type_):
+        return StructType(tuple(from_arrow_field(f, f"{at}.{f.name}") for f in type_))
+    raise _unsupported(type_, at)
+
+
+def is_list(type_: pa.DataType) -> bool:
+    """Any of Arrow's list layouts."""
+    t = pa.types
+    return bool(
+        t.is_list(type_)
+        or t.is_large_list(type_)
+        or t.is_fixed_size_list(type_)
+        or t.is_list_view(type_)
+        or t.is_large_list_view(type_)
+    )
+
+
+def is_variant(f: pa.Field) -> bool:
+    """Whether the field is a Variant: marked by the extension's name, or as Spark marks one (`variant=true`).
+
+    Spark hands a Variant to Python as struct<value, metadata> with `variant: true` on the field `metadata`.
+    """
+    if isinstance(f.type, pa.BaseExtensionType):
+        return bool(f.type.extension_name == VARIANT_EXTENSION.decode())
+    if not pa.types.is_struct(f.type):
+        return False
+    if (f.metadata or {}).get(EXTENSION_KEY) == VARIANT_EXTENSION:
+        return True
+    index = f.type.get_field_index("metadata")
+    if index < 0 or f.type.get_field_index("value") < 0:
+        return False
+    return (f.type.field(index).metadata or {}).get(b"variant") == b"true"
+
+
+def variant_field(name: str, nullable: bool = True) -> pa.Field:
+    """The Arrow field of an unshredded Variant column."""
+    return to_arrow_field(StructField(name, VARIANT, nullable))
+
+
+def _unsupported(type_: pa.DataType, at: str) -> UserError:
+    where = f"the column {at!r} has" if at else "there is"
+    return UserError(
+        "UNSUPPORTED_TYPE", f"{where} the Arrow type {type_}, which no Delta type holds", hint="Cast it first."
+    )

@@ -1,0 +1,298 @@
+"""Spark DDL: text to schema and back.
+
+The rule: what Spark reads means here what it means there, and what we print Spark reads. What a schema alone cannot
+hold (DEFAULT, GENERATED, PRIMARY KEY, …) is refused by name, never dropped.
+
+Source: Spark's SqlBaseParser.g4, `colTypeList` and `dataType`; `StructField.toDDL` for printing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple, NoReturn
+
+from mica.collation.identifier import from_spark, parse
+from mica.errors import UserError
+from mica.schema.types import (
+    TYPES,
+    ArrayType,
+    DataType,
+    MapType,
+    Primitive,
+    StructField,
+    StructType,
+    decimal,
+    refuse_twice,
+)
+
+#: The key of a field's metadata that holds the collations inside it: {"a.element": "icu.de"}.
+COLLATIONS = "__COLLATIONS"
+
+_NAMES: Mapping[str, str] = {name: row.delta for row in TYPES.values() for name in row.ddl}
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+|--[^\r\n]*|/\*(?:[^*]|\*(?!/))*\*/)
+      | (?P<quoted>`(?:[^`]|``)*`)
+      | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
+      | (?P<word>\w+)
+      | (?P<mark>[<>(),:-])""",
+    re.VERBOSE | re.DOTALL,
+)
+
+# A doubled quote (no group), or a backslash and what follows it.
+_ESCAPE = re.compile(r"""''|""|\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[0-3][0-7]{2}|.)""", re.DOTALL)
+
+_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+
+
+def parse_ddl(text: str) -> StructType:
+    """Reads `a INT, b STRUCT<c: BIGINT> NOT NULL COMMENT 'x'`, or one `STRUCT<…>` around it all.
+
+    Errors: INVALID_DDL with the offset of the place that could not be read.
+    """
+    reader = _Reader(text)
+    if reader.word() == "STRUCT" and reader.peek(1).text == "<":
+        found = reader.data_type("", {})
+        if reader.done() and isinstance(found, StructType):
+            return found
+        reader = _Reader(text)
+    fields = [reader.field()]
+    while reader.accept(","):
+        fields.append(reader.field())
+    if not reader.done():
+        reader.fail("a comma or the end is expected")
+    refuse_twice(f.name for f in fields)
+    return StructType(tuple(fields))
+
+
+def parse_type(text: str) -> DataType:
+    """Reads one type: `BIGINT`, `STRUCT<a: INT>`, `decimal(10,2)`. Collations cannot be kept here and are refused."""
+    reader = _Reader(text)
+    collations: dict[str, str] = {}
+    found = reader.data_type("", collations)
+    if not reader.done():
+        reader.fail("the end is expected")
+    if collations:
+        raise UserError("INVALID_DDL", f"a collation stands in {text!r}, where only a type can stand")
+    return found
+
+
+def to_ddl(schema: StructType) -> str:
+    """Prints it as Spark's `StructType.toDDL` does."""
+    return ",".join(_print_field(f, " ") for f in schema.fields)
+
+
+def type_to_ddl(type_: DataType, collations: Mapping[str, str] | None = None, at: str = "") -> str:
+    """Prints a type as Spark's `DataType.sql` does; `collations` maps places such as `a.element` to identifiers."""
+    match type_:
+        case Primitive(name):
+            if name == "string" and collations and at in collations:
+                return f"STRING COLLATE {quote_if_needed(parse(collations[at]).name)}"
+            return TYPES[name].ddl[0] if name in TYPES else name.upper()
+        case ArrayType(element):
+            return f"ARRAY<{type_to_ddl(element, collations, f'{at}.element')}>"
+        case MapType(key, value):
+            k = type_to_ddl(key, collations, f"{at}.key")
+            return f"MAP<{k}, {type_to_ddl(value, collations, f'{at}.value')}>"
+        case StructType(fields):
+            return f"STRUCT<{', '.join(_print_field(f, ': ') for f in fields)}>"
+    raise TypeError(f"{type_!r} is no type of a schema")
+
+
+def quote_if_needed(name: str) -> str:
+    """Backticks where Spark would not read the bare name as one identifier."""
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def unquote(literal: str) -> str:
+    """The value of a Spark string literal, its quotes included in the argument.
+
+    A doubled quote is a quote; backslash escapes, `\\uXXXX` and octal as in Spark; `\\%` and `\\_` keep the backslash.
+    """
+    quote, body = literal[0], literal[1:-1]
+
+    def one(match: re.Match[str]) -> str:
+        if match[1] is not None:
+            return _unescape(match[1])
+        return quote if match[0][0] == quote else match[0]
+
+    text = _ESCAPE.sub(one, body)
+    # Two \u escapes can be the halves of one character.
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if "\\" in body else text
+
+
+def _unescape(code: str) -> str:
+    if code[0] in "uU" and len(code) > 1:
+        return chr(int(code[1:], 16)) if int(code[1:], 16) <= 0x10FFFF else "\ufffd"
+    if len(code) == 3:
+        return chr(int(code, 8))
+    return "\\" + code if code in "%_" else _ESCAPES.get(code, code)
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    at: int
+
+
+_END = "end of the text"
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.source = text
+        self.tokens: list[_Token] = []
+        at = 0
+        while at < len(text):
+            match = _TOKEN.match(text, at)
+            if match is None or match.lastgroup is None:
+                raise _bad(text, at, f"{text[at]!r} cannot stand here")
+            if match.lastgroup != "space":
+                self.tokens.append(_Token(match.lastgroup, match[0], at))
+            at = match.end()
+        self.at = 0
+
+    def peek(self, ahead: int = 0) -> _Token:
+        place = self.at + ahead
+        return self.tokens[place] if place < len(self.tokens) else _Token("end", _END, len(self.source))
+
+    def word(self) -> str:
+        token = self.peek()
+        return token.text.upper() if token.kind == "word" else ""
+
+    def accept(self, text: str) -> bool:
+        token = self.peek()
+        if token.kind in ("mark", "word") and token.text.upper() == text:
+            self.at += 1
+            return True
+        return False
+
+    def expect(self, text: str) -> None:
+        if not self.accept(text):
+            self.fail(f"{text!r} is expected")
+
+    def done(self) -> bool:
+        return self.at == len(self.tokens)
+
+    def fail(self, why: str) -> NoReturn:
+        raise _bad(self.source, self.peek().at, f"{why}, {self.peek().text!r} is found")
+
+    def identifier(self) -> str:
+        token = self.peek()
+        if token.kind == "quoted":
+            self.at += 1
+            return token.text[1:-1].replace("``", "`")
+        if token.kind != "word":
+            self.fail("a name is expected")
+        if token.text.isdigit():
+            self.fail("a name that is a number needs backticks")
+        self.at += 1
+        return token.text
+
+    def field(self) -> StructField:
+        name = self.identifier()
+        self.accept(":")  # at the top level too, as PySpark reads it
+        collations: dict[str, str] = {}
+        type_ = self.data_type(name, collations)
+        metadata: dict[str, Any] = {COLLATIONS: collations} if collations else {}
+        nullable = True
+        if self.accept("NOT"):
+            self.expect("NULL")
+            nullable = False
+        if self.accept("COMMENT"):
+            metadata["comment"] = self.string()
+        if self.word() in ("NOT", "DEFAULT", "GENERATED", "PRIMARY", "CHECK", "CONSTRAINT", "MASK", "REFERENCES"):
+            self.fail(f"{self.word()} cannot be given here")
+        return StructField(name, type_, nullable, metadata)
+
+    def string(self) -> str:
+        parts = []
+        while self.peek().kind == "string":
+            parts.append(unquote(self.peek().text))
+            self.at += 1
+        if not parts:
+            self.fail("a string is expected")
+        return "".join(parts)
+
+    def data_type(self, at: str, collations: dict[str, str], depth: int = 0) -> DataType:
+        if depth > 100:
+            self.fail("types nest 100 levels at most")
+        token = self.peek()
+        name = self.word()
+        if not name:
+            self.fail("a type is expected")
+        self.at += 1
+        if name == "ARRAY":
+            self.expect("<")
+            element = self.data_type(f"{at}.element", collations, depth + 1)
+            self.expect(">")
+            return ArrayType(element)
+        if name == "MAP":
+            self.expect("<")
+            key = self.data_type(f"{at}.key", collations, depth + 1)
+            self.expect(",")
+            value = self.data_type(f"{at}.value", collations, depth + 1)
+            self.expect(">")
+            return MapType(key, value)
+        if name == "STRUCT":
+            return self._struct()
+        if name in ("DECIMAL", "DEC", "NUMERIC"):
+            numbers = self._numbers()
+            if len(numbers) > 2:
+                self.fail("DECIMAL takes a precision and a scale")
+            return decimal(*(numbers + [10, 0][len(numbers) :]))
+        if name == "STRING":
+            if self.accept("COLLATE"):
+                identifier = from_spark(self.identifier())
+                if identifier.name != "UTF8_BINARY":  # that is what a plain STRING is
+                    collations[at] = str(identifier)
+            return Primitive("string")
+        if name not in _NAMES:
+            self.at -= 1
+            hint = " (write STRING)" if name in ("CHAR", "VARCHAR", "CHARACTER", "TEXT") else ""
+            raise _bad(self.source, token.at, f"{token.text!r} is no type of a Delta table{hint}")
+        return Primitive(_NAMES[name])
+
+    def _struct(self) -> StructType:
+        self.expect("<")
+        fields: list[StructField] = []
+        if not self.accept(">"):
+            fields.append(self.field())
+            while self.accept(","):
+                fields.append(self.field())
+            self.expect(">")
+        refuse_twice(f.name for f in fields)
+        return StructType(tuple(fields))
+
+    def _numbers(self) -> list[int]:
+        numbers: list[int] = []
+        if self.accept("("):
+            while not numbers or self.accept(","):
+                sign = -1 if self.accept("-") else 1
+                if not self.peek().text.isdecimal():
+                    self.fail("a number is expected")
+                numbers.append(sign * int(self.peek().text))
+                self.at += 1
+            self.expect(")")
+        return numbers
+
+
+def _print_field(f: StructField, between: str) -> str:
+    kept = f.metadata.get(COLLATIONS)
+    collations = kept if isinstance(kept, Mapping) else None
+    # A struct's own fields carry their own collations, so places count from the nearest field.
+    text = f"{quote_if_needed(f.name)}{between}{type_to_ddl(f.type, collations, f.name)}"
+    if not f.nullable:
+        text += " NOT NULL"
+    comment = f.metadata.get("comment")
+    if isinstance(comment, str):
+        escaped = comment.replace("\\", "\\\\").replace("'", "\\'")
+        text += f" COMMENT '{escaped}'"
+    return text
+
+
+def _bad(text: str, at: int, why: str) -> UserError:
+    return UserError("INVALID_DDL", f"the schema {text!r} cannot be read at offset {at}: {why}", offset=at)

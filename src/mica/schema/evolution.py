@@ -1,0 +1,285 @@
+"""Whether incoming rows can be written to a table, and how their columns must be cast.
+
+The rule: a write keeps every value or fails. Types widen where all values fit; where only some would fit (a long into
+an INT column) each value is checked; nothing is rounded, cut or parsed. Names match without regard to case, as in
+Spark; the table's spelling and order win. Missing nullable columns become null; new columns are refused unless asked.
+
+Source: Spark's `Cast.canUpCast` and store assignment; Delta protocol, "Column Invariants" for NOT NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.errors import UserError
+from mica.schema.arrow import from_arrow, from_arrow_type, is_list, is_variant, to_arrow, to_arrow_field
+from mica.schema.ddl import type_to_ddl
+from mica.schema.types import (
+    DOUBLE,
+    FLOAT,
+    INTEGRALS,
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
+    MapType,
+    Primitive,
+    StructField,
+    StructType,
+    refuse_twice,
+)
+
+_Cast = Callable[[pa.Array], pa.Array]
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlan:
+    """How rows of one Arrow schema become rows of a table.
+
+    `schema` is the table's schema, wider than before where new columns were asked for (`evolved` says so).
+    """
+
+    schema: StructType
+    arrow: pa.Schema
+    evolved: bool
+    _columns: tuple[tuple[int, _Cast] | None, ...]
+
+    def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The batch in the table's order, names and types. Errors: INVALID_VALUE, NULL_IN_NOT_NULL_COLUMN."""
+        arrays = []
+        for target, source in zip(self.arrow, self._columns, strict=True):
+            if source is None:
+                array = pa.nulls(batch.num_rows, target.type)
+            else:
+                index, cast = source
+                try:
+                    array = cast(batch.column(index))
+                except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:
+                    raise _bad_value(target.name, str(e)) from e
+            _check_nulls(array, target, target.name)
+            arrays.append(array)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.arrow)
+
+
+def plan_write(table: StructType, incoming: pa.Schema, *, add_columns: bool = False) -> WritePlan:
+    """Decides whether rows of `incoming` can be appended to a table of schema `table`.
+
+    Errors: UNKNOWN_COLUMN for a column that the table lacks (unless `add_columns`), MISSING_COLUMN for a NOT NULL
+    column that is not given, INCOMPATIBLE_TYPE with both types, DUPLICATE_COLUMN.
+    """
+    refuse_twice(incoming.names)
+    indices = {f.name.lower(): i for i, f in enumerate(incoming)}
+    known = {f.name.lower() for f in table.fields}
+    fields = list(table.fields)
+    new = [f for f in incoming if f.name.lower() not in known]
+    if new and not add_columns:
+        names = ", ".join(repr(f.name) for f in new)
+        raise UserError(
+            "UNKNOWN_COLUMN",
+            f"the table has no column {names}",
+            hint=f"Its columns are: {', '.join(table.names)}. Leave new ones out, or ask for them to be added.",
+        )
+    # A column that is new to a table with rows cannot be NOT NULL: the rows there have no value for it.
+    fields += [StructField(f.name, f.type, True, f.metadata) for f in from_arrow(pa.schema(new)).fields]
+    columns: list[tuple[int, _Cast] | None] = []
+    for f in fields:
+        index = indices.get(f.name.lower())
+        if index is None:
+            if not f.nullable:
+                raise UserError("MISSING_COLUMN", f"the column {f.name!r} is NOT NULL and was not given")
+            columns.append(None)
+        else:
+            columns.append((index, cast_to(incoming.field(index), f, f.name)))
+    schema = StructType(tuple(fields))
+    return WritePlan(schema, to_arrow(schema), bool(new), tuple(columns))
+
+
+def cast_to(source: pa.Field, target: StructField, at: str) -> _Cast:
+    """A function that casts arrays of `source` to the target's Arrow type, or an error when values could be lost."""
+    if target.type == VARIANT:
+        return _variant_cast(source, at)
+    if is_variant(source):
+        raise _incompatible(source, target, at)
+    match target.type:
+        case StructType() as struct if pa.types.is_struct(source.type):
+            return _struct_cast(source, struct, at)
+        case ArrayType(element, contains_null) if is_list(source.type):
+            return _list_cast(source, StructField("element", element, contains_null), at)
+        case MapType() as map_ if pa.types.is_map(source.type):
+            return _map_cast(source, map_, at)
+        case Primitive() if _may_cast(from_arrow_type(source.type, at), target.type):
+            return _primitive_cast(to_arrow_field(target).type)
+    if pa.types.is_null(source.type):
+        wanted = to_arrow_field(target).type
+        return lambda array: pa.nulls(len(array), wanted)
+    raise _incompatible(source, target, at)
+
+
+def _may_cast(source: DataType, target: Primitive) -> bool:
+    if source in (target, VOID):
+        return True
+    if not isinstance(source, Primitive):
+        return False
+    if target in INTEGRALS:
+        # Narrowing is checked value by value: plain Python ints come as int64, and most columns are INT.
+        return source in INTEGRALS
+    if target.decimal is not None:
+        return source in INTEGRALS or source.decimal is not None
+    if target == DOUBLE:
+        return source in (*INTEGRALS[:3], FLOAT)
+    if target == FLOAT:
+        return source in INTEGRALS[:2]
+    return source.name == "date" and target.name == "timestamp_ntz"
+
+
+def _primitive_cast(wanted: pa.DataType) -> _Cast:
+    def cast(array: pa.Array) -> pa.Array:
+        if array.type == wanted:
+            return array
+        if pa.types.is_run_end_encoded(array.type):
+            array = pc.run_end_decode(array)
+        if pa.types.is_integer(array.type) and pa.types.is_decimal(wanted):
+            # Arrow wants room for the source's widest value; ours is a matter of the values that are there.
+            array = pc.cast(array, pa.decimal128(20, 0))
+        return pc.cast(array, wanted, safe=True)
+
+    return cast
+
+
+def _struct_cast(source: pa.Field, target: StructType, at: str) -> _Cast:
+    indices: dict[str, int] = {}
+    for i, f in enumerate(source.type):
+        if f.name.lower() in indices:
+            raise UserError("DUPLICATE_COLUMN", f"the struct {at!r} has the field {f.name!r} twice")
+        indices[f.name.lower()] = i
+    for f in source.type:
+        if target.find(f.name) is None:
+            raise UserError.unknown("column", f"{at}.{f.name}", [f"{at}.{name}" for name in target.names])
+    children: list[tuple[int, _Cast] | None] = []
+    for wanted in target.fields:
+        index = indices.get(wanted.name.lower())
+        if index is None and not wanted.nullable:
+            raise UserError("MISSING_COLUMN", f"the column '{at}.{wanted.name}' is NOT NULL and was not given")
+        cast = None if index is None else cast_to(source.type.field(index), wanted, f"{at}.{wanted.name}")
+        children.append(None if index is None or cast is None else (index, cast))
+    fields = [to_arrow_field(f) for f in target.fields]
+
+    def run(array: pa.Array) -> pa.Array:
+        arrays = [
+            pa.nulls(len(array), f.type) if c is None else c[1](_child(array, c[0]))
+            for f, c in zip(fields, children, strict=True)
+        ]
+        mask = array.is_null() if array.null_count else None
+        if not fields:
+            return pc.cast(array, pa.struct([]))
+        return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
+
+    return run
+
+
+def _child(array: pa.Array, index: int) -> pa.Array:
+    # `field` ignores the slice that an array may be; `flatten` honours it, but makes children of null structs null,
+    # which is what they are to us.
+    return array.flatten()[index]
+
+
+def _list_cast(source: pa.Field, element: StructField, at: str) -> _Cast:
+    cast = cast_to(source.type.value_field, element, f"{at}.element")
+    wanted = to_arrow_field(element)
+
+    def run(array: pa.Array) -> pa.Array:
+        if not pa.types.is_list(array.type):
+            array = pc.cast(array, pa.list_(array.type.value_field))
+        values = cast(array.flatten())
+        _check_nulls(values, wanted, f"{at}.element")
+        return pa.ListArray.from_arrays(
+            _offsets(array), values, type=pa.list_(wanted), mask=array.is_null() if array.null_count else None
+        )
+
+    return run
+
+
+def _map_cast(source: pa.Field, target: MapType, at: str) -> _Cast:
+    key_field = StructField("key", target.key, False)
+    value_field = StructField("value", target.value, target.value_contains_null)
+    key = cast_to(source.type.key_field, key_field, f"{at}.key")
+    value = cast_to(source.type.item_field, value_field, f"{at}.value")
+    wanted = pa.map_(to_arrow_field(key_field), to_arrow_field(value_field))
+
+    def run(array: pa.Array) -> pa.Array:
+        # Few functions take maps; a map is a list of entries.
+        listed = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field])))
+        entries = listed.flatten()
+        keys, values = key(_child(entries, 0)), value(_child(entries, 1))
+        _check_nulls(values, wanted.item_field, f"{at}.value")
+        mask = array.is_null() if array.null_count else None
+        return pa.MapArray.from_arrays(_offsets(listed), keys, values, type=wanted, mask=mask)
+
+    return run
+
+
+def _offsets(array: pa.Array) -> pa.Array:
+    """Offsets from 0 of the values that `flatten` gives: slices shift them, and null rows hold no value there."""
+    lengths = pc.fill_null(pc.list_value_length(array), 0)
+    sums = pc.cumulative_sum(lengths.cast(pa.int32()))
+    return pa.concat_arrays([pa.array([0], pa.int32()), sums.cast(pa.int32())])
+
+
+def _variant_cast(source: pa.Field, at: str) -> _Cast:
+    wanted = to_arrow_field(StructField(source.name, VARIANT))
+    if pa.types.is_null(source.type):
+        return lambda array: pa.nulls(len(array), wanted.type)
+    type_ = source.type.storage_type if isinstance(source.type, pa.BaseExtensionType) else source.type
+    names = {f.name: i for i, f in enumerate(type_)} if pa.types.is_struct(type_) else {}
+    binary = [pa.types.is_binary, pa.types.is_large_binary, pa.types.is_binary_view]
+    if set(names) != {"metadata", "value"} or not all(any(is_(f.type) for is_ in binary) for f in type_):
+        raise UserError(
+            "INCOMPATIBLE_TYPE",
+            f"the column {at!r} is VARIANT, {source.type} is given",
+            hint="Give an unshredded Variant, struct<metadata: binary, value: binary> (mica.variant.from_json).",
+        )
+
+    def run(array: pa.Array) -> pa.Array:
+        storage = array.storage if isinstance(array, pa.ExtensionArray) else array
+        if storage.type == wanted.type:
+            return storage
+        parts = storage.flatten()
+        # The children of a null row are null, which `not null` children may not be: any bytes do under the mask.
+        columns = [_fill(pc.cast(parts[names[name]], pa.binary()), storage, at) for name in ("metadata", "value")]
+        mask = storage.is_null() if storage.null_count else None
+        return pa.StructArray.from_arrays(columns, fields=list(wanted.type), mask=mask)
+
+    return run
+
+
+def _fill(child: pa.Array, parent: pa.Array, at: str) -> pa.Array:
+    if child.null_count > parent.null_count:
+        raise UserError("INVALID_VALUE", f"the variant column {at!r} has rows without metadata or value")
+    return pc.fill_null(child, b"") if child.null_count else child
+
+
+def _check_nulls(array: pa.Array, f: pa.Field, at: str) -> None:
+    """NOT NULL, in structs too: a child of a null struct is not asked."""
+    if not f.nullable and array.null_count:
+        raise UserError("NULL_IN_NOT_NULL_COLUMN", f"the column {at!r} is NOT NULL, {array.null_count} nulls are given")
+    if pa.types.is_struct(f.type) and not is_variant(f):
+        inner = array.drop_null() if array.null_count else array
+        for i, child in enumerate(f.type):
+            if not child.nullable or pa.types.is_struct(child.type):
+                _check_nulls(_child(inner, i), child, f"{at}.{child.name}")
+
+
+def _incompatible(source: pa.Field, target: StructField, at: str) -> UserError:
+    return UserError(
+        "INCOMPATIBLE_TYPE",
+        f"the column {at!r} is {type_to_ddl(target.type)}, values of Arrow type {source.type} cannot be written to it",
+        hint="Cast it first.",
+    )
+
+
+def _bad_value(at: str, why: str) -> UserError:
+    return UserError("INVALID_VALUE", f"a value of the column {at!r} does not fit: {why}")

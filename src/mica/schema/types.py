@@ -1,0 +1,201 @@
+"""The types of a Delta table, as values.
+
+The rule: `TYPES` is the one table of primitive types; whoever needs the spelling of a type in Delta JSON, Spark DDL,
+Arrow or Parquet looks it up there. Unknown types keep their name: they can be shown and written back, not read.
+
+Source: Delta protocol, "Schema Serialization Format"; Parquet, "LogicalTypes".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from mica.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """The base of all types. Two types are equal when their Delta JSON says the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive(DataType):
+    """A type without children, by its Delta name: `long`, `decimal(10,2)`, `timestamp_ntz`, `variant`, …"""
+
+    name: str
+
+    @property
+    def decimal(self) -> tuple[int, int] | None:
+        """(precision, scale) of a decimal, otherwise None."""
+        match = _DECIMAL.fullmatch(self.name)
+        return None if match is None else (int(match[1]), int(match[2]))
+
+    @property
+    def known(self) -> bool:
+        """Whether `TYPES` has it."""
+        return self.name in TYPES or self.decimal is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayType(DataType):
+    """A list of one type."""
+
+    element: DataType
+    contains_null: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class MapType(DataType):
+    """Keys are never null."""
+
+    key: DataType
+    value: DataType
+    value_contains_null: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StructField:
+    """One field. `metadata` is Delta's, unknown keys included."""
+
+    name: str
+    type: DataType
+    nullable: bool = True
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StructType(DataType):
+    """Fields in order; also the schema of a whole table."""
+
+    fields: tuple[StructField, ...] = ()
+
+    def __iter__(self) -> Iterator[StructField]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the fields."""
+        return [f.name for f in self.fields]
+
+    def find(self, name: str) -> StructField | None:
+        """The field of that name: the exact one, otherwise the one that differs in case alone, as in Spark."""
+        loose = None
+        for f in self.fields:
+            if f.name == name:
+                return f
+            if loose is None and f.name.lower() == name.lower():
+                loose = f
+        return loose
+
+    def field(self, name: str) -> StructField:
+        """As `find`, but a missing name is an error that lists the names that exist."""
+        found = self.find(name)
+        if found is None:
+            raise UserError.unknown("column", name, self.names)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRow:
+    """One line of `TYPES`. `ddl` holds Spark's own spelling first, then its synonyms."""
+
+    delta: str
+    ddl: tuple[str, ...]
+    arrow: pa.DataType
+    parquet: str
+    variant: str
+
+
+_US = "us"
+
+#: Delta name → its spellings. Decimals stand apart: `decimal(p,s)` is read and made by the functions below.
+TYPES: Mapping[str, TypeRow] = {
+    row.delta: row
+    for row in (
+        TypeRow("boolean", ("BOOLEAN",), pa.bool_(), "BOOLEAN", "boolean"),
+        TypeRow("byte", ("TINYINT", "BYTE"), pa.int8(), "INT32 INT(8, true)", "int8"),
+        TypeRow("short", ("SMALLINT", "SHORT"), pa.int16(), "INT32 INT(16, true)", "int16"),
+        TypeRow("integer", ("INT", "INTEGER"), pa.int32(), "INT32", "int32"),
+        TypeRow("long", ("BIGINT", "LONG"), pa.int64(), "INT64", "int64"),
+        TypeRow("float", ("FLOAT", "REAL"), pa.float32(), "FLOAT", "float"),
+        TypeRow("double", ("DOUBLE",), pa.float64(), "DOUBLE", "double"),
+        TypeRow("string", ("STRING",), pa.string(), "BYTE_ARRAY STRING", "string"),
+        TypeRow("binary", ("BINARY",), pa.binary(), "BYTE_ARRAY", "binary"),
+        TypeRow("date", ("DATE",), pa.date32(), "INT32 DATE", "date"),
+        TypeRow(
+            "timestamp", ("TIMESTAMP", "TIMESTAMP_LTZ"), pa.timestamp(_US, "UTC"),
+            "INT64 TIMESTAMP(true, MICROS)", "timestamp",
+        ),
+        TypeRow(
+            "timestamp_ntz", ("TIMESTAMP_NTZ",), pa.timestamp(_US), "INT64 TIMESTAMP(false, MICROS)", "timestamp_ntz"
+        ),
+        TypeRow("void", ("VOID", "NULL"), pa.null(), "(not stored)", "null"),
+        TypeRow(
+            "variant", ("VARIANT",),
+            pa.struct([pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)]),
+            "group VARIANT(1)", "(any)",
+        ),
+    )
+}  # fmt: skip
+
+MAX_PRECISION = 38
+
+_DECIMAL = re.compile(r"decimal\(\s*(\d+)\s*,\s*(-?\d+)\s*\)")
+
+BOOLEAN, BYTE, SHORT, INTEGER, LONG = (Primitive(n) for n in ("boolean", "byte", "short", "integer", "long"))
+FLOAT, DOUBLE, STRING, BINARY, DATE = (Primitive(n) for n in ("float", "double", "string", "binary", "date"))
+TIMESTAMP, TIMESTAMP_NTZ, VOID, VARIANT = (Primitive(n) for n in ("timestamp", "timestamp_ntz", "void", "variant"))
+
+#: Integers by width: the place in it is the rank in Spark's numeric precedence.
+INTEGRALS = (BYTE, SHORT, INTEGER, LONG)
+
+
+def decimal(precision: int, scale: int) -> Primitive:
+    """The decimal type of that precision (1 to 38) and scale (0 to the precision)."""
+    if not 1 <= precision <= MAX_PRECISION or not 0 <= scale <= precision:
+        raise UserError(
+            "INVALID_TYPE",
+            f"DECIMAL({precision},{scale}) is no type: precision is 1 to {MAX_PRECISION}, scale 0 to the precision",
+        )
+    return Primitive(f"decimal({precision},{scale})")
+
+
+def walk(schema: StructType, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], StructField]]:
+    """Every field that is reached through structs alone, parents first, with its path of names."""
+    for f in schema.fields:
+        path = (*prefix, f.name)
+        yield path, f
+        if isinstance(f.type, StructType):
+            yield from walk(f.type, path)
+
+
+def contains(type_: DataType, wanted: Primitive) -> bool:
+    """Whether `wanted` stands anywhere in the type, inside arrays and maps too."""
+    match type_:
+        case StructType(fields):
+            return any(contains(f.type, wanted) for f in fields)
+        case ArrayType(element):
+            return contains(element, wanted)
+        case MapType(key, value):
+            return contains(key, wanted) or contains(value, wanted)
+        case _:
+            return type_ == wanted
+
+
+def refuse_twice(names: Iterable[str]) -> None:
+    """Names of one level must differ by more than case: Spark and Delta cannot tell them apart otherwise."""
+    seen: dict[str, str] = {}
+    for name in names:
+        if name.lower() in seen:
+            other = seen[name.lower()]
+            also = "twice" if other == name else f"beside {other!r}, which differs in case alone"
+            raise UserError("DUPLICATE_COLUMN", f"the column {name!r} is given {also}")
+        seen[name.lower()] = name

@@ -1,0 +1,37 @@
+"""What Delta's schema JSON says is kept, known or not."""
+
+import json
+
+import pytest
+
+from mica.errors import CorruptDataError
+from mica.schema import json as schema_json
+from mica.schema.types import Primitive
+
+
+def test_unknown_metadata_and_types_are_kept() -> None:
+    document = {
+        "type": "struct",
+        "fields": [
+            {"name": "a", "type": "geometry(4326)", "nullable": True, "metadata": {"x": {"y": [1, 1 << 70]}, "z": None}},
+            {"name": "b", "type": {"type": "map", "keyType": "string", "valueType": {"type": "array", "elementType":
+             "decimal(5,2)", "containsNull": False}, "valueContainsNull": False}, "nullable": False,
+             "metadata": {"__COLLATIONS": {"b.key": "ICU.de_DE.78"}, "delta.columnMapping.id": 4}},
+        ],
+    }  # fmt: skip
+    text = json.dumps(document, separators=(",", ":"))
+    schema = schema_json.loads(text)
+    assert json.loads(schema_json.dumps(schema)) == document
+    assert not isinstance(schema.fields[0].type, Primitive) or not schema.fields[0].type.known
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '"long"', "{", '{"type":"struct"}', '{"type":"struct","fields":[1]}',
+     '{"type":"struct","fields":[{"name":"a"}]}', '{"type":"struct","fields":[{"name":"a","type":"long","nullable":1}]}',
+     '{"type":"struct","fields":[{"name":"a","type":"long","metadata":[1]}]}', "[" * 100_000],
+)  # fmt: skip
+def test_what_is_no_schema(text: str) -> None:
+    with pytest.raises(CorruptDataError) as raised:
+        schema_json.loads(text)
+    assert raised.value.code == "INVALID_SCHEMA_JSON"
