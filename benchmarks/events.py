@@ -64,7 +64,7 @@ _SPICE = [
 ]
 
 _KINDS = ["like", "post", "follow", "repost", "delete", "block", "profile", "listitem", "identity", "account"]
-_KIND_WEIGHTS = [46, 20, 13, 8, 6, 2, 1.5, 1.5, 1, 1]
+_KIND_WEIGHTS = [44, 18, 15, 8, 8, 2, 1.5, 1.5, 1, 1]
 _COLLECTIONS = {
     "like": "app.bsky.feed.like",
     "post": "app.bsky.feed.post",
@@ -152,7 +152,7 @@ def _record(chunk: _Chunk, what: str) -> Event:
     record: Event = {"$type": _COLLECTIONS[what], "createdAt": chunk.created_at()}
     if what in ("like", "repost"):
         record["subject"] = chunk.post()
-        if chunk.time_us // 60_000_000 % 3 == 0 and draw.random() < 0.2:  # a field that comes and goes
+        if chunk.time_us // 60_000_000 % 3 == 0 and draw.random() < 0.1:  # a field that comes and goes
             record["via"] = {"cid": chunk.cid(), "uri": chunk.uri("app.bsky.feed.repost")}
     elif what in ("follow", "block"):
         record["subject"] = chunk.did()
@@ -176,12 +176,12 @@ def _post(chunk: _Chunk, record: Event) -> None:
     record["text"] = chunk.text(lang)
     if draw.random() < 0.9:
         record["langs"] = [lang] if draw.random() < 0.9 else [lang, "en"]
-    if draw.random() < 0.45:
+    if draw.random() < 0.35:
         parent = chunk.post()
         root = parent if draw.random() < 0.4 else chunk.post()
         record["reply"] = {"parent": parent, "root": root}
     luck = draw.random()
-    if luck < 0.18:
+    if luck < 0.1:
         picture = {
             "$type": "blob",
             "ref": {"$link": chunk.cid()},
@@ -191,14 +191,14 @@ def _post(chunk: _Chunk, record: Event) -> None:
         ratio = {"height": draw.randrange(200, 2000), "width": draw.randrange(200, 2000)}
         image = {"alt": chunk.text(lang) if draw.random() < 0.3 else "", "aspectRatio": ratio, "image": picture}
         record["embed"] = {"$type": "app.bsky.embed.images", "images": [image] * draw.randrange(1, 4)}
-    elif luck < 0.28:
+    elif luck < 0.16:
         external = {
             "title": chunk.text(lang),
             "description": chunk.text(lang),
             "uri": f"https://example.org/{chunk.take(12)}",
         }
         record["embed"] = {"$type": "app.bsky.embed.external", "external": external}
-    elif luck < 0.34:
+    elif luck < 0.2:
         record["embed"] = {"$type": "app.bsky.embed.record", "record": chunk.post()}
     if draw.random() < 0.12:
         feature = {"$type": "app.bsky.richtext.facet#tag", "tag": draw.choice(_WORDS[lang])}
