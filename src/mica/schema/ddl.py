@@ -66,9 +66,13 @@ def parse_ddl(text: str) -> StructType:
     return StructType(tuple(fields))
 
 
-def parse_type(text: str) -> DataType:
-    """Reads one type: `BIGINT`, `STRUCT<a: INT>`, `decimal(10,2)`. Collations cannot be kept here and are refused."""
+def parse_type(text: str, *, exact_names: bool = False) -> DataType:
+    """Reads one type: `BIGINT`, `STRUCT<a: INT>`, `decimal(10,2)`. Collations cannot be kept here and are refused.
+
+    `exact_names` lets fields differ in case alone, as the keys of a Variant may.
+    """
     reader = _Reader(text)
+    reader.exact_names = exact_names
     collations: dict[str, str] = {}
     found = reader.data_type("", collations)
     if not reader.done():
@@ -144,6 +148,7 @@ _END = "end of the text"
 class _Reader:
     def __init__(self, text: str) -> None:
         self.source = text
+        self.exact_names = False
         self.tokens: list[_Token] = []
         at = 0
         while at < len(text):
@@ -264,7 +269,8 @@ class _Reader:
             while self.accept(","):
                 fields.append(self.field())
             self.expect(">")
-        refuse_twice(f.name for f in fields)
+        if not self.exact_names:
+            refuse_twice(f.name for f in fields)
         return StructType(tuple(fields))
 
     def _numbers(self) -> list[int]:

@@ -1,0 +1,7 @@
+"""Variants: paths into them, how they are shredded, and Arrow arrays of them."""
+
+from mica.variant.path import VariantPath
+from mica.variant.shredding import Limits, ShreddingSchema
+from mica.variant.values import from_json, infer, to_json, to_python
+
+__all__ = ["Limits", "ShreddingSchema", "VariantPath", "from_json", "infer", "to_json", "to_python"]

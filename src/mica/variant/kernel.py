@@ -1,0 +1,145 @@
+"""The only door to the native kernel.
+
+The rule: nothing else imports `mica._native`, and no error of the kernel leaves here under its own name: a broken input
+is corrupt data, a wrong argument the caller's mistake, a failing disk a storage error; codes are the kernel's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+import pyarrow as pa
+
+from mica.errors import CorruptDataError, MicaError, StorageError, UserError
+
+try:
+    from mica import _native  # type: ignore[attr-defined]
+except ImportError as e:  # a checkout without a build: say what to do rather than which file is missing
+    raise ImportError(f"mica's native kernel is not built or does not fit this Python ({e}): run `make setup`") from e
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+#: The kernel's codes and what they are to a caller; a code that is missing here is corrupt data.
+_CLASSES: Mapping[str, type[MicaError]] = {
+    "INVALID_CAST": UserError,
+    "UNSUPPORTED_TYPE": UserError,
+    "INVALID_ARGUMENT": UserError,
+    "IO": StorageError,
+}
+
+
+def to_error(e: Any, **context: Any) -> MicaError:
+    """The kernel's error as one of ours, with its place (rule, path, row, offset) as context."""
+    places = {name: getattr(e, name, None) for name in ("rule", "path", "row", "offset")}
+    code = str(getattr(e, "code", "INTERNAL"))
+    return _CLASSES.get(code, CorruptDataError)(code, str(getattr(e, "message", e)), **{**places, **context})
+
+
+def call(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """Calls a function of the kernel and translates its errors."""
+    try:
+        return function(*args, **kwargs)
+    except _native.KernelError as e:
+        raise to_error(e) from None
+
+
+def json_to_variant(
+    batch: pa.RecordBatch, *, duplicate_keys: str = "error", max_size: int = 16 << 20, max_depth: int = 1000
+) -> pa.RecordBatch:
+    """Column 0, JSON texts, as the variant column `v`; nulls stay null."""
+    return call(_native.json_to_variant, batch, duplicate_keys=duplicate_keys, max_size=max_size, max_depth=max_depth)
+
+
+def variant_to_json(batch: pa.RecordBatch, *, timezone: str = "UTC") -> pa.RecordBatch:
+    """Column 0, an unshredded variant column, as the string column `json`, spelled as Spark's to_json."""
+    return call(_native.variant_to_json, batch, timezone=timezone)
+
+
+def validate(batch: pa.RecordBatch) -> None:
+    """Raises for the first row of column 0 that is no sound Variant."""
+    call(_native.validate, batch)
+
+
+def build_objects(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Columns `keys` (list of strings) and `values` (list of primitive value bytes) as variant objects `v`."""
+    return call(_native.build_objects, batch)
+
+
+def z85_encode(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Column 0, binary, as z85 text."""
+    return call(_native.z85_encode, batch)
+
+
+def z85_decode(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Column 0, z85 text, as binary; a short tail as in ascii85 is read."""
+    return call(_native.z85_decode, batch)
+
+
+def split_variant(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Column 0, metadata and value joined in either order and maybe zero-padded, as a variant column."""
+    return call(_native.split_variant, batch)
+
+
+def infer(batch: pa.RecordBatch, column: str | Sequence[str], limits: Mapping[str, Any]) -> pa.DataType:
+    """The shredding tree of an unshredded variant column."""
+    return call(_native.infer, batch, column if isinstance(column, str) else list(column), dict(limits))
+
+
+def shred(batch: pa.RecordBatch, trees: Mapping[str, pa.DataType]) -> pa.RecordBatch:
+    """The batch with the named variant columns in storage layout."""
+    return call(_native.shred, batch, dict(trees))
+
+
+def unshred(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with every variant column unshredded."""
+    return call(_native.unshred, batch)
+
+
+def extract(batch: pa.RecordBatch, items: Sequence[Mapping[str, Any]], *, timezone: str = "UTC") -> pa.RecordBatch:
+    """Columns and cast paths of a batch in either layout; a path gives its values and a mask of failed casts."""
+    return call(_native.extract, batch, [dict(item) for item in items], timezone=timezone)
+
+
+class _Native:
+    """An object of the kernel whose methods raise our errors."""
+
+    _native: Any
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._native, name)
+        if not callable(found):
+            return found
+
+        def method(*args: Any, **kwargs: Any) -> Any:
+            return call(found, *args, **kwargs)
+
+        return method
+
+
+class JsonReader(_Native):
+    """One split of one JSON input; see the kernel's `JsonReader` for its arguments and methods."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        self._native = call(_native.JsonReader, **kwargs)
+
+
+class FileWriter(_Native):
+    """Writes one Parquet file and gathers its bounds."""
+
+    def __init__(self, schema: pa.Schema, **kwargs: Any) -> None:
+        self._native = call(_native.FileWriter, schema, **kwargs)
+
+
+class FileReader(_Native):
+    """Reads one Parquet file."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        self._native = call(_native.FileReader, **kwargs)
+
+    def scan(self, items: Sequence[Mapping[str, Any]], **kwargs: Any) -> Iterator[pa.RecordBatch]:
+        """The batches of a scan, one at a time."""
+        batches = iter(call(self._native.scan, [dict(item) for item in items], **kwargs))
+        while (batch := call(next, batches, None)) is not None:
+            yield batch

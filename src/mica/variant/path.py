@@ -1,0 +1,152 @@
+"""A path into a Variant, and its three spellings.
+
+The rule: a path is a tuple of keys and positions; text is only a spelling of it, and a text that does not say exactly
+one path is refused.
+
+| spelling | example | who reads it |
+|---|---|---|
+| Spark's path string | `$.a['b c'][0]` | `variant_get(v, '…')` |
+| SQL after the colon | `a['b c'][0]` | `v:…` |
+| RFC 9535 normalized | `$['a']['b c'][0]` | the keys of bounds in the Delta log |
+
+Source: Spark's VariantPathParser; RFC 9535, section 2.7.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mica.errors import CorruptDataError, UserError
+
+Step = str | int
+
+# Spark skips no white space and knows no escapes: a key in quotes ends at the first quote.
+_SPARK_STEP = re.compile(r"""\.([^.\[]+)|\['([^']*)'\]|\["([^"]*)"\]|\[(\d+)\]""", re.DOTALL)
+_NORMAL_STEP = re.compile(r"\['((?:[^'\\\x00-\x1f]|\\(?:[bfnrt'\\]|u00[01][0-9a-f]))*)'\]|\[(0|[1-9]\d*)\]")
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+_SHORT = {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "'": "\\'", "\\": "\\\\"}
+_ESCAPED = {chr(c): f"\\u{c:04x}" for c in range(0x20)} | _SHORT
+_ESCAPE = str.maketrans(_ESCAPED)
+_LONG = {escaped[1:]: char for char, escaped in _SHORT.items()}
+# What a normalized path must not spell long: \u000a, since it has \n.
+_MUST_BE_SHORT = frozenset(f"u{ord(c):04x}" for c in _SHORT if c < " ")
+
+_MAX_INDEX = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class VariantPath:
+    """Keys (str) and positions (int) from the root of a Variant; no steps at all is the root itself."""
+
+    steps: tuple[Step, ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> VariantPath:
+        """Reads Spark's form, `$.a.b[0]['c d']`. Errors: INVALID_PATH with the offset."""
+        if not text.startswith("$"):
+            raise _bad(text, 0, "it must begin with $")
+        steps: list[Step] = []
+        at = 1
+        while at < len(text):
+            match = _SPARK_STEP.match(text, at)
+            if match is None:
+                raise _bad(text, at, "a .key, ['key'] or [position] is expected")
+            if match[4] is not None:
+                steps.append(_index(text, at, match[4]))
+            else:
+                steps.append(next(group for group in match.groups() if group is not None))
+            at = match.end()
+        return cls(tuple(steps))
+
+    @classmethod
+    def parse_normalized(cls, text: str) -> VariantPath:
+        """Reads a normalized path of RFC 9535. Errors: INVALID_PATH (CorruptDataError: people do not write these)."""
+        if not text.startswith("$"):
+            raise _not_normal(text)
+        steps: list[Step] = []
+        at = 1
+        while at < len(text):
+            match = _NORMAL_STEP.match(text, at)
+            if match is None:
+                raise _not_normal(text)
+            if match[2] is not None:
+                steps.append(int(match[2]))
+            else:
+                steps.append(_unescape(match[1], text) if "\\" in match[1] else match[1])
+            at = match.end()
+        return cls(tuple(steps))
+
+    @property
+    def normalized(self) -> str:
+        """The RFC 9535 form: the key of this path's bounds."""
+        return "$" + "".join(f"[{s}]" if isinstance(s, int) else f"['{s.translate(_ESCAPE)}']" for s in self.steps)
+
+    @property
+    def has_index(self) -> bool:
+        """Whether it passes through an array: such a path has no bounds."""
+        return any(isinstance(s, int) for s in self.steps)
+
+    def spark(self) -> str:
+        """Spark's form. Errors: INVALID_PATH for a key that Spark cannot spell (both kinds of quotes in it)."""
+        parts = ["$"]
+        for s in self.steps:
+            if isinstance(s, int):
+                parts.append(f"[{s}]")
+            elif _PLAIN_KEY.fullmatch(s):
+                parts.append(f".{s}")
+            elif "'" not in s:
+                parts.append(f"['{s}']")
+            elif '"' not in s:
+                parts.append(f'["{s}"]')
+            else:
+                raise UserError(
+                    "INVALID_PATH", f"Spark has no spelling for the key {s!r}: it holds both kinds of quotes"
+                )
+        return "".join(parts)
+
+    def __str__(self) -> str:
+        """The form after the colon in SQL: `a.b[0]['c d']`. The root is `$`."""
+        parts: list[str] = []
+        for s in self.steps:
+            if isinstance(s, int):
+                parts.append(f"[{s}]")
+            elif _PLAIN_KEY.fullmatch(s):
+                parts.append(f".{s}" if parts else s)
+            else:
+                escaped = s.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+                parts.append(f"['{escaped}']")
+        return "".join(parts) or "$"
+
+    def child(self, steps: Iterable[Step]) -> VariantPath:
+        """This path with more steps."""
+        return VariantPath((*self.steps, *steps))
+
+
+def _index(text: str, at: int, digits: str) -> int:
+    index = int(digits)
+    if index > _MAX_INDEX:
+        raise _bad(text, at, f"a position is {_MAX_INDEX} at most")
+    return index
+
+
+def _unescape(key: str, text: str) -> str:
+    def one(match: re.Match[str]) -> str:
+        code = match[1]
+        if code[0] != "u":
+            return _LONG[code]
+        if code in _MUST_BE_SHORT:
+            raise _not_normal(text)
+        return chr(int(code[1:], 16))
+
+    return re.sub(r"\\(u....|.)", one, key)
+
+
+def _bad(text: str, at: int, why: str) -> UserError:
+    return UserError("INVALID_PATH", f"the path {text!r} cannot be read at offset {at}: {why}", offset=at)
+
+
+def _not_normal(text: str) -> CorruptDataError:
+    return CorruptDataError("INVALID_PATH", f"{text!r} is no normalized path (RFC 9535, section 2.7)")

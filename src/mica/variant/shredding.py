@@ -1,0 +1,161 @@
+"""How a Variant column is shredded: a tree of objects, arrays and typed leaves.
+
+The rule: a schema names what becomes columns and nothing more; whatever does not fit it stays in the residual, so any
+schema is safe for any data. A leaf may only have a type of the standard's table.
+
+Source: Parquet "VariantShredding", table "Shredded Value Types".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from mica.errors import UserError
+from mica.schema.arrow import from_arrow_type, is_list, to_arrow_type
+from mica.schema.ddl import parse_type, quote_if_needed, type_to_ddl
+from mica.schema.types import VARIANT, VOID, ArrayType, DataType, MapType, Primitive, StructType
+
+MAX_DEPTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What inference may make of a sample.
+
+    `max_fields`: typed leaves per column. `max_depth`: levels of nesting. `min_share`: the share of rows that must
+    hold a field before it becomes a column. `typed_share`: the share of a field's values that must have its type.
+    `sample_rows`: rows looked at per file.
+    """
+
+    max_fields: int = 300
+    max_depth: int = 50
+    min_share: float = 0.01
+    typed_share: float = 0.9
+    sample_rows: int = 4096
+
+    def __post_init__(self) -> None:
+        if self.max_fields < 0 or not 0 <= self.max_depth <= MAX_DEPTH:
+            raise UserError.bad_value(
+                "max_fields or max_depth", (self.max_fields, self.max_depth), "small positive numbers"
+            )
+        if not 0 <= self.min_share <= 1 or not 0 <= self.typed_share <= 1:
+            raise UserError.bad_value(
+                "min_share or typed_share", (self.min_share, self.typed_share), "shares from 0 to 1"
+            )
+        if self.sample_rows < 1:
+            raise UserError.bad_value("sample_rows", self.sample_rows, "a positive number")
+
+    def to_kernel(self) -> dict[str, Any]:
+        """As the kernel takes them."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ShreddingSchema:
+    """A shredding tree. `tree` is its Arrow form: struct = object, list = array, null = untyped, otherwise a leaf."""
+
+    tree: pa.DataType
+
+    @classmethod
+    def of(cls, given: ShreddingSchema | str | DataType | pa.DataType | Mapping[str, Any] | Any) -> ShreddingSchema:
+        """Reads Spark DDL (`struct<a: bigint>`), a mapping of names to such, a Spark or Arrow type.
+
+        Errors: INVALID_SHREDDING_SCHEMA for types that cannot be shredded to (maps, intervals, …).
+        """
+        match given:
+            case ShreddingSchema():
+                return given
+            case str():
+                return cls(_from_delta(parse_type(given, exact_names=True), ""))
+            case DataType():
+                return cls(_from_delta(given, ""))
+            case pa.DataType():
+                return cls(_from_arrow(given, "", 0))
+            case Mapping():
+                fields = [pa.field(name, cls.of(inner).tree) for name, inner in given.items()]
+                return cls(_from_arrow(pa.struct(fields), "", 0))
+        if hasattr(given, "simpleString"):  # a type of PySpark, which is not imported here
+            return cls.of(given.simpleString())
+        raise UserError.bad_value("the shredding schema", given, "Spark DDL such as 'struct<a: bigint>' or a type")
+
+    def to_ddl(self) -> str:
+        """Spark DDL; untyped places are VARIANT."""
+        return _ddl(self.tree)
+
+    def __str__(self) -> str:
+        return self.to_ddl()
+
+
+def _from_delta(type_: DataType, at: str) -> pa.DataType:
+    match type_:
+        case StructType(fields):
+            return pa.struct([pa.field(f.name, _from_delta(f.type, f"{at}.{f.name}")) for f in fields])
+        case ArrayType(element):
+            return pa.list_(pa.field("element", _from_delta(element, f"{at}[]")))
+        case MapType():
+            raise _bad(at, "a map has no fixed keys; leave its place untyped (VARIANT)")
+        case _ if type_ in (VARIANT, VOID):
+            return pa.null()
+        case Primitive():
+            return to_arrow_type(type_)
+    raise _bad(at, f"{type_!r} is no type")
+
+
+def _from_arrow(type_: pa.DataType, at: str, depth: int) -> pa.DataType:
+    if depth > MAX_DEPTH:
+        raise _bad(at, f"it nests deeper than {MAX_DEPTH} levels")
+    t = pa.types
+    if t.is_struct(type_):
+        seen: set[str] = set()
+        for f in type_:
+            if f.name in seen:
+                raise _bad(at, f"the field {f.name!r} stands twice")
+            seen.add(f.name)
+        return pa.struct([pa.field(f.name, _from_arrow(f.type, f"{at}.{f.name}", depth + 1)) for f in type_])
+    if is_list(type_):
+        return pa.list_(pa.field("element", _from_arrow(type_.value_type, f"{at}[]", depth + 1)))
+    if t.is_large_string(type_) or t.is_string_view(type_):
+        return pa.string()
+    if t.is_large_binary(type_) or t.is_binary_view(type_):
+        return pa.binary()
+    if t.is_timestamp(type_) and type_.tz is not None:
+        return pa.timestamp(type_.unit, "UTC")
+    legal = (
+        t.is_null(type_)
+        or t.is_boolean(type_)
+        or t.is_signed_integer(type_)
+        or type_ in (pa.float32(), pa.float64(), pa.date32(), pa.string(), pa.binary(), pa.binary(16), pa.time64("us"))
+        or (t.is_decimal(type_) and type_.precision <= 38 and 0 <= type_.scale <= type_.precision)
+        or (t.is_timestamp(type_) and type_.unit in ("us", "ns"))
+    )
+    if not legal:
+        raise _bad(at, f"{type_} is no type that a Variant can be shredded to")
+    return pa.decimal128(type_.precision, type_.scale) if t.is_decimal(type_) else type_
+
+
+#: Arrow leaves that Delta has no name for.
+_OWN = {pa.time64("us"): "TIME", pa.binary(16): "UUID", pa.timestamp("ns"): "TIMESTAMP_NTZ(9)"}
+
+
+def _ddl(tree: pa.DataType) -> str:
+
+    if pa.types.is_null(tree):
+        return "VARIANT"
+    if pa.types.is_struct(tree):
+        return f"STRUCT<{', '.join(f'{quote_if_needed(f.name)}: {_ddl(f.type)}' for f in tree)}>"
+    if pa.types.is_list(tree):
+        return f"ARRAY<{_ddl(tree.value_type)}>"
+    if tree in _OWN:
+        return _OWN[tree]
+    if pa.types.is_timestamp(tree) and tree.unit == "ns":
+        return "TIMESTAMP(9)"
+    return type_to_ddl(from_arrow_type(tree))
+
+
+def _bad(at: str, why: str) -> UserError:
+    where = f" at {at.removeprefix('.')}" if at else ""
+    return UserError("INVALID_SHREDDING_SCHEMA", f"the shredding schema cannot be used{where}: {why}")
