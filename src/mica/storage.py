@@ -58,7 +58,11 @@ _CLIENT_OPTIONS = frozenset(
 _ERRNO_CODES: Mapping[int, tuple[str, str, str]] = {
     errno.ENOENT: ("NOT_FOUND", "does not exist", "Check the path."),
     errno.EISDIR: ("IS_A_DIRECTORY", "is a directory where a file is needed", "Name a file."),
-    errno.ENOTDIR: ("NOT_A_DIRECTORY", "is a file, or lies below one, where a directory is needed", "Name a directory."),
+    errno.ENOTDIR: (
+        "NOT_A_DIRECTORY",
+        "is a file, or lies below one, where a directory is needed",
+        "Name a directory.",
+    ),
     errno.EACCES: ("PERMISSION_DENIED", "may not be accessed by this user", "Change its permissions or the user."),
     errno.EPERM: ("PERMISSION_DENIED", "may not be accessed by this user", "Change its permissions or the user."),
     errno.EROFS: ("PERMISSION_DENIED", "lies on a read-only file system", "Write elsewhere."),

@@ -1,0 +1,153 @@
+"""The actions of the log as values, and the lines that they are written as.
+
+The rule: only the few actions that a table has one of (protocol, metaData, domains, transactions) become Python objects;
+files stay Arrow. What we do not know in an action is kept and written again (PROTOCOL.md "Actions").
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import orjson
+
+from mica.errors import CorruptDataError
+
+EMPTY_SCHEMA = '{"type":"struct","fields":[]}'
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Versions and table features; the feature sets are empty where the versions do not carry them (3 and 7)."""
+
+    reader: int
+    writer: int
+    reader_features: frozenset[str] = frozenset()
+    writer_features: frozenset[str] = frozenset()
+
+    @classmethod
+    def parse(cls, action: Mapping[str, Any]) -> Protocol:
+        """From the content of a `protocol` action."""
+        reader, writer = action.get("minReaderVersion"), action.get("minWriterVersion")
+        if not isinstance(reader, int) or not isinstance(writer, int):
+            raise _corrupt("protocol", f"it names the versions {reader!r} and {writer!r}")
+        of_reader = _names(action.get("readerFeatures"), "protocol.readerFeatures")
+        of_writer = _names(action.get("writerFeatures"), "protocol.writerFeatures")
+        return cls(reader, writer, frozenset(of_reader), frozenset(of_writer))
+
+    def action(self) -> dict[str, Any]:
+        """The content of its `protocol` action."""
+        out: dict[str, Any] = {"minReaderVersion": self.reader, "minWriterVersion": self.writer}
+        if self.reader >= 3:
+            out["readerFeatures"] = sorted(self.reader_features)
+        if self.writer >= 7:
+            out["writerFeatures"] = sorted(self.writer_features)
+        return out
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """The `metaData` action. `rest` holds the keys that we do not know."""
+
+    id: str
+    schema_string: str
+    partition_columns: tuple[str, ...] = ()
+    configuration: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
+    description: str | None = None
+    created_time: int | None = None
+    format: Mapping[str, Any] = field(default_factory=lambda: {"provider": "parquet", "options": {}})
+    rest: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def new(
+        cls,
+        schema_string: str,
+        partition_columns: Iterable[str] = (),
+        configuration: Mapping[str, str] | None = None,
+        *,
+        created_time: int,
+    ) -> Metadata:
+        """The metadata of a table to be."""
+        columns = tuple(partition_columns)
+        return cls(str(uuid.uuid4()), schema_string, columns, dict(configuration or {}), created_time=created_time)
+
+    @classmethod
+    def parse(cls, action: Mapping[str, Any]) -> Metadata:
+        """From the content of a `metaData` action."""
+        known = dict(action)
+        identity = known.pop("id", None)
+        schema = known.pop("schemaString", None)
+        columns = _names(known.pop("partitionColumns", None), "metaData.partitionColumns")
+        configuration = known.pop("configuration", None) or {}
+        form = known.pop("format", None) or {"provider": "parquet", "options": {}}
+        if not isinstance(configuration, Mapping) or not isinstance(form, Mapping):
+            raise _corrupt("metaData", "its configuration or format is no object")
+        if schema is not None and not isinstance(schema, str):
+            raise _corrupt("metaData", "its schemaString is no string")
+        return cls(
+            id=str(identity or ""),
+            schema_string=schema or EMPTY_SCHEMA,
+            partition_columns=tuple(columns),
+            configuration={str(key): _text(value) for key, value in configuration.items() if value is not None},
+            name=known.pop("name", None),
+            description=known.pop("description", None),
+            created_time=known.pop("createdTime", None),
+            format=form,
+            rest=known,
+        )
+
+    def action(self) -> dict[str, Any]:
+        """The content of its `metaData` action."""
+        out: dict[str, Any] = {"id": self.id}
+        for key, value in (("name", self.name), ("description", self.description)):
+            if value is not None:
+                out[key] = value
+        out["format"] = dict(self.format)
+        out["schemaString"] = self.schema_string
+        out["partitionColumns"] = list(self.partition_columns)
+        out["configuration"] = dict(self.configuration)
+        if self.created_time is not None:
+            out["createdTime"] = self.created_time
+        return {**out, **self.rest}
+
+    def with_configuration(self, changes: Mapping[str, str | None]) -> Metadata:
+        """The same table with other properties; None removes one."""
+        merged: dict[str, str | None] = {**self.configuration, **changes}
+        return replace(self, configuration={key: value for key, value in merged.items() if value is not None})
+
+
+def parse_line(line: bytes | memoryview | str) -> dict[str, Any]:
+    """One log line as a dictionary of one action."""
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise CorruptDataError(
+            "CORRUPT_LOG", f"a line of the log is not JSON: {error}", hint="Restore the file, or an older version."
+        ) from None
+    if not isinstance(value, dict):
+        raise CorruptDataError("CORRUPT_LOG", "a line of the log is no JSON object", hint="Restore the file.")
+    return value
+
+
+def format_line(kind: str, action: Mapping[str, Any]) -> str:
+    """An action as its line, without a line break."""
+    return orjson.dumps({kind: action}).decode()
+
+
+def _names(value: Any, what: str) -> list[str]:
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise _corrupt(what, "it is no list of names")
+    return value
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _corrupt(what: str, why: str) -> CorruptDataError:
+    return CorruptDataError("CORRUPT_LOG", f"{what} in the log cannot be used: {why}", hint="Restore the log.")

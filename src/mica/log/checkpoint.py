@@ -1,0 +1,240 @@
+"""Reading checkpoints: a version's whole state in one file or a few.
+
+The rule: the columns that every plan needs are read at once, statistics and tags only when they are asked for. Classic,
+multi-part and V2 checkpoints (JSON or Parquet, with sidecars) give the same state (PROTOCOL.md "Checkpoints", "V2 spec").
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from mica.errors import CorruptDataError
+from mica.log.actions import parse_line
+from mica.log.paths import SIDECARS, decode_path
+from mica.log.replay import (
+    DELETION_VECTOR,
+    PARTITION_VALUES,
+    STATE_FILES,
+    State,
+    _apply_others,
+    apply,
+    parse_commits,
+    partition_keys,
+    split_lines,
+)
+from mica.log.segment import Checkpoint
+from mica.storage import Storage
+
+_ADD = (
+    ("path", "path", pa.string()),
+    ("partition_values", "partitionValues", PARTITION_VALUES),
+    ("size", "size", pa.int64()),
+    ("modification_time", "modificationTime", pa.int64()),
+    ("deletion_vector", "deletionVector", DELETION_VECTOR),
+)
+_OTHERS = ("protocol", "metaData", "txn", "domainMetadata", "sidecar", "checkpointMetadata")
+
+
+class RangeFile(io.RawIOBase):
+    """A remote file as a seekable one; pyarrow asks it for footers and column chunks only."""
+
+    def __init__(self, storage: Storage, rel: str, size: int) -> None:
+        self._storage, self._rel, self._size, self._at = storage, rel, size, 0
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = (0, self._at, self._size)[whence] + offset
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def read(self, size: int | None = -1) -> bytes:
+        end = self._size if size is None or size < 0 else min(self._size, self._at + size)
+        if end <= self._at:
+            return b""
+        data = self._storage.read_ranges(self._rel, [(self._at, end)])[0]
+        self._at = end
+        return data
+
+
+@dataclass
+class PartSource:
+    """A Parquet part of a checkpoint, for the columns that are read later. `row` of a file counts its rows."""
+
+    storage: Storage
+    rel: str
+    size: int
+    columns: frozenset[str]  # of `add`
+    _read: dict[str, pa.Array] = field(default_factory=dict, repr=False)
+
+    def add_column(self, name: str) -> pa.Array | None:
+        """A column of `add` for all rows of the part, read once; None when the part has no such column."""
+        if name not in self.columns:
+            return None
+        if name not in self._read:
+            with open_parquet(self.storage, self.rel, self.size) as file:
+                self._read[name] = _field(_column(file, "add", [name]), name, None)
+        return self._read[name]
+
+    def removes(self) -> pa.StructArray | None:
+        """The tombstones of the part, whole, as Arrow structs."""
+        with open_parquet(self.storage, self.rel, self.size) as file:
+            if "remove" not in file.schema_arrow.names:
+                return None
+            column = _column(file, "remove", None)
+        return column.filter(pc.is_valid(column))
+
+
+def open_parquet(storage: Storage, rel: str, size: int) -> pq.ParquetFile:
+    """A Parquet file of the log; `CORRUPT_CHECKPOINT` when it is none."""
+    try:
+        if storage.local_path is not None:
+            return pq.ParquetFile(storage.path(rel), memory_map=False)
+        return pq.ParquetFile(RangeFile(storage, rel, size), pre_buffer=True)
+    except FileNotFoundError:
+        raise CorruptDataError(
+            "CORRUPT_CHECKPOINT", f"{storage.path(rel)} is missing", path=storage.path(rel)
+        ) from None
+    except (pa.ArrowException, OSError) as error:
+        raise _corrupt(storage, rel, error) from None
+
+
+def _corrupt(storage: Storage, rel: str, error: object) -> CorruptDataError:
+    reason = str(error).partition("\n")[0]
+    return CorruptDataError(
+        "CORRUPT_CHECKPOINT",
+        f"{storage.path(rel)} is no readable checkpoint: {reason}",
+        hint="Delete it when the commits before it are still there.",
+        path=storage.path(rel),
+    )
+
+
+def _column(file: pq.ParquetFile, name: str, children: Sequence[str] | None) -> pa.StructArray:
+    columns = [name] if children is None else [f"{name}.{child}" for child in children]
+    table = file.read(columns=columns, use_threads=True)
+    chunks = table[name].chunks
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.array([], table[name].type)
+
+
+def _field(array: pa.StructArray, name: str, kind: pa.DataType | None) -> pa.Array:
+    if array.type.get_field_index(name) < 0:
+        return pa.nulls(len(array), kind)
+    # struct_field keeps the parent's nulls, which `flatten` of single children would not.
+    values = pc.struct_field(array, name)
+    return values if kind is None or values.type == kind else _conform(values, kind)
+
+
+def _conform(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    if pa.types.is_struct(kind):
+        children = [_field(values, child.name, child.type) for child in kind]
+        return pa.StructArray.from_arrays(children, fields=list(kind), mask=pc.is_null(values))
+    return values.cast(kind)
+
+
+def read_checkpoint(storage: Storage, checkpoint: Checkpoint) -> State:
+    """The state that a checkpoint holds. An unreadable file raises `CorruptDataError` (code `CORRUPT_CHECKPOINT`)."""
+    state = State()
+    sidecars: list[dict[str, Any]] = []
+    for entry in checkpoint.entries:
+        if entry.path.endswith(".json"):
+            state = _read_json(storage, entry.path, state, sidecars)
+        else:
+            state = _read_part(storage, entry.path, entry.size, state, sidecars)
+    for sidecar in sidecars:
+        name = decode_path(str(sidecar.get("path", "")))
+        rel = name if "/" in name else f"{SIDECARS}/{name}"
+        holder, rel = storage.at(rel) if name.startswith("/") or ":/" in name else (storage, rel)
+        state = _read_part(holder, rel, int(sidecar.get("sizeInBytes") or 0), state, [])
+    if state.protocol is None or state.metadata is None:
+        raise _corrupt(storage, checkpoint.entries[0].path, "it holds no protocol or no metaData")
+    return state
+
+
+def _read_json(storage: Storage, rel: str, state: State, sidecars: list[dict[str, Any]]) -> State:
+    data = storage.read(rel)
+    lines, _ = split_lines(data)
+    kinds = [parse_line(line.as_buffer().to_pybytes()) for line in lines]
+    sidecars += [line["sidecar"] for line in kinds if isinstance(line.get("sidecar"), dict)]
+    keys = [key for line in kinds if "metaData" in line for key in partition_keys_of(line["metaData"])]
+    state = apply(state, parse_commits([data], keys, storage.path(rel)))
+    return state
+
+
+def partition_keys_of(action: dict[str, Any]) -> list[str]:
+    """As `replay.partition_keys`, from the content of a metaData action."""
+    from mica.log.actions import Metadata
+
+    return partition_keys(Metadata.parse(action))
+
+
+def _read_part(storage: Storage, rel: str, size: int, state: State, sidecars: list[dict[str, Any]]) -> State:
+    with open_parquet(storage, rel, size) as file:
+        try:
+            schema = file.schema_arrow
+            others = _read_others(file, [name for name in _OTHERS if name in schema.names])
+            sidecars += [action["sidecar"] for _, action in others if "sidecar" in action]
+            state = _apply_others(state, others)
+            if "add" not in schema.names or not pa.types.is_struct(schema.field("add").type):
+                return state
+            kind = schema.field("add").type
+            present = [name for _, name, _ in _ADD if kind.get_field_index(name) >= 0]
+            adds = _column(file, "add", present)
+        except (pa.ArrowException, OSError, KeyError) as error:
+            raise _corrupt(storage, rel, error) from None
+    rows = (
+        np.flatnonzero(np.asarray(pc.is_valid(pc.struct_field(adds, "path"))))
+        if "path" in present
+        else np.array([], int)
+    )
+    found = adds if len(rows) == len(adds) else adds.take(pa.array(rows))
+    try:
+        columns = [_field(found, name, wanted) for _, name, wanted in _ADD]
+    except pa.ArrowException as error:
+        raise _corrupt(storage, rel, error) from None
+    source = pa.array(np.full(len(rows), len(state.sources), np.int32))
+    part = pa.table([*columns, source, pa.array(rows.astype(np.int32))], schema=STATE_FILES)
+    names = frozenset(child.name for child in kind)
+    return State(
+        files=pa.concat_tables([state.files, part]),
+        removes=state.removes,
+        sources=(*state.sources, PartSource(storage, rel, size, names)),
+        protocol=state.protocol,
+        metadata=state.metadata,
+        transactions=state.transactions,
+        domains=state.domains,
+    )
+
+
+def _read_others(file: pq.ParquetFile, names: list[str]) -> list[tuple[int, dict[str, Any]]]:
+    """The non-file actions. They are few: row groups whose statistics say that all are null are not decoded by much."""
+    out: list[tuple[int, dict[str, Any]]] = []
+    for name in names:
+        column = _column(file, name, None)
+        # A reader may see a null struct as a struct of nulls when its writer made the struct required.
+        for action in column.filter(pc.is_valid(column)).to_pylist(maps_as_pydicts="lossy"):
+            if any(value is not None for value in action.values()):
+                out.append((0, {name: {key: value for key, value in action.items() if value is not None}}))
+    return out
+
+
+StatsFormatter = Callable[[pa.StructArray], pa.Array]
+"""`stats_parsed` structs → the JSON form (strings), variant bounds in z85: made by `stats.codec`, handed in from above."""

@@ -1,0 +1,225 @@
+"""Table features: what each is called, what it needs, and whether we read and write it. One table; code walks it.
+
+The rule: a table is read only if every reader feature of it is known here, and written only if every writer feature is known
+and none that we cannot honour is in use (PROTOCOL.md "Table Features"). Names of previews are understood; the final names
+are written. A legacy protocol (versions below 3 and 7) is the set of features that its versions imply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from mica.errors import UnsupportedTableError
+from mica.log.actions import Metadata, Protocol
+
+
+def _never(metadata: Metadata) -> bool:
+    return False
+
+
+def _true(name: str) -> Callable[[Metadata], bool]:
+    return lambda metadata: metadata.configuration.get(name, "false").lower() == "true"
+
+
+def _in_schema(key: str) -> Callable[[Metadata], bool]:
+    # Keys of field metadata: in the schema text they are always spelled like this.
+    return lambda metadata: f'"{key}"' in metadata.schema_string
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One table feature. `reader` and `writer` are the legacy versions that imply it (0: none does; it then needs 3 or 7
+    by name). `reads` and `writes` say whether mica honours it. `blocks_writes` tells from the metadata whether a feature that
+    mica cannot write is in use in this table; a table that merely supports it can be written."""
+
+    name: str
+    previews: tuple[str, ...] = ()
+    for_readers: bool = False
+    reader: int = 0
+    writer: int = 0
+    needs: tuple[str, ...] = ()
+    reads: bool = True
+    writes: bool = True
+    blocks_writes: Callable[[Metadata], bool] = _never
+    why: str = ""
+
+
+FEATURES: Mapping[str, Feature] = {
+    feature.name: feature
+    for feature in (
+        Feature("appendOnly", writer=2),
+        Feature(
+            "invariants", writer=2, blocks_writes=_in_schema("delta.invariants"), why="a column carries an invariant"
+        ),
+        Feature(
+            "checkConstraints",
+            writer=3,
+            blocks_writes=lambda m: any(key.startswith("delta.constraints.") for key in m.configuration),
+            why="the table has CHECK constraints",
+        ),
+        # Whole files are added and removed, never rows changed: change data needs no files of its own then.
+        Feature("changeDataFeed", writer=4),
+        Feature(
+            "generatedColumns",
+            writer=4,
+            blocks_writes=_in_schema("delta.generationExpression"),
+            why="a column is generated",
+        ),
+        Feature(
+            "columnMapping",
+            for_readers=True,
+            reader=2,
+            writer=5,
+            blocks_writes=lambda m: m.configuration.get("delta.columnMapping.mode", "none") != "none",
+            why="its columns are mapped to other names",
+        ),
+        Feature(
+            "identityColumns",
+            writer=6,
+            blocks_writes=_in_schema("delta.identity.start"),
+            why="it has an identity column",
+        ),
+        Feature("timestampNtz", for_readers=True),
+        Feature("domainMetadata"),
+        Feature("variantType", ("variantType-preview",), for_readers=True),
+        Feature("variantShredding", ("variantShredding-preview",), for_readers=True, needs=("variantType",)),
+        Feature("deletionVectors", for_readers=True),
+        Feature("v2Checkpoint", for_readers=True),
+        Feature("vacuumProtocolCheck", for_readers=True),
+        Feature("inCommitTimestamp"),
+        Feature("checkpointProtection"),
+        Feature("allowColumnDefaults", blocks_writes=_in_schema("CURRENT_DEFAULT"), why="a column has a default value"),
+        Feature("collations", ("collations-preview",), needs=("domainMetadata",), writes=False),
+        Feature("typeWidening", ("typeWidening-preview",), for_readers=True, writes=False),
+        Feature("rowTracking", needs=("domainMetadata",), writes=False),
+        Feature("clustering", needs=("domainMetadata",), writes=False),
+        Feature("icebergCompatV1", needs=("columnMapping",), writes=False),
+        Feature("icebergCompatV2", needs=("columnMapping",), writes=False),
+        Feature("materializePartitionColumns", writes=False),
+    )
+}
+
+_BY_ANY_NAME = {name: feature for feature in FEATURES.values() for name in (feature.name, *feature.previews)}
+_NEWEST_READER, _NEWEST_WRITER = 3, 7
+
+
+def feature_of(name: str) -> Feature | None:
+    """A feature by its final or preview name."""
+    return _BY_ANY_NAME.get(name)
+
+
+def names(protocol: Protocol) -> frozenset[str]:
+    """The final names of all features that a protocol supports; unknown names as they are."""
+    found = {
+        feature.name
+        for feature in FEATURES.values()
+        if (feature.writer and protocol.writer < _NEWEST_WRITER and protocol.writer >= feature.writer)
+        or (feature.reader and protocol.reader < _NEWEST_READER and protocol.reader >= feature.reader)
+    }
+    for name in protocol.reader_features | protocol.writer_features:
+        known = feature_of(name)
+        found.add(name if known is None else known.name)
+    return frozenset(found)
+
+
+def supports(protocol: Protocol, name: str) -> bool:
+    """Whether a protocol has a feature, by name or by version."""
+    return name in names(protocol)
+
+
+def in_commit_timestamps(metadata: Metadata) -> bool:
+    """Whether commits carry their own timestamps (PROTOCOL.md "In-Commit Timestamps")."""
+    return _true("delta.enableInCommitTimestamps")(metadata)
+
+
+def check_read(protocol: Protocol, table: str) -> None:
+    """Raises `UnsupportedTableError` naming what a reader of this table would have to know."""
+    if protocol.reader > _NEWEST_READER:
+        raise _too_new(table, "reader", protocol.reader, _NEWEST_READER)
+    listed = protocol.reader_features if protocol.reader >= _NEWEST_READER else frozenset[str]()
+    unknown = sorted(name for name in listed if (known := feature_of(name)) is None or not known.reads)
+    if unknown:
+        raise _unknown(table, "read", unknown)
+
+
+def check_write(protocol: Protocol, metadata: Metadata, table: str) -> None:
+    """Raises `UnsupportedTableError` naming what a writer of this table would have to know or obey."""
+    check_read(protocol, table)
+    if protocol.writer > _NEWEST_WRITER:
+        raise _too_new(table, "writer", protocol.writer, _NEWEST_WRITER)
+    # Table features list all they need; versions below imply features that the table may not use at all.
+    supported = names(protocol)
+    unknown = sorted(name for name in supported if (known := feature_of(name)) is None or not known.writes)
+    if unknown:
+        raise _unknown(table, "write", unknown)
+    for name in sorted(supported):
+        feature = FEATURES[name]
+        if feature.blocks_writes(metadata):
+            raise UnsupportedTableError(
+                "UNSUPPORTED_WRITER_FEATURE",
+                f"{table} uses the table feature {name} ({feature.why}), which mica cannot write",
+                hint="Write to it with an engine that supports the feature.",
+                feature=name,
+            )
+
+
+def _too_new(table: str, side: str, found: int, known: int) -> UnsupportedTableError:
+    return UnsupportedTableError(
+        f"UNSUPPORTED_{side.upper()}_VERSION",
+        f"{table} needs {side} version {found} of the Delta protocol, and mica knows versions up to {known}",
+        hint="Use a newer version of mica, or another engine.",
+    )
+
+
+def _unknown(table: str, verb: str, found: list[str]) -> UnsupportedTableError:
+    side = "READER" if verb == "read" else "WRITER"
+    listed = ", ".join(found)
+    return UnsupportedTableError(
+        f"UNSUPPORTED_{side}_FEATURE",
+        f"to {verb} {table} one must support the table feature{'s' if len(found) > 1 else ''} {listed}, which mica does not",
+        hint="Use a newer version of mica, or another engine.",
+        feature=listed,
+    )
+
+
+def minimal_protocol(wanted: Iterable[str]) -> Protocol:
+    """The smallest protocol that has the features (and those they need): legacy versions where these imply no more than is
+    harmless (`appendOnly` and `invariants` come with writer 2, the smallest we make), else 3 and 7 by name."""
+    needed: dict[str, Feature] = {}
+    todo = list(wanted)
+    while todo:
+        name = todo.pop()
+        feature = feature_of(name)
+        if feature is None:
+            raise _unknown("the new table", "write", [name])
+        if feature.name not in needed:
+            needed[feature.name] = feature
+            todo += feature.needs
+    legacy = {"appendOnly", "invariants"}
+    if set(needed) <= legacy:
+        return Protocol(1, 2)
+    for_readers = frozenset(name for name, feature in needed.items() if feature.for_readers)
+    return Protocol(3 if for_readers else 1, 7, for_readers, frozenset(needed))
+
+
+def upgraded(protocol: Protocol, wanted: Iterable[str]) -> Protocol:
+    """The protocol with more features: the same object when it has them all, under final or preview names.
+    A legacy protocol that must grow spells out what its versions implied (PROTOCOL.md "Table Features for new and
+    Existing Tables")."""
+    missing = minimal_protocol(wanted)
+    have = names(protocol)
+    new_names = names(missing) if missing.writer >= _NEWEST_WRITER else frozenset(wanted)
+    if new_names <= have:
+        return protocol
+    if missing.writer < _NEWEST_WRITER and protocol.writer < _NEWEST_WRITER:
+        return Protocol(max(protocol.reader, missing.reader), max(protocol.writer, missing.writer))
+    more = {name for name in new_names if name not in have}
+    writer = (protocol.writer_features if protocol.writer >= _NEWEST_WRITER else have) | more
+    readers = {name for name in more if FEATURES[name].for_readers}
+    if protocol.reader >= _NEWEST_READER:
+        return Protocol(protocol.reader, _NEWEST_WRITER, protocol.reader_features | readers, frozenset(writer))
+    implied = {name for name in have if FEATURES[name].for_readers and FEATURES[name].reader}
+    if not readers:
+        return Protocol(protocol.reader, _NEWEST_WRITER, frozenset(), frozenset(writer))
+    return Protocol(_NEWEST_READER, _NEWEST_WRITER, frozenset(readers | implied), frozenset(writer))

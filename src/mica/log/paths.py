@@ -1,0 +1,143 @@
+"""Names: of the files in `_delta_log`, and the URIs that log lines name data files by.
+
+The rule: a name in the log is a URI (RFC 2396, PROTOCOL.md "Add File and Remove File") and is decoded exactly once, here;
+two spellings of one file (`/a`, `file:/a`, `file:///a`, `%2E` and `.`) are one key.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+LOG = "_delta_log"
+LAST_CHECKPOINT = f"{LOG}/_last_checkpoint"
+SIDECARS = f"{LOG}/_sidecars"
+
+_NAME = re.compile(
+    r"(?P<version>\d{20})\."
+    r"(?:(?P<commit>json)"
+    r"|(?P<classic>checkpoint\.parquet)"
+    r"|checkpoint\.(?P<part>\d{10})\.(?P<parts>\d{10})\.parquet"
+    r"|checkpoint\.(?P<uuid>[0-9a-fA-F-]{36})\.(?:json|parquet)"
+    r"|(?P<end>\d{20})\.compacted\.json)"
+)
+_LAST_VERSION = 2**63 - 1
+
+
+class LogName(NamedTuple):
+    """What a file name in `_delta_log` says. `kind` is commit, checkpoint, part, v2 or compaction."""
+
+    kind: str
+    version: int
+    part: int = 0
+    parts: int = 1
+    end: int = -1
+
+
+def parse_log_name(name: str) -> LogName | None:
+    """The meaning of a file name directly in `_delta_log`; None for names that the protocol does not know."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    version = int(found["version"])
+    if version > _LAST_VERSION:
+        return None
+    if found["commit"]:
+        return LogName("commit", version)
+    if found["classic"]:
+        return LogName("checkpoint", version)
+    if found["uuid"]:
+        return LogName("v2", version)
+    if found["parts"]:
+        return LogName("part", version, int(found["part"]), int(found["parts"]))
+    return LogName("compaction", version, end=int(found["end"]))
+
+
+def commit_name(version: int) -> str:
+    """The commit file of a version, below the table's root."""
+    return f"{LOG}/{version:020d}.json"
+
+
+def checkpoint_name(version: int) -> str:
+    """The classic single-file checkpoint of a version, below the table's root."""
+    return f"{LOG}/{version:020d}.checkpoint.parquet"
+
+
+def encode_path(path: str) -> str:
+    """A relative file name as the URI that an add line holds. `:` is encoded so that no name looks like a scheme."""
+    return quote(path, safe="/!$&'()*+,;=@-._~", errors="surrogateescape")
+
+
+def decode_path(uri: str) -> str:
+    """The file name that a URI of the log means."""
+    return unquote(uri, errors="surrogateescape") if "%" in uri else uri
+
+
+def is_absolute(uri: str) -> bool:
+    """Whether a path of the log names a file outside the table's own directory tree."""
+    return uri.startswith("/") or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", uri) is not None
+
+
+def escape_partition_value(value: str) -> str:
+    """A partition column or value as a directory name, escaped as Hive and Spark do."""
+    return "".join(f"%{ord(c):02X}" if c in _HIVE_ESCAPED or c < " " or c == "\x7f" else c for c in value)
+
+
+_HIVE_ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^")
+
+
+def new_file_name(suffix: str = ".parquet") -> str:
+    """A data file name that no other attempt can have."""
+    return f"part-{uuid.uuid4()}{suffix}"
+
+
+_ABSOLUTE = r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:)"
+
+
+def canonical_keys(paths: pa.Array) -> pa.Array:
+    """The paths with one spelling per file: decoded, and local absolute ones without a scheme."""
+    odd = pc.or_(pc.match_substring(paths, "%"), pc.match_substring_regex(paths, _ABSOLUTE))
+    if not pc.any(odd).as_py():
+        return paths
+    fixed = [_canonical(path) for path in paths.filter(odd).to_pylist()]
+    return pc.replace_with_mask(paths, odd, pa.array(fixed, paths.type))
+
+
+def _canonical(uri: str) -> str:
+    # A lone surrogate (a byte that is not UTF-8) cannot enter Arrow: such a name keeps its encoded spelling.
+    path = unquote(uri, errors="surrogateescape")
+    if not _is_text(path):
+        path = uri
+    if path.startswith("file:"):
+        path = "/" + path[5:].lstrip("/")
+    return path
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def file_keys(paths: pa.Array, vectors: pa.StructArray | None) -> pa.Array:
+    """The primary key of each logical file: its path and the unique id of its deletion vector.
+
+    PROTOCOL.md, "Deletion Vectors": the id is storageType, pathOrInlineDv and, with an offset, `@offset`.
+    """
+    keys = canonical_keys(paths)
+    if vectors is None or vectors.null_count == len(vectors):
+        return keys
+    kind, where, offset = (pc.struct_field(vectors, name) for name in ("storageType", "pathOrInlineDv", "offset"))
+    at = pc.if_else(pc.is_valid(offset), pc.binary_join_element_wise("@", pc.cast(offset, pa.string()), ""), "")
+    ids = pc.binary_join_element_wise(kind, where, at, "")
+    with_vector = pc.binary_join_element_wise(keys, ids, "\n")
+    present = pa.array(np.asarray(pc.is_valid(vectors)))
+    return pc.if_else(present, with_vector, keys)

@@ -1,0 +1,309 @@
+"""Action reconciliation: commits on top of a state give the next state.
+
+The rule (PROTOCOL.md "Action Reconciliation"): the last add or remove of a logical file, keyed by path and deletion vector,
+decides whether the file is there. Files stay Arrow tables throughout: lines are parsed by pyarrow's JSON reader in one go,
+reconciled by dictionary codes, and only lines of other actions become Python objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+from mica.errors import CorruptDataError
+from mica.log.actions import Metadata, Protocol, parse_line
+from mica.log.paths import file_keys
+
+DELETION_VECTOR = pa.struct(
+    [
+        ("storageType", pa.string()),
+        ("pathOrInlineDv", pa.string()),
+        ("offset", pa.int32()),
+        ("sizeInBytes", pa.int32()),
+        ("cardinality", pa.int64()),
+        ("maxRowIndex", pa.int64()),
+    ]
+)
+PARTITION_VALUES = pa.map_(pa.string(), pa.string())
+
+# What a person and a plan see of a file. `source` and `row` find its statistics, tags and the rest when they are asked for.
+FILES = pa.schema(
+    [
+        ("path", pa.string()),
+        ("partition_values", PARTITION_VALUES),
+        ("size", pa.int64()),
+        ("modification_time", pa.int64()),
+        ("deletion_vector", DELETION_VECTOR),
+    ]
+)
+STATE_FILES = pa.schema([*FILES, ("source", pa.int32()), ("row", pa.int32())])
+REMOVES = pa.schema([("path", pa.string()), ("deletion_vector", DELETION_VECTOR), ("line", pa.large_binary())])
+
+
+@dataclass(frozen=True)
+class Commits:
+    """The parsed lines of one or more commits, oldest first."""
+
+    lines: pa.Array  # large_binary, one action each
+    adds: pa.Table  # FILES, aligned with add_rows
+    add_rows: np.ndarray  # the line of each add
+    stats: pa.Array  # string, aligned with adds
+    removes: pa.Table  # path, deletion_vector, aligned with remove_rows
+    remove_rows: np.ndarray
+    others: list[tuple[int, dict[str, Any]]]  # (line, action) of everything else
+
+
+@dataclass(frozen=True)
+class LineSource:
+    """Where files that came from commits keep their statistics and their whole lines."""
+
+    all_lines: pa.Array
+    add_rows: np.ndarray  # the line of each add
+    stats: pa.Array  # string, one per add
+
+    def lines(self, rows: np.ndarray) -> pa.Array:
+        """The whole lines of some adds."""
+        return self.all_lines.take(pa.array(self.add_rows[rows]))
+
+
+@dataclass(frozen=True)
+class State:
+    """A version's content. `sources[i]` is what `source` of a file points to: a LineSource or a checkpoint part."""
+
+    files: pa.Table = field(default_factory=lambda: STATE_FILES.empty_table())
+    removes: pa.Table = field(default_factory=lambda: REMOVES.empty_table())  # since the checkpoint
+    sources: tuple[Any, ...] = ()
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    transactions: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)  # appId → version, lastUpdated
+    domains: Mapping[str, str] = field(default_factory=dict)  # domain → configuration
+    in_commit_timestamp: int | None = None  # of the last commit
+
+
+def split_lines(data: bytes) -> tuple[pa.Array, int]:
+    """The non-blank lines of a commit as one Arrow array over the same bytes, and the length of the longest."""
+    buffer = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(buffer == 10) + 1
+    if not len(ends) or ends[-1] != len(data):
+        ends = np.append(ends, len(data))
+    offsets = np.concatenate((np.zeros(1, np.int64), ends.astype(np.int64)))
+    lengths = np.diff(offsets)
+    if len(data) and int(lengths.min()) > 2:
+        lines = pa.Array.from_buffers(
+            pa.large_binary(), len(lengths), [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(data)]
+        )
+        return lines, int(lengths.max())
+    kept = [line for line in data.split(b"\n") if line.strip()]
+    return pa.array(kept, pa.large_binary()), max((len(line) for line in kept), default=0)
+
+
+def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], name: str) -> Commits:
+    """Parses commits, oldest first. `partition_columns` are all names that partition values may be keyed by; those of
+    metaData lines in the commits themselves are found here. `name` says in errors what was read."""
+    data = b"\n".join(chunk.rstrip(b"\r\n") for chunk in chunks if chunk.strip())
+    if not data:
+        data = b""
+    lines, longest = split_lines(data)
+    columns = list(dict.fromkeys([*partition_columns, *_partition_columns(data, lines)]))
+    table = _parse(data, lines, longest, columns, name)
+    add, remove = table["add"].combine_chunks(), table["remove"].combine_chunks()
+    add, remove = _one(add), _one(remove)
+    is_add = np.asarray(pc.is_valid(add))
+    is_remove = np.asarray(pc.is_valid(remove))
+    add_rows, remove_rows = np.flatnonzero(is_add), np.flatnonzero(is_remove)
+    added, removed = add.take(pa.array(add_rows)), remove.take(pa.array(remove_rows))
+    _require_paths(added, name)
+    _require_paths(removed, name)
+    adds = pa.table(
+        [
+            pc.struct_field(added, "path"),
+            _partition_map(added, columns),
+            pc.struct_field(added, "size"),
+            pc.struct_field(added, "modificationTime"),
+            pc.struct_field(added, "deletionVector"),
+        ],
+        schema=FILES,
+    )
+    removes = pa.table(
+        [pc.struct_field(removed, "path"), pc.struct_field(removed, "deletionVector")],
+        names=["path", "deletion_vector"],
+    )
+    rest = np.flatnonzero(~(is_add | is_remove))
+    others = [(int(row), parse_line(lines[int(row)].as_buffer().to_pybytes())) for row in rest]
+    return Commits(lines, adds, add_rows, pc.struct_field(added, "stats"), removes, remove_rows, others)
+
+
+def _one(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
+
+
+def _require_paths(actions: pa.StructArray, name: str) -> None:
+    paths = pc.struct_field(actions, "path")
+    if paths.null_count:
+        raise CorruptDataError("CORRUPT_LOG", f"{name} holds an add or remove without a path", hint="Restore the file.")
+    try:
+        paths.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise CorruptDataError("CORRUPT_LOG", f"{name} holds a path that is no text: {error}") from None
+
+
+def _partition_columns(data: bytes, lines: pa.Array) -> list[str]:
+    # The names must be known before the files are parsed. With column mapping the keys are physical names
+    # (PROTOCOL.md "Column Mapping"), so every physical name in the schema is taken as well.
+    if b'"metaData"' not in data:
+        return []
+    names: list[str] = []
+    for row in np.flatnonzero(np.asarray(pc.match_substring(lines.cast(pa.large_binary()), b'"metaData"'))):
+        action = parse_line(lines[int(row)].as_buffer().to_pybytes()).get("metaData")
+        if isinstance(action, dict):
+            names += partition_keys(Metadata.parse(action))
+    return names
+
+
+def partition_keys(metadata: Metadata) -> list[str]:
+    """The keys that `partitionValues` of a table may have: its partition columns by logical and by physical name."""
+    names = list(metadata.partition_columns)
+    if names and "delta.columnMapping.physicalName" in metadata.schema_string:
+        schema = parse_line(metadata.schema_string)
+        for column in schema.get("fields", ()):
+            physical = column.get("metadata", {}).get("delta.columnMapping.physicalName")
+            if column.get("name") in names and physical is not None:
+                names.append(physical)
+    return names
+
+
+def _json_schema(columns: list[str]) -> pa.Schema:
+    common = [("path", pa.string()), ("deletionVector", DELETION_VECTOR)]
+    add = [*common, ("size", pa.int64()), ("modificationTime", pa.int64()), ("stats", pa.string())]
+    if columns:
+        add.append(("partitionValues", pa.struct([(column, pa.string()) for column in columns])))
+    return pa.schema([("add", pa.struct(add)), ("remove", pa.struct(common))])
+
+
+def _parse(data: bytes, lines: pa.Array, longest: int, columns: list[str], name: str) -> pa.Table:
+    schema = _json_schema(columns)
+    if not len(lines):
+        return schema.empty_table()
+    try:
+        table = pj.read_json(
+            pa.BufferReader(data),
+            # A line must not span more than two blocks; a few large blocks let the reader use its threads.
+            read_options=pj.ReadOptions(block_size=max(1 << 20, longest + 1), use_threads=len(data) > 4 << 20),
+            parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+        )
+    except pa.ArrowInvalid as error:
+        raise CorruptDataError(
+            "CORRUPT_LOG", f"{name} cannot be parsed: {str(error).partition(chr(10))[0]}", hint="Restore the file."
+        ) from None
+    if table.num_rows != len(lines):
+        raise CorruptDataError(
+            "CORRUPT_LOG", f"{name} holds lines that are not one action each", hint="Restore the file."
+        )
+    return table
+
+
+def _partition_map(adds: pa.StructArray, columns: list[str]) -> pa.MapArray:
+    """struct<a, b> → map<string, string> with the keys whose value is there. A key with a null value and a missing key
+    mean the same (PROTOCOL.md "Partition Value Serialization")."""
+    count = len(adds)
+    if not columns:
+        return pa.MapArray.from_arrays(
+            pa.array(np.zeros(count + 1, np.int32)), pa.array([], pa.string()), pa.array([], pa.string())
+        )
+    values = pc.struct_field(adds, "partitionValues")
+    fields = [pc.struct_field(values, [i]) for i in range(len(columns))]
+    # Several names for one column (logical and physical): only those that occur become keys.
+    used = [i for i, column in enumerate(fields) if column.null_count < count] if len(columns) > 1 else [0]
+    width = len(used)
+    offsets = pa.array(np.arange(count + 1, dtype=np.int32) * width)
+    keys = pa.array(np.tile(np.arange(width, dtype=np.int32), count))
+    order = np.arange(count * width, dtype=np.int64)
+    flat = pa.concat_arrays([fields[i] for i in used]) if used else pa.array([], pa.string())
+    if width > 1:
+        flat = flat.take(pa.array((order % width) * count + order // width))
+    names = pa.array([columns[i] for i in used], pa.string())
+    return pa.MapArray.from_arrays(offsets, names.take(keys), flat)
+
+
+def apply(state: State, commits: Commits) -> State:
+    """The state after more commits."""
+    state = _apply_others(state, commits.others)
+    if not len(commits.add_rows) and not len(commits.remove_rows):
+        return state
+    add_rows, remove_rows = commits.add_rows, commits.remove_rows
+    dv_adds, dv_removes = (_one(t["deletion_vector"].combine_chunks()) for t in (commits.adds, commits.removes))
+    keys = pa.concat_arrays(
+        [
+            file_keys(_one(commits.adds["path"].combine_chunks()), dv_adds),
+            file_keys(_one(commits.removes["path"].combine_chunks()), dv_removes),
+        ]
+    )
+    positions = np.concatenate((add_rows, remove_rows))
+    codes = np.asarray(keys.dictionary_encode().indices)
+    order = np.argsort(positions, kind="stable")
+    last = np.empty(int(codes.max()) + 1, np.int64)
+    last[codes[order]] = positions[order]  # of a repeated index the last assignment stays
+    alive = last[codes] == positions
+    adds_alive, removes_alive = alive[: len(add_rows)], alive[len(add_rows) :]
+
+    old = state.files
+    if old.num_rows:
+        old_keys = file_keys(_one(old["path"].combine_chunks()), _one(old["deletion_vector"].combine_chunks()))
+        old = old.filter(pc.invert(pc.is_in(old_keys, value_set=keys)))
+    kept = np.flatnonzero(adds_alive)
+    new = commits.adds.take(pa.array(kept))
+    source = pa.array(np.full(len(kept), len(state.sources), np.int32))
+    new = new.append_column("source", source).append_column("row", pa.array(kept.astype(np.int32)))
+
+    tombstones = state.removes
+    if tombstones.num_rows:
+        tomb_keys = file_keys(
+            _one(tombstones["path"].combine_chunks()), _one(tombstones["deletion_vector"].combine_chunks())
+        )
+        tombstones = tombstones.filter(pc.invert(pc.is_in(tomb_keys, value_set=keys)))
+    fresh = np.flatnonzero(removes_alive)
+    removed = commits.removes.take(pa.array(fresh)).append_column(
+        "line", commits.lines.take(pa.array(remove_rows[fresh]))
+    )
+    return replace(
+        state,
+        files=pa.concat_tables([old, new.cast(STATE_FILES)]),
+        removes=pa.concat_tables([tombstones, removed.cast(REMOVES)]),
+        sources=(*state.sources, LineSource(commits.lines, add_rows, commits.stats)),
+    )
+
+
+def _apply_others(state: State, others: Iterable[tuple[int, dict[str, Any]]]) -> State:
+    protocol, metadata, timestamp = state.protocol, state.metadata, state.in_commit_timestamp
+    transactions, domains = dict(state.transactions), dict(state.domains)
+    for _, line in others:
+        for kind, action in line.items():
+            if not isinstance(action, dict):
+                continue
+            if kind == "commitInfo":
+                timestamp = action.get("inCommitTimestamp")
+            elif kind == "protocol":
+                protocol = Protocol.parse(action)
+            elif kind == "metaData":
+                metadata = Metadata.parse(action)
+            elif kind == "txn":
+                transactions[str(action.get("appId"))] = (int(action.get("version", -1)), action.get("lastUpdated"))
+            elif kind == "domainMetadata":
+                if action.get("removed"):
+                    domains.pop(str(action.get("domain")), None)
+                else:
+                    domains[str(action.get("domain"))] = str(action.get("configuration", ""))
+    return replace(
+        state,
+        protocol=protocol,
+        metadata=metadata,
+        transactions=transactions,
+        domains=domains,
+        in_commit_timestamp=timestamp,
+    )

@@ -1,0 +1,155 @@
+"""Which files of `_delta_log` make up a version: one checkpoint and the commits after it.
+
+The rule: a segment is gapless. It starts at version 0 or at a complete checkpoint, and every version after that has its
+commit (or a log compaction that covers it); otherwise there is an error that names the missing version. Pure: a listing in,
+a segment out (PROTOCOL.md "Checkpoints", "Log Compaction Files", "Last Checkpoint File").
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mica.errors import CorruptDataError, UnsupportedTableError, UserError
+from mica.log.paths import LogName, parse_log_name
+from mica.storage import Entry
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """One file of the log with what its name says."""
+
+    name: LogName
+    entry: Entry
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All files of one complete checkpoint of a version; `kind` as in `LogName`."""
+
+    version: int
+    kind: str
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What a look into `_delta_log` found, by version."""
+
+    commits: dict[int, Entry]
+    checkpoints: dict[int, list[Checkpoint]]
+    compactions: dict[int, list[LogFile]]
+
+    @property
+    def latest(self) -> int:
+        """The newest version of which anything is there; -1 for an empty log."""
+        return max([-1, *self.commits, *self.checkpoints])
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The files that make up `version`, in the order of replay."""
+
+    version: int
+    checkpoint: Checkpoint | None
+    deltas: tuple[LogFile, ...]
+
+    @property
+    def last_entry(self) -> Entry:
+        """The file whose modification time is the version's."""
+        return self.deltas[-1].entry if self.deltas else self.checkpoint.entries[0]  # type: ignore[union-attr]
+
+
+def read_listing(entries: Iterable[Entry]) -> Listing:
+    """Sorts the files of `_delta_log` by what their names say; other files are ignored."""
+    commits: dict[int, Entry] = {}
+    compactions: dict[int, list[LogFile]] = defaultdict(list)
+    checkpoints: dict[int, list[Checkpoint]] = defaultdict(list)
+    parts: dict[tuple[int, int], dict[int, Entry]] = defaultdict(dict)
+    for entry in entries:
+        name = parse_log_name(entry.path.rpartition("/")[2])
+        if name is None:
+            continue
+        if name.kind == "commit":
+            commits[name.version] = entry
+        elif name.kind == "compaction":
+            compactions[name.version].append(LogFile(name, entry))
+        elif name.kind == "part":
+            parts[name.version, name.parts][name.part] = entry
+        elif entry.size > 0:
+            checkpoints[name.version].append(Checkpoint(name.version, name.kind, (entry,)))
+    for (version, count), found in parts.items():
+        # "readers must ignore multi-part checkpoints with missing parts"
+        if sorted(found) == list(range(1, count + 1)):
+            checkpoints[version].append(Checkpoint(version, "part", tuple(found[i] for i in sorted(found))))
+    return Listing(commits, dict(checkpoints), dict(compactions))
+
+
+def choose_segment(listing: Listing, version: int | None, table: str, skip: frozenset[str] = frozenset()) -> Segment:
+    """The segment of `version` (None: the latest). `skip` names checkpoint files that turned out to be unreadable."""
+    latest = listing.latest
+    if latest < 0:
+        raise no_table(table)
+    target = latest if version is None else version
+    if target > latest or target < 0:
+        raise UserError(
+            "VERSION_NOT_FOUND", f"{table} has no version {target}", hint=f"Its latest version is {latest}.", path=table
+        )
+    usable = [
+        checkpoint
+        for found in listing.checkpoints.values()
+        for checkpoint in found
+        if checkpoint.version <= target and not any(entry.path in skip for entry in checkpoint.entries)
+    ]
+    # The newest wins; of one version the one with the fewest files.
+    best = max(usable, key=lambda c: (c.version, -len(c.entries)), default=None)
+    start = 0 if best is None else best.version + 1
+    deltas: list[LogFile] = []
+    at = start
+    while at <= target:
+        step = _compaction(listing, at, target)
+        if step is None:
+            entry = listing.commits.get(at)
+            if entry is None:
+                raise _gap(listing, at, target, table, version)
+            step = LogFile(LogName("commit", at, end=at), entry)
+        deltas.append(step)
+        at = step.name.end + 1
+    return Segment(target, best, tuple(deltas))
+
+
+def _compaction(listing: Listing, start: int, target: int) -> LogFile | None:
+    # The last commit is always read by itself: it holds the commitInfo with the version's own timestamp.
+    fitting = [c for c in listing.compactions.get(start, ()) if start < c.name.end < target]
+    return max(fitting, key=lambda c: c.name.end, default=None)
+
+
+def no_table(table: str) -> UserError:
+    """The error for a path without a Delta log."""
+    return UserError(
+        "TABLE_NOT_FOUND",
+        f"{table} is no Delta table: its _delta_log holds no commit",
+        hint="Check the path.",
+        path=table,
+    )
+
+
+def _gap(
+    listing: Listing, missing: int, target: int, table: str, asked: int | None
+) -> UserError | CorruptDataError | UnsupportedTableError:
+    oldest_checkpoint = min(listing.checkpoints, default=None)
+    if asked is not None and missing == 0 and (oldest_checkpoint is not None and oldest_checkpoint > target):
+        return UserError(
+            "VERSION_EXPIRED",
+            f"version {target} of {table} can no longer be rebuilt: the log before it was cleaned up",
+            hint=f"The oldest version that can be read is {oldest_checkpoint}.",
+            version=target,
+        )
+    return CorruptDataError(
+        "LOG_GAP",
+        f"the log of {table} has no commit {missing}, which version {target} needs",
+        hint="Restore the missing file, or read a version that does not need it.",
+        version=target,
+        missing=missing,
+    )

@@ -1,0 +1,243 @@
+"""A version of a table: its schema, its properties and its files, frozen.
+
+The rule: a snapshot never changes and never reads more than it was asked for. Opening reads names and sizes; statistics and
+tags are fetched for the files that someone asks about. Whether a table may be read is checked when its files are asked for,
+so that the metadata of a table that we cannot read can still be shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.errors import CorruptDataError, StorageError
+from mica.log import features, time_travel
+from mica.log.actions import Metadata, Protocol
+from mica.log.checkpoint import PartSource, StatsFormatter, read_checkpoint
+from mica.log.paths import LAST_CHECKPOINT, LOG, decode_path, is_absolute
+from mica.log.replay import FILES, Commits, LineSource, State, apply, parse_commits, partition_keys
+from mica.log.segment import Listing, Segment, choose_segment, no_table, read_listing
+from mica.schema import json as schema_json
+from mica.schema.types import StructType
+from mica.storage import Entry, Storage
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One version of a table. `timestamp` is in ms since the epoch (in-commit where the table has that feature)."""
+
+    storage: Storage
+    version: int
+    timestamp: int
+    protocol: Protocol
+    metadata: Metadata
+    state: State = field(repr=False)
+    segment: Segment = field(repr=False)
+
+    @property
+    def domains(self) -> Mapping[str, str]:
+        """Domain metadata: domain → configuration text, those unknown to us too."""
+        return self.state.domains
+
+    @property
+    def app_transactions(self) -> Mapping[str, int]:
+        """Application transactions: appId → last version."""
+        return {app: version for app, (version, _) in self.state.transactions.items()}
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """The table's properties as written in the log."""
+        return self.metadata.configuration
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The partition columns by their logical names."""
+        return self.metadata.partition_columns
+
+    @cached_property
+    def schema(self) -> StructType:
+        """The table's schema; column mapping stands in the fields' metadata."""
+        return schema_json.loads(self.metadata.schema_string)
+
+    @cached_property
+    def files(self) -> pa.Table:
+        """The files (`replay.FILES`): path as in the log (a URI), partition values, size, time, deletion vector.
+        Raises `UnsupportedTableError` when the table needs a reader feature that we do not have."""
+        features.check_read(self.protocol, str(self.storage))
+        return self.state.files.select(FILES.names)
+
+    def stats(
+        self, indices: Sequence[int] | np.ndarray | pa.Array | None = None, *, formatter: StatsFormatter | None = None
+    ) -> pa.Array:
+        """The statistics of the files (all, or those at `indices`) as JSON strings; null where a file has none.
+        `formatter` makes the JSON where a checkpoint holds only `stats_parsed`; without it those are null."""
+        return self._gather(indices, pa.string(), lambda source, rows: _stats_of(source, rows, formatter))
+
+    def tags(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> pa.Array:
+        """The tags of the files as map<string, string>."""
+        kind = pa.map_(pa.string(), pa.string())
+        return self._gather(indices, kind, lambda source, rows: _tags_of(source, rows, kind))
+
+    def _gather(
+        self,
+        indices: Sequence[int] | np.ndarray | pa.Array | None,
+        kind: pa.DataType,
+        read: Callable[[Any, np.ndarray], pa.Array],
+    ) -> pa.Array:
+        """A column that is kept by source, in the order of the files."""
+        sources = self.state.files["source"].to_numpy()
+        rows = self.state.files["row"].to_numpy()
+        if indices is not None:
+            wanted = np.asarray(indices, np.int64)
+            sources, rows = sources[wanted], rows[wanted]
+        parts, places = [], []
+        for number in np.unique(sources):
+            place = np.flatnonzero(sources == number)
+            parts.append(read(self.state.sources[number], rows[place]))
+            places.append(place)
+        if not parts:
+            return pa.array([], kind)
+        whole = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+        if len(parts) == 1:
+            return whole
+        order = np.empty(len(sources), np.int64)
+        order[np.concatenate(places)] = np.arange(len(sources))
+        return whole.take(pa.array(order))
+
+    def locate(self, path: str) -> tuple[Storage, str]:
+        """Where a file of the log lies: a location and a plain name below it. `path` is as in `files`."""
+        decoded = decode_path(path)
+        return self.storage.at(decoded) if is_absolute(path) else (self.storage, decoded)
+
+    def refresh(self, version: int | None = None) -> Snapshot:
+        """The latest version (or `version`, not older than this one), reading only the commits that are new."""
+        entries = self.storage.list(LOG, start_after=f"{LOG}/{self.version:020d}.json~", recursive=False)
+        listing = read_listing(entries)
+        target = max(self.version, listing.latest) if version is None else version
+        if target == self.version:
+            return self
+        wanted = range(self.version + 1, target + 1)
+        if not all(number in listing.commits for number in wanted):
+            # Cleaned up behind our back, or a gap: the whole log says which.
+            return load(self.storage, version)
+        deltas = tuple(_delta(number, listing.commits[number]) for number in wanted)
+        segment = Segment(target, self.segment.checkpoint, self.segment.deltas + deltas)
+        return _extend(self.storage, self.state, segment, deltas)
+
+
+def load(storage: Storage, version: int | None = None, timestamp: time_travel.Timestamp | None = None) -> Snapshot:
+    """Opens a table: its latest version, a version, or the version that was current at a time."""
+    if timestamp is not None:
+        if version is not None:
+            raise time_travel.both_given()
+        version = time_travel.version_at(storage, read_listing(_list(storage, None)), timestamp)
+    hint = _last_checkpoint(storage)
+    start = hint if hint is not None and (version is None or hint <= version) else None
+    listing = read_listing(_list(storage, start))
+    if start is not None and start not in listing.checkpoints:
+        listing = read_listing(_list(storage, None))  # the hint points to nothing: look at everything
+    skip: set[str] = set()
+    while True:
+        segment = choose_segment(listing, version, str(storage), frozenset(skip))
+        try:
+            state = State() if segment.checkpoint is None else read_checkpoint(storage, segment.checkpoint)
+        except (CorruptDataError, StorageError) as error:
+            # An unreadable checkpoint is no loss while an older one or the commits tell the same.
+            if segment.checkpoint is None or not _can_replace(storage, segment, skip):
+                raise error
+            skip |= {entry.path for entry in segment.checkpoint.entries}
+            listing = read_listing(_list(storage, None))
+            continue
+        return _extend(storage, state, segment, segment.deltas)
+
+
+def _can_replace(storage: Storage, segment: Segment, skip: set[str]) -> bool:
+    assert segment.checkpoint is not None
+    listing = read_listing(_list(storage, None))
+    without = frozenset(skip | {entry.path for entry in segment.checkpoint.entries})
+    try:
+        choose_segment(listing, segment.version, str(storage), without)
+    except Exception:
+        return False
+    return True
+
+
+def _delta(version: int, entry: Entry) -> Any:
+    from mica.log.paths import LogName
+    from mica.log.segment import LogFile
+
+    return LogFile(LogName("commit", version, end=version), entry)
+
+
+def _list(storage: Storage, start: int | None) -> Iterable[Entry]:
+    after = None if start is None else f"{LOG}/{start:020d}"
+    return storage.list(LOG, start_after=after, recursive=False)
+
+
+def _last_checkpoint(storage: Storage) -> int | None:
+    """The version that `_last_checkpoint` points to; a missing or broken one is no error, only a longer listing."""
+    try:
+        value = orjson.loads(storage.read(LAST_CHECKPOINT))
+        version = value["version"]
+    except (StorageError, orjson.JSONDecodeError, KeyError, TypeError):
+        return None
+    return version if isinstance(version, int) and version >= 0 else None
+
+
+def _extend(storage: Storage, state: State, segment: Segment, deltas: Iterable[Any]) -> Snapshot:
+    deltas = tuple(deltas)
+    if deltas:
+        chunks = [storage.read(delta.entry.path) for delta in deltas]
+        keys = [] if state.metadata is None else partition_keys(state.metadata)
+        state = apply(state, parse_commits(chunks, keys, _names(storage, deltas)))
+    if state.protocol is None or state.metadata is None:
+        missing = "protocol" if state.protocol is None else "metaData"
+        raise CorruptDataError(
+            "CORRUPT_LOG",
+            f"the log of {storage} holds no {missing} action up to version {segment.version}",
+            hint="Restore the log.",
+            version=segment.version,
+        )
+    timestamp = state.in_commit_timestamp if features.in_commit_timestamps(state.metadata) else None
+    if timestamp is None:
+        timestamp = segment.last_entry.modified
+    return Snapshot(storage, segment.version, timestamp, state.protocol, state.metadata, state, segment)
+
+
+def _names(storage: Storage, deltas: tuple[Any, ...]) -> str:
+    first, last = deltas[0].entry.path, deltas[-1].entry.path
+    return storage.path(first) if first == last else f"{storage.path(first)} to {last.rpartition('/')[2]}"
+
+
+def _stats_of(source: Any, rows: np.ndarray, formatter: StatsFormatter | None) -> pa.Array:
+    index = pa.array(rows)
+    if isinstance(source, LineSource):
+        return source.stats.take(index)
+    assert isinstance(source, PartSource)
+    text = source.add_column("stats")
+    found = pa.nulls(len(rows), pa.string()) if text is None else text.take(index).cast(pa.string())
+    if formatter is None or not found.null_count or "stats_parsed" not in source.columns:
+        return found
+    parsed = source.add_column("stats_parsed")
+    assert parsed is not None
+    return pc.coalesce(found, formatter(parsed.take(index)))
+
+
+def _tags_of(source: Any, rows: np.ndarray, kind: pa.DataType) -> pa.Array:
+    index = pa.array(rows)
+    if isinstance(source, LineSource):
+        lines = source.lines(rows)
+        has = np.asarray(pc.match_substring(lines, b'"tags"'))
+        out: list[dict[str, str] | None] = [None] * len(rows)
+        for at in np.flatnonzero(has):
+            out[at] = orjson.loads(lines[int(at)].as_buffer().to_pybytes())["add"].get("tags")
+        return pa.array([None if tags is None else list(tags.items()) for tags in out], kind)
+    column = source.add_column("tags")
+    return pa.nulls(len(rows), kind) if column is None else column.take(index).cast(kind)
