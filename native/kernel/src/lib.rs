@@ -12,7 +12,11 @@
 //! ```
 
 pub mod error;
+pub mod infer;
 pub mod names;
+pub mod parquet_schema;
+pub mod shred;
+pub mod standard;
 pub mod tape;
 pub mod tree;
 

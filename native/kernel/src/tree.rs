@@ -19,11 +19,18 @@ pub enum LeafType {
     Int64,
     Float,
     Double,
-    Decimal { precision: u8, scale: u8 },
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
     Date,
     /// `utc`: adjusted to UTC; otherwise without a zone.
-    Timestamp { utc: bool },
-    TimestampNanos { utc: bool },
+    Timestamp {
+        utc: bool,
+    },
+    TimestampNanos {
+        utc: bool,
+    },
     Time,
     String,
     Binary,

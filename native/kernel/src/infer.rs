@@ -1,0 +1,383 @@
+//! A shredding tree from a sample of rows: a path is typed when almost all of its values, nulls and absence apart,
+//! are of one class, and a field becomes a column when enough of its parent objects have it.
+//!
+//! - Integers and decimals are one class. The type is int64 where the sample's numbers are whole, otherwise the
+//!   decimal of 18 or 38 digits that holds them with room; int64 too where only a few numbers would force 38 digits.
+//! - A field that few objects have is rare. An object whose fields are mostly rare is a map: it stays untyped, and
+//!   so does an array whose elements are. A frequent field of no one type keeps a `value` column of its own, so
+//!   that reading it does not mean reading its parent.
+//! - Too many leaves: those in the fewest rows go first. The result depends on the rows alone, not on their order
+//!   of names or on hashing.
+
+use hashbrown::HashMap;
+
+use crate::error::{Code, Error, Result};
+use crate::names::{NO_NAME, Names};
+use crate::tape::{Kind, Node, TapeView};
+use crate::tree::{Field, LeafType, MAX_TREE_DEPTH, Tree};
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Typed leaves of one column at most.
+    pub max_fields: usize,
+    /// Levels below the root that are typed.
+    pub max_depth: usize,
+    /// Of a path's values, the share that must be of one class.
+    pub min_share: f64,
+    /// Of the objects that could have a field, the share that must have it.
+    pub min_presence: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { max_fields: 300, max_depth: 20, min_share: 0.99, min_presence: 0.01 }
+    }
+}
+
+impl Limits {
+    pub fn check(&self) -> Result<()> {
+        let shares = [("min_share", self.min_share), ("min_presence", self.min_presence)];
+        if let Some((name, share)) = shares.into_iter().find(|(_, share)| !(*share > 0.0 && *share <= 1.0)) {
+            let message = format!("{name} is a share above 0 and at most 1, not {share}");
+            return Err(Error::new(Code::InvalidArgument, message));
+        }
+        if self.max_depth > MAX_TREE_DEPTH {
+            let message = format!("max_depth is at most {MAX_TREE_DEPTH}, not {}", self.max_depth);
+            return Err(Error::new(Code::InvalidArgument, message));
+        }
+        Ok(())
+    }
+}
+
+/// An object with more than this share of rare fields among all its fields is a map.
+const MAP_SHARE: f64 = 0.5;
+/// Digits of a decimal that are kept free for values larger than the sample's.
+const HEADROOM: u32 = 2;
+/// Names that the shared dictionary takes besides the tree's: a row carries a copy of it.
+const MAX_COMMON_NAMES: usize = 1000;
+const MAX_COMMON_BYTES: usize = 4096;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Class {
+    Object,
+    Array,
+    Number,
+    String,
+    Boolean,
+    Double,
+    Float,
+    Date,
+    Timestamp,
+    TimestampNtz,
+    TimestampNanos,
+    TimestampNtzNanos,
+    Time,
+    Uuid,
+    Binary,
+}
+
+const CLASSES: [Class; 15] = [
+    Class::Object,
+    Class::Array,
+    Class::Number,
+    Class::String,
+    Class::Boolean,
+    Class::Double,
+    Class::Float,
+    Class::Date,
+    Class::Timestamp,
+    Class::TimestampNtz,
+    Class::TimestampNanos,
+    Class::TimestampNtzNanos,
+    Class::Time,
+    Class::Uuid,
+    Class::Binary,
+];
+
+fn class(kind: Kind) -> Option<Class> {
+    Some(match kind {
+        Kind::Null => return None,
+        Kind::True | Kind::False => Class::Boolean,
+        Kind::Int | Kind::Decimal => Class::Number,
+        Kind::Float => Class::Float,
+        Kind::Double => Class::Double,
+        Kind::Date => Class::Date,
+        Kind::Timestamp => Class::Timestamp,
+        Kind::TimestampNtz => Class::TimestampNtz,
+        Kind::TimestampNanos => Class::TimestampNanos,
+        Kind::TimestampNtzNanos => Class::TimestampNtzNanos,
+        Kind::Time => Class::Time,
+        Kind::Uuid => Class::Uuid,
+        Kind::Str => Class::String,
+        Kind::Binary => Class::Binary,
+        Kind::Object => Class::Object,
+        Kind::Array => Class::Array,
+    })
+}
+
+/// What the numbers of a path need.
+#[derive(Default, Clone, Copy)]
+struct Numbers {
+    /// Numbers that an int64 holds.
+    long: u32,
+    /// Digits before the point of all, and after it.
+    digits: u32,
+    scale: u32,
+    /// Whether a digit after the point is not zero.
+    fractions: bool,
+}
+
+/// What was seen at one path.
+#[derive(Default)]
+struct Shape {
+    counts: [u32; CLASSES.len()],
+    /// How often the path was there, nulls included.
+    seen: u32,
+    numbers: Numbers,
+    /// Fields of objects in order of first sight; for arrays one entry, of no name.
+    children: Vec<(u32, u32)>,
+}
+
+/// Rows seen so far.
+pub struct Sample {
+    limits: Limits,
+    shapes: Vec<Shape>,
+    lookup: HashMap<(u32, u32), u32>,
+    /// By name id: how often it stood anywhere.
+    names: Vec<u32>,
+    rows: u32,
+    open: Vec<(usize, u32)>,
+}
+
+impl Sample {
+    pub fn new(limits: Limits) -> Result<Self> {
+        limits.check()?;
+        let shapes = vec![Shape::default()];
+        Ok(Sample { limits, shapes, lookup: HashMap::new(), names: Vec::new(), rows: 0, open: Vec::new() })
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows as usize
+    }
+
+    /// Adds a row. All rows must be of one [`Names`].
+    pub fn add(&mut self, view: &TapeView) {
+        self.rows += 1;
+        self.open.clear();
+        let mut at = 0;
+        while let Some(node) = view.nodes.get(at) {
+            while self.open.last().is_some_and(|&(end, _)| end <= at) {
+                self.open.pop();
+            }
+            let shape = match self.open.last() {
+                Some(&(_, parent)) => self.child(parent, node.name),
+                None => 0,
+            };
+            self.count(shape, node, view);
+            if node.is_container() && self.open.len() < self.limits.max_depth {
+                self.open.push((node.next(at), shape));
+                at += 1;
+            } else {
+                at = node.next(at);
+            }
+        }
+    }
+
+    fn child(&mut self, parent: u32, name: u32) -> u32 {
+        if name != NO_NAME {
+            let at = name as usize;
+            if at >= self.names.len() {
+                self.names.resize(at + 1, 0);
+            }
+            if let Some(count) = self.names.get_mut(at) {
+                *count += 1;
+            }
+        }
+        let next = self.shapes.len() as u32;
+        let shape = *self.lookup.entry((parent, name)).or_insert(next);
+        if shape == next {
+            self.shapes.push(Shape::default());
+            if let Some(parent) = self.shapes.get_mut(parent as usize) {
+                parent.children.push((name, shape));
+            }
+        }
+        shape
+    }
+
+    fn count(&mut self, shape: u32, node: &Node, view: &TapeView) {
+        let Some(shape) = self.shapes.get_mut(shape as usize) else { return };
+        shape.seen += 1;
+        let Some(class) = class(node.kind) else { return };
+        shape.counts[class as usize] += 1;
+        match node.kind {
+            Kind::Int => {
+                shape.numbers.long += 1;
+                shape.numbers.digits = shape.numbers.digits.max(digits(node.int().unsigned_abs().into()));
+            }
+            Kind::Decimal => shape.numbers.add_decimal(view.wide(node), node.aux.into()),
+            _ => {}
+        }
+    }
+
+    /// The tree of the rows seen.
+    pub fn tree(&self, names: &Names) -> Result<Tree> {
+        let candidate = self.candidate(0, names, 0);
+        let mut counts = Vec::new();
+        candidate.leaf_counts(&mut counts);
+        let mut order: Vec<usize> = (0..counts.len()).collect();
+        // Stable: of two leaves in as many rows the one that stands first by name stays.
+        order.sort_by_key(|&leaf| std::cmp::Reverse(counts.get(leaf).copied().unwrap_or(0)));
+        let mut keep = vec![false; counts.len()];
+        for &leaf in order.iter().take(self.limits.max_fields) {
+            if let Some(keep) = keep.get_mut(leaf) {
+                *keep = true;
+            }
+        }
+        Ok(candidate.into_tree(&mut keep.into_iter())?.unwrap_or_default())
+    }
+
+    /// Names for the dictionary that rows share: those that came at least twice, the most frequent first.
+    pub fn common_names(&self, names: &Names) -> Vec<String> {
+        let floor = (self.rows / 100).max(2);
+        let ids = self.names.iter().enumerate().filter(|&(_, &count)| count >= floor);
+        let mut common: Vec<(u32, &str)> = ids.map(|(id, &count)| (count, names.get(id as u32))).collect();
+        common.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(b.1)));
+        let mut bytes = 0;
+        let fits = |&(_, name): &(u32, &str)| {
+            bytes += name.len() + 4;
+            bytes <= MAX_COMMON_BYTES
+        };
+        common.into_iter().take(MAX_COMMON_NAMES).take_while(fits).map(|(_, name)| name.to_owned()).collect()
+    }
+
+    fn candidate(&self, shape: u32, names: &Names, depth: usize) -> Candidate {
+        let Some(shape) = self.shapes.get(shape as usize) else { return Candidate::Value(0) };
+        let values: u32 = shape.counts.iter().sum();
+        let dominant = CLASSES.into_iter().find(|&class| {
+            let count = shape.counts[class as usize];
+            count > 0 && f64::from(count) >= self.limits.min_share * f64::from(values)
+        });
+        let leaf = match dominant {
+            Some(Class::Object) if depth < self.limits.max_depth => return self.object(shape, names, depth),
+            Some(Class::Array) if depth < self.limits.max_depth => {
+                let element = shape.children.iter().find(|(name, _)| *name == NO_NAME);
+                return match element.map(|&(_, element)| self.candidate(element, names, depth + 1)) {
+                    None | Some(Candidate::Value(_)) => Candidate::Value(shape.seen),
+                    Some(element) => Candidate::Array(Box::new(element)),
+                };
+            }
+            None | Some(Class::Object | Class::Array) => None,
+            Some(Class::Number) => shape.numbers.leaf(values, self.limits.min_share),
+            Some(Class::String) => Some(LeafType::String),
+            Some(Class::Boolean) => Some(LeafType::Boolean),
+            Some(Class::Double) => Some(LeafType::Double),
+            Some(Class::Float) => Some(LeafType::Float),
+            Some(Class::Date) => Some(LeafType::Date),
+            Some(Class::Timestamp) => Some(LeafType::Timestamp { utc: true }),
+            Some(Class::TimestampNtz) => Some(LeafType::Timestamp { utc: false }),
+            Some(Class::TimestampNanos) => Some(LeafType::TimestampNanos { utc: true }),
+            Some(Class::TimestampNtzNanos) => Some(LeafType::TimestampNanos { utc: false }),
+            Some(Class::Time) => Some(LeafType::Time),
+            Some(Class::Uuid) => Some(LeafType::Uuid),
+            Some(Class::Binary) => Some(LeafType::Binary),
+        };
+        leaf.map_or(Candidate::Value(shape.seen), |leaf| Candidate::Leaf(leaf, shape.seen))
+    }
+
+    fn object(&self, shape: &Shape, names: &Names, depth: usize) -> Candidate {
+        let enough = self.enough(shape.counts[Class::Object as usize]);
+        let (mut rare, mut all) = (0_u64, 0_u64);
+        let mut fields = Vec::new();
+        for &(name, child) in shape.children.iter().filter(|(name, _)| *name != NO_NAME) {
+            let seen = self.shapes.get(child as usize).map_or(0, |s| s.seen);
+            all += u64::from(seen);
+            if f64::from(seen) < enough {
+                rare += u64::from(seen);
+            } else {
+                fields.push((names.get(name).to_owned(), self.candidate(child, names, depth + 1)));
+            }
+        }
+        if fields.is_empty() || rare as f64 > MAP_SHARE * all as f64 {
+            return Candidate::Value(shape.seen);
+        }
+        fields.sort_by(|a, b| a.0.cmp(&b.0));
+        Candidate::Object(fields)
+    }
+
+    /// How often a field must occur among so many objects. A few objects prove little: there a field must occur
+    /// twice; and of all rows at least one in a thousand must have it, however rare its parent.
+    fn enough(&self, objects: u32) -> f64 {
+        let objects = f64::from(objects);
+        let few = (0.2 * objects).min(2.0);
+        (self.limits.min_presence * objects).max(few).max(f64::from(self.rows) / 1000.0)
+    }
+}
+
+impl Numbers {
+    fn add_decimal(&mut self, unscaled: i128, scale: u32) {
+        let power = 10_i128.checked_pow(scale).unwrap_or(i128::MAX);
+        let (whole, fraction) = (unscaled / power, unscaled % power);
+        self.digits = self.digits.max(digits(whole.unsigned_abs()));
+        self.scale = self.scale.max(scale);
+        self.fractions |= fraction != 0;
+        self.long += u32::from(fraction == 0 && i64::try_from(whole).is_ok());
+    }
+
+    /// The smallest of int64, decimal(18, s) and decimal(38, s) that holds all.
+    fn leaf(&self, values: u32, min_share: f64) -> Option<LeafType> {
+        let mostly_long = f64::from(self.long) >= min_share * f64::from(values);
+        let scale = if self.fractions { self.scale } else { 0 };
+        let needed = self.digits + scale;
+        if self.long == values && !self.fractions {
+            Some(LeafType::Int64)
+        } else if self.fractions && needed + HEADROOM <= 18 {
+            Some(LeafType::Decimal { precision: 18, scale: scale as u8 })
+        } else if mostly_long {
+            Some(LeafType::Int64)
+        } else if needed <= 38 {
+            Some(LeafType::Decimal { precision: 38, scale: scale as u8 })
+        } else {
+            None
+        }
+    }
+}
+
+fn digits(number: u128) -> u32 {
+    number.checked_ilog10().map_or(1, |log| log + 1)
+}
+
+/// A tree with the counts that decide which leaves stay.
+enum Candidate {
+    /// Of no one type, but in enough rows to have a `value` column of its own.
+    Value(u32),
+    Leaf(LeafType, u32),
+    Array(Box<Candidate>),
+    Object(Vec<(String, Candidate)>),
+}
+
+impl Candidate {
+    fn leaf_counts(&self, out: &mut Vec<u32>) {
+        match self {
+            Candidate::Value(seen) | Candidate::Leaf(_, seen) => out.push(*seen),
+            Candidate::Array(element) => element.leaf_counts(out),
+            Candidate::Object(fields) => fields.iter().for_each(|(_, field)| field.leaf_counts(out)),
+        }
+    }
+
+    /// The tree of the leaves to keep, asked for in the order of `leaf_counts`; `None` when none is left.
+    fn into_tree(self, keep: &mut impl Iterator<Item = bool>) -> Result<Option<Tree>> {
+        Ok(match self {
+            Candidate::Value(_) => (keep.next() == Some(true)).then(Tree::untyped),
+            Candidate::Leaf(leaf, _) => (keep.next() == Some(true)).then(|| Tree::leaf(leaf)),
+            Candidate::Array(element) => element.into_tree(keep)?.filter(|e| !e.is_untyped()).map(Tree::array),
+            Candidate::Object(fields) => {
+                let mut kept = Vec::new();
+                for (name, field) in fields {
+                    kept.extend(field.into_tree(keep)?.map(|tree| Field { name, tree }));
+                }
+                if kept.is_empty() { None } else { Some(Tree::object(kept)?) }
+            }
+        })
+    }
+}

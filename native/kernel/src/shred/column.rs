@@ -1,0 +1,348 @@
+//! Column builders that are written at an index, not at an end: what lies between is missing.
+//!
+//! A path that a row does not have costs nothing; the gap is closed in one step by the next value or by `finish`.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BinaryArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, PrimitiveArray, StringArray,
+    new_null_array,
+};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType,
+};
+
+use crate::error::{Code, Error, Result};
+use crate::tape::{Kind, Node, TapeView};
+use crate::tree::LeafType;
+
+/// A bitmap that grows by marking; bits between marks are unset.
+#[derive(Default)]
+pub struct Bits {
+    words: Vec<u64>,
+    set: usize,
+}
+
+impl Bits {
+    /// Sets the bit at `index`, which must not lie before the end.
+    #[inline]
+    pub fn mark(&mut self, index: usize) {
+        let word = index / 64;
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        if let Some(word) = self.words.get_mut(word) {
+            *word |= 1 << (index % 64);
+        }
+        self.set += 1;
+    }
+
+    pub fn is_unset(&self) -> bool {
+        self.set == 0
+    }
+
+    fn take(&mut self, len: usize) -> BooleanBuffer {
+        let mut words = std::mem::take(&mut self.words);
+        words.resize(len.div_ceil(64), 0);
+        *self = Bits { words: Vec::with_capacity(words.len()), ..Bits::default() };
+        BooleanBuffer::new(Buffer::from_vec(words), 0, len)
+    }
+
+    /// The marks as validity; `None` when all `len` are marked.
+    pub fn finish(&mut self, len: usize) -> Option<NullBuffer> {
+        let set = self.set;
+        let bits = self.take(len);
+        (set < len).then(|| NullBuffer::new(bits))
+    }
+}
+
+/// Values of one width.
+pub struct Fixed<T> {
+    valid: Bits,
+    values: Vec<T>,
+}
+
+impl<T> Default for Fixed<T> {
+    fn default() -> Self {
+        Fixed { valid: Bits::default(), values: Vec::new() }
+    }
+}
+
+impl<T: Copy + Default> Fixed<T> {
+    #[inline]
+    fn put(&mut self, index: usize, value: T) {
+        if self.values.len() < index {
+            self.values.resize(index, T::default());
+        }
+        self.values.push(value);
+        self.valid.mark(index);
+    }
+
+    fn take(&mut self, len: usize) -> (Vec<T>, Option<NullBuffer>) {
+        let mut values = std::mem::take(&mut self.values);
+        values.resize(len, T::default());
+        self.values.reserve(len);
+        (values, self.valid.finish(len))
+    }
+}
+
+/// Strings or binaries.
+pub struct Bytes {
+    valid: Bits,
+    offsets: Vec<i32>,
+    data: Vec<u8>,
+}
+
+impl Default for Bytes {
+    fn default() -> Self {
+        Bytes { valid: Bits::default(), offsets: vec![0], data: Vec::new() }
+    }
+}
+
+impl Bytes {
+    #[inline]
+    pub fn put(&mut self, index: usize, bytes: &[u8]) -> Result<()> {
+        self.put_with(index, |data| data.extend_from_slice(bytes))
+    }
+
+    /// Writes a value in place.
+    #[inline]
+    pub fn put_with(&mut self, index: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        if self.offsets.len() <= index {
+            self.offsets.resize(index + 1, self.data.len() as i32);
+        }
+        write(&mut self.data);
+        let Ok(end) = i32::try_from(self.data.len()) else {
+            let message = "one column of one batch exceeds 2 GiB: hand over fewer rows at a time";
+            return Err(Error::new(Code::TooLarge, message));
+        };
+        self.offsets.push(end);
+        self.valid.mark(index);
+        Ok(())
+    }
+
+    pub fn byte_len(&self) -> usize {
+        self.data.len()
+    }
+
+    fn take(&mut self, len: usize) -> (OffsetBuffer<i32>, Buffer, Option<NullBuffer>) {
+        let mut offsets = std::mem::take(&mut self.offsets);
+        offsets.resize(len + 1, self.data.len() as i32);
+        let data = std::mem::take(&mut self.data);
+        self.data.reserve(data.len());
+        self.offsets.reserve(len + 1);
+        self.offsets.push(0);
+        (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(data), self.valid.finish(len))
+    }
+
+    /// A nullable binary array of `len` values.
+    pub fn finish_binary(&mut self, len: usize) -> ArrayRef {
+        if self.valid.is_unset() {
+            return new_null_array(&DataType::Binary, len);
+        }
+        let (offsets, data, nulls) = self.take(len);
+        Arc::new(BinaryArray::new(offsets, data, nulls))
+    }
+
+    /// A binary array for a required field: what was not put is empty.
+    pub fn finish_required(&mut self, len: usize) -> ArrayRef {
+        let (offsets, data, _) = self.take(len);
+        Arc::new(BinaryArray::new(offsets, data, None))
+    }
+
+    fn finish_string(&mut self, len: usize) -> Result<ArrayRef> {
+        if self.valid.is_unset() {
+            return Ok(new_null_array(&DataType::Utf8, len));
+        }
+        let (offsets, data, nulls) = self.take(len);
+        Ok(Arc::new(StringArray::try_new(offsets, data, nulls)?))
+    }
+}
+
+/// The builder of one typed leaf.
+pub enum Leaf {
+    Boolean { valid: Bits, values: Bits },
+    Int8(Fixed<i8>),
+    Int16(Fixed<i16>),
+    Int32(Fixed<i32>),
+    Int64(Fixed<i64>),
+    Float(Fixed<f32>),
+    Double(Fixed<f64>),
+    Decimal { values: Fixed<i128>, precision: u8, scale: u8, limit: i128 },
+    Date(Fixed<i32>),
+    Timestamp { values: Fixed<i64>, utc: bool },
+    TimestampNanos { values: Fixed<i64>, utc: bool },
+    Time(Fixed<i64>),
+    String(Bytes),
+    Binary(Bytes),
+    Uuid(Fixed<u128>),
+}
+
+impl Leaf {
+    pub fn new(leaf: LeafType) -> Self {
+        match leaf {
+            LeafType::Boolean => Leaf::Boolean { valid: Bits::default(), values: Bits::default() },
+            LeafType::Int8 => Leaf::Int8(Fixed::default()),
+            LeafType::Int16 => Leaf::Int16(Fixed::default()),
+            LeafType::Int32 => Leaf::Int32(Fixed::default()),
+            LeafType::Int64 => Leaf::Int64(Fixed::default()),
+            LeafType::Float => Leaf::Float(Fixed::default()),
+            LeafType::Double => Leaf::Double(Fixed::default()),
+            LeafType::Decimal { precision, scale } => {
+                Leaf::Decimal { values: Fixed::default(), precision, scale, limit: power_of_ten(precision) }
+            }
+            LeafType::Date => Leaf::Date(Fixed::default()),
+            LeafType::Timestamp { utc } => Leaf::Timestamp { values: Fixed::default(), utc },
+            LeafType::TimestampNanos { utc } => Leaf::TimestampNanos { values: Fixed::default(), utc },
+            LeafType::Time => Leaf::Time(Fixed::default()),
+            LeafType::String => Leaf::String(Bytes::default()),
+            LeafType::Binary => Leaf::Binary(Bytes::default()),
+            LeafType::Uuid => Leaf::Uuid(Fixed::default()),
+        }
+    }
+
+    /// Takes the value if this leaf's type holds it without loss; integers and decimals are one class of numbers
+    /// (rule 17), every other type takes its own kind only.
+    #[inline]
+    pub fn put(&mut self, view: &TapeView, node: &Node, index: usize) -> Result<bool> {
+        match (self, node.kind) {
+            (Leaf::String(column), Kind::Str) => column.put(index, view.bytes(node))?,
+            (Leaf::Int64(column), Kind::Int) => column.put(index, node.int()),
+            (Leaf::Int64(column), Kind::Decimal) => return Ok(put_integer(column, whole(view, node), index)),
+            (Leaf::Int32(column), Kind::Int | Kind::Decimal) => {
+                return Ok(put_integer(column, whole(view, node), index));
+            }
+            (Leaf::Int16(column), Kind::Int | Kind::Decimal) => {
+                return Ok(put_integer(column, whole(view, node), index));
+            }
+            (Leaf::Int8(column), Kind::Int | Kind::Decimal) => {
+                return Ok(put_integer(column, whole(view, node), index));
+            }
+            (Leaf::Boolean { valid, values }, Kind::True | Kind::False) => {
+                valid.mark(index);
+                if node.kind == Kind::True {
+                    values.mark(index);
+                }
+            }
+            (Leaf::Double(column), Kind::Double) => column.put(index, node.double()),
+            (Leaf::Float(column), Kind::Float) => column.put(index, node.float()),
+            (Leaf::Decimal { values, scale, limit, .. }, Kind::Int | Kind::Decimal) => {
+                let (unscaled, from) =
+                    if node.kind == Kind::Int { (node.int() as i128, 0) } else { (view.wide(node), node.aux) };
+                match rescale(unscaled, from, *scale) {
+                    Some(value) if value > -*limit && value < *limit => values.put(index, value),
+                    _ => return Ok(false),
+                }
+            }
+            (Leaf::Date(column), Kind::Date) => column.put(index, node.a as i32),
+            (Leaf::Timestamp { values, utc: true }, Kind::Timestamp)
+            | (Leaf::Timestamp { values, utc: false }, Kind::TimestampNtz)
+            | (Leaf::TimestampNanos { values, utc: true }, Kind::TimestampNanos)
+            | (Leaf::TimestampNanos { values, utc: false }, Kind::TimestampNtzNanos)
+            | (Leaf::Time(values), Kind::Time) => values.put(index, node.int()),
+            (Leaf::Binary(column), Kind::Binary) => column.put(index, view.bytes(node))?,
+            (Leaf::Uuid(column), Kind::Uuid) => column.put(index, view.wide(node) as u128),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    pub fn byte_len(&self) -> usize {
+        match self {
+            Leaf::String(column) | Leaf::Binary(column) => column.byte_len() + 4 * column.offsets.len(),
+            Leaf::Boolean { values, .. } => values.words.len() * 8,
+            Leaf::Int8(column) => column.values.len(),
+            Leaf::Int16(column) => 2 * column.values.len(),
+            Leaf::Int32(column) | Leaf::Date(column) => 4 * column.values.len(),
+            Leaf::Float(column) => 4 * column.values.len(),
+            Leaf::Int64(column)
+            | Leaf::Time(column)
+            | Leaf::Timestamp { values: column, .. }
+            | Leaf::TimestampNanos { values: column, .. } => 8 * column.values.len(),
+            Leaf::Double(column) => 8 * column.values.len(),
+            Leaf::Decimal { values, .. } => 16 * values.values.len(),
+            Leaf::Uuid(column) => 16 * column.values.len(),
+        }
+    }
+
+    /// The array of `len` values; the builder is empty afterwards.
+    pub fn finish(&mut self, len: usize) -> Result<ArrayRef> {
+        Ok(match self {
+            Leaf::Boolean { valid, values } => {
+                let nulls = valid.finish(len);
+                Arc::new(BooleanArray::new(values.take(len), nulls))
+            }
+            Leaf::Int8(column) => primitive::<Int8Type>(column, len),
+            Leaf::Int16(column) => primitive::<Int16Type>(column, len),
+            Leaf::Int32(column) => primitive::<Int32Type>(column, len),
+            Leaf::Int64(column) => primitive::<Int64Type>(column, len),
+            Leaf::Float(column) => primitive::<Float32Type>(column, len),
+            Leaf::Double(column) => primitive::<Float64Type>(column, len),
+            Leaf::Decimal { values, precision, scale, .. } => {
+                let (values, nulls) = values.take(len);
+                let array = Decimal128Array::new(values.into(), nulls);
+                Arc::new(array.with_precision_and_scale(*precision, *scale as i8)?)
+            }
+            Leaf::Date(column) => primitive::<Date32Type>(column, len),
+            Leaf::Timestamp { values, utc } => {
+                let (values, nulls) = values.take(len);
+                let array = PrimitiveArray::<TimestampMicrosecondType>::new(values.into(), nulls);
+                Arc::new(array.with_timezone_opt(utc.then_some("UTC")))
+            }
+            Leaf::TimestampNanos { values, utc } => {
+                let (values, nulls) = values.take(len);
+                let array = PrimitiveArray::<TimestampNanosecondType>::new(values.into(), nulls);
+                Arc::new(array.with_timezone_opt(utc.then_some("UTC")))
+            }
+            Leaf::Time(column) => primitive::<Time64MicrosecondType>(column, len),
+            Leaf::String(column) => column.finish_string(len)?,
+            Leaf::Binary(column) => column.finish_binary(len),
+            Leaf::Uuid(column) => {
+                let (values, nulls) = column.take(len);
+                let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_be_bytes()).collect();
+                Arc::new(FixedSizeBinaryArray::try_new(16, Buffer::from_vec(bytes), nulls)?)
+            }
+        })
+    }
+}
+
+fn primitive<T: ArrowPrimitiveType>(column: &mut Fixed<T::Native>, len: usize) -> ArrayRef {
+    let (values, nulls) = column.take(len);
+    Arc::new(PrimitiveArray::<T>::new(values.into(), nulls))
+}
+
+fn put_integer<T: Copy + Default + TryFrom<i128>>(column: &mut Fixed<T>, value: Option<i128>, index: usize) -> bool {
+    match value.and_then(|v| T::try_from(v).ok()) {
+        Some(value) => {
+            column.put(index, value);
+            true
+        }
+        None => false,
+    }
+}
+
+/// The number as a whole one, if it is one: 1.00 is 1.
+fn whole(view: &TapeView, node: &Node) -> Option<i128> {
+    if node.kind == Kind::Int { Some(node.int().into()) } else { rescale(view.wide(node), node.aux, 0) }
+}
+
+/// An unscaled decimal at another scale, if no digit is lost.
+pub fn rescale(unscaled: i128, from: u8, to: u8) -> Option<i128> {
+    if to >= from {
+        return unscaled.checked_mul(checked_power_of_ten(to - from)?);
+    }
+    let Some(power) = checked_power_of_ten(from - to) else {
+        return (unscaled == 0).then_some(0);
+    };
+    (unscaled % power == 0).then(|| unscaled / power)
+}
+
+fn checked_power_of_ten(exponent: u8) -> Option<i128> {
+    10_i128.checked_pow(exponent.into())
+}
+
+fn power_of_ten(exponent: u8) -> i128 {
+    checked_power_of_ten(exponent).unwrap_or(i128::MAX)
+}

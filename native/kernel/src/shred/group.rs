@@ -1,0 +1,206 @@
+//! One level of a shredded column: where a value goes, and what is left of it.
+//!
+//! | value    | typed_value | meaning                                          |
+//! |----------|-------------|--------------------------------------------------|
+//! | null     | null        | missing: object fields only (rule 22)            |
+//! | set      | null        | any other type, a JSON null too (rules 23 and 27) |
+//! | null     | set         | the shredded type (rule 24)                      |
+//! | object   | object      | shredded fields here, the others there (rule 25) |
+//!
+//! Every level below the root without an array between has the row's index; elements of an array are counted.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, ListArray, StructArray};
+use arrow::buffer::{OffsetBuffer, ScalarBuffer};
+
+use crate::error::{Code, Error, Result};
+use crate::names::Names;
+use crate::shred::column::{Bits, Bytes, Leaf};
+use crate::shred::dictionary::Dictionary;
+use crate::shred::residual::Residual;
+use crate::standard::{element_field, group_fields};
+use crate::tape::{Kind, TapeView};
+use crate::tree::Tree;
+
+const NONE: u32 = u32::MAX;
+
+/// What writing a row needs besides the columns.
+pub struct Row<'a> {
+    pub view: TapeView<'a>,
+    pub dictionary: &'a mut Dictionary,
+    pub residual: &'a mut Residual,
+    /// A stack: fields that the objects being written leave over.
+    pub left: &'a mut Vec<u32>,
+}
+
+/// The columns of one level.
+pub struct Group {
+    tree: Tree,
+    value: Bytes,
+    typed: Typed,
+}
+
+enum Typed {
+    None,
+    Leaf(Leaf),
+    Object(Object),
+    Array(Box<Array>),
+}
+
+struct Object {
+    valid: Bits,
+    /// By name id: the position in `fields`.
+    slots: Vec<u32>,
+    fields: Vec<Group>,
+}
+
+struct Array {
+    valid: Bits,
+    offsets: Vec<i32>,
+    element: Group,
+    elements: usize,
+}
+
+impl Group {
+    /// Compiles a tree; its names get ids.
+    pub fn new(tree: &Tree, names: &mut Names) -> Self {
+        let typed = if let Some(fields) = &tree.object {
+            let mut slots = Vec::new();
+            for (position, field) in fields.iter().enumerate() {
+                let id = names.intern(&field.name) as usize;
+                if slots.len() <= id {
+                    slots.resize(id + 1, NONE);
+                }
+                slots[id] = position as u32;
+            }
+            let fields = fields.iter().map(|f| Group::new(&f.tree, names)).collect();
+            Typed::Object(Object { valid: Bits::default(), slots, fields })
+        } else if let Some(element) = &tree.array {
+            let element = Group::new(element, names);
+            Typed::Array(Box::new(Array { valid: Bits::default(), offsets: vec![0], element, elements: 0 }))
+        } else {
+            tree.leaf.map_or(Typed::None, |leaf| Typed::Leaf(Leaf::new(leaf)))
+        };
+        Group { tree: tree.clone(), value: Bytes::default(), typed }
+    }
+
+    /// Writes the tape's subtree at `at` as the value with this index.
+    pub fn put(&mut self, row: &mut Row, at: usize, index: usize) -> Result<()> {
+        let Some(node) = row.view.nodes.get(at) else { return Ok(()) };
+        match (&mut self.typed, node.kind) {
+            (Typed::Leaf(leaf), _) => {
+                let taken = leaf.put(&row.view, node, index)?;
+                if taken {
+                    return Ok(());
+                }
+            }
+            (Typed::Object(object), Kind::Object) => {
+                let left_before = row.left.len();
+                object.put(row, at, index)?;
+                if row.left.len() > left_before {
+                    let left = row.left.get(left_before..).unwrap_or_default();
+                    self.value.put_with(index, |out| row.residual.object(&row.view, row.dictionary, left, out))?;
+                    row.left.truncate(left_before);
+                }
+                return Ok(());
+            }
+            (Typed::Array(array), Kind::Array) => return array.put(row, at, index),
+            _ => {}
+        }
+        self.value.put_with(index, |out| row.residual.subtree(&row.view, row.dictionary, at, out))
+    }
+
+    /// Bytes buffered, about.
+    pub fn byte_len(&self) -> usize {
+        let typed = match &self.typed {
+            Typed::None => 0,
+            Typed::Leaf(leaf) => leaf.byte_len(),
+            Typed::Object(object) => object.fields.iter().map(Group::byte_len).sum(),
+            Typed::Array(array) => 4 * array.offsets.len() + array.element.byte_len(),
+        };
+        self.value.byte_len() + typed
+    }
+
+    /// The arrays of `value` and `typed_value`, `len` values each.
+    pub fn finish(&mut self, len: usize) -> Result<(ArrayRef, Option<ArrayRef>)> {
+        let typed: Option<ArrayRef> = match &mut self.typed {
+            Typed::None => None,
+            Typed::Leaf(leaf) => Some(leaf.finish(len)?),
+            Typed::Object(object) => Some(object.finish(&self.tree, len)?),
+            Typed::Array(array) => Some(array.finish(&self.tree, len)?),
+        };
+        Ok((self.value.finish_binary(len), typed))
+    }
+
+    fn finish_struct(&mut self, len: usize) -> Result<StructArray> {
+        let (value, typed) = self.finish(len)?;
+        let columns = std::iter::once(value).chain(typed).collect();
+        Ok(StructArray::try_new_with_length(group_fields(&self.tree), columns, None, len)?)
+    }
+
+    pub fn finish_untyped_required(&mut self, len: usize) -> ArrayRef {
+        self.value.finish_required(len)
+    }
+}
+
+impl Object {
+    fn put(&mut self, row: &mut Row, at: usize, index: usize) -> Result<()> {
+        self.valid.mark(index);
+        let Some(count) = row.view.nodes.get(at).map(|n| n.a) else { return Ok(()) };
+        let mut child = at + 1;
+        for _ in 0..count {
+            let Some(node) = row.view.nodes.get(child) else { break };
+            let slot = self.slots.get(node.name as usize).copied().unwrap_or(NONE);
+            match self.fields.get_mut(slot as usize) {
+                Some(field) => field.put(row, child, index)?,
+                None => row.left.push(child as u32),
+            }
+            child = node.next(child);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, tree: &Tree, len: usize) -> Result<ArrayRef> {
+        let groups = self.fields.iter_mut().map(|f| f.finish_struct(len).map(|a| Arc::new(a) as ArrayRef));
+        let columns = groups.collect::<Result<Vec<_>>>()?;
+        let Some(arrow::datatypes::DataType::Struct(fields)) = crate::standard::typed_type(tree) else {
+            return Err(Error::new(Code::InvalidArgument, "an object's columns without an object in the tree"));
+        };
+        Ok(Arc::new(StructArray::try_new_with_length(fields, columns, self.valid.finish(len), len)?))
+    }
+}
+
+impl Array {
+    fn put(&mut self, row: &mut Row, at: usize, index: usize) -> Result<()> {
+        let Some(count) = row.view.nodes.get(at).map(|n| n.a) else { return Ok(()) };
+        self.valid.mark(index);
+        if self.offsets.len() <= index {
+            self.offsets.resize(index + 1, self.elements as i32);
+        }
+        let mut child = at + 1;
+        for _ in 0..count {
+            let Some(node) = row.view.nodes.get(child) else { break };
+            self.element.put(row, child, self.elements)?;
+            self.elements += 1;
+            child = node.next(child);
+        }
+        let Ok(end) = i32::try_from(self.elements) else {
+            let message = "one array column of one batch exceeds 2^31 elements: hand over fewer rows at a time";
+            return Err(Error::new(Code::TooLarge, message));
+        };
+        self.offsets.push(end);
+        Ok(())
+    }
+
+    fn finish(&mut self, tree: &Tree, len: usize) -> Result<ArrayRef> {
+        let mut offsets = std::mem::replace(&mut self.offsets, vec![0]);
+        offsets.resize(len + 1, self.elements as i32);
+        let elements = self.element.finish_struct(std::mem::take(&mut self.elements))?;
+        let Some(element) = &tree.array else {
+            return Err(Error::new(Code::InvalidArgument, "an array's columns without an array in the tree"));
+        };
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+        Ok(Arc::new(ListArray::try_new(element_field(element), offsets, Arc::new(elements), self.valid.finish(len))?))
+    }
+}

@@ -1,0 +1,123 @@
+//! Shredding: rows of tapes become the columns of the standard layout (rules 19 to 40).
+//!
+//! A [`Shredder`] is a tree compiled over the ids of one [`Names`]: finding a field's column is an array index by
+//! name id, nothing is hashed or compared per row. Give it tapes of that same `Names` only, and never let it forget
+//! ids below [`Shredder::names_len`].
+
+pub mod column;
+pub mod dictionary;
+mod group;
+mod residual;
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, StructArray};
+use arrow::datatypes::{DataType, Fields};
+
+use crate::error::Result;
+use crate::names::Names;
+use crate::shred::column::{Bits, Bytes};
+use crate::shred::dictionary::Dictionary;
+use crate::shred::group::{Group, Row};
+use crate::shred::residual::Residual;
+use crate::standard::{check_tree, column_fields};
+use crate::tape::TapeView;
+use crate::tree::Tree;
+
+pub struct Shredder {
+    fields: Fields,
+    root: Group,
+    untyped: bool,
+    metadata: Bytes,
+    valid: Bits,
+    rows: usize,
+    dictionary: Dictionary,
+    residual: Residual,
+    left: Vec<u32>,
+    names_len: usize,
+}
+
+impl Shredder {
+    /// Compiles `tree`. `common` names go into the dictionary that rows share, besides the tree's own.
+    pub fn new<'a>(tree: &Tree, common: impl IntoIterator<Item = &'a str>, names: &mut Names) -> Result<Self> {
+        check_tree(tree)?;
+        let root = Group::new(tree, names);
+        let mut base = Vec::new();
+        tree_names(tree, names, &mut base);
+        base.extend(common.into_iter().map(|name| names.intern(name)));
+        Ok(Shredder {
+            fields: column_fields(tree),
+            root,
+            untyped: tree.is_untyped(),
+            metadata: Bytes::default(),
+            valid: Bits::default(),
+            rows: 0,
+            dictionary: Dictionary::new(names, base),
+            residual: Residual::default(),
+            left: Vec::new(),
+            names_len: names.len(),
+        })
+    }
+
+    /// The names that this shredder relies on have ids below this.
+    pub fn names_len(&self) -> usize {
+        self.names_len
+    }
+
+    pub fn data_type(&self) -> DataType {
+        DataType::Struct(self.fields.clone())
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Bytes buffered, about: for cutting batches.
+    pub fn byte_len(&self) -> usize {
+        self.metadata.byte_len() + self.root.byte_len()
+    }
+
+    /// Adds the row that the tape holds.
+    pub fn append(&mut self, view: &TapeView) -> Result<()> {
+        let index = self.rows;
+        let mut row =
+            Row { view: *view, dictionary: &mut self.dictionary, residual: &mut self.residual, left: &mut self.left };
+        self.root.put(&mut row, 0, index)?;
+        self.metadata.put_with(index, |out| self.dictionary.finish_row(view.names, out))?;
+        self.valid.mark(index);
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Adds a SQL NULL: a null group (rule 28).
+    pub fn append_null(&mut self) {
+        self.rows += 1;
+    }
+
+    /// The rows since the last call as one column; the shredder is empty afterwards.
+    pub fn finish(&mut self) -> Result<StructArray> {
+        let rows = std::mem::take(&mut self.rows);
+        let metadata = self.metadata.finish_required(rows);
+        let columns: Vec<ArrayRef> = if self.untyped {
+            vec![metadata, self.root.finish_untyped_required(rows)]
+        } else {
+            let (value, typed) = self.root.finish(rows)?;
+            [metadata, value].into_iter().chain(typed).collect()
+        };
+        Ok(StructArray::try_new_with_length(self.fields.clone(), columns, self.valid.finish(rows), rows)?)
+    }
+
+    pub fn finish_ref(&mut self) -> Result<ArrayRef> {
+        Ok(Arc::new(self.finish()?))
+    }
+}
+
+fn tree_names(tree: &Tree, names: &mut Names, out: &mut Vec<u32>) {
+    for field in tree.object.iter().flatten() {
+        out.push(names.intern(&field.name));
+        tree_names(&field.tree, names, out);
+    }
+    if let Some(element) = &tree.array {
+        tree_names(element, names, out);
+    }
+}
