@@ -11,10 +11,14 @@
 //!                         └──────▶ extract ──▶ one path, cast
 //! ```
 
+pub mod dictionary;
 pub mod error;
 pub mod infer;
+pub mod level;
 pub mod names;
 pub mod parquet_schema;
+pub mod reconstruct;
+pub mod residual;
 pub mod shred;
 pub mod standard;
 pub mod tape;

@@ -1,0 +1,131 @@
+//! Where a file's bytes come from: byte ranges in, bytes out. The kernel does no network I/O; whoever opens a
+//! remote file gives a [`Source`] that fetches.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+use bytes::Bytes;
+
+use crate::error::{Code, Error, Result};
+
+/// A file of known size. All ranges of one call are wanted together.
+pub trait Source: Send + Sync {
+    /// What errors call the file.
+    fn name(&self) -> &str;
+    fn size(&self) -> u64;
+    fn fetch(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
+}
+
+/// A file on a local disk.
+pub struct LocalFile {
+    file: File,
+    name: String,
+    size: u64,
+}
+
+impl LocalFile {
+    /// Opens `path`. When the caller knows the size (from a log), another one is an error: the file changed.
+    pub fn open(path: &str, name: &str, size: Option<u64>) -> Result<Self> {
+        let fail = |e: std::io::Error| {
+            let code = if e.kind() == std::io::ErrorKind::NotFound { Code::CorruptFile } else { Code::Io };
+            Error::new(code, format!("{name} cannot be opened: {e}"))
+        };
+        let file = File::open(path).map_err(fail)?;
+        let meta = file.metadata().map_err(fail)?;
+        if meta.is_dir() {
+            return Err(Error::new(Code::Io, format!("{name} is a directory, not a Parquet file")));
+        }
+        check_size(name, meta.len(), size)?;
+        Ok(LocalFile { file, name: name.to_string(), size: meta.len() })
+    }
+}
+
+fn check_size(name: &str, found: u64, expected: Option<u64>) -> Result<()> {
+    match expected {
+        Some(expected) if expected != found => Err(Error::new(
+            Code::CorruptFile,
+            format!("{name} has {found} bytes where {expected} were expected: it was cut short or changed"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+impl Source for LocalFile {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn fetch(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        ranges
+            .iter()
+            .map(|range| {
+                let mut bytes = vec![0; (range.end - range.start) as usize];
+                self.file.read_exact_at(&mut bytes, range.start).map_err(|e| {
+                    let code = match e.kind() {
+                        std::io::ErrorKind::UnexpectedEof => Code::CorruptFile,
+                        _ => Code::Io,
+                    };
+                    Error::new(
+                        code,
+                        format!("{} cannot be read at bytes {}..{}: {e}", self.name, range.start, range.end),
+                    )
+                })?;
+                Ok(Bytes::from(bytes))
+            })
+            .collect()
+    }
+}
+
+/// Ranges nearer to each other than this are fetched as one: a request costs more than the bytes between.
+const GAP: u64 = 16 << 10;
+
+/// Fetches ranges, merging neighbours, and gives one buffer for each range asked for. `read` counts bytes fetched.
+pub fn fetch(source: &dyn Source, ranges: &[Range<u64>], read: &mut u64) -> Result<Vec<Bytes>> {
+    let mut order: Vec<usize> = (0..ranges.len()).collect();
+    order.sort_by_key(|&i| ranges[i].start);
+    let mut merged: Vec<Range<u64>> = Vec::new();
+    let mut home = vec![0; ranges.len()];
+    for i in order {
+        let range = &ranges[i];
+        if range.start > range.end || range.end > source.size() {
+            return Err(Error::new(
+                Code::CorruptFile,
+                format!(
+                    "the footer of {} points at bytes {}..{}, the file has {}",
+                    source.name(),
+                    range.start,
+                    range.end,
+                    source.size()
+                ),
+            ));
+        }
+        match merged.last_mut() {
+            Some(last) if range.start <= last.end + GAP => last.end = last.end.max(range.end),
+            _ => merged.push(range.clone()),
+        }
+        home[i] = merged.len() - 1;
+    }
+    let buffers = source.fetch(&merged)?;
+    if buffers.len() != merged.len()
+        || buffers.iter().zip(&merged).any(|(b, r)| b.len() as u64 != r.end - r.start)
+    {
+        return Err(Error::new(
+            Code::CorruptFile,
+            format!("{} gave fewer bytes than were asked for: it was cut short or changed", source.name()),
+        ));
+    }
+    *read += merged.iter().map(|r| r.end - r.start).sum::<u64>();
+    Ok(ranges
+        .iter()
+        .zip(home)
+        .map(|(range, at)| {
+            let start = merged[at].start;
+            buffers[at].slice((range.start - start) as usize..(range.end - start) as usize)
+        })
+        .collect())
+}
