@@ -27,6 +27,8 @@ pub enum Code {
     InvalidArgument,
     /// The operating system said no.
     Io,
+    /// A bug: ours or a library's.
+    Internal,
 }
 
 impl Code {
@@ -43,6 +45,7 @@ impl Code {
             Code::UnsupportedType => "UNSUPPORTED_TYPE",
             Code::InvalidArgument => "INVALID_ARGUMENT",
             Code::Io => "IO",
+            Code::Internal => "INTERNAL",
         }
     }
 }
@@ -65,6 +68,17 @@ impl Error {
     #[cold]
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Error { code, message: message.into(), rule: None, path: None, row: None, offset: None }
+    }
+
+    /// What `catch_unwind` caught.
+    #[cold]
+    pub fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
+        let text = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
+        Error::new(Code::Internal, format!("the kernel failed unexpectedly: {text}"))
     }
 
     pub fn rule(mut self, rule: u8) -> Self {

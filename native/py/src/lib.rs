@@ -1,6 +1,14 @@
+//! Registration of the kernel as `mica._native`; each module registers its own functions and classes.
+
 use pyo3::prelude::*;
 
+mod error;
+mod read;
+
 #[pymodule]
-fn _native(_m: &Bound<'_, PyModule>) -> PyResult<()> {
+fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("KernelError", m.py().get_type::<error::KernelError>())?;
+    m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    read::register(m)?;
     Ok(())
 }
