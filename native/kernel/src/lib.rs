@@ -12,8 +12,10 @@
 //! ```
 
 pub mod dictionary;
+pub mod encode;
 pub mod error;
 pub mod infer;
+pub mod json;
 pub mod level;
 pub mod names;
 pub mod parquet_schema;

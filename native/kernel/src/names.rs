@@ -1,6 +1,7 @@
 //! Field names as small numbers: a name is hashed once where it is read, everything after compares ids.
 
 use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -9,17 +10,56 @@ pub const NO_NAME: u32 = u32::MAX;
 
 /// An interner of field names. Ids count from 0 in order of first sight and never change;
 /// [`Names::truncate`] forgets the newest ones, so that unbounded keys cost bounded memory.
-#[derive(Default)]
 pub struct Names {
     table: HashTable<u32>,
     hasher: DefaultHashBuilder,
     text: String,
     ends: Vec<u32>,
+    mark: Mark,
+    floor: usize,
+}
+
+/// A state of an interner: see [`Names::unchanged`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mark {
+    interner: u64,
+    truncations: u64,
+}
+
+static INTERNERS: AtomicU64 = AtomicU64::new(1);
+
+impl Default for Names {
+    fn default() -> Self {
+        Names {
+            table: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            text: String::new(),
+            ends: Vec::new(),
+            mark: Mark { interner: INTERNERS.fetch_add(1, Ordering::Relaxed), truncations: 0 },
+            floor: 0,
+        }
+    }
 }
 
 impl Names {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The state now, for those who keep ids between rows.
+    pub fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    /// Ids below this number mean what they meant at `mark`; none do if it was another interner's, or too long ago.
+    pub fn unchanged(&self, mark: Mark) -> usize {
+        if mark == self.mark {
+            usize::MAX
+        } else if mark.interner == self.mark.interner && mark.truncations + 1 == self.mark.truncations {
+            self.floor
+        } else {
+            0
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -63,6 +103,8 @@ impl Names {
         if len >= self.ends.len() {
             return;
         }
+        self.mark.truncations += 1;
+        self.floor = len;
         self.table.retain(|id| (*id as usize) < len);
         self.ends.truncate(len);
         let end = self.ends.last().copied().unwrap_or(0);

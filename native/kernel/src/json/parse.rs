@@ -1,0 +1,349 @@
+//! One JSON document becomes one tape, with the semantics of Spark's `parse_json`, and without recursion. Two
+//! differences, both towards refusing: text after the document is an error (Spark ignores it), and so is a value
+//! beyond the size limit.
+
+use crate::encode;
+use crate::error::{Code, Error, Result};
+use crate::names::{NO_NAME, Names};
+use crate::tape::{Kind, Node, Tape};
+
+use super::keys::KeyGuess;
+use super::number::number;
+use super::scan::{bad, bad_string, string_stop, unescape};
+
+/// What a second value under the same key of one object does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DuplicateKeys {
+    Error,
+    LastWins,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct ParseOptions {
+    pub duplicate_keys: DuplicateKeys,
+    /// Bytes of metadata and value together.
+    pub max_size: usize,
+    /// Objects and arrays around a value, itself included.
+    pub max_depth: usize,
+}
+
+impl Default for ParseOptions {
+    fn default() -> Self {
+        ParseOptions { duplicate_keys: DuplicateKeys::Error, max_size: 16 << 20, max_depth: 1000 }
+    }
+}
+
+/// A document is never more than this many times as large as a Variant than as text, so that the exact size need
+/// be known for large documents only: `1,` is the worst case of a value (2 bytes and an offset of 4).
+const GROWTH: usize = 8;
+
+/// Offsets in a tape are 32 bits wide.
+const MAX_TEXT: usize = u32::MAX as usize / 2;
+
+pub struct JsonParser {
+    options: ParseOptions,
+    stack: Vec<Frame>,
+    keys: KeyGuess,
+    seen: Vec<u64>,
+    serial: u64,
+    name: String,
+}
+
+/// An open container.
+struct Frame {
+    node: u32,
+    count: u32,
+    object: bool,
+    /// One bit per name id modulo 64: while no bit comes twice, no key has.
+    bits: u64,
+    clash: bool,
+}
+
+impl JsonParser {
+    pub fn new(options: ParseOptions) -> Self {
+        JsonParser {
+            options,
+            stack: Vec::new(),
+            keys: KeyGuess::default(),
+            seen: Vec::new(),
+            serial: 0,
+            name: String::new(),
+        }
+    }
+
+    pub fn options(&self) -> &ParseOptions {
+        &self.options
+    }
+
+    /// Fills `tape` (cleared first) with the document in `text`; its names go to `names`. Read the tape with
+    /// `tape.view(text.as_bytes(), names)`. An error carries the offset in bytes from the start of `text`.
+    pub fn parse(&mut self, text: &str, tape: &mut Tape, names: &mut Names) -> Result<()> {
+        tape.clear();
+        self.stack.clear();
+        self.keys.start(names);
+        if text.len() > MAX_TEXT {
+            return Err(too_large(text.len(), self.options.max_size));
+        }
+        let end = self.document(text, tape, names)?;
+        let bytes = text.as_bytes();
+        let end = skip_space(bytes, end);
+        if end < bytes.len() {
+            return Err(bad(end, format!("found {} after the end of the document", shown(text, end))));
+        }
+        if text.len() > self.options.max_size / GROWTH {
+            let size = encode::variant_size(&tape.view(bytes, names), 0)?;
+            if size > self.options.max_size {
+                return Err(too_large(size, self.options.max_size));
+            }
+        }
+        Ok(())
+    }
+
+    fn document(&mut self, text: &str, tape: &mut Tape, names: &mut Names) -> Result<usize> {
+        let bytes = text.as_bytes();
+        let (mut at, mut name) = (0, NO_NAME);
+        'value: loop {
+            at = skip_space(bytes, at);
+            match byte(bytes, at) {
+                b'"' => at = string(bytes, at + 1, name, tape)?,
+                b'{' => {
+                    self.open(Kind::Object, at, name, tape)?;
+                    at = skip_space(bytes, at + 1);
+                    if byte(bytes, at) != b'}' {
+                        (name, at) = self.key(text, at, names)?;
+                        continue 'value;
+                    }
+                    self.close(at, tape, names)?;
+                    at += 1;
+                }
+                b'[' => {
+                    self.open(Kind::Array, at, name, tape)?;
+                    at = skip_space(bytes, at + 1);
+                    if byte(bytes, at) != b']' {
+                        name = NO_NAME;
+                        continue 'value;
+                    }
+                    self.close(at, tape, names)?;
+                    at += 1;
+                }
+                b'-' | b'0'..=b'9' => at = number(text, at, name, tape)?,
+                _ => at = literal(text, at, name, tape)?,
+            }
+            // A value has ended: what follows depends on what it stands in.
+            loop {
+                let Some(frame) = self.stack.last_mut() else { return Ok(at) };
+                frame.count += 1;
+                at = skip_space(bytes, at);
+                let object = frame.object;
+                match byte(bytes, at) {
+                    b',' if object => {
+                        at = skip_space(bytes, at + 1);
+                        (name, at) = self.key(text, at, names)?;
+                        continue 'value;
+                    }
+                    b',' => {
+                        name = NO_NAME;
+                        at += 1;
+                        continue 'value;
+                    }
+                    b'}' if object => self.close(at, tape, names)?,
+                    b']' if !object => self.close(at, tape, names)?,
+                    _ => return Err(unclosed(text, at, object)),
+                }
+                at += 1;
+            }
+        }
+    }
+
+    fn open(&mut self, kind: Kind, at: usize, name: u32, tape: &mut Tape) -> Result<()> {
+        if self.stack.len() >= self.options.max_depth {
+            let message = format!("objects and arrays nest deeper than {} levels", self.options.max_depth);
+            return Err(Error::new(Code::TooDeep, message).offset(at as u64));
+        }
+        let node = tape.nodes.len() as u32;
+        self.stack.push(Frame { node, count: 0, object: kind == Kind::Object, bits: 0, clash: false });
+        tape.nodes.push(Node::new(kind, name));
+        Ok(())
+    }
+
+    fn close(&mut self, at: usize, tape: &mut Tape, names: &Names) -> Result<()> {
+        let Some(mut frame) = self.stack.pop() else { return Ok(()) };
+        if frame.clash
+            && let Some(name) = self.duplicate(frame.node as usize, tape, names)
+        {
+            if self.options.duplicate_keys == DuplicateKeys::Error {
+                let message = format!("the key {:?} stands twice in one object", names.get(name));
+                return Err(Error::new(Code::DuplicateKey, message).rule(12).offset(at as u64));
+            }
+            frame.count = self.keep_last(frame.node as usize, tape);
+        }
+        let end = tape.nodes.len() as u32;
+        if let Some(node) = tape.nodes.get_mut(frame.node as usize) {
+            node.a = frame.count;
+            node.b = end;
+        }
+        Ok(())
+    }
+
+    /// The key at `at` and its colon: its name and the place after the colon.
+    #[inline(always)]
+    fn key(&mut self, text: &str, at: usize, names: &mut Names) -> Result<(u32, usize)> {
+        let bytes = text.as_bytes();
+        if byte(bytes, at) != b'"' {
+            return Err(bad(at, format!("expected a key in double quotes, found {}", shown(text, at))));
+        }
+        let (id, end) = match self.keys.guess(bytes, at + 1, names) {
+            Some(found) => found,
+            None => self.new_key(text, at + 1, names)?,
+        };
+        if let Some(frame) = self.stack.last_mut() {
+            let bit = 1u64 << (id & 63);
+            frame.clash |= frame.bits & bit != 0;
+            frame.bits |= bit;
+        }
+        let colon = skip_space(bytes, end);
+        if byte(bytes, colon) != b':' {
+            return Err(bad(colon, format!("expected ':' after a key, found {}", shown(text, colon))));
+        }
+        Ok((id, colon + 1))
+    }
+
+    #[inline(never)]
+    fn new_key(&mut self, text: &str, start: usize, names: &mut Names) -> Result<(u32, usize)> {
+        let bytes = text.as_bytes();
+        let stop = string_stop(bytes, start);
+        let (id, end) = match bytes.get(stop) {
+            Some(b'"') => (names.intern(text.get(start..stop).unwrap_or("")), stop + 1),
+            Some(b'\\') => {
+                let mut raw = std::mem::take(&mut self.name).into_bytes();
+                raw.clear();
+                let end = unescape(bytes, start, &mut raw)?;
+                // Whole characters were appended, each valid: this only moves the buffer back.
+                self.name = String::from_utf8(raw).unwrap_or_default();
+                (names.intern(&self.name), end)
+            }
+            _ => return Err(bad_string(bytes, stop)),
+        };
+        self.keys.learn(id, names);
+        Ok((id, end))
+    }
+
+    /// A name that two children of the still open object at `object` share.
+    #[inline(never)]
+    fn duplicate(&mut self, object: usize, tape: &Tape, names: &Names) -> Option<u32> {
+        self.serial += 1;
+        if self.seen.len() < names.len() {
+            self.seen.resize(names.len(), 0);
+        }
+        let mut at = object + 1;
+        while let Some(node) = tape.nodes.get(at) {
+            let seen = self.seen.get_mut(node.name as usize)?;
+            if std::mem::replace(seen, self.serial) == self.serial {
+                return Some(node.name);
+            }
+            at = node.next(at);
+        }
+        None
+    }
+
+    /// Drops all but the last of the children that share a name; returns how many are left.
+    #[cold]
+    fn keep_last(&mut self, object: usize, tape: &mut Tape) -> u32 {
+        let mut spans = Vec::new();
+        let mut at = object + 1;
+        while let Some(node) = tape.nodes.get(at) {
+            spans.push((at, node.next(at), node.name));
+            at = node.next(at);
+        }
+        self.serial += 1;
+        let mut kept: Vec<_> = Vec::new();
+        for &span in spans.iter().rev() {
+            if let Some(seen) = self.seen.get_mut(span.2 as usize)
+                && std::mem::replace(seen, self.serial) != self.serial
+            {
+                kept.push(span);
+            }
+        }
+        let mut to = object + 1;
+        for &(start, end, _) in kept.iter().rev() {
+            let shift = (start - to) as u32;
+            tape.nodes.copy_within(start..end, to);
+            for node in tape.nodes.iter_mut().skip(to).take(end - start).filter(|n| n.is_container()) {
+                node.b -= shift;
+            }
+            to += end - start;
+        }
+        tape.nodes.truncate(to);
+        kept.len() as u32
+    }
+}
+
+/// The byte at `at`; 0, which stands nowhere outside strings, beyond the end.
+#[inline(always)]
+fn byte(bytes: &[u8], at: usize) -> u8 {
+    bytes.get(at).copied().unwrap_or(0)
+}
+
+#[inline(always)]
+fn skip_space(bytes: &[u8], mut at: usize) -> usize {
+    while byte(bytes, at) <= b' ' && matches!(byte(bytes, at), b' ' | b'\n' | b'\r' | b'\t') {
+        at += 1;
+    }
+    at
+}
+
+#[inline(always)]
+fn string(bytes: &[u8], start: usize, name: u32, tape: &mut Tape) -> Result<usize> {
+    let stop = string_stop(bytes, start);
+    if byte(bytes, stop) == b'"' {
+        tape.nodes.push(Node::with_range(Kind::Str, name, start, stop - start, false));
+        return Ok(stop + 1);
+    }
+    escaped_string(bytes, start, stop, name, tape)
+}
+
+#[inline(never)]
+fn escaped_string(bytes: &[u8], start: usize, stop: usize, name: u32, tape: &mut Tape) -> Result<usize> {
+    if byte(bytes, stop) != b'\\' {
+        return Err(bad_string(bytes, stop));
+    }
+    let from = tape.scratch.len();
+    let end = unescape(bytes, start, &mut tape.scratch)?;
+    tape.nodes.push(Node::with_range(Kind::Str, name, from, tape.scratch.len() - from, true));
+    Ok(end)
+}
+
+fn literal(text: &str, at: usize, name: u32, tape: &mut Tape) -> Result<usize> {
+    let rest = text.as_bytes().get(at..).unwrap_or(&[]);
+    let (kind, len) = if rest.starts_with(b"true") {
+        (Kind::True, 4)
+    } else if rest.starts_with(b"false") {
+        (Kind::False, 5)
+    } else if rest.starts_with(b"null") {
+        (Kind::Null, 4)
+    } else {
+        return Err(bad(at, format!("expected a value, found {}", shown(text, at))));
+    };
+    tape.nodes.push(Node::new(kind, name));
+    Ok(at + len)
+}
+
+#[cold]
+fn unclosed(text: &str, at: usize, object: bool) -> Error {
+    let (what, close) = if object { ("a member", '}') } else { ("an element", ']') };
+    bad(at, format!("expected ',' or '{close}' after {what}, found {}", shown(text, at)))
+}
+
+#[cold]
+fn too_large(size: usize, limit: usize) -> Error {
+    Error::new(Code::TooLarge, format!("a value of {size} bytes is beyond the limit of {limit}"))
+}
+
+/// What stands at `at`, for a message.
+#[cold]
+fn shown(text: &str, at: usize) -> String {
+    match text.get(at..).and_then(|rest| rest.chars().next()) {
+        Some(character) => format!("{character:?}"),
+        None => "the end of the text".into(),
+    }
+}

@@ -1,0 +1,124 @@
+//! Looking at eight bytes at a time, in safe code: where a string ends, and how it reads without its escapes.
+
+use crate::error::{Code, Error, Result};
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
+/// Bits of the bytes that are below 0x20, a quote or a backslash. Only the lowest set bit is exact (a borrow
+/// can spill into the bytes above a hit), and that is the one used.
+#[inline(always)]
+fn special(word: u64) -> u64 {
+    let quote = word ^ (ONES * b'"' as u64);
+    let slash = word ^ (ONES * b'\\' as u64);
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    let quote = quote.wrapping_sub(ONES) & !quote;
+    let slash = slash.wrapping_sub(ONES) & !slash;
+    (control | quote | slash) & HIGHS
+}
+
+#[inline(always)]
+pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u64> {
+    let chunk = bytes.get(at..)?.first_chunk::<8>()?;
+    Some(u64::from_le_bytes(*chunk))
+}
+
+/// The first place from `at` on that holds a quote, a backslash or a control character; the length if none does.
+#[inline(always)]
+pub fn string_stop(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(word) = word(bytes, at) {
+        let hits = special(word);
+        if hits != 0 {
+            return at + (hits.trailing_zeros() / 8) as usize;
+        }
+        at += 8;
+    }
+    while let Some(&byte) = bytes.get(at) {
+        if byte == b'"' || byte == b'\\' || byte < 0x20 {
+            return at;
+        }
+        at += 1;
+    }
+    at
+}
+
+/// Reads the rest of a string that has an escape: appends its text from `start` on to `out` and returns the
+/// place after the closing quote. A surrogate without its partner is refused, as Spark's parser does.
+#[cold]
+pub fn unescape(bytes: &[u8], start: usize, out: &mut Vec<u8>) -> Result<usize> {
+    let mut run = start;
+    loop {
+        let stop = string_stop(bytes, run);
+        out.extend_from_slice(bytes.get(run..stop).unwrap_or(&[]));
+        match bytes.get(stop) {
+            Some(b'"') => return Ok(stop + 1),
+            Some(b'\\') => run = escape(bytes, stop, out)?,
+            _ => return Err(bad_string(bytes, stop)),
+        }
+    }
+}
+
+/// Reads the escape whose backslash stands at `at`; returns the place after it.
+fn escape(bytes: &[u8], at: usize, out: &mut Vec<u8>) -> Result<usize> {
+    let simple = match bytes.get(at + 1) {
+        Some(b'"') => b'"',
+        Some(b'\\') => b'\\',
+        Some(b'/') => b'/',
+        Some(b'b') => 0x08,
+        Some(b'f') => 0x0c,
+        Some(b'n') => b'\n',
+        Some(b'r') => b'\r',
+        Some(b't') => b'\t',
+        Some(b'u') => {
+            let first = hex(bytes, at + 2)?;
+            let (code, end) = match first {
+                0xd800..=0xdbff => {
+                    let second = match (bytes.get(at + 6), bytes.get(at + 7)) {
+                        (Some(b'\\'), Some(b'u')) => hex(bytes, at + 8)?,
+                        _ => 0,
+                    };
+                    if !(0xdc00..=0xdfff).contains(&second) {
+                        return Err(lone_surrogate(at, first));
+                    }
+                    (0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00), at + 12)
+                }
+                _ => (first, at + 6),
+            };
+            let Some(character) = char::from_u32(code) else { return Err(lone_surrogate(at, first)) };
+            out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            return Ok(end);
+        }
+        Some(_) => return Err(bad(at, "a backslash in a string starts no escape that JSON knows".into())),
+        None => return Err(bad(bytes.len(), "the text ends inside a string".into())),
+    };
+    out.push(simple);
+    Ok(at + 2)
+}
+
+fn hex(bytes: &[u8], at: usize) -> Result<u32> {
+    let mut value = 0;
+    for i in at..at + 4 {
+        let digit = bytes.get(i).and_then(|&b| (b as char).to_digit(16));
+        let Some(digit) = digit else { return Err(bad(i, "\\u needs four hexadecimal digits".into())) };
+        value = value * 16 + digit;
+    }
+    Ok(value)
+}
+
+fn lone_surrogate(at: usize, code: u32) -> Error {
+    bad(at, format!("the surrogate \\u{code:04x} stands without its partner"))
+}
+
+/// What is wrong where a string stops at neither quote nor backslash.
+#[cold]
+pub fn bad_string(bytes: &[u8], at: usize) -> Error {
+    match bytes.get(at) {
+        Some(byte) => bad(at, format!("a control character (0x{byte:02x}) inside a string must be escaped")),
+        None => bad(at, "the text ends inside a string".into()),
+    }
+}
+
+#[cold]
+pub fn bad(at: usize, message: String) -> Error {
+    Error::new(Code::InvalidJson, message).offset(at as u64)
+}
