@@ -140,10 +140,11 @@ def _field(array: pa.StructArray, name: str, kind: pa.DataType | None) -> pa.Arr
         return pa.nulls(len(array), kind)
     # struct_field keeps the parent's nulls, which `flatten` of single children would not.
     values = pc.struct_field(array, name)
-    return values if kind is None or values.type == kind else _conform(values, kind)
+    return values if kind is None or values.type == kind else conform(values, kind)
 
 
-def _conform(values: pa.Array, kind: pa.DataType) -> pa.Array:
+def conform(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The values in another struct type: children by name, missing ones null, extra ones left out."""
     if pa.types.is_struct(kind):
         children = [_field(values, child.name, child.type) for child in kind]
         return pa.StructArray.from_arrays(children, fields=list(kind), mask=pc.is_null(values))

@@ -54,6 +54,7 @@ class Commits:
     adds: pa.Table  # FILES, aligned with add_rows
     add_rows: np.ndarray  # the line of each add
     stats: pa.Array  # string, aligned with adds
+    data_change: pa.Array  # boolean, aligned with adds
     removes: pa.Table  # path, deletion_vector, aligned with remove_rows
     remove_rows: np.ndarray
     others: list[tuple[int, dict[str, Any]]]  # (line, action) of everything else
@@ -136,7 +137,8 @@ def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], nam
     )
     rest = np.flatnonzero(~(is_add | is_remove))
     others = [(int(row), parse_line(lines[int(row)].as_buffer().to_pybytes())) for row in rest]
-    return Commits(lines, adds, add_rows, pc.struct_field(added, "stats"), removes, remove_rows, others)
+    stats, change = pc.struct_field(added, "stats"), pc.struct_field(added, "dataChange")
+    return Commits(lines, adds, add_rows, stats, change, removes, remove_rows, others)
 
 
 def _one(array: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -181,6 +183,7 @@ def partition_keys(metadata: Metadata) -> list[str]:
 def _json_schema(columns: list[str]) -> pa.Schema:
     common = [("path", pa.string()), ("deletionVector", DELETION_VECTOR)]
     add = [*common, ("size", pa.int64()), ("modificationTime", pa.int64()), ("stats", pa.string())]
+    add.append(("dataChange", pa.bool_()))
     if columns:
         add.append(("partitionValues", pa.struct([(column, pa.string()) for column in columns])))
     return pa.schema([("add", pa.struct(add)), ("remove", pa.struct(common))])

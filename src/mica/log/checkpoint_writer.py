@@ -1,0 +1,229 @@
+"""Writing checkpoints: a snapshot's whole state as one classic Parquet file, and the pointer to it.
+
+The rule: a checkpoint says exactly what replaying the log says, no more (expired tombstones) and no less (unknown domains
+and metadata keys in their places); it is written after its commit and may fail without harm (PROTOCOL.md "Checkpoints",
+"Checkpoint Schema", "Last Checkpoint File"). Statistics stand there as JSON and as columns, as the properties say.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from mica.log import features, properties
+from mica.log.actions import parse_line
+from mica.log.checkpoint import PartSource, conform
+from mica.log.paths import LAST_CHECKPOINT, checkpoint_name, file_keys
+from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES
+from mica.log.snapshot import Snapshot
+from mica.log.stats_struct import BoundsCodec, format_stats, parse_stats, stats_type
+from mica.schema.arrow import to_arrow_type
+from mica.schema.types import StructType
+
+_TEXTS = pa.map_(pa.string(), pa.string())
+_REMOVE = pa.struct(
+    [
+        ("path", pa.string()),
+        ("deletionTimestamp", pa.int64()),
+        ("dataChange", pa.bool_()),
+        ("extendedFileMetadata", pa.bool_()),
+        ("partitionValues", PARTITION_VALUES),
+        ("size", pa.int64()),
+        ("deletionVector", DELETION_VECTOR),
+        ("tags", _TEXTS),
+    ]
+)
+_TXN = pa.struct([("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", pa.int64())])
+_DOMAIN = pa.struct([("domain", pa.string()), ("configuration", pa.string()), ("removed", pa.bool_())])
+_PROTOCOL = pa.struct(
+    [
+        ("minReaderVersion", pa.int32()),
+        ("minWriterVersion", pa.int32()),
+        ("readerFeatures", pa.list_(pa.field("element", pa.string()))),
+        ("writerFeatures", pa.list_(pa.field("element", pa.string()))),
+    ]
+)
+_METADATA = pa.struct(
+    [
+        ("id", pa.string()),
+        ("name", pa.string()),
+        ("description", pa.string()),
+        ("format", pa.struct([("provider", pa.string()), ("options", _TEXTS)])),
+        ("schemaString", pa.string()),
+        ("partitionColumns", pa.list_(pa.field("element", pa.string()))),
+        ("configuration", _TEXTS),
+        ("createdTime", pa.int64()),
+    ]
+)
+
+
+def write_checkpoint(snapshot: Snapshot, *, codec: BoundsCodec | None = None, now: int | None = None) -> int:
+    """Writes the checkpoint of a snapshot and `_last_checkpoint`; gives the number of its actions. `now` in ms."""
+    table = checkpoint_table(snapshot, codec=codec, now=int(time.time() * 1000) if now is None else now)
+    rel = checkpoint_name(snapshot.version)
+    data = parquet_bytes(table)
+    snapshot.storage.put(rel, data)
+    pointer = {
+        "version": snapshot.version,
+        "size": table.num_rows,
+        "sizeInBytes": len(data),
+        "numOfAddFiles": snapshot.state.files.num_rows,
+    }
+    snapshot.storage.put(LAST_CHECKPOINT, orjson.dumps(pointer))
+    return int(table.num_rows)
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """The checkpoint as a Parquet file, in names that every reader of lists and maps understands."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="snappy", use_compliant_nested_type=True, store_schema=False)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def checkpoint_table(snapshot: Snapshot, *, codec: BoundsCodec | None, now: int) -> pa.Table:
+    """The rows of a checkpoint: one action each, in the column of its kind."""
+    columns: dict[str, pa.Array] = {
+        "txn": pa.array(
+            [{"appId": a, "version": v, "lastUpdated": t} for a, (v, t) in snapshot.state.transactions.items()], _TXN
+        ),
+        "add": _adds(snapshot, codec),
+        "remove": _removes(snapshot, now),
+        "metaData": pa.array([_lists(snapshot.metadata.action())], _METADATA),
+        "protocol": pa.array([snapshot.protocol.action()], _PROTOCOL),
+    }
+    if snapshot.domains:
+        domains = [{"domain": d, "configuration": c, "removed": False} for d, c in snapshot.domains.items()]
+        columns["domainMetadata"] = pa.array(domains, _DOMAIN)
+    policy = properties.CHECKPOINT_POLICY.of(snapshot.properties)
+    if policy == "v2" and features.supports(snapshot.protocol, "v2Checkpoint"):
+        # A V2 checkpoint under the classic name, without sidecars.
+        columns["checkpointMetadata"] = pa.array([{"version": snapshot.version}], pa.struct([("version", pa.int64())]))
+    total = sum(len(column) for column in columns.values())
+    before, spread = 0, {}
+    for name, column in columns.items():
+        after = total - before - len(column)
+        spread[name] = pa.concat_arrays([pa.nulls(before, column.type), column, pa.nulls(after, column.type)])
+        before += len(column)
+    return pa.table(spread)
+
+
+def _lists(action: dict[str, Any]) -> dict[str, Any]:
+    form = action["format"]
+    options = form.get("options") or {}
+    return {
+        **action,
+        "format": {"provider": form.get("provider"), "options": list(options.items())},
+        "configuration": list(action["configuration"].items()),
+    }
+
+
+def _adds(snapshot: Snapshot, codec: BoundsCodec | None) -> pa.StructArray:
+    files = snapshot.state.files.combine_chunks()
+    count = files.num_rows
+    # A spread table of one chunk per column.
+    one = {name: _one(files[name]) for name in files.column_names}
+    columns: dict[str, pa.Array] = {
+        "path": one["path"],
+        "partitionValues": one["partition_values"],
+        "size": one["size"],
+        "modificationTime": one["modification_time"],
+        "dataChange": pa.array(np.zeros(count, bool)),
+        "tags": snapshot.tags(),
+        "deletionVector": one["deletion_vector"],
+    }
+    configuration = snapshot.properties
+    texts = snapshot.stats(formatter=lambda parsed: format_stats(parsed, codec))
+    if properties.STATS_AS_JSON.of(configuration):
+        columns["stats"] = texts
+    if properties.STATS_AS_STRUCT.of(configuration):
+        kind = stats_type(snapshot.schema, snapshot.partition_columns, configuration, variants=codec is not None)
+        columns["stats_parsed"] = parse_stats(texts, kind, codec)
+        if snapshot.partition_columns:
+            columns["partitionValues_parsed"] = partition_values_parsed(
+                one["partition_values"], snapshot.schema, snapshot.partition_columns
+            )
+    return pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
+
+
+def partition_values_parsed(values: pa.MapArray, schema: StructType, columns: Iterable[str]) -> pa.StructArray:
+    """The partition values in the types of their columns; a text that does not fit its type is null there."""
+    fields, arrays = [], []
+    for name in columns:
+        column = schema.field(name)
+        physical = str(column.metadata.get("delta.columnMapping.physicalName", name))
+        kind = to_arrow_type(column.type)
+        texts = pc.map_lookup(values, physical, "first").cast(pa.string())
+        arrays.append(partition_value_array(texts, kind))
+        fields.append(pa.field(physical, kind))
+    return pa.StructArray.from_arrays(arrays, fields=fields)
+
+
+def partition_value_array(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Serialised partition values as values (PROTOCOL.md "Partition Value Serialization"); the empty text is null."""
+    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+    if pa.types.is_string(kind):
+        return texts
+    if pa.types.is_binary(kind):
+        return texts.cast(kind)
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        # Texts without a zone are in the zone of their writer by the protocol, which is UTC for ours.
+        zoned = pc.match_substring_regex(texts, r"(Z|[+-]\d{2}:?\d{2})$")
+        texts = pc.if_else(zoned, texts, pc.binary_join_element_wise(texts, "Z", ""))
+    try:
+        return texts.cast(kind)
+    except pa.ArrowInvalid:
+        return pa.array([_cast_one(text, kind) for text in texts], kind)
+
+
+def _cast_one(text: pa.Scalar, kind: pa.DataType) -> Any:
+    try:
+        return text.cast(kind).as_py()
+    except pa.ArrowInvalid:
+        return None
+
+
+def _removes(snapshot: Snapshot, now: int) -> pa.StructArray:
+    """The tombstones that have not expired: those of the last checkpoint, less what was added or removed again since."""
+    state = snapshot.state
+    recent = [_tombstone(parse_line(line.as_buffer().to_pybytes())) for line in _one(state.removes["line"])]
+    parts = [pa.array(recent, _REMOVE)]
+    for source in state.sources:
+        if isinstance(source, PartSource):
+            found = source.removes()
+            if found is not None and len(found):
+                parts.append(conform(found, _REMOVE))
+    every = pa.concat_arrays(parts)
+    if not len(every):
+        return every
+    oldest = now - properties.DELETED_FILE_RETENTION.of(snapshot.properties)
+    keys = file_keys(pc.struct_field(every, "path"), pc.struct_field(every, "deletionVector"))
+    files = state.files
+    alive = file_keys(_one(files["path"]), _one(files["deletion_vector"]))
+    # A missing time counts as 0: expired long ago.
+    fresh = pc.greater(pc.fill_null(pc.struct_field(every, "deletionTimestamp"), 0), oldest)
+    keep = pc.and_(fresh, pc.invert(pc.is_in(keys, value_set=alive)))
+    # Recent ones come first, so the first of equal keys is the newest.
+    _, first = np.unique(np.asarray(keys.dictionary_encode().indices), return_index=True)
+    chosen = np.zeros(len(every), bool)
+    chosen[first] = True
+    return every.filter(pc.and_(keep, pa.array(chosen)))
+
+
+def _tombstone(line: Mapping[str, Any]) -> dict[str, Any]:
+    action = dict(line["remove"])
+    for name in ("partitionValues", "tags"):
+        if isinstance(action.get(name), dict):
+            action[name] = list(action[name].items())
+    return action
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    chunks = column.chunks
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.array([], column.type)

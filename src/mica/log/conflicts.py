@@ -1,0 +1,98 @@
+"""Which pairs of commits conflict.
+
+The rule: a transaction that lost the race for a version may go on top of the winners exactly when its outcome would have
+been the same had it started after them (serializable; stricter than delta-spark's default of WriteSerializable).
+
+    the winner did                    conflicts with mine when mine
+    --------------------------------  ----------------------------------------------------------
+    protocol                          anything
+    metaData                          anything
+    add (changing data)               read files that the added one would have been among
+    remove                            removes the same file, or read files that it was among
+    txn of an application             writes or relies on a txn of the same application
+    domainMetadata of a domain        writes the same domain
+    anything else (commitInfo, cdc)   never
+
+An append reads nothing: appends never conflict with appends. Overwriting reads what it replaces. Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.errors import ConflictError
+from mica.log.paths import file_keys
+from mica.log.replay import Commits
+
+FilePredicate = Callable[[pa.Table], pa.Array]
+"""A table of files (`replay.FILES`) → a boolean array: whether the transaction would have read the file."""
+
+
+def every_file(files: pa.Table) -> pa.Array:
+    """The predicate of a transaction that read the whole table."""
+    return pa.array(np.ones(files.num_rows, bool))
+
+
+@dataclass(frozen=True)
+class Intent:
+    """What a transaction read and is about to write, as far as others can disturb it."""
+
+    reads: tuple[FilePredicate, ...]
+    read_files: pa.Table  # FILES of the base snapshot
+    removed_keys: pa.Array  # keys of the files that it removes
+    applications: frozenset[str]
+    domains: frozenset[str]
+
+
+def check(mine: Intent, winner: Commits, version: int, table: str) -> None:
+    """Raises `ConflictError` when `mine` cannot go on top of the winner's commit of `version`."""
+    for _, line in winner.others:
+        if "protocol" in line:
+            raise _conflict("PROTOCOL_CHANGED", "changed the protocol", version, table)
+        if "metaData" in line:
+            raise _conflict("METADATA_CHANGED", "changed the schema or the properties", version, table)
+        application = (line.get("txn") or {}).get("appId")
+        if application in mine.applications:
+            raise _conflict("CONCURRENT_TRANSACTION", f"wrote for the application {application!r} too", version, table)
+        domain = (line.get("domainMetadata") or {}).get("domain")
+        if domain in mine.domains:
+            raise _conflict("CONCURRENT_DOMAIN", f"changed the domain {domain!r} too", version, table)
+    if mine.reads and winner.adds.num_rows:
+        changing = winner.adds.filter(data_changing(winner))
+        for reads in mine.reads:
+            if pc.any(reads(changing)).as_py():
+                raise _conflict("CONCURRENT_APPEND", "added files to what this transaction read", version, table)
+    if winner.removes.num_rows:
+        keys = _keys(winner.removes)
+        if len(mine.removed_keys) and pc.any(pc.is_in(mine.removed_keys, value_set=keys)).as_py():
+            raise _conflict("CONCURRENT_DELETE", "removed files that this transaction removes too", version, table)
+        if mine.reads and mine.read_files.num_rows:
+            gone = mine.read_files.filter(pc.is_in(_keys(mine.read_files), value_set=keys))
+            if any(pc.any(reads(gone)).as_py() for reads in mine.reads):
+                raise _conflict("CONCURRENT_DELETE", "removed files that this transaction read", version, table)
+
+
+def data_changing(commits: Commits) -> pa.Array:
+    """For each add whether it brings data that the table did not hold (PROTOCOL.md, `dataChange`; missing counts as true)."""
+    return pc.fill_null(commits.data_change, True)
+
+
+def _keys(files: pa.Table) -> pa.Array:
+    return file_keys(
+        files["path"].combine_chunks(),
+        files["deletion_vector"].combine_chunks(),
+    )
+
+
+def _conflict(code: str, did: str, version: int, table: str) -> ConflictError:
+    return ConflictError(
+        code,
+        f"another writer committed version {version} of {table} meanwhile and {did}",
+        hint="Nothing was written. Read the table again and repeat the operation.",
+        version=version,
+    )

@@ -1,0 +1,124 @@
+"""What protocol and properties a table gets: when it is made and when it is changed.
+
+The rule: the smallest protocol that the schema and the properties need, under final feature names. A VARIANT column brings
+`variantType`, and on a new table `variantShredding` with `delta.enableVariantShredding=true` unless the caller says
+otherwise; on an existing table nobody but the caller turns that property on (delta-variant-shredding.md, "Writer
+Requirements for Variant Shredding"). Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from mica.errors import UnsupportedTableError, UserError
+from mica.log import features, properties
+from mica.log.actions import Metadata, Protocol
+from mica.schema import json as schema_json
+from mica.schema.types import VARIANT, ArrayType, MapType, Primitive, StructType, contains, refuse_twice, walk
+
+TIMESTAMP_NTZ = Primitive("timestamp_ntz")
+COLLATIONS = "__COLLATIONS"
+
+
+def schema_features(schema: StructType) -> set[str]:
+    """The table features that a schema needs by its types and field metadata."""
+    needed = set()
+    if contains(schema, VARIANT):
+        needed.add("variantType")
+    if contains(schema, TIMESTAMP_NTZ):
+        needed.add("timestampNtz")
+    for _, column in walk(schema):
+        if COLLATIONS in column.metadata:
+            needed.add("collations")
+        if "delta.invariants" in column.metadata or not column.nullable:
+            needed.add("invariants")
+    return needed
+
+
+def new_table(
+    schema: StructType,
+    partition_columns: Iterable[str],
+    configuration: Mapping[str, str] | None,
+    *,
+    created_time: int,
+) -> tuple[Protocol, Metadata]:
+    """Protocol and metadata of a table to be. `created_time` in ms since the epoch."""
+    wanted = dict(configuration or {})
+    properties.check(wanted)
+    columns = _partitions(schema, list(partition_columns))
+    needed = schema_features(schema)
+    if "variantType" in needed:
+        wanted.setdefault(properties.ENABLE_SHREDDING.name, "true")
+    needed |= properties.needed_features(wanted)
+    _refuse_mapping(wanted)
+    kept = {name: text for name, text in wanted.items() if not name.startswith("delta.feature.")}
+    metadata = Metadata.new(schema_json.dumps(schema), columns, kept, created_time=created_time)
+    protocol = features.minimal_protocol(needed)
+    features.check_write(protocol, metadata, "the new table")
+    return protocol, metadata
+
+
+def altered(
+    protocol: Protocol,
+    metadata: Metadata,
+    *,
+    schema: StructType | None = None,
+    partition_columns: Iterable[str] | None = None,
+    changes: Mapping[str, str | None] | None = None,
+) -> tuple[Protocol, Metadata]:
+    """Protocol and metadata of a table with another schema, other partition columns or other properties (None removes
+    one). What the change needs is added to the protocol; nothing is ever taken from it."""
+    changes = changes or {}
+    properties.check(changes)
+    _refuse_mapping(changes)
+    needed = properties.needed_features({name: text for name, text in changes.items() if text is not None})
+    kept = {name: text for name, text in changes.items() if not name.startswith("delta.feature.")}
+    changed = metadata.with_configuration(kept)
+    if schema is not None:
+        needed |= schema_features(schema) - _implied(protocol)
+        changed = replace(changed, schema_string=schema_json.dumps(schema))
+    if partition_columns is not None:
+        target = schema if schema is not None else schema_json.loads(metadata.schema_string)
+        changed = replace(changed, partition_columns=tuple(_partitions(target, list(partition_columns))))
+    return features.upgraded(protocol, needed), changed
+
+
+def shreds(protocol: Protocol, metadata: Metadata) -> bool:
+    """Whether a writer may shred variants in this table: the feature is there and the property is the very word `true`."""
+    return properties.ENABLE_SHREDDING.of(metadata.configuration) and features.supports(protocol, "variantShredding")
+
+
+def _implied(protocol: Protocol) -> set[str]:
+    # Nullability is checked by every writer of ours; a table without `invariants` needs no upgrade for it.
+    return {"invariants"} if protocol.writer >= 7 else set()
+
+
+def _partitions(schema: StructType, columns: list[str]) -> list[str]:
+    refuse_twice(schema.names)
+    refuse_twice(columns)
+    found = []
+    for name in columns:
+        column = schema.field(name)
+        if column.type == VARIANT or isinstance(column.type, StructType | ArrayType | MapType):
+            raise UserError(
+                "INVALID_PARTITION_COLUMN",
+                f"the column {name!r} cannot be a partition column: it is no plain value",
+                hint="Partition by a column of a plain type, such as a date taken from the variant.",
+                column=name,
+            )
+        found.append(column.name)
+    if columns and len(found) == len(schema):
+        raise UserError("INVALID_PARTITION_COLUMN", "all columns are partition columns", hint="Leave one out.")
+    return found
+
+
+def _refuse_mapping(configuration: Mapping[str, str | None]) -> None:
+    mode = configuration.get(properties.COLUMN_MAPPING_MODE.name)
+    if mode is not None and mode.lower() != "none":
+        raise UnsupportedTableError(
+            "UNSUPPORTED_WRITER_FEATURE",
+            f"{properties.COLUMN_MAPPING_MODE.name}={mode}: mica reads tables with column mapping, but does not make them",
+            hint="Leave the property out.",
+            feature="columnMapping",
+        )

@@ -1,0 +1,373 @@
+"""Committing: an optimistic transaction on top of a snapshot.
+
+The rule: a version's file is created by put-if-absent and by nothing else, so of all who want a version one wins. Losers
+read the winners, check `conflicts`, and try the next version. A failed put may have succeeded all the same (the answer was
+lost): every commit carries an id of its own (`commitInfo.txnId`), and whoever is in doubt reads the file back.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from mica.errors import ConflictError, MicaError, StorageError, UserError
+from mica.log import conflicts, features, properties
+from mica.log.actions import Metadata, Protocol, format_line, parse_line
+from mica.log.checkpoint_writer import write_checkpoint
+from mica.log.paths import commit_name, file_keys
+from mica.log.replay import FILES, STATE_FILES, parse_commits, partition_keys
+from mica.log.snapshot import Snapshot, load
+from mica.storage import AlreadyExistsError, Storage
+
+_LOG = logging.getLogger("mica")
+_MAX_ATTEMPTS = 10_000  # each needs another writer to have won: only a broken store gets there
+_MAX_REPEATS = 5  # of one put whose answer was lost
+
+
+@dataclass(frozen=True)
+class Committed:
+    """What a commit made: its version and the snapshot at that version."""
+
+    version: int
+    snapshot: Snapshot
+
+
+@dataclass
+class Transaction:
+    """Changes to a table (a snapshot) or a new table (a storage), committed at once or not at all.
+
+    `operation` and `parameters` are for the history (`WRITE`, `{"mode": "Append"}`), `metrics` too.
+    """
+
+    base: Snapshot | Storage
+    operation: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    engine_info: str = "mica"
+    metrics: dict[str, Any] = field(default_factory=dict)
+    _adds: list[pa.Array | list[str]] = field(default_factory=list, repr=False)
+    _removed: list[np.ndarray] = field(default_factory=list, repr=False)
+    _removes_change_data: bool = True
+    _reads: list[conflicts.FilePredicate] = field(default_factory=list, repr=False)
+    _metadata: Metadata | None = None
+    _protocol: Protocol | None = None
+    _domains: dict[str, str | None] = field(default_factory=dict)
+    _transactions: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.id = str(uuid.uuid4())
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """The version that the transaction started from; None for a new table."""
+        return self.base if isinstance(self.base, Snapshot) else None
+
+    @property
+    def storage(self) -> Storage:
+        """Where the table lies."""
+        return self.base.storage if isinstance(self.base, Snapshot) else self.base
+
+    @property
+    def metadata(self) -> Metadata:
+        """The metadata that the commit will leave."""
+        found = self._metadata or (self.snapshot.metadata if self.snapshot is not None else None)
+        if found is None:
+            raise UserError("INVALID_ARGUMENT", "a new table needs metadata", hint="Call update_metadata first.")
+        return found
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol that the commit will leave."""
+        found = self._protocol or (self.snapshot.protocol if self.snapshot is not None else None)
+        if found is None:
+            raise UserError("INVALID_ARGUMENT", "a new table needs a protocol", hint="Call update_protocol first.")
+        return found
+
+    def update_metadata(self, metadata: Metadata) -> None:
+        """Replaces schema, partition columns and properties; see `creation.new_table` and `creation.altered`."""
+        self._metadata = metadata
+
+    def update_protocol(self, protocol: Protocol) -> None:
+        """Replaces the protocol; the same protocol again is no change."""
+        if self.snapshot is None or protocol != self.snapshot.protocol:
+            self._protocol = protocol
+
+    def set_domain(self, domain: str, configuration: str | None) -> None:
+        """Sets (None: removes) the metadata of a domain; the table needs the feature `domainMetadata`."""
+        self._domains[domain] = configuration
+
+    def set_application_transaction(self, app_id: str, version: int) -> None:
+        """Records that an application has written its batch `version`, for exactly-once writes."""
+        self._transactions[app_id] = version
+
+    def read(self, predicate: conflicts.FilePredicate = conflicts.every_file) -> None:
+        """Says that the outcome depends on the files for which `predicate` holds. An append reads nothing."""
+        self._reads.append(predicate)
+
+    def add_files(self, lines: pa.Array | pa.ChunkedArray | Sequence[str]) -> None:
+        """Adds files by their ready log lines (`add_line`)."""
+        if isinstance(lines, pa.ChunkedArray):
+            self._adds += lines.chunks
+        else:
+            self._adds.append(lines if isinstance(lines, pa.Array) else list(lines))
+
+    def remove_files(
+        self, indices: Iterable[int] | np.ndarray | pa.Array | None = None, *, data_change: bool = True
+    ) -> None:
+        """Removes files of the snapshot by their positions in `snapshot.files` (None: all). Also says that they were read
+        in the sense that nobody else may have removed them."""
+        if self.snapshot is None:
+            raise UserError("INVALID_ARGUMENT", "a new table has no files to remove", hint="Open the table first.")
+        count = self.snapshot.state.files.num_rows
+        wanted = np.arange(count) if indices is None else np.unique(np.asarray(_list(indices), np.int64))
+        if len(wanted) and (wanted[0] < 0 or wanted[-1] >= count):
+            raise UserError.bad_value("indices", int(wanted[-1]), f"positions from 0 to {count - 1}")
+        self._removed.append(wanted)
+        self._removes_change_data = self._removes_change_data and data_change
+
+    def commit(self, *, clock: Callable[[], float] = time.time) -> Committed:
+        """Writes the commit on top of the newest version that it does not conflict with. Raises `ConflictError`,
+        `UnsupportedTableError`, `UserError` (appendOnly, a table that exists) or `StorageError`; then nothing was written."""
+        started = clock()
+        features.check_write(self.protocol, self.metadata, str(self.storage))
+        if self.snapshot is not None:
+            features.check_write(self.snapshot.protocol, self.snapshot.metadata, str(self.storage))
+        self._check_append_only()
+        self._check_domains()
+        base = self.snapshot
+        body = self._body(int(started * 1000))
+        for attempt in range(_MAX_ATTEMPTS):
+            version = 0 if base is None else base.version + 1
+            if self._put(version, self._head(base, version, int(clock() * 1000)) + body):
+                return self._finish(base, version)
+            if attempt > 2:
+                # Someone is faster: many writers in step would all lose but one, again and again.
+                time.sleep(random.random() * min(0.002 * attempt, 0.1))  # noqa: S311
+            base = self._rebase(base)
+        raise ConflictError(
+            "TOO_MANY_CONFLICTS",
+            f"{self.storage}: {_MAX_ATTEMPTS} attempts to commit all lost",
+            hint="Try again later.",
+        )
+
+    def _check_append_only(self) -> None:
+        removed = any(len(part) for part in self._removed) and self._removes_change_data
+        before = self.snapshot.metadata.configuration if self.snapshot is not None else {}
+        if removed and properties.APPEND_ONLY.of(before):
+            raise UserError(
+                "APPEND_ONLY",
+                f"{self.storage} takes only new rows (delta.appendOnly=true), and {self.operation} would remove some",
+                hint="Append, or set delta.appendOnly to false first.",
+            )
+
+    def _check_domains(self) -> None:
+        if self._domains and not features.supports(self.protocol, "domainMetadata"):
+            raise UserError(
+                "FEATURE_NEEDED",
+                f"{self.storage} does not support the table feature domainMetadata, which the domain "
+                f"{next(iter(self._domains))!r} needs",
+                hint="Upgrade the protocol in the same transaction.",
+            )
+
+    def _head(self, base: Snapshot | None, version: int, now: int) -> bytes:
+        """The lines that depend on the version: commitInfo (first, as in-commit timestamps need it) and metaData."""
+        info: dict[str, Any] = {}
+        metadata = self._metadata
+        if features.in_commit_timestamps(self.metadata):
+            # "the greater of the wall clock and one more than the previous commit's"
+            stamp = now if base is None else max(now, base.timestamp + 1)
+            info["inCommitTimestamp"] = stamp
+            if metadata is not None and base is not None and not features.in_commit_timestamps(base.metadata):
+                metadata = metadata.with_configuration(
+                    {properties.ICT_VERSION.name: str(version), properties.ICT_TIMESTAMP.name: str(stamp)}
+                )
+        blind = bool(self._adds) and not self._reads and not self._removed
+        info |= {
+            "timestamp": now,
+            "operation": self.operation,
+            "operationParameters": {key: _parameter(value) for key, value in self.parameters.items()},
+            "isolationLevel": "Serializable",
+            "isBlindAppend": blind,
+            "operationMetrics": {key: str(value) for key, value in self.metrics.items()},
+            "engineInfo": self.engine_info,
+            "txnId": self.id,
+        }
+        if self.snapshot is not None:
+            info["readVersion"] = self.snapshot.version
+        lines = [format_line("commitInfo", info)]
+        if self._protocol is not None:
+            lines.append(format_line("protocol", self._protocol.action()))
+        if metadata is not None:
+            lines.append(format_line("metaData", metadata.action()))
+        return ("\n".join(lines) + "\n").encode()
+
+    def _body(self, now: int) -> bytes:
+        """The lines that are the same whatever the version."""
+        lines = [
+            format_line("txn", {"appId": a, "version": v, "lastUpdated": now}) for a, v in self._transactions.items()
+        ]
+        for domain, configuration in self._domains.items():
+            action = {"domain": domain, "configuration": configuration or "", "removed": configuration is None}
+            lines.append(format_line("domainMetadata", action))
+        lines += self._remove_lines(now)
+        parts = ["\n".join(lines)] if lines else []
+        for part in self._adds:
+            texts = part.to_pylist() if isinstance(part, pa.Array) else part
+            parts += ["\n".join(texts)] if texts else []
+        data = "".join(part + "\n" for part in parts).encode()
+        return data
+
+    def _remove_lines(self, now: int) -> list[str]:
+        indices = self._removed_indices()
+        if not len(indices) or self.snapshot is None:
+            return []
+        tags = self.snapshot.tags(indices).to_pylist(maps_as_pydicts="lossy")
+        rows = self.snapshot.state.files.take(pa.array(indices)).to_pylist(maps_as_pydicts="lossy")
+        return [
+            remove_line(row, deletion_timestamp=now, data_change=self._removes_change_data, tags=row_tags)
+            for row, row_tags in zip(rows, tags, strict=True)
+        ]
+
+    def _removed_indices(self) -> np.ndarray:
+        return np.unique(np.concatenate(self._removed)) if self._removed else np.array([], np.int64)
+
+    def _put(self, version: int, data: bytes) -> bool:
+        """Whether this transaction now is the version."""
+        name = commit_name(version)
+        for repeat in range(_MAX_REPEATS):
+            try:
+                self.storage.put_if_absent(name, data)
+                return True
+            except AlreadyExistsError:
+                # Also when our own put was repeated below us after an answer was lost.
+                return self._is_mine(name)
+            except StorageError as error:
+                if self._is_mine(name):
+                    return True
+                if error.code != "IO" or repeat == _MAX_REPEATS - 1:
+                    raise
+                time.sleep(0.05 * 2**repeat)
+        return False
+
+    def _is_mine(self, name: str) -> bool:
+        try:
+            first = self.storage.read(name).partition(b"\n")[0]
+        except StorageError:
+            return False
+        try:
+            info = parse_line(first).get("commitInfo")
+        except MicaError:
+            return False
+        return isinstance(info, dict) and info.get("txnId") == self.id
+
+    def _rebase(self, base: Snapshot | None) -> Snapshot:
+        """The newest version, when nothing up to it conflicts with this transaction."""
+        if base is None:
+            raise ConflictError(
+                "TABLE_EXISTS", f"another writer made a table at {self.storage} meanwhile", hint="Open it and append."
+            )
+        latest = base.refresh()
+        if latest.version == base.version:
+            raise StorageError(
+                "LISTING_BEHIND",
+                f"version {base.version + 1} of {self.storage} exists, but the listing does not show it",
+                hint="Try again.",
+            )
+        intent = self._intent()
+        keys = partition_keys(base.metadata)
+        for version in range(base.version + 1, latest.version + 1):
+            name = commit_name(version)
+            conflicts.check(
+                intent,
+                parse_commits([self.storage.read(name)], keys, self.storage.path(name)),
+                version,
+                str(self.storage),
+            )
+        return latest
+
+    def _intent(self) -> conflicts.Intent:
+        assert self.snapshot is not None
+        files = self.snapshot.state.files
+        removed = files.take(pa.array(self._removed_indices()))
+        paths, vectors = removed["path"].combine_chunks(), removed["deletion_vector"].combine_chunks()
+        return conflicts.Intent(
+            reads=tuple(self._reads),
+            read_files=files.select(FILES.names) if self._reads else STATE_FILES.empty_table(),
+            removed_keys=file_keys(paths, vectors) if removed.num_rows else pa.array([], pa.string()),
+            applications=frozenset(self._transactions),
+            domains=frozenset(self._domains),
+        )
+
+    def _finish(self, base: Snapshot | None, version: int) -> Committed:
+        """The commit is done: what goes wrong from here on must not look as if it were not."""
+        snapshot = load(self.storage, version) if base is None else base.refresh(version)
+        if version and version % properties.CHECKPOINT_INTERVAL.of(snapshot.metadata.configuration) == 0:
+            try:
+                write_checkpoint(snapshot)
+            except (MicaError, pa.ArrowException) as error:
+                _LOG.warning(
+                    "version %d of %s is committed, but its checkpoint is not: %s", version, self.storage, error
+                )
+        return Committed(version, snapshot)
+
+
+def add_line(
+    path: str,
+    size: int,
+    modification_time: int,
+    *,
+    partition_values: Mapping[str, str | None] | None = None,
+    stats: str | None = None,
+    tags: Mapping[str, str] | None = None,
+    data_change: bool = True,
+) -> str:
+    """The log line of a new file. `path` is encoded already (`paths.encode_path`); times in ms since the epoch."""
+    action: dict[str, Any] = {
+        "path": path,
+        "partitionValues": dict(partition_values or {}),
+        "size": size,
+        "modificationTime": modification_time,
+        "dataChange": data_change,
+    }
+    if stats is not None:
+        action["stats"] = stats
+    if tags:
+        action["tags"] = dict(tags)
+    return format_line("add", action)
+
+
+def remove_line(
+    file: Mapping[str, Any], *, deletion_timestamp: int, data_change: bool = True, tags: Mapping[str, str] | None = None
+) -> str:
+    """The log line that removes a file, given as a row of `snapshot.files`."""
+    action: dict[str, Any] = {
+        "path": file["path"],
+        "deletionTimestamp": deletion_timestamp,
+        "dataChange": data_change,
+        "extendedFileMetadata": True,
+        "partitionValues": dict(file["partition_values"] or {}),
+        "size": file["size"],
+    }
+    if tags:
+        action["tags"] = dict(tags)
+    vector = file["deletion_vector"]
+    if vector is not None:
+        action["deletionVector"] = {key: value for key, value in vector.items() if value is not None}
+    return format_line("remove", action)
+
+
+def _list(indices: Iterable[int] | np.ndarray | pa.Array) -> Any:
+    return indices if isinstance(indices, np.ndarray | pa.Array) else list(indices)
+
+
+def _parameter(value: Any) -> str:
+    # delta-spark keeps operation parameters as JSON texts inside strings; plain strings stay as they are.
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
