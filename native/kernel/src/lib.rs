@@ -11,6 +11,7 @@
 //!                         └──────▶ extract ──▶ one path, cast
 //! ```
 
+pub mod bounds;
 pub mod dictionary;
 pub mod encode;
 pub mod error;
@@ -25,5 +26,6 @@ pub mod shred;
 pub mod standard;
 pub mod tape;
 pub mod tree;
+pub mod write;
 
 pub use error::{Code, Error, Result};

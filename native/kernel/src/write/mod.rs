@@ -1,0 +1,304 @@
+//! One Parquet file: row groups and pages sized for skipping, encodings chosen on the first batch, statistics and
+//! page index in the footer, and what the log needs to know at the end.
+//!
+//! Memory is bounded by the row group being built: rows and encoded bytes both end one.
+
+pub mod encoding;
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write};
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{DataType, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::{ColumnPath, SchemaDescriptor};
+
+use crate::bounds::{self, Bounds, STATISTICS_BYTES};
+use crate::error::{Code, Error, Result};
+use crate::parquet_schema::parquet_schema;
+use crate::write::encoding::{Choice, DICTIONARY_BYTES, Role, choose};
+
+#[derive(Debug, Clone)]
+pub struct WriteOptions {
+    pub compression: Compression,
+    pub row_group_rows: usize,
+    /// Encoded bytes that end a row group.
+    pub row_group_bytes: usize,
+    pub page_rows: usize,
+    pub page_bytes: usize,
+    pub key_value_metadata: Vec<(String, String)>,
+    pub created_by: String,
+    /// Parquet paths of leaves that get a bloom filter: `["v", "typed_value", "id", "typed_value"]`.
+    pub bloom_filters: Vec<Vec<String>>,
+}
+
+impl Default for WriteOptions {
+    fn default() -> Self {
+        WriteOptions {
+            compression: Compression::ZSTD(ZstdLevel::default()),
+            row_group_rows: 128 << 10,
+            row_group_bytes: 64 << 20,
+            page_rows: 16 << 10,
+            page_bytes: 1 << 20,
+            key_value_metadata: Vec::new(),
+            created_by: format!("mica version {}", env!("CARGO_PKG_VERSION")),
+            bloom_filters: Vec::new(),
+        }
+    }
+}
+
+/// `none`, `snappy`, `lz4` (raw), `gzip`, `brotli` or `zstd`, the last three with a level if wanted: `zstd(3)`.
+pub fn parse_compression(text: &str) -> Result<Compression> {
+    let unknown = || {
+        let message = format!(
+            "unknown compression {text:?}: take none, snappy, lz4, gzip, brotli or zstd, or zstd(3) for a level"
+        );
+        Error::new(Code::InvalidArgument, message)
+    };
+    let (name, level) = match text.split_once('(') {
+        Some((name, rest)) => {
+            let level: i32 = rest.strip_suffix(')').and_then(|n| n.parse().ok()).ok_or_else(unknown)?;
+            (name, Some(level))
+        }
+        None => (text, None),
+    };
+    let unsigned = |level: i32| u32::try_from(level).map_err(|_| unknown());
+    Ok(match (name.to_ascii_lowercase().as_str(), level) {
+        ("none" | "uncompressed", None) => Compression::UNCOMPRESSED,
+        ("snappy", None) => Compression::SNAPPY,
+        ("lz4" | "lz4_raw", None) => Compression::LZ4_RAW,
+        ("gzip", None) => Compression::GZIP(GzipLevel::default()),
+        ("gzip", Some(level)) => Compression::GZIP(GzipLevel::try_new(unsigned(level)?).map_err(|_| unknown())?),
+        ("brotli", None) => Compression::BROTLI(BrotliLevel::default()),
+        ("brotli", Some(level)) => Compression::BROTLI(BrotliLevel::try_new(unsigned(level)?).map_err(|_| unknown())?),
+        ("zstd", None) => Compression::ZSTD(ZstdLevel::default()),
+        ("zstd", Some(level)) => Compression::ZSTD(ZstdLevel::try_new(level).map_err(|_| unknown())?),
+        _ => return Err(unknown()),
+    })
+}
+
+/// Where the bytes go.
+enum Sink {
+    File(BufWriter<File>),
+    Memory(Vec<u8>),
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Sink::File(file) => file.write(bytes),
+            Sink::Memory(buffer) => buffer.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match self {
+            Sink::File(file) => file.flush(),
+            Sink::Memory(_) => Ok(()),
+        }
+    }
+}
+
+/// What is known of a file once it is written.
+pub struct Summary {
+    pub rows: u64,
+    pub size: u64,
+    pub row_groups: usize,
+    pub bounds: Bounds,
+}
+
+pub struct FileWriter {
+    schema: SchemaRef,
+    options: WriteOptions,
+    descriptor: SchemaDescriptor,
+    /// Until the first batch has come.
+    sink: Option<Sink>,
+    writer: Option<ArrowWriter<Sink>>,
+    /// Positions and null counts of columns that no footer counts.
+    counted: Vec<(Vec<usize>, i64)>,
+    rows: u64,
+    /// What a closed writer in memory has still to hand out.
+    rest: Vec<u8>,
+}
+
+impl FileWriter {
+    /// A new file at `path`, which must not exist, or bytes in memory for [`FileWriter::take_bytes`].
+    pub fn new(schema: SchemaRef, path: Option<&str>, options: WriteOptions) -> Result<Self> {
+        let descriptor = parquet_schema(&schema)?;
+        for (name, value) in [
+            ("row_group_rows", options.row_group_rows),
+            ("row_group_bytes", options.row_group_bytes),
+            ("page_rows", options.page_rows),
+            ("page_bytes", options.page_bytes),
+        ] {
+            if value == 0 {
+                return Err(Error::new(Code::InvalidArgument, format!("{name} must be above 0")));
+            }
+        }
+        let sink = match path {
+            Some(path) => {
+                let file = OpenOptions::new().write(true).create_new(true).open(path);
+                let file = file.map_err(|e| Error::new(Code::Io, format!("cannot create {path}: {e}")))?;
+                Sink::File(BufWriter::with_capacity(1 << 20, file))
+            }
+            None => Sink::Memory(Vec::new()),
+        };
+        let counted = bounds::counted_columns(&schema).into_iter().map(|at| (at, 0)).collect();
+        Ok(FileWriter {
+            schema,
+            options,
+            descriptor,
+            sink: Some(sink),
+            writer: None,
+            counted,
+            rows: 0,
+            rest: Vec::new(),
+        })
+    }
+
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.check(batch)?;
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        if self.writer.is_none() {
+            let choices = choose(self.schema.fields(), batch.columns(), self.options.row_group_rows)?;
+            self.start(&choices)?;
+        }
+        for (at, count) in &mut self.counted {
+            *count += null_count(batch.columns(), at) as i64;
+        }
+        let writer = self.writer.as_mut().ok_or_else(closed)?;
+        writer.write(batch).map_err(failed)?;
+        self.rows += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    fn check(&self, batch: &RecordBatch) -> Result<()> {
+        let (ours, theirs) = (self.schema.fields(), batch.schema());
+        let same = ours.len() == theirs.fields().len()
+            && ours
+                .iter()
+                .zip(theirs.fields())
+                .all(|(a, b)| a.name() == b.name() && a.data_type().equals_datatype(b.data_type()));
+        if same {
+            return Ok(());
+        }
+        let message = format!("a batch of another schema than the file's: {} for {}", batch.schema(), self.schema);
+        Err(Error::new(Code::InvalidArgument, message))
+    }
+
+    fn start(&mut self, choices: &[Choice]) -> Result<()> {
+        let sink = self.sink.take().ok_or_else(closed)?;
+        let options = ArrowWriterOptions::new()
+            .with_properties(self.properties(choices))
+            .with_skip_arrow_metadata(true)
+            .with_parquet_schema(self.descriptor.clone());
+        self.writer = Some(ArrowWriter::try_new_with_options(sink, self.schema.clone(), options).map_err(failed)?);
+        Ok(())
+    }
+
+    fn properties(&self, choices: &[Choice]) -> WriterProperties {
+        let options = &self.options;
+        let metadata = options.key_value_metadata.iter().map(|(k, v)| KeyValue::new(k.clone(), v.clone()));
+        let metadata: Vec<KeyValue> = metadata.collect();
+        let mut properties = WriterProperties::builder()
+            .set_created_by(options.created_by.clone())
+            .set_compression(options.compression)
+            .set_max_row_group_row_count(Some(options.row_group_rows))
+            .set_max_row_group_bytes(Some(options.row_group_bytes))
+            .set_data_page_row_count_limit(options.page_rows)
+            .set_data_page_size_limit(options.page_bytes)
+            .set_dictionary_page_size_limit(DICTIONARY_BYTES)
+            .set_statistics_truncate_length(Some(STATISTICS_BYTES))
+            .set_column_index_truncate_length(Some(STATISTICS_BYTES))
+            .set_key_value_metadata((!metadata.is_empty()).then_some(metadata));
+        for (column, choice) in self.descriptor.columns().iter().zip(choices) {
+            let path = column.path().clone();
+            properties = properties.set_column_dictionary_enabled(path.clone(), choice.dictionary);
+            if let Some(encoding) = choice.encoding {
+                properties = properties.set_column_encoding(path.clone(), encoding);
+            }
+            // Bounds of the dictionary's bytes say nothing. Those of `value` neither, but the page index says where
+            // it is null, and only there may a reader skip on the typed bounds (rule 41).
+            if choice.role == Role::Metadata {
+                properties = properties.set_column_statistics_enabled(path, EnabledStatistics::Chunk);
+            }
+        }
+        for path in &options.bloom_filters {
+            properties = properties.set_column_bloom_filter_enabled(ColumnPath::new(path.clone()), true);
+        }
+        properties.build()
+    }
+
+    /// Bytes of the file so far, an estimate of what is still buffered included.
+    pub fn bytes_written(&self) -> u64 {
+        self.writer.as_ref().map_or(0, |w| (w.bytes_written() + w.in_progress_size()) as u64)
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// What was written since the last call, for a writer in memory.
+    pub fn take_bytes(&mut self) -> Vec<u8> {
+        match self.writer.as_mut().map(ArrowWriter::inner_mut) {
+            Some(Sink::Memory(buffer)) => std::mem::take(buffer),
+            Some(Sink::File(_)) => Vec::new(),
+            None => std::mem::take(&mut self.rest),
+        }
+    }
+
+    /// Ends the file. A file on disk is flushed to the operating system and to the disk.
+    pub fn close(&mut self) -> Result<Summary> {
+        if self.writer.is_none() {
+            self.start(&[])?;
+        }
+        let mut writer = self.writer.take().ok_or_else(closed)?;
+        let metadata = writer.finish().map_err(failed)?;
+        let size = writer.bytes_written() as u64;
+        match writer.inner_mut() {
+            Sink::Memory(buffer) => self.rest = std::mem::take(buffer),
+            Sink::File(file) => {
+                file.flush()?;
+                file.get_ref().sync_all()?;
+            }
+        }
+        let counts: Vec<i64> = self.counted.iter().map(|(_, count)| *count).collect();
+        let bounds = bounds::collect(&self.schema, metadata.row_groups(), &counts)?;
+        Ok(Summary { rows: self.rows, size, row_groups: metadata.num_row_groups(), bounds })
+    }
+}
+
+/// Nulls of a column, those of the structs around it included.
+fn null_count(columns: &[ArrayRef], at: &[usize]) -> usize {
+    let mut columns = columns;
+    let mut nulls: Option<NullBuffer> = None;
+    for &position in at {
+        let Some(column) = columns.get(position) else { return 0 };
+        nulls = NullBuffer::union(nulls.as_ref(), column.logical_nulls().as_ref());
+        columns = match column.data_type() {
+            DataType::Struct(_) => column.as_struct().columns(),
+            _ => &[],
+        };
+    }
+    nulls.map_or(0, |n| n.null_count())
+}
+
+fn closed() -> Error {
+    Error::new(Code::InvalidArgument, "the writer is closed")
+}
+
+fn failed(error: parquet::errors::ParquetError) -> Error {
+    match error {
+        parquet::errors::ParquetError::External(inner) if inner.is::<std::io::Error>() => {
+            Error::new(Code::Io, inner.to_string())
+        }
+        other => Error::new(Code::InvalidArgument, format!("cannot write the Parquet file: {other}")),
+    }
+}
