@@ -1,0 +1,94 @@
+"""Deletion vectors: which rows of a data file are no longer in the table.
+
+The rule: a vector is used only when everything that is said about it holds: file version, length, checksum, magic number and
+cardinality (PROTOCOL.md "Deletion Vectors", "Deletion Vector Format"). Row numbers count from 0 in the data file.
+
+    storageType  pathOrInlineDv
+    u            optional directory, then the z85 form of a UUID: `[dir/]deletion_vector_<uuid>.bin` below the table
+    p            an absolute URI of such a file
+    i            the vector itself in z85
+"""
+
+from __future__ import annotations
+
+import uuid
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mica.errors import CorruptDataError
+from mica.log.paths import decode_path
+from mica.log.roaring import decode
+from mica.storage import Storage
+
+_MAGIC = 1681511377
+_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+_DIGITS = {character: value for value, character in enumerate(_ALPHABET)}
+_UUID_LENGTH = 20
+
+
+def deleted_rows(table: Storage, descriptor: Mapping[str, Any]) -> np.ndarray:
+    """The deleted rows of one file, sorted, as uint64; `descriptor` is a row of `files["deletion_vector"]`."""
+    kind, where = descriptor["storageType"], str(descriptor["pathOrInlineDv"])
+    size = int(descriptor["sizeInBytes"])
+    if kind == "i":
+        name, data = "an inline deletion vector", z85_decode(where)[:size]
+    else:
+        storage, rel = _file(table, kind, where)
+        name = storage.path(rel)
+        data = _read(storage, rel, int(descriptor.get("offset") or 0), size)
+    if len(data) < 4 or int.from_bytes(data[:4], "little") != _MAGIC:
+        raise _corrupt(name, "it does not begin with the number that bitmaps of rows begin with")
+    cardinality = int(descriptor["cardinality"])
+    rows = decode(data[4:], cardinality)
+    if len(rows) != cardinality:
+        raise _corrupt(name, f"it holds {len(rows)} rows where the log says {cardinality}")
+    return rows
+
+
+def _file(table: Storage, kind: str, where: str) -> tuple[Storage, str]:
+    if kind == "p":
+        return table.at(decode_path(where))
+    if kind != "u" or len(where) < _UUID_LENGTH:
+        raise _corrupt(f"the deletion vector {where!r}", f"its storage type is {kind!r}")
+    directory = where[:-_UUID_LENGTH]
+    name = f"deletion_vector_{uuid.UUID(bytes=z85_decode(where[-_UUID_LENGTH:]))}.bin"
+    return table, f"{directory}/{name}" if directory else name
+
+
+def _read(storage: Storage, rel: str, offset: int, size: int) -> bytes:
+    """One vector of a file: length (u32, big-endian), the vector, its CRC-32."""
+    head, body = storage.read_ranges(rel, [(0, 1), (offset, offset + 4 + size + 4)])
+    name = storage.path(rel)
+    if head != b"\x01":
+        raise _corrupt(name, f"its format version is {head[0]}, and 1 is the only one known")
+    if int.from_bytes(body[:4], "big") != size:
+        raise _corrupt(name, f"the vector at byte {offset} has another length than the log says ({size})")
+    data = body[4 : 4 + size]
+    if int.from_bytes(body[4 + size :], "big") != zlib.crc32(data):
+        raise _corrupt(name, f"the vector at byte {offset} does not match its checksum")
+    return data
+
+
+def z85_decode(text: str) -> bytes:
+    """z85 (ZeroMQ RFC 32): five characters for four bytes."""
+    if len(text) % 5:
+        raise _corrupt("a deletion vector", f"its text is {len(text)} characters long, which z85 never is")
+    out = bytearray()
+    for at in range(0, len(text), 5):
+        value = 0
+        for character in text[at : at + 5]:
+            digit = _DIGITS.get(character)
+            if digit is None:
+                raise _corrupt("a deletion vector", f"{character!r} is no character of z85")
+            value = value * 85 + digit
+        if value >> 32:
+            raise _corrupt("a deletion vector", "its text is no z85")
+        out += value.to_bytes(4, "big")
+    return bytes(out)
+
+
+def _corrupt(name: str, why: str) -> CorruptDataError:
+    return CorruptDataError("CORRUPT_DELETION_VECTOR", f"{name} cannot be used: {why}", hint="Restore the file.", path=name)

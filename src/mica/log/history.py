@@ -1,0 +1,101 @@
+"""What happened to a table: one row a commit, newest first, from the commitInfo of each.
+
+The rule: history shows what the log says and nothing that it does not; a commit without commitInfo is a row of nulls with its
+version and time (PROTOCOL.md "Commit Provenance Information").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from mica.errors import CorruptDataError
+from mica.log.actions import parse_line
+from mica.log.paths import LOG, commit_name
+from mica.log.segment import no_table, read_listing
+from mica.storage import Storage
+
+_TEXTS = pa.map_(pa.string(), pa.string())
+HISTORY = pa.schema(
+    [
+        ("version", pa.int64()),
+        ("timestamp", pa.timestamp("ms", "UTC")),
+        ("operation", pa.string()),
+        ("operation_parameters", _TEXTS),
+        ("operation_metrics", _TEXTS),
+        ("engine_info", pa.string()),
+        ("is_blind_append", pa.bool_()),
+        ("read_version", pa.int64()),
+        ("isolation_level", pa.string()),
+        ("user", pa.string()),
+        ("user_metadata", pa.string()),
+        ("txn_id", pa.string()),
+    ]
+)
+
+
+def history(storage: Storage, *, limit: int | None = None) -> pa.Table:
+    """The commits whose files are still there, newest first, at most `limit`, as `HISTORY`."""
+    listing = read_listing(storage.list(LOG, recursive=False))
+    if listing.latest < 0:
+        raise no_table(str(storage))
+    versions = sorted(listing.commits)
+    wanted = versions if limit is None else versions[max(0, len(versions) - limit) :]
+    infos = [_commit_info(storage, version) for version in wanted]
+    times = _times([listing.commits[version].modified for version in wanted], infos)
+    rows = [_row(v, t, info) for v, t, info in zip(wanted, times, infos, strict=True)]
+    return pa.Table.from_pylist(rows[::-1], HISTORY)
+
+
+def _times(modified: list[int], infos: list[Mapping[str, Any]]) -> list[int]:
+    times: list[int] = []
+    for when, info in zip(modified, infos, strict=True):
+        own = info.get("inCommitTimestamp")
+        time = own if isinstance(own, int) else when
+        times.append(max(time, times[-1] + 1) if times else time)
+    return times
+
+
+def _commit_info(storage: Storage, version: int) -> Mapping[str, Any]:
+    data = storage.read(commit_name(version))
+    at = data.find(b'"commitInfo"')
+    while at >= 0:
+        # Almost always the first line; the word may also stand inside another one.
+        start, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
+        try:
+            info = parse_line(data[start : end if end >= 0 else len(data)]).get("commitInfo")
+        except CorruptDataError as error:
+            raise CorruptDataError(error.code, error.message, hint=error.hint, version=version) from None
+        if isinstance(info, dict):
+            return info
+        at = -1 if end < 0 else data.find(b'"commitInfo"', end)
+    return {}
+
+
+def _row(version: int, time: int, info: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "version": version,
+        "timestamp": np.datetime64(time, "ms").item() if -(2**53) < time < 2**53 else None,
+        "operation": _text(info.get("operation")),
+        "operation_parameters": _map(info.get("operationParameters")),
+        "operation_metrics": _map(info.get("operationMetrics")),
+        "engine_info": _text(info.get("engineInfo")),
+        "is_blind_append": info.get("isBlindAppend") if isinstance(info.get("isBlindAppend"), bool) else None,
+        "read_version": info.get("readVersion") if isinstance(info.get("readVersion"), int) else None,
+        "isolation_level": _text(info.get("isolationLevel")),
+        "user": _text(info.get("userName")),
+        "user_metadata": _text(info.get("userMetadata")),
+        "txn_id": _text(info.get("txnId")),
+    }
+
+
+def _map(value: Any) -> list[tuple[str, str | None]] | None:
+    return [(key, _text(inner)) for key, inner in value.items()] if isinstance(value, dict) else None
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
