@@ -15,7 +15,8 @@ class MicaError(Exception):
     """The base of all errors of mica.
 
     `code` is a stable upper-case word, `message` one sentence that says what was asked and what was found, `hint` what
-    to do about it, `context` where it happened (`path`, `version`, `row`, `line`, `column`, …; only values that are known).
+    to do about it, `context` where it happened (`path`, `version`, `row`, `line`, `column`, …; only values that are
+    known).
     """
 
     exit_status = 1

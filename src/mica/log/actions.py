@@ -1,7 +1,7 @@
 """The actions of the log as values, and the lines that they are written as.
 
-The rule: only the few actions that a table has one of (protocol, metaData, domains, transactions) become Python objects;
-files stay Arrow. What we do not know in an action is kept and written again (PROTOCOL.md "Actions").
+The rule: only the few actions that a table has one of (protocol, metaData, domains, transactions) become Python
+objects; files stay Arrow. What we do not know in an action is kept and written again (PROTOCOL.md "Actions").
 """
 
 from __future__ import annotations
@@ -102,9 +102,7 @@ class Metadata:
     def action(self) -> dict[str, Any]:
         """The content of its `metaData` action."""
         out: dict[str, Any] = {"id": self.id}
-        for key, value in (("name", self.name), ("description", self.description)):
-            if value is not None:
-                out[key] = value
+        out |= {k: v for k, v in (("name", self.name), ("description", self.description)) if v is not None}
         out["format"] = dict(self.format)
         out["schemaString"] = self.schema_string
         out["partitionColumns"] = list(self.partition_columns)

@@ -1,12 +1,12 @@
 """Reading checkpoints: a version's whole state in one file or a few.
 
 The rule: the columns that every plan needs are read at once, statistics and tags only when they are asked for. Classic,
-multi-part and V2 checkpoints (JSON or Parquet, with sidecars) give the same state (PROTOCOL.md "Checkpoints", "V2 spec").
+multi-part and V2 checkpoints (JSON or Parquet, with sidecars) give the same state (PROTOCOL.md "Checkpoints", "V2
+spec").
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,14 +24,15 @@ from mica.log.replay import (
     PARTITION_VALUES,
     STATE_FILES,
     State,
-    _apply_others,
     apply,
+    apply_others,
     parse_commits,
     partition_keys,
     split_lines,
 )
 from mica.log.segment import Checkpoint
 from mica.storage import Storage
+from mica.storage.range_file import RangeFile
 
 _ADD = (
     ("path", "path", pa.string()),
@@ -41,39 +42,6 @@ _ADD = (
     ("deletion_vector", "deletionVector", DELETION_VECTOR),
 )
 _OTHERS = ("protocol", "metaData", "txn", "domainMetadata", "sidecar", "checkpointMetadata")
-
-
-class RangeFile(io.RawIOBase):
-    """A remote file as a seekable one; pyarrow asks it for footers and column chunks only."""
-
-    def __init__(self, storage: Storage, rel: str, size: int) -> None:
-        self._storage, self._rel, self._size, self._at = storage, rel, size, 0
-
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._at = (0, self._at, self._size)[whence] + offset
-        return self._at
-
-    def readinto(self, buffer: Any) -> int:
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def read(self, size: int | None = -1) -> bytes:
-        end = self._size if size is None or size < 0 else min(self._size, self._at + size)
-        if end <= self._at:
-            return b""
-        data = self._storage.read_ranges(self._rel, [(self._at, end)])[0]
-        self._at = end
-        return data
 
 
 @dataclass
@@ -176,8 +144,7 @@ def _read_json(storage: Storage, rel: str, state: State, sidecars: list[dict[str
     kinds = [parse_line(line.as_buffer().to_pybytes()) for line in lines]
     sidecars += [line["sidecar"] for line in kinds if isinstance(line.get("sidecar"), dict)]
     keys = [key for line in kinds if "metaData" in line for key in partition_keys_of(line["metaData"])]
-    state = apply(state, parse_commits([data], keys, storage.path(rel)))
-    return state
+    return apply(state, parse_commits([data], keys, storage.path(rel)))
 
 
 def partition_keys_of(action: dict[str, Any]) -> list[str]:
@@ -193,7 +160,7 @@ def _read_part(storage: Storage, rel: str, size: int, state: State, sidecars: li
             schema = file.schema_arrow
             others = _read_others(file, [name for name in _OTHERS if name in schema.names])
             sidecars += [action["sidecar"] for _, action in others if "sidecar" in action]
-            state = _apply_others(state, others)
+            state = apply_others(state, others)
             if "add" not in schema.names or not pa.types.is_struct(schema.field("add").type):
                 return state
             kind = schema.field("add").type
@@ -226,16 +193,17 @@ def _read_part(storage: Storage, rel: str, size: int, state: State, sidecars: li
 
 
 def _read_others(file: pq.ParquetFile, names: list[str]) -> list[tuple[int, dict[str, Any]]]:
-    """The non-file actions. They are few: row groups whose statistics say that all are null are not decoded by much."""
+    """The non-file actions, which are few; a column that is all null costs next to nothing to decode."""
     out: list[tuple[int, dict[str, Any]]] = []
     for name in names:
         column = _column(file, name, None)
         # A reader may see a null struct as a struct of nulls when its writer made the struct required.
-        for action in column.filter(pc.is_valid(column)).to_pylist(maps_as_pydicts="lossy"):
-            if any(value is not None for value in action.values()):
-                out.append((0, {name: {key: value for key, value in action.items() if value is not None}}))
+        rows = column.filter(pc.is_valid(column)).to_pylist(maps_as_pydicts="lossy")
+        actions = ({key: value for key, value in row.items() if value is not None} for row in rows)
+        out += [(0, {name: action}) for action in actions if action]
     return out
 
 
 StatsFormatter = Callable[[pa.StructArray], pa.Array]
-"""`stats_parsed` structs → the JSON form (strings), variant bounds in z85: made by `stats.codec`, handed in from above."""
+"""`stats_parsed` structs → the JSON form (strings), variant bounds in z85: made by `stats.codec`, handed in from
+above."""

@@ -1,8 +1,9 @@
 """Writing checkpoints: a snapshot's whole state as one classic Parquet file, and the pointer to it.
 
-The rule: a checkpoint says exactly what replaying the log says, no more (expired tombstones) and no less (unknown domains
-and metadata keys in their places); it is written after its commit and may fail without harm (PROTOCOL.md "Checkpoints",
-"Checkpoint Schema", "Last Checkpoint File"). Statistics stand there as JSON and as columns, as the properties say.
+The rule: a checkpoint says exactly what replaying the log says, no more (expired tombstones) and no less (unknown
+domains and metadata keys in their places); it is written after its commit and may fail without harm (PROTOCOL.md
+"Checkpoints", "Checkpoint Schema", "Last Checkpoint File"). Statistics stand there as JSON and as columns, as the
+properties say.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mica.log import features, properties
-from mica.log.actions import parse_line
+from mica.log.actions import Metadata, parse_line
 from mica.log.checkpoint import PartSource, conform
 from mica.log.paths import LAST_CHECKPOINT, checkpoint_name, file_keys
 from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES
@@ -95,7 +96,7 @@ def checkpoint_table(snapshot: Snapshot, *, codec: BoundsCodec | None, now: int)
         ),
         "add": _adds(snapshot, codec),
         "remove": _removes(snapshot, now),
-        "metaData": pa.array([_lists(snapshot.metadata.action())], _METADATA),
+        "metaData": _metadata(snapshot.metadata),
         "protocol": pa.array([snapshot.protocol.action()], _PROTOCOL),
     }
     if snapshot.domains:
@@ -112,6 +113,16 @@ def checkpoint_table(snapshot: Snapshot, *, codec: BoundsCodec | None, now: int)
         spread[name] = pa.concat_arrays([pa.nulls(before, column.type), column, pa.nulls(after, column.type)])
         before += len(column)
     return pa.table(spread)
+
+
+def _metadata(metadata: Metadata) -> pa.StructArray:
+    """The metaData action; keys that we do not know get the types of their values."""
+    extra = []
+    for name, value in metadata.rest.items():
+        kind = pa.infer_type([value])
+        if not pa.types.is_null(kind) and not (pa.types.is_struct(kind) and kind.num_fields == 0):
+            extra.append(pa.field(name, kind))
+    return pa.array([_lists(metadata.action())], pa.struct([*_METADATA, *extra]))
 
 
 def _lists(action: dict[str, Any]) -> dict[str, Any]:
@@ -190,7 +201,8 @@ def _cast_one(text: pa.Scalar, kind: pa.DataType) -> Any:
 
 
 def _removes(snapshot: Snapshot, now: int) -> pa.StructArray:
-    """The tombstones that have not expired: those of the last checkpoint, less what was added or removed again since."""
+    """The tombstones that have not expired: those of the last checkpoint, less what was added or removed again
+    since."""
     state = snapshot.state
     recent = [_tombstone(parse_line(line.as_buffer().to_pybytes())) for line in _one(state.removes["line"])]
     parts = [pa.array(recent, _REMOVE)]

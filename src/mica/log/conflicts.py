@@ -1,7 +1,7 @@
 """Which pairs of commits conflict.
 
-The rule: a transaction that lost the race for a version may go on top of the winners exactly when its outcome would have
-been the same had it started after them (serializable; stricter than delta-spark's default of WriteSerializable).
+The rule: a transaction that lost the race for a version may go on top of the winners exactly when its outcome would
+have been the same had it started after them (serializable; stricter than delta-spark's default of WriteSerializable).
 
     the winner did                    conflicts with mine when mine
     --------------------------------  ----------------------------------------------------------
@@ -78,7 +78,8 @@ def check(mine: Intent, winner: Commits, version: int, table: str) -> None:
 
 
 def data_changing(commits: Commits) -> pa.Array:
-    """For each add whether it brings data that the table did not hold (PROTOCOL.md, `dataChange`; missing counts as true)."""
+    """For each add whether it brings data that the table did not hold (PROTOCOL.md, `dataChange`; missing counts as
+    true)."""
     return pc.fill_null(commits.data_change, True)
 
 

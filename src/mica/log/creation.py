@@ -1,8 +1,8 @@
 """What protocol and properties a table gets: when it is made and when it is changed.
 
-The rule: the smallest protocol that the schema and the properties need, under final feature names. A VARIANT column brings
-`variantType`, and on a new table `variantShredding` with `delta.enableVariantShredding=true` unless the caller says
-otherwise; on an existing table nobody but the caller turns that property on (delta-variant-shredding.md, "Writer
+The rule: the smallest protocol that the schema and the properties need, under final feature names. A VARIANT column
+brings `variantType`, and on a new table `variantShredding` with `delta.enableVariantShredding=true` unless the caller
+says otherwise; on an existing table nobody but the caller turns that property on (delta-variant-shredding.md, "Writer
 Requirements for Variant Shredding"). Pure functions.
 """
 
@@ -85,7 +85,8 @@ def altered(
 
 
 def shreds(protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether a writer may shred variants in this table: the feature is there and the property is the very word `true`."""
+    """Whether a writer may shred variants in this table: the feature is there and the property is the very word
+    `true`."""
     return properties.ENABLE_SHREDDING.of(metadata.configuration) and features.supports(protocol, "variantShredding")
 
 
@@ -118,7 +119,7 @@ def _refuse_mapping(configuration: Mapping[str, str | None]) -> None:
     if mode is not None and mode.lower() != "none":
         raise UnsupportedTableError(
             "UNSUPPORTED_WRITER_FEATURE",
-            f"{properties.COLUMN_MAPPING_MODE.name}={mode}: mica reads tables with column mapping, but does not make them",
+            f"{properties.COLUMN_MAPPING_MODE.name}={mode}: mica reads tables with column mapping, but makes none",
             hint="Leave the property out.",
             feature="columnMapping",
         )

@@ -1,7 +1,8 @@
 """Deletion vectors: which rows of a data file are no longer in the table.
 
-The rule: a vector is used only when everything that is said about it holds: file version, length, checksum, magic number and
-cardinality (PROTOCOL.md "Deletion Vectors", "Deletion Vector Format"). Row numbers count from 0 in the data file.
+The rule: a vector is used only when everything that is said about it holds: file version, length, checksum, magic
+number and cardinality (PROTOCOL.md "Deletion Vectors", "Deletion Vector Format"). Row numbers count from 0 in the data
+file.
 
     storageType  pathOrInlineDv
     u            optional directory, then the z85 form of a UUID: `[dir/]deletion_vector_<uuid>.bin` below the table
@@ -91,4 +92,6 @@ def z85_decode(text: str) -> bytes:
 
 
 def _corrupt(name: str, why: str) -> CorruptDataError:
-    return CorruptDataError("CORRUPT_DELETION_VECTOR", f"{name} cannot be used: {why}", hint="Restore the file.", path=name)
+    return CorruptDataError(
+        "CORRUPT_DELETION_VECTOR", f"{name} cannot be used: {why}", hint="Restore the file.", path=name
+    )

@@ -1,8 +1,8 @@
 """Table features: what each is called, what it needs, and whether we read and write it. One table; code walks it.
 
-The rule: a table is read only if every reader feature of it is known here, and written only if every writer feature is known
-and none that we cannot honour is in use (PROTOCOL.md "Table Features"). Names of previews are understood; the final names
-are written. A legacy protocol (versions below 3 and 7) is the set of features that its versions imply.
+The rule: a table is read only if every reader feature of it is known here, and written only if every writer feature is
+known and none that we cannot honour is in use (PROTOCOL.md "Table Features"). Names of previews are understood; the
+final names are written. A legacy protocol (versions below 3 and 7) is the set of features that its versions imply.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mica.errors import UnsupportedTableError
 from mica.log.actions import Metadata, Protocol
 
 
-def _never(metadata: Metadata) -> bool:
+def _never(_: Metadata) -> bool:
     return False
 
 
@@ -29,9 +29,9 @@ def _in_schema(key: str) -> Callable[[Metadata], bool]:
 
 @dataclass(frozen=True)
 class Feature:
-    """One table feature. `reader` and `writer` are the legacy versions that imply it (0: none does; it then needs 3 or 7
-    by name). `reads` and `writes` say whether mica honours it. `blocks_writes` tells from the metadata whether a feature that
-    mica cannot write is in use in this table; a table that merely supports it can be written."""
+    """One table feature. `reader` and `writer` are the legacy versions that imply it (0: none does; it then needs 3 or
+    7 by name). `reads` and `writes` say whether mica honours it. `blocks_writes` tells from the metadata whether a
+    feature that mica cannot write is in use in this table; a table that merely supports it can be written."""
 
     name: str
     previews: tuple[str, ...] = ()
@@ -175,17 +175,18 @@ def _too_new(table: str, side: str, found: int, known: int) -> UnsupportedTableE
 def _unknown(table: str, verb: str, found: list[str]) -> UnsupportedTableError:
     side = "READER" if verb == "read" else "WRITER"
     listed = ", ".join(found)
+    noun = "features" if len(found) > 1 else "feature"
     return UnsupportedTableError(
         f"UNSUPPORTED_{side}_FEATURE",
-        f"to {verb} {table} one must support the table feature{'s' if len(found) > 1 else ''} {listed}, which mica does not",
+        f"to {verb} {table} one must support the table {noun} {listed}, which mica does not",
         hint="Use a newer version of mica, or another engine.",
         feature=listed,
     )
 
 
 def minimal_protocol(wanted: Iterable[str]) -> Protocol:
-    """The smallest protocol that has the features (and those they need): legacy versions where these imply no more than is
-    harmless (`appendOnly` and `invariants` come with writer 2, the smallest we make), else 3 and 7 by name."""
+    """The smallest protocol that has the features (and those they need): legacy versions where these imply no more
+    than is harmless (`appendOnly` and `invariants` come with writer 2, the smallest we make), else 3 and 7 by name."""
     needed: dict[str, Feature] = {}
     todo = list(wanted)
     while todo:

@@ -1,7 +1,7 @@
 """What happened to a table: one row a commit, newest first, from the commitInfo of each.
 
-The rule: history shows what the log says and nothing that it does not; a commit without commitInfo is a row of nulls with its
-version and time (PROTOCOL.md "Commit Provenance Information").
+The rule: history shows what the log says and nothing that it does not; a commit without commitInfo is a row of nulls
+with its version and time (PROTOCOL.md "Commit Provenance Information").
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Names: of the files in `_delta_log`, and the URIs that log lines name data files by.
 
-The rule: a name in the log is a URI (RFC 2396, PROTOCOL.md "Add File and Remove File") and is decoded exactly once, here;
-two spellings of one file (`/a`, `file:/a`, `file:///a`, `%2E` and `.`) are one key.
+The rule: a name in the log is a URI (RFC 2396, PROTOCOL.md "Add File and Remove File") and is decoded exactly once,
+here; two spellings of one file (`/a`, `file:/a`, `file:///a`, `%2E` and `.`) are one key.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Table properties: what each means, how its text is read, and what it is when it is not there. One table.
 
-The rule: the log keeps the text as it was given, unknown properties too; a known one that cannot be read is refused when it
-is set, and has its default when a table of others holds it. Properties of ours begin with `mica.`.
+The rule: the log keeps the text as it was given, unknown properties too; a known one that cannot be read is refused
+when it is set, and has its default when a table of others holds it. Properties of ours begin with `mica.`.
 """
 
 from __future__ import annotations
@@ -130,8 +130,8 @@ PROPERTIES: Mapping[str, Property[Any]] = {
 
 
 def check(changes: Mapping[str, str | None]) -> None:
-    """Raises `UserError` for a property that is being set to a value that it cannot have; unknown `delta.` properties are
-    taken as they are (another engine may know them), unknown `mica.` ones are mistakes."""
+    """Raises `UserError` for a property that is being set to a value that it cannot have; unknown `delta.` properties
+    are taken as they are (another engine may know them), unknown `mica.` ones are mistakes."""
     for name, text in changes.items():
         if text is None:
             continue

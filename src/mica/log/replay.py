@@ -1,8 +1,8 @@
 """Action reconciliation: commits on top of a state give the next state.
 
-The rule (PROTOCOL.md "Action Reconciliation"): the last add or remove of a logical file, keyed by path and deletion vector,
-decides whether the file is there. Files stay Arrow tables throughout: lines are parsed by pyarrow's JSON reader in one go,
-reconciled by dictionary codes, and only lines of other actions become Python objects.
+The rule (PROTOCOL.md "Action Reconciliation"): the last add or remove of a logical file, keyed by path and deletion
+vector, decides whether the file is there. Files stay Arrow tables throughout: lines are parsed by pyarrow's JSON
+reader in one go, reconciled by dictionary codes, and only lines of other actions become Python objects.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ DELETION_VECTOR = pa.struct(
 )
 PARTITION_VALUES = pa.map_(pa.string(), pa.string())
 
-# What a person and a plan see of a file. `source` and `row` find its statistics, tags and the rest when they are asked for.
+# What a person and a plan see of a file. `source` and `row` find its statistics, tags and the rest when they are asked
+# for.
 FILES = pa.schema(
     [
         ("path", pa.string()),
@@ -77,8 +78,8 @@ class LineSource:
 class State:
     """A version's content. `sources[i]` is what `source` of a file points to: a LineSource or a checkpoint part."""
 
-    files: pa.Table = field(default_factory=lambda: STATE_FILES.empty_table())
-    removes: pa.Table = field(default_factory=lambda: REMOVES.empty_table())  # since the checkpoint
+    files: pa.Table = field(default_factory=STATE_FILES.empty_table)
+    removes: pa.Table = field(default_factory=REMOVES.empty_table)  # since the checkpoint
     sources: tuple[Any, ...] = ()
     protocol: Protocol | None = None
     metadata: Metadata | None = None
@@ -236,7 +237,7 @@ def _partition_map(adds: pa.StructArray, columns: list[str]) -> pa.MapArray:
 
 def apply(state: State, commits: Commits) -> State:
     """The state after more commits."""
-    state = _apply_others(state, commits.others)
+    state = apply_others(state, commits.others)
     if not len(commits.add_rows) and not len(commits.remove_rows):
         return state
     add_rows, remove_rows = commits.add_rows, commits.remove_rows
@@ -282,7 +283,8 @@ def apply(state: State, commits: Commits) -> State:
     )
 
 
-def _apply_others(state: State, others: Iterable[tuple[int, dict[str, Any]]]) -> State:
+def apply_others(state: State, others: Iterable[tuple[int, dict[str, Any]]]) -> State:
+    """The state after more actions that are no files."""
     protocol, metadata, timestamp = state.protocol, state.metadata, state.in_commit_timestamp
     transactions, domains = dict(state.transactions), dict(state.domains)
     for _, line in others:

@@ -1,13 +1,14 @@
 """Decoding Roaring bitmaps, in the portable 64-bit form that deletion vectors use.
 
-The rule: bytes in, sorted row numbers out; every length is checked against what is left before it is used, and bytes that
-break the format raise. (A library would be a compiled dependency for a hundred lines that numpy does as fast.)
+The rule: bytes in, sorted row numbers out; every length is checked against what is left before it is used, and bytes
+that break the format raise. (A library would be a compiled dependency for a hundred lines that numpy does as fast.)
 
 Formats: PROTOCOL.md "Deletion Vector Format"; the Roaring format specification's 64-bit and 32-bit layouts:
 
     64 bit: count u64 │ count × (high word u32 │ 32-bit bitmap)
     32 bit: cookie │ [run flags] │ n × (key u16, cardinality - 1 u16) │ [n × offset u32] │ containers
-            container: array (≤ 4096 values u16) │ bitmap (8192 bytes) │ runs (count u16, count × (start u16, length - 1 u16))
+            container: array (≤ 4096 values u16) │ bitmap (8192 bytes) │ runs (count u16, count × (start u16, length -
+            1 u16))
 """
 
 from __future__ import annotations
@@ -95,7 +96,9 @@ def _container(cursor: _Cursor, size: int, run: bool) -> np.ndarray:
         starts, lengths = pairs[0::2], pairs[1::2] + np.uint64(1)
         if int(lengths.sum()) != size:
             raise _corrupt("a container does not hold what its header says")
-        values = np.concatenate([np.arange(s, s + n, dtype=np.uint64) for s, n in zip(starts, lengths, strict=True)] or [pairs])
+        values = np.concatenate(
+            [np.arange(s, s + n, dtype=np.uint64) for s, n in zip(starts, lengths, strict=True)] or [pairs]
+        )
     elif size <= _ARRAY_LIMIT:
         values = cursor.words(size)
     else:
@@ -108,4 +111,6 @@ def _container(cursor: _Cursor, size: int, run: bool) -> np.ndarray:
 
 
 def _corrupt(why: str) -> CorruptDataError:
-    return CorruptDataError("CORRUPT_DELETION_VECTOR", f"a deletion vector cannot be read: {why}", hint="Restore the file.")
+    return CorruptDataError(
+        "CORRUPT_DELETION_VECTOR", f"a deletion vector cannot be read: {why}", hint="Restore the file."
+    )

@@ -1,8 +1,8 @@
 """Which files of `_delta_log` make up a version: one checkpoint and the commits after it.
 
 The rule: a segment is gapless. It starts at version 0 or at a complete checkpoint, and every version after that has its
-commit (or a log compaction that covers it); otherwise there is an error that names the missing version. Pure: a listing in,
-a segment out (PROTOCOL.md "Checkpoints", "Log Compaction Files", "Last Checkpoint File").
+commit (or a log compaction that covers it); otherwise there is an error that names the missing version. Pure: a
+listing in, a segment out (PROTOCOL.md "Checkpoints", "Log Compaction Files", "Last Checkpoint File").
 """
 
 from __future__ import annotations

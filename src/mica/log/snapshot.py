@@ -1,14 +1,14 @@
 """A version of a table: its schema, its properties and its files, frozen.
 
-The rule: a snapshot never changes and never reads more than it was asked for. Opening reads names and sizes; statistics and
-tags are fetched for the files that someone asks about. Whether a table may be read is checked when its files are asked for,
-so that the metadata of a table that we cannot read can still be shown.
+The rule: a snapshot never changes and never reads more than it was asked for. Opening reads names and sizes;
+statistics and tags are fetched for the files that someone asks about. Whether a table may be read is checked when its
+files are asked for, so that the metadata of a table that we cannot read can still be shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,13 +17,13 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.errors import CorruptDataError, StorageError
+from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log import features, time_travel
 from mica.log.actions import Metadata, Protocol
 from mica.log.checkpoint import PartSource, StatsFormatter, read_checkpoint
-from mica.log.paths import LAST_CHECKPOINT, LOG, decode_path, is_absolute
-from mica.log.replay import FILES, Commits, LineSource, State, apply, parse_commits, partition_keys
-from mica.log.segment import Listing, Segment, choose_segment, no_table, read_listing
+from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, decode_path, is_absolute
+from mica.log.replay import FILES, LineSource, State, apply, parse_commits, partition_keys
+from mica.log.segment import LogFile, Segment, choose_segment, read_listing
 from mica.schema import json as schema_json
 from mica.schema.types import StructType
 from mica.storage import Entry, Storage
@@ -164,15 +164,12 @@ def _can_replace(storage: Storage, segment: Segment, skip: set[str]) -> bool:
     without = frozenset(skip | {entry.path for entry in segment.checkpoint.entries})
     try:
         choose_segment(listing, segment.version, str(storage), without)
-    except Exception:
+    except MicaError:
         return False
     return True
 
 
-def _delta(version: int, entry: Entry) -> Any:
-    from mica.log.paths import LogName
-    from mica.log.segment import LogFile
-
+def _delta(version: int, entry: Entry) -> LogFile:
     return LogFile(LogName("commit", version, end=version), entry)
 
 
@@ -191,8 +188,7 @@ def _last_checkpoint(storage: Storage) -> int | None:
     return version if isinstance(version, int) and version >= 0 else None
 
 
-def _extend(storage: Storage, state: State, segment: Segment, deltas: Iterable[Any]) -> Snapshot:
-    deltas = tuple(deltas)
+def _extend(storage: Storage, state: State, segment: Segment, deltas: Sequence[LogFile]) -> Snapshot:
     if deltas:
         chunks = [storage.read(delta.entry.path) for delta in deltas]
         keys = [] if state.metadata is None else partition_keys(state.metadata)
@@ -211,7 +207,7 @@ def _extend(storage: Storage, state: State, segment: Segment, deltas: Iterable[A
     return Snapshot(storage, segment.version, timestamp, state.protocol, state.metadata, state, segment)
 
 
-def _names(storage: Storage, deltas: tuple[Any, ...]) -> str:
+def _names(storage: Storage, deltas: Sequence[LogFile]) -> str:
     first, last = deltas[0].entry.path, deltas[-1].entry.path
     return storage.path(first) if first == last else f"{storage.path(first)} to {last.rpartition('/')[2]}"
 

@@ -1,7 +1,8 @@
 """`stats_parsed`: the statistics of a checkpoint as columns, made from their JSON form and back.
 
-The rule: the struct mirrors the JSON and never says more. A bound whose text does not fit its column's type is left out, for a
-missing bound is always sound and a wrong one never is (PROTOCOL.md "Per-file Statistics", "Checkpoint Schema").
+The rule: the struct mirrors the JSON and never says more. A bound whose text does not fit its column's type is left
+out, for a missing bound is always sound and a wrong one never is (PROTOCOL.md "Per-file Statistics", "Checkpoint
+Schema").
 
     stats_parsed
     ├── numRecords: long
@@ -15,6 +16,7 @@ Names are physical ones where columns are mapped.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -39,10 +41,14 @@ _UNORDERED = frozenset({"boolean", "binary", "void"})
 
 
 class BoundsCodec(Protocol):
-    """Variant bounds between their two forms: z85 text in JSON, Variant bytes in columns. Rows that are null stay null."""
+    """Variant bounds between their two forms: z85 text in JSON, Variant bytes in columns. Rows that are null stay
+    null."""
 
-    def decode(self, texts: pa.Array) -> pa.StructArray: ...
-    def encode(self, variants: pa.StructArray) -> pa.Array: ...
+    def decode(self, texts: pa.Array) -> pa.StructArray:
+        """z85 texts → Variants, unshredded."""
+
+    def encode(self, variants: pa.StructArray) -> pa.Array:
+        """Variants, shredded or not → z85 texts."""
 
 
 def stats_type(
@@ -227,7 +233,7 @@ def _clean(row: dict[str, Any]) -> dict[str, Any]:
             inner = _clean(value)
             if inner:
                 out[name] = inner
-        elif isinstance(value, float) and value != value:
+        elif isinstance(value, float) and math.isnan(value):
             continue  # NaN is no bound, and JSON has no word for it
         elif isinstance(value, datetime):
             out[name] = _timestamp(value)

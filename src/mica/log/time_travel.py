@@ -1,8 +1,8 @@
 """Which version was current at a time.
 
-The rule (as delta-spark has it): a commit's time is its in-commit timestamp where the table had them at that version, else
-its file's modification time made increasing; the answer is the last version that is not later than the time asked for, and a
-time outside the history is an error that says what the history covers. Times are ms since the epoch.
+The rule (as delta-spark has it): a commit's time is its in-commit timestamp where the table had them at that version,
+else its file's modification time made increasing; the answer is the last version that is not later than the time asked
+for, and a time outside the history is an error that says what the history covers. Times are ms since the epoch.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def to_millis(asked: Timestamp) -> int:
         except ValueError:
             raise UserError.bad_value("timestamp", asked, "an ISO time such as 2026-01-31 12:00:00") from None
     if not isinstance(asked, datetime):
-        asked = datetime(asked.year, asked.month, asked.day)
+        asked = datetime(asked.year, asked.month, asked.day, tzinfo=UTC)
     moment = asked if asked.tzinfo is not None else asked.replace(tzinfo=UTC)
     return int(moment.timestamp() * 1000 // 1)
 

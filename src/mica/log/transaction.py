@@ -1,8 +1,9 @@
 """Committing: an optimistic transaction on top of a snapshot.
 
-The rule: a version's file is created by put-if-absent and by nothing else, so of all who want a version one wins. Losers
-read the winners, check `conflicts`, and try the next version. A failed put may have succeeded all the same (the answer was
-lost): every commit carries an id of its own (`commitInfo.txnId`), and whoever is in doubt reads the file back.
+The rule: a version's file is created by put-if-absent and by nothing else, so of all who want a version one wins.
+Losers read the winners, check `conflicts`, and try the next version. A failed put may have succeeded all the same (the
+answer was lost): every commit carries an id of its own (`commitInfo.txnId`), and whoever is in doubt reads the file
+back.
 """
 
 from __future__ import annotations
@@ -122,8 +123,8 @@ class Transaction:
     def remove_files(
         self, indices: Iterable[int] | np.ndarray | pa.Array | None = None, *, data_change: bool = True
     ) -> None:
-        """Removes files of the snapshot by their positions in `snapshot.files` (None: all). Also says that they were read
-        in the sense that nobody else may have removed them."""
+        """Removes files of the snapshot by their positions in `snapshot.files` (None: all). Also says that they were
+        read in the sense that nobody else may have removed them."""
         if self.snapshot is None:
             raise UserError("INVALID_ARGUMENT", "a new table has no files to remove", hint="Open the table first.")
         count = self.snapshot.state.files.num_rows
@@ -135,7 +136,8 @@ class Transaction:
 
     def commit(self, *, clock: Callable[[], float] = time.time) -> Committed:
         """Writes the commit on top of the newest version that it does not conflict with. Raises `ConflictError`,
-        `UnsupportedTableError`, `UserError` (appendOnly, a table that exists) or `StorageError`; then nothing was written."""
+        `UnsupportedTableError`, `UserError` (appendOnly, a table that exists) or `StorageError`; then nothing was
+        written."""
         started = clock()
         features.check_write(self.protocol, self.metadata, str(self.storage))
         if self.snapshot is not None:
@@ -222,8 +224,7 @@ class Transaction:
         for part in self._adds:
             texts = part.to_pylist() if isinstance(part, pa.Array) else part
             parts += ["\n".join(texts)] if texts else []
-        data = "".join(part + "\n" for part in parts).encode()
-        return data
+        return "".join(part + "\n" for part in parts).encode()
 
     def _remove_lines(self, now: int) -> list[str]:
         indices = self._removed_indices()

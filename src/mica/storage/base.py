@@ -1,0 +1,179 @@
+"""What a location can do, and how a name becomes one. The rule: a scheme that is not in the table is refused by
+name."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol, Self
+
+from mica.errors import StorageError, UserError
+
+# Spark's spelling → obstore's; None is the local disk. What is not here is refused by name.
+SCHEMES: Mapping[str, str | None] = {
+    "file": None,
+    "s3": "s3",
+    "s3a": "s3",
+    "s3n": "s3",
+    "gs": "gs",
+    "gcs": "gs",
+    "abfs": "abfs",
+    "abfss": "abfss",
+    "az": "az",
+    "azure": "azure",
+    "adl": "adl",
+}
+
+
+class AlreadyExistsError(StorageError):
+    """`put_if_absent` found something under that name: another writer was first, or this one was before."""
+
+
+class Entry(NamedTuple):
+    """One listed file: its name below the location, its size in bytes, its modification time in ms since the epoch."""
+
+    path: str
+    size: int
+    modified: int
+
+
+class Writer(Protocol):
+    """A file in the making: it appears whole on `close`, and not at all after `abort` or an exception in `with`."""
+
+    def write(self, data: bytes, /) -> int: ...
+    def close(self) -> None: ...
+    def abort(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exc: object) -> None: ...
+
+
+class Storage(ABC):
+    """One location (a table's root, say) and the files below it; make it with `Storage.open`. It pickles with its
+    options."""
+
+    uri: str
+    local_path: str | None
+
+    @staticmethod
+    def open(location: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> Storage:
+        """A location by path or URI. `storage_options` are obstore's (`region`, `access_key_id`, `allow_http`, …)."""
+        # The two kinds need this class, and this method needs them: no order of imports at the top would do.
+        from mica.storage.local import LocalStorage
+        from mica.storage.remote import RemoteStorage
+
+        text = os.fspath(location)
+        scheme, rest = split_scheme(text)
+        if scheme is None:
+            return LocalStorage(text)
+        if scheme not in SCHEMES:
+            raise UserError(
+                "UNSUPPORTED_SCHEME",
+                f"{text!r} is on {scheme!r}, which mica cannot reach",
+                hint=f"Supported are plain paths and {', '.join(sorted(SCHEMES))}.",
+            )
+        if SCHEMES[scheme] is None:
+            return LocalStorage(file_uri_path(rest))
+        host, _, prefix = rest.removeprefix("//").partition("/")
+        if not rest.startswith("//") or not host:
+            raise UserError("INVALID_ARGUMENT", f"{text!r} names no bucket", hint=f"Write {scheme}://bucket/path.")
+        return RemoteStorage(f"{scheme}://{host}", prefix, storage_options)
+
+    @abstractmethod
+    def child(self, rel: str) -> Storage:
+        """The location `rel` below this one, over the same connection."""
+
+    @abstractmethod
+    def read(self, rel: str) -> bytes:
+        """The whole file."""
+
+    @abstractmethod
+    def read_ranges(self, rel: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        """The bytes [start, end) of each range; an error when the file is shorter than a range says."""
+
+    @abstractmethod
+    def size(self, rel: str) -> int:
+        """The size in bytes; `NOT_FOUND` when there is no such file."""
+
+    @abstractmethod
+    def list(self, prefix: str = "", *, start_after: str | None = None, recursive: bool = True) -> Iterator[Entry]:
+        """The files below the directory `prefix` in the order of their names; a missing directory lists nothing."""
+
+    @abstractmethod
+    def put(self, rel: str, data: bytes) -> None:
+        """Writes or replaces a file, atomically; durable when it returns."""
+
+    @abstractmethod
+    def put_if_absent(self, rel: str, data: bytes) -> None:
+        """Creates a file atomically, or raises `AlreadyExistsError`; after any other error either may have happened."""
+
+    @abstractmethod
+    def delete(self, rel: str) -> None:
+        """Removes a file; one that is not there is no error."""
+
+    @abstractmethod
+    def writer(self, rel: str) -> Writer:
+        """A streamed file; multipart on object stores."""
+
+    def sync(self, rel: str) -> None:
+        """Makes a file that another library wrote to `path(rel)` durable."""
+
+    def exists(self, rel: str) -> bool:
+        """Whether there is such a file."""
+        try:
+            self.size(rel)
+        except StorageError as error:
+            if error.code in ("NOT_FOUND", "NOT_A_DIRECTORY", "IS_A_DIRECTORY"):
+                return False
+            raise
+        return True
+
+    @abstractmethod
+    def path(self, rel: str) -> str:
+        """The full name of a file: a local path, or a URI as Spark takes it."""
+
+    @abstractmethod
+    def at(self, absolute: str) -> tuple[Storage, str]:
+        """Where an absolute name (URI or path, decoded) lies: a location and a name below it."""
+
+    def __str__(self) -> str:
+        return self.local_path if self.local_path is not None else self.uri
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+
+def split_scheme(text: str) -> tuple[str | None, str]:
+    """`s3a://b/p` → (`s3a`, `//b/p`); a plain path has no scheme."""
+    head, colon, rest = text.partition(":")
+    legal = head.isascii() and head[:1].isalpha() and all(c.isalnum() or c in "+-." for c in head)
+    if colon and legal and rest.startswith("/"):
+        return head.lower(), rest
+    return None, text
+
+
+def file_uri_path(rest: str) -> str:
+    """The local path of a `file:` URI without its scheme."""
+    # file:/a, file:///a and file://localhost/a are one; Hadoop writes the first, Python the second.
+    if rest.startswith("//"):
+        host, _, path = rest[2:].partition("/")
+        if host not in ("", "localhost"):
+            raise UserError("UNSUPPORTED_SCHEME", f"file://{host}/… names another host", hint="Give a local path.")
+        return "/" + path
+    return rest
+
+
+def split_remote(absolute: str, options: Mapping[str, str] | None) -> tuple[Storage, str]:
+    """A URI of another location as its directory and name."""
+    head, _, name = absolute.rpartition("/")
+    return Storage.open(head, options), name
+
+
+def too_short(name: str, wanted: int, size: int) -> StorageError:
+    """The error for a range beyond the end of a file."""
+    return StorageError(
+        "FILE_TOO_SHORT",
+        f"{name} ends at byte {size}, where bytes up to {wanted} were expected",
+        hint="The file was cut short or replaced after it was written.",
+        path=name,
+    )

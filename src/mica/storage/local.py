@@ -1,0 +1,265 @@
+"""Files of this machine. The rule: what returned is on the disk, under its whole name or not at all.
+
+A file is written under a short hidden name beside its place, synced, and then linked (an atomic create) or renamed (an
+atomic replace); the directory is synced too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
+
+from mica.errors import StorageError
+from mica.storage.base import (
+    AlreadyExistsError,
+    Entry,
+    Storage,
+    Writer,
+    file_uri_path,
+    split_remote,
+    split_scheme,
+    too_short,
+)
+
+_ERRNO_CODES: Mapping[int, tuple[str, str, str]] = {
+    errno.ENOENT: ("NOT_FOUND", "does not exist", "Check the path."),
+    errno.EISDIR: ("IS_A_DIRECTORY", "is a directory where a file is needed", "Name a file."),
+    errno.ENOTDIR: (
+        "NOT_A_DIRECTORY",
+        "is a file, or lies below one, where a directory is needed",
+        "Name a directory.",
+    ),
+    errno.EACCES: ("PERMISSION_DENIED", "may not be accessed by this user", "Change its permissions or the user."),
+    errno.EPERM: ("PERMISSION_DENIED", "may not be accessed by this user", "Change its permissions or the user."),
+    errno.EROFS: ("PERMISSION_DENIED", "lies on a read-only file system", "Write elsewhere."),
+    errno.ENOSPC: ("DISK_FULL", "could not be written: no space left on the device", "Free some space and try again."),
+    errno.EDQUOT: ("DISK_FULL", "could not be written: the disk quota is used up", "Free some space and try again."),
+    errno.EFBIG: ("DISK_FULL", "could not be written: the file is larger than allowed", "Raise the limit."),
+    errno.ENAMETOOLONG: ("INVALID_NAME", "is a name longer than the file system takes", "Use a shorter name."),
+    errno.EMFILE: ("TOO_MANY_FILES", "could not be opened: too many open files", "Raise `ulimit -n`."),
+}
+
+
+class LocalStorage(Storage):
+    """A directory of this machine, through the operating system."""
+
+    def __init__(self, directory: str) -> None:
+        # Tasks may run in another working directory: the path is made absolute once, here.
+        self.local_path = os.path.abspath(directory)
+        self.uri = "file://" + self.local_path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LocalStorage, (self.local_path,)
+
+    def path(self, rel: str) -> str:
+        assert self.local_path is not None
+        if "\0" in rel or ".." in rel.split("/"):
+            raise StorageError("INVALID_NAME", f"{rel!r} is no name below {self.local_path}", hint="Check the log.")
+        return os.path.join(self.local_path, rel) if rel else self.local_path
+
+    def child(self, rel: str) -> Storage:
+        return LocalStorage(self.path(rel))
+
+    def at(self, absolute: str) -> tuple[Storage, str]:
+        scheme, rest = split_scheme(absolute)
+        if scheme not in (None, "file"):
+            return split_remote(absolute, None)
+        full = os.path.normpath(absolute if scheme is None else file_uri_path(rest))
+        assert self.local_path is not None
+        below = self.local_path.rstrip("/") + "/"
+        if full.startswith(below):
+            return self, full[len(below) :]
+        return LocalStorage(os.path.dirname(full)), os.path.basename(full)
+
+    def read(self, rel: str) -> bytes:
+        path = self.path(rel)
+        with _local_errors(path), open(path, "rb") as file:
+            return file.read()
+
+    def read_ranges(self, rel: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        path = self.path(rel)
+        with _local_errors(path), open(path, "rb") as file:
+            out = []
+            for start, end in ranges:
+                data = os.pread(file.fileno(), end - start, start)
+                while len(data) < end - start:
+                    more = os.pread(file.fileno(), end - start - len(data), start + len(data))
+                    if not more:
+                        raise too_short(path, end, os.fstat(file.fileno()).st_size)
+                    data += more
+                out.append(data)
+            return out
+
+    def size(self, rel: str) -> int:
+        path = self.path(rel)
+        with _local_errors(path):
+            info = os.stat(path)
+            if stat.S_ISDIR(info.st_mode):
+                raise IsADirectoryError(errno.EISDIR, "directory")
+            return info.st_size
+
+    def list(self, prefix: str = "", *, start_after: str | None = None, recursive: bool = True) -> Iterator[Entry]:
+        prefix = prefix.rstrip("/")
+        names: list[tuple[str, os.DirEntry[str]]] = []
+        todo = [prefix]
+        while todo:
+            directory = todo.pop()
+            path = self.path(directory)
+            head = directory + "/" if directory else ""
+            try:
+                with _local_errors(path), os.scandir(path) as found:
+                    for item in found:
+                        if not item.is_dir():
+                            if start_after is None or head + item.name > start_after:
+                                names.append((head + item.name, item))
+                        elif recursive:
+                            todo.append(head + item.name)
+            except StorageError as error:
+                if error.code != "NOT_FOUND":
+                    raise
+        names.sort(key=lambda pair: pair[0])
+        for rel, item in names:
+            try:
+                info = item.stat()
+            except FileNotFoundError:
+                continue  # deleted since the directory was read
+            yield Entry(rel, info.st_size, info.st_mtime_ns // 1_000_000)
+
+    def put(self, rel: str, data: bytes) -> None:
+        path = self.path(rel)
+        with _local_errors(path), self._staged(path, data) as staged:
+            os.replace(staged, path)
+            _sync_directory(os.path.dirname(path))
+
+    def put_if_absent(self, rel: str, data: bytes) -> None:
+        path = self.path(rel)
+        try:
+            with _local_errors(path), self._staged(path, data) as staged:
+                os.link(staged, path)
+                _sync_directory(os.path.dirname(path))
+        except FileExistsError:
+            raise AlreadyExistsError("ALREADY_EXISTS", f"{path} exists already") from None
+
+    @contextlib.contextmanager
+    def _staged(self, path: str, data: bytes) -> Iterator[str]:
+        """A synced file beside `path`, under a short hidden name that no reader looks at."""
+        writer = _LocalWriter(path)
+        try:
+            writer.write(data)
+            yield writer.seal()
+        finally:
+            writer.abort()
+
+    def delete(self, rel: str) -> None:
+        path = self.path(rel)
+        with _local_errors(path), contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+    def writer(self, rel: str) -> Writer:
+        path = self.path(rel)
+        with _local_errors(path):
+            return _LocalWriter(path)
+
+    def sync(self, rel: str) -> None:
+        path = self.path(rel)
+        with _local_errors(path):
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            _sync_directory(os.path.dirname(path))
+
+
+class _LocalWriter:
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._staged: str | None = os.path.join(os.path.dirname(path), f".{uuid.uuid4().hex}.tmp")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            self._descriptor = os.open(self._staged, flags, 0o666)
+        except FileNotFoundError:
+            _make_directories(os.path.dirname(path))
+            self._descriptor = os.open(self._staged, flags, 0o666)
+
+    def write(self, data: bytes, /) -> int:
+        view = memoryview(data).cast("B")
+        with _local_errors(self._path):
+            while view:
+                view = view[os.write(self._descriptor, view) :]
+        return len(data)
+
+    def seal(self) -> str:
+        """Syncs and closes the staged file, and gives its name."""
+        assert self._staged is not None
+        os.fsync(self._descriptor)
+        self._close()
+        return self._staged
+
+    def close(self) -> None:
+        if self._staged is None:
+            return
+        try:
+            with _local_errors(self._path):
+                os.replace(self.seal(), self._path)
+                self._staged = None
+                _sync_directory(os.path.dirname(self._path))
+        finally:
+            self.abort()
+
+    def abort(self) -> None:
+        self._close()
+        if self._staged is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self._staged)
+            self._staged = None
+
+    def _close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if exc[0] is None:
+            self.close()
+        else:
+            self.abort()
+
+
+def _sync_directory(path: str) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _make_directories(path: str) -> None:
+    # A new directory is durable only when its parent is synced, so each level is.
+    if not os.path.isdir(path):
+        _make_directories(os.path.dirname(path))
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(path)
+        _sync_directory(os.path.dirname(path))
+
+
+@contextlib.contextmanager
+def _local_errors(path: str) -> Iterator[None]:
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except OSError as error:
+        known = _ERRNO_CODES.get(error.errno or 0)
+        if known is None:
+            raise StorageError("IO", f"{path}: {error.strerror or error}", path=path) from error
+        code, says, hint = known
+        raise StorageError(code, f"{path} {says}", hint=hint, path=path) from error

@@ -1,0 +1,41 @@
+"""A stored file as a seekable one, for libraries that want a file. The rule: only the bytes asked for are fetched."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from mica.storage.base import Storage
+
+
+class RangeFile(io.RawIOBase):
+    """A file of a location, read by ranges; pyarrow asks it for footers and column chunks only."""
+
+    def __init__(self, storage: Storage, rel: str, size: int) -> None:
+        self._storage, self._rel, self._size, self._at = storage, rel, size, 0
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._at = (0, self._at, self._size)[whence] + offset
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def read(self, size: int | None = -1) -> bytes:
+        end = self._size if size is None or size < 0 else min(self._size, self._at + size)
+        if end <= self._at:
+            return b""
+        data = self._storage.read_ranges(self._rel, [(self._at, end)])[0]
+        self._at = end
+        return data

@@ -1,0 +1,231 @@
+"""Object stores through obstore. The rule: one request decides (a conditional put is never multipart), and no text that
+leaves here holds a secret.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from mica.errors import StorageError
+from mica.storage.base import SCHEMES, AlreadyExistsError, Entry, Storage, Writer, split_remote, split_scheme, too_short
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+# Options that configure the connection instead of the store.
+_CLIENT_OPTIONS = frozenset(
+    {
+        "allow_http",
+        "allow_invalid_certificates",
+        "connect_timeout",
+        "pool_idle_timeout",
+        "pool_max_idle_per_host",
+        "proxy_url",
+        "proxy_ca_certificate",
+        "proxy_excludes",
+        "timeout",
+    }
+)
+
+_REMOTE_CODES: Mapping[str, tuple[str, str | None]] = {
+    "AlreadyExistsError": ("ALREADY_EXISTS", None),
+    "PreconditionError": ("ALREADY_EXISTS", None),
+    "FileNotFoundError": ("NOT_FOUND", "Check the path."),
+    "NotFoundError": ("NOT_FOUND", "Check the path."),
+    "PermissionDeniedError": ("PERMISSION_DENIED", "Check the credentials and their rights."),
+    "UnauthenticatedError": ("PERMISSION_DENIED", "Give credentials in storage_options or the environment."),
+    "UnknownConfigurationKeyError": ("UNKNOWN_STORAGE_OPTION", "Check storage_options."),
+    "InvalidPathError": ("INVALID_NAME", "Object stores take no such name."),
+    "NotSupportedError": ("NOT_SUPPORTED", "This store cannot do that."),
+}
+
+
+class RemoteStorage(Storage):
+    """A prefix of a bucket or container, through obstore. The connection is made on first use, never before a fork."""
+
+    local_path = None
+
+    def __init__(
+        self,
+        root: str,
+        prefix: str,
+        options: Mapping[str, str] | None = None,
+        store: ObjectStore | None = None,
+    ) -> None:
+        self._root = root
+        self._prefix = prefix.strip("/")
+        self._options = dict(options or {})
+        self._store = store
+        self.uri = f"{root}/{self._prefix}" if self._prefix else root
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RemoteStorage, (self._root, self._prefix, self._options)
+
+    def path(self, rel: str) -> str:
+        return f"{self.uri}/{rel}" if rel else self.uri
+
+    def _key(self, rel: str) -> str:
+        return "/".join(part for part in (self._prefix, rel) if part)
+
+    def child(self, rel: str) -> Storage:
+        return RemoteStorage(self._root, self._key(rel), self._options, self._open())
+
+    def at(self, absolute: str) -> tuple[Storage, str]:
+        if absolute.startswith("/"):
+            return RemoteStorage(self._root, "", self._options, self._store), absolute.lstrip("/")
+        scheme, rest = split_scheme(absolute)
+        host, _, key = rest.removeprefix("//").partition("/")
+        mine, _, my_host = self._root.partition("://")
+        if SCHEMES.get(scheme or "") == SCHEMES.get(mine) and host == my_host:
+            if key.startswith(self._prefix + "/") or not self._prefix:
+                return self, key[len(self._prefix) :].lstrip("/")
+            return RemoteStorage(self._root, "", self._options, self._store), key
+        return split_remote(absolute, self._options)
+
+    def _open(self) -> ObjectStore:
+        if self._store is None:
+            import obstore.store
+
+            scheme, _, host = self._root.partition("://")
+            client = {k: v for k, v in self._options.items() if k in _CLIENT_OPTIONS}
+            config = {k: v for k, v in self._options.items() if k not in _CLIENT_OPTIONS}
+            with self.errors(""):
+                self._store = obstore.store.from_url(
+                    f"{SCHEMES[scheme]}://{host}",
+                    config=config,  # type: ignore[call-overload]
+                    client_options=_typed(client),
+                )
+        assert self._store is not None
+        return self._store
+
+    def read(self, rel: str) -> bytes:
+        import obstore
+
+        with self.errors(rel):
+            return bytes(obstore.get(self._open(), self._key(rel)).bytes())
+
+    def read_ranges(self, rel: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        import obstore
+
+        if not ranges:
+            return []
+        starts, ends = zip(*ranges, strict=True)
+        with self.errors(rel):
+            parts = obstore.get_ranges(self._open(), self._key(rel), starts=starts, ends=ends)
+        for part, (start, end) in zip(parts, ranges, strict=True):
+            if len(part) != end - start:
+                raise too_short(self.path(rel), end, start + len(part))
+        return [bytes(part) for part in parts]
+
+    def size(self, rel: str) -> int:
+        import obstore
+
+        with self.errors(rel):
+            return int(obstore.head(self._open(), self._key(rel))["size"])
+
+    def list(self, prefix: str = "", *, start_after: str | None = None, recursive: bool = True) -> Iterator[Entry]:
+        import obstore
+
+        directory = self._key(prefix.rstrip("/"))
+        cut = len(self._prefix) + 1 if self._prefix else 0
+        depth = len(directory) + 1 if directory else 0
+        with self.errors(prefix):
+            offset = None if start_after is None else self._key(start_after)
+            stream = obstore.list(self._open(), directory or None, offset=offset)
+            found = []
+            for chunk in stream:
+                for item in chunk:
+                    key = item["path"]
+                    if recursive or "/" not in key[depth:]:
+                        modified = int(item["last_modified"].timestamp() * 1000)
+                        found.append(Entry(key[cut:], int(item["size"]), modified))
+        # S3, GCS and Azure list in this order already; obstore does not promise it.
+        found.sort()
+        yield from found
+
+    def put(self, rel: str, data: bytes) -> None:
+        import obstore
+
+        with self.errors(rel):
+            obstore.put(self._open(), self._key(rel), data)
+
+    def put_if_absent(self, rel: str, data: bytes) -> None:
+        import obstore
+
+        # One request: a multipart upload could not be conditional.
+        with self.errors(rel):
+            obstore.put(self._open(), self._key(rel), data, mode="create", use_multipart=False)
+
+    def delete(self, rel: str) -> None:
+        import obstore
+
+        try:
+            with self.errors(rel):
+                obstore.delete(self._open(), self._key(rel))
+        except StorageError as error:
+            if error.code != "NOT_FOUND":
+                raise
+
+    def writer(self, rel: str) -> Writer:
+        import obstore
+
+        with self.errors(rel):
+            return _RemoteWriter(self, rel, obstore.open_writer(self._open(), self._key(rel)))
+
+    @contextlib.contextmanager
+    def errors(self, rel: str) -> Iterator[None]:
+        """What obstore raises inside becomes ours, about the file `rel`."""
+        import obstore.exceptions as of_obstore
+
+        try:
+            yield
+        except (of_obstore.BaseError, OSError, ValueError) as error:
+            # By name: obstore raises Python's own FileNotFoundError for its NotFoundError.
+            code, hint = _REMOTE_CODES.get(
+                type(error).__name__, ("INVALID_NAME" if "parse path" in str(error) else "IO", None)
+            )
+            # The rest of an obstore message is a debug dump, which may hold headers and signed addresses.
+            reason = self._redacted(str(error).strip().partition("\n")[0])
+            kind = AlreadyExistsError if code == "ALREADY_EXISTS" else StorageError
+            raise kind(code, f"{self.path(rel)}: {reason}", hint=hint, path=self.path(rel)) from None
+
+    def _redacted(self, text: str) -> str:
+        for name, value in self._options.items():
+            if name not in _CLIENT_OPTIONS and len(str(value)) > 3:
+                text = text.replace(str(value), "***")
+        return text
+
+
+def _typed(options: Mapping[str, str]) -> Any:
+    return {k: v.lower() == "true" if k.startswith("allow_") and isinstance(v, str) else v for k, v in options.items()}
+
+
+class _RemoteWriter:
+    def __init__(self, storage: RemoteStorage, rel: str, file: Any) -> None:
+        self._storage, self._rel, self._file = storage, rel, file
+
+    def write(self, data: bytes, /) -> int:
+        with self._storage.errors(self._rel):
+            self._file.write(data)
+        return len(data)
+
+    def close(self) -> None:
+        if self._file is not None:
+            file, self._file = self._file, None
+            with self._storage.errors(self._rel):
+                file.close()
+
+    def abort(self) -> None:
+        # Without `close` a multipart upload is never completed, so no object appears.
+        self._file = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if exc[0] is None:
+            self.close()
+        else:
+            self.abort()
