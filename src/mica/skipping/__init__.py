@@ -1,0 +1,1 @@
+"""Predicates: read, bound to a schema, judged over bounds and over rows."""

@@ -1,0 +1,334 @@
+"""An expression meets a schema: names become leaves, texts become constants, implicit casts become casts.
+
+The rule: after binding nothing is open. Every leaf has a place and a type, every comparison compares values of one
+class, and what Spark would refuse to analyse is refused here, with the place in the text.
+
+Names are found without regard to case, as in Spark, and take the schema's spelling; keys inside a Variant are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from mica.errors import UserError
+from mica.schema.arrow import to_arrow_type
+from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.types import BOOLEAN, DATE, TIMESTAMP, VARIANT, VOID, DataType, Primitive, StructType
+from mica.skipping import casts, literals
+from mica.skipping.coerce import common_type, common_type_of_list, is_exact
+from mica.skipping.parse import parse
+from mica.skipping.predicate import (
+    And,
+    Cast,
+    Column,
+    Compare,
+    Expr,
+    In,
+    IsNull,
+    LeafRef,
+    Literal,
+    Not,
+    Op,
+    Or,
+    Path,
+    Text,
+    to_sql,
+)
+from mica.skipping.tokens import syntax_error
+from mica.variant.path import VariantPath
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value that a file gives: a column, a struct's field, or a cast path of a variant column.
+
+    `path` is None for plain values. `strict` says that a failed cast of the path is an error. A leaf of a partition
+    column is not in the file: the scan supplies it.
+    """
+
+    column: tuple[str, ...]
+    path: VariantPath | None
+    type: DataType
+    strict: bool = True
+    partition: bool = False
+
+    @property
+    def item(self) -> dict[str, Any]:
+        """As the kernel's scan takes it. A path gives two columns: the values and the mask of failed casts."""
+        if self.path is None:
+            return {"column": list(self.column)}
+        return {"column": list(self.column), "path": list(self.path.steps), "type": to_arrow_type(self.type)}
+
+    @property
+    def name(self) -> str:
+        """SQL without the cast: `v:a.b`, `s.x`."""
+        column = ".".join(quote_if_needed(n) for n in self.column)
+        return column if self.path is None or not self.path.steps else f"{column}:{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A bound expression with its leaves; predicates are those of type BOOLEAN. Picklable."""
+
+    expr: Expr
+    type: DataType
+    leaves: tuple[Leaf, ...]
+    ansi: bool = True
+    timezone: str = "UTC"
+
+    @property
+    def file_leaves(self) -> tuple[Leaf, ...]:
+        """The leaves that a file must give, in order."""
+        return tuple(leaf for leaf in self.leaves if not leaf.partition)
+
+
+def bind(
+    expr: Expr | str,
+    schema: StructType,
+    *,
+    ansi: bool = True,
+    timezone: str = "UTC",
+    partition_columns: Iterable[str] = (),
+) -> Bound:
+    """A predicate. Errors: UNKNOWN_COLUMN, TYPE_MISMATCH, INVALID_CAST, UNKNOWN_TIME_ZONE, NOT_A_PREDICATE."""
+    bound = bind_value(expr, schema, ansi=ansi, timezone=timezone, partition_columns=partition_columns)
+    if bound.type not in (BOOLEAN, VOID):
+        raise UserError(
+            "NOT_A_PREDICATE",
+            f"the predicate {_shown(expr)} is {type_to_ddl(bound.type)}, not BOOLEAN",
+            hint=_needs_cast(bound.type),
+        )
+    return bound
+
+
+def bind_value(
+    expr: Expr | str,
+    schema: StructType,
+    *,
+    ansi: bool = True,
+    timezone: str = "UTC",
+    partition_columns: Iterable[str] = (),
+) -> Bound:
+    """Any expression: `v:did::string`, `s.x`, `v`. The result's `type` is that of its values."""
+    literals.local_to_utc(0, timezone)  # a zone that does not exist is an error now, not on a worker
+    text = expr if isinstance(expr, str) else None
+    binder = _Binder(schema, ansi, timezone, tuple(partition_columns), text)
+    bound = binder.bind(parse(expr) if isinstance(expr, str) else expr)
+    return Bound(bound, type_of(bound), tuple(binder.leaves), ansi, timezone)
+
+
+def bind_columns(
+    columns: dict[str, str] | Iterable[str] | None, schema: StructType, **options: Any
+) -> dict[str, Bound] | None:
+    """The output columns of a scan: a mapping of names to texts, a list of column names, or None for all."""
+    if columns is None:
+        return None
+    if isinstance(columns, str):
+        raise UserError.bad_value("columns", columns, "a list of names or a mapping of names to expressions")
+    if not isinstance(columns, dict):
+        columns = {name: quote_if_needed(schema.field(name).name) for name in columns}
+    return {name: bind_value(text, schema, **options) for name, text in columns.items()}
+
+
+def type_of(expr: Expr) -> DataType:
+    """The type of a bound expression's values."""
+    match expr:
+        case Literal(type=type_) | Cast(type=type_) | LeafRef(type=type_):
+            return type_
+        case _:
+            return BOOLEAN
+
+
+class _Binder:
+    def __init__(
+        self, schema: StructType, ansi: bool, timezone: str, partition_columns: tuple[str, ...], text: str | None
+    ) -> None:
+        self.schema, self.ansi, self.timezone, self.text = schema, ansi, timezone, text
+        self.partition_columns = {name.lower() for name in partition_columns}
+        self.leaves: list[Leaf] = []
+
+    def bind(self, expr: Expr) -> Expr:
+        match expr:
+            case Literal() | LeafRef():
+                return expr
+            case Text():
+                return self.text_literal(expr)
+            case Column():
+                return self.leaf(self.column(expr), None, None, strict=True, at=expr.at)
+            case Path():
+                column, path = self.path(expr)
+                return self.leaf(column, path, VARIANT, strict=True, at=expr.at)
+            case Cast():
+                return self.cast(expr)
+            case Not(child):
+                return Not(self.boolean(child), at=expr.at)
+            case And(parts):
+                return And(tuple(self.boolean(p) for p in parts), at=expr.at)
+            case Or(parts):
+                return Or(tuple(self.boolean(p) for p in parts), at=expr.at)
+            case IsNull(child, negated):
+                return IsNull(self.bind(child), negated, at=expr.at)
+            case Compare():
+                return self.compare(expr)
+            case In():
+                return self.is_in(expr)
+        raise TypeError(f"{expr!r} is no expression")
+
+    def boolean(self, expr: Expr) -> Expr:
+        bound = self.bind(expr)
+        if type_of(bound) not in (BOOLEAN, VOID):
+            what = f"{to_sql(expr)} is {type_to_ddl(type_of(bound))} where a BOOLEAN is needed"
+            raise self.error("TYPE_MISMATCH", what, expr.at, _needs_cast(type_of(bound)))
+        return Literal(None, BOOLEAN, at=expr.at) if type_of(bound) == VOID else bound
+
+    # --- leaves
+
+    def column(self, expr: Column) -> tuple[str, ...]:
+        """The names as the schema spells them."""
+        here, found = self.schema, []
+        for i, name in enumerate(expr.names):
+            f = here.find(name)
+            if f is None:
+                asked = ".".join(expr.names)
+                known = ", ".join(here.names[:20])
+                raise self.error("UNKNOWN_COLUMN", f"there is no column {asked!r}", expr.at, f"There are: {known}.")
+            found.append(f.name)
+            if i + 1 < len(expr.names):
+                if not isinstance(f.type, StructType):
+                    hint = f"Write {'.'.join(found)}:{expr.names[i + 1]}." if f.type == VARIANT else None
+                    what = f"{'.'.join(found)} is {type_to_ddl(f.type)}, it has no field {expr.names[i + 1]!r}"
+                    raise self.error("TYPE_MISMATCH", what, expr.at, hint)
+                here = f.type
+        return tuple(found)
+
+    def path(self, expr: Path) -> tuple[tuple[str, ...], VariantPath]:
+        child, steps = expr.child, expr.path.steps
+        while isinstance(child, Path):
+            steps = (*child.path.steps, *steps)
+            child = child.child
+        if not isinstance(child, Column):
+            raise self.error("TYPE_MISMATCH", "a path can be taken of a variant column only", expr.at)
+        column = self.column(child)
+        if self.type_at(column) != VARIANT:
+            what = f"{'.'.join(column)} is {type_to_ddl(self.type_at(column))}, a path needs a VARIANT"
+            raise self.error("TYPE_MISMATCH", what, expr.at)
+        return column, VariantPath(steps)
+
+    def type_at(self, column: tuple[str, ...]) -> DataType:
+        here: DataType = self.schema
+        for name in column:
+            assert isinstance(here, StructType)
+            here = here.field(name).type
+        return here
+
+    def leaf(
+        self, column: tuple[str, ...], path: VariantPath | None, type_: DataType | None, *, strict: bool, at: int
+    ) -> LeafRef:
+        partition = len(column) == 1 and column[0].lower() in self.partition_columns
+        own = self.type_at(column) if type_ is None else type_
+        leaf = Leaf(column, path, own, strict, partition)
+        if leaf not in self.leaves:
+            self.leaves.append(leaf)
+        text = leaf.name if path is None or own == VARIANT else _cast_text(leaf)
+        return LeafRef(self.leaves.index(leaf), own, text, at=at)
+
+    # --- casts and constants
+
+    def text_literal(self, expr: Text) -> Literal:
+        if expr.text.strip().lower() == "epoch":
+            return Literal(0, expr.type, at=expr.at)
+        if expr.type == DATE:
+            value = literals.parse_date(expr.text)
+        elif expr.type == TIMESTAMP:
+            value = literals.parse_timestamp(expr.text, self.timezone)
+        else:
+            value = literals.parse_timestamp_ntz(expr.text)
+        if value is None:
+            what = f"{expr.text!r} is no {type_to_ddl(expr.type)}"
+            raise self.error("INVALID_EXPRESSION", what, expr.at)
+        return Literal(value, expr.type, at=expr.at)
+
+    def cast(self, expr: Cast) -> Expr:
+        child = expr.child
+        if isinstance(child, Path):
+            column, path = self.path(child)
+            return self.leaf(column, path, expr.type, strict=expr.strict, at=expr.at)
+        if isinstance(child, Column) and self.type_at(column := self.column(child)) == VARIANT and expr.type != VARIANT:
+            return self.leaf(column, VariantPath(), expr.type, strict=expr.strict, at=expr.at)
+        return self.cast_to(self.bind(child), expr.type, expr.at, strict=expr.strict and self.ansi)
+
+    def cast_to(self, bound: Expr, target: DataType, at: int, *, strict: bool) -> Expr:
+        source = type_of(bound)
+        if source == target:
+            return bound
+        if not casts.can_cast(source, target):
+            what = f"a cast from {type_to_ddl(source)} to {type_to_ddl(target)} cannot be used here yet"
+            raise self.error("UNSUPPORTED_EXPRESSION", what, at)
+        if isinstance(bound, Literal):
+            try:
+                value = casts.cast_value(bound.value, source, target, self.timezone, ansi=self.ansi)
+            except casts.CastFailedError:
+                if strict:
+                    what = f"{to_sql(bound)} cannot be cast to {type_to_ddl(target)}"
+                    raise self.error("INVALID_CAST", what, at) from None
+                value = None
+            return Literal(value, target, at=at)
+        return Cast(bound, target, strict, at=at)
+
+    # --- comparisons
+
+    def compare(self, expr: Compare) -> Expr:
+        left, right = self.bind(expr.left), self.bind(expr.right)
+        common = common_type(type_of(left), type_of(right), ansi=self.ansi)
+        self.check_comparable(expr, common, type_of(left), type_of(right))
+        return Compare(expr.op, self.to_common(left, common), self.to_common(right, common), at=expr.at)
+
+    def is_in(self, expr: In) -> Expr:
+        child = self.bind(expr.child)
+        values = [self.bind(v) for v in expr.values]
+        types = [type_of(child), *map(type_of, values)]
+        common = common_type_of_list(types, ansi=self.ansi)
+        self.check_comparable(expr, common, types[0], next((t for t in types[1:] if t != types[0]), types[0]))
+        child = self.to_common(child, common)
+        values = [self.to_common(v, common) for v in values]
+        if all(isinstance(v, Literal) for v in values):
+            return In(child, tuple(values), expr.negated, at=expr.at)
+        parts = tuple(Compare(Op.EQ, child, v, at=expr.at) for v in values)
+        either: Expr = parts[0] if len(parts) == 1 else Or(parts, at=expr.at)
+        return Not(either, at=expr.at) if expr.negated else either
+
+    def to_common(self, bound: Expr, common: DataType | None) -> Expr:
+        assert common is not None
+        if is_exact(common) and is_exact(type_of(bound)):
+            return bound  # integers and decimals are compared by value
+        if type_of(bound) == VOID:
+            return Literal(None, common, at=bound.at)
+        return self.cast_to(bound, common, bound.at, strict=self.ansi)
+
+    def check_comparable(self, expr: Expr, common: DataType | None, left: DataType, right: DataType) -> None:
+        if common is None or VARIANT in (left, right):
+            what = f"{type_to_ddl(left)} and {type_to_ddl(right)} cannot be compared"
+            hint = _needs_cast(VARIANT) if VARIANT in (left, right) else "Cast one of them."
+            raise self.error("TYPE_MISMATCH", what, expr.at, hint)
+        if not isinstance(common, Primitive) or not common.known:
+            raise self.error("UNSUPPORTED_EXPRESSION", f"{type_to_ddl(common)} cannot be compared here yet", expr.at)
+
+    def error(self, code: str, what: str, at: int, hint: str | None = None) -> UserError:
+        if self.text is None:
+            return UserError(code, what, hint=hint)
+        return syntax_error(self.text, at, what, hint, code)
+
+
+def _cast_text(leaf: Leaf) -> str:
+    ddl = type_to_ddl(leaf.type).lower()
+    return f"{leaf.name}::{ddl}" if leaf.strict else f"try_cast({leaf.name} AS {ddl})"
+
+
+def _needs_cast(type_: DataType) -> str | None:
+    return "Say which type the path has, as in v:a::bigint = 1." if type_ == VARIANT else None
+
+
+def _shown(expr: Expr | str) -> str:
+    return repr(expr) if isinstance(expr, str) else to_sql(expr)

@@ -1,0 +1,108 @@
+"""Which type two values are compared in: Spark's implicit casts.
+
+The rule: integers and decimals are compared by value and never cast; every other pair gets the common type that Spark
+would choose, with ANSI on or off, or is refused as Spark refuses it.
+
+| pair | ANSI | not ANSI |
+|---|---|---|
+| integer, decimal | by value | by value |
+| float with an integer, decimal or double | double | double (integer with float: float) |
+| string with an integer | long | the integer's type |
+| string with float, double, decimal | double | double (float: float) |
+| string with date, timestamp, timestamp_ntz, boolean, binary | that type | that type |
+| date with timestamp(_ntz) | timestamp(_ntz) | timestamp(_ntz) |
+| timestamp with timestamp_ntz | timestamp | timestamp |
+| NULL with anything | that type | that type |
+
+Source: Spark's AnsiTypeCoercion.findWiderTypeForTwo and TypeCoercion.findCommonTypeForBinaryComparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mica.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGRALS,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DataType,
+    Primitive,
+    decimal,
+)
+
+_TIMES = (DATE, TIMESTAMP_NTZ, TIMESTAMP)  # each is cast to those after it
+
+
+def is_exact(type_: DataType) -> bool:
+    """Integers and decimals: one class of numbers, compared by value."""
+    return type_ in INTEGRALS or (isinstance(type_, Primitive) and type_.decimal is not None)
+
+
+def is_real(type_: DataType) -> bool:
+    """Float and double."""
+    return type_ in (FLOAT, DOUBLE)
+
+
+def common_type(left: DataType, right: DataType, *, ansi: bool) -> DataType | None:
+    """The type in which Spark compares the two, or None where it refuses. Two exact types give the wider of both."""
+    if left == right:
+        return left
+    if VOID in (left, right):
+        return right if left == VOID else left
+    if is_exact(left) and is_exact(right):
+        return _wider_exact(left, right)
+    if (is_exact(left) or is_real(left)) and (is_exact(right) or is_real(right)):
+        floats = FLOAT in (left, right) and DOUBLE not in (left, right)
+        integer = left in INTEGRALS or right in INTEGRALS
+        return FLOAT if floats and integer and not ansi else DOUBLE
+    if left in _TIMES and right in _TIMES:
+        return max(left, right, key=_TIMES.index)
+    if STRING in (left, right):
+        return _with_string(right if left == STRING else left, ansi=ansi)
+    return None
+
+
+def common_type_of_list(types: Iterable[DataType], *, ansi: bool) -> DataType | None:
+    """The type in which `x IN (…)` compares. Without ANSI one string makes all of them strings."""
+    every = list(types)
+    if not ansi and STRING in every:
+        return STRING if all(t in (STRING, VOID) or isinstance(t, Primitive) for t in every) else None
+    found: DataType | None = every[0]
+    for other in every[1:]:
+        found = None if found is None else common_type(found, other, ansi=ansi)
+    return found
+
+
+def _with_string(other: DataType, *, ansi: bool) -> DataType | None:
+    if other in INTEGRALS:
+        return LONG if ansi else other
+    if is_real(other):
+        return DOUBLE if ansi else other
+    if is_exact(other):
+        return DOUBLE
+    return other if other in (BOOLEAN, BINARY, *_TIMES) else None
+
+
+def _wider_exact(left: DataType, right: DataType) -> DataType:
+    if left in INTEGRALS and right in INTEGRALS:
+        return max(left, right, key=INTEGRALS.index)
+    (p1, s1), (p2, s2) = digits(left), digits(right)
+    scale = max(s1, s2)
+    return decimal(min(38, max(p1 - s1, p2 - s2) + scale), scale)
+
+
+def digits(type_: DataType) -> tuple[int, int]:
+    """(precision, scale) that hold every value of an exact type."""
+    if type_ in INTEGRALS:
+        return (3, 5, 10, 20)[INTEGRALS.index(type_)], 0
+    ps = type_.decimal if isinstance(type_, Primitive) else None
+    assert ps is not None, f"{type_} is no exact type"
+    return ps

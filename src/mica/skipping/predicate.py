@@ -1,0 +1,237 @@
+"""The algebra of expressions: what a `where` and a column text become.
+
+The rule: expressions are values. Nothing here knows a schema, a file or a row; `Column`, `Path` and `Text` are what a
+parser makes, and binding replaces them by `LeafRef` and `Literal`, so that everything after it walks one small algebra.
+
+    And Or Not · Compare In IsNull · Cast · LeafRef Literal        (bound)
+    + Column Path Text                                            (as read)
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.types import DataType
+from mica.skipping.literals import show
+from mica.variant.path import VariantPath
+
+
+class Op(enum.Enum):
+    """A comparison. Its value is the SQL operator."""
+
+    EQ = "="
+    NE = "<>"
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    SAFE_EQ = "<=>"
+    #: NOT <=>: true where exactly one side is null, or both are values that differ.
+    DISTINCT = "IS DISTINCT FROM"
+
+    @property
+    def negated(self) -> Op:
+        """The comparison that is true where this one is false; null stays null (SQL's three-valued logic)."""
+        return _NEGATED[self]
+
+    @property
+    def flipped(self) -> Op:
+        """The same comparison with its sides exchanged."""
+        return _FLIPPED.get(self, self)
+
+
+_NEGATED = {Op.EQ: Op.NE, Op.LT: Op.GE, Op.GT: Op.LE, Op.SAFE_EQ: Op.DISTINCT}
+_NEGATED |= {after: before for before, after in _NEGATED.items()}
+_FLIPPED = {Op.LT: Op.GT, Op.GT: Op.LT, Op.LE: Op.GE, Op.GE: Op.LE}
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """The base. `at` is the offset in the text that it was read from, for errors."""
+
+    at: int = field(default=0, compare=False, kw_only=True)
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        """The expressions inside."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expr):
+    """A constant. Dates are days and timestamps microseconds since the epoch (int); None is NULL."""
+
+    value: Any
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Expr):
+    """A literal whose meaning needs a time zone: DATE'…', TIMESTAMP'…', TIMESTAMP_NTZ'…'."""
+
+    type: DataType
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Expr):
+    """A column, or a field of a struct column: `a`, `a.b.c`."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Path(Expr):
+    """A place in a Variant: `v:a.b`. Its type is VARIANT until it is cast."""
+
+    child: Expr
+    path: VariantPath
+
+    @property
+    def children(self) -> tuple[Expr, ...]:  # noqa: D102
+        return (self.child,)
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Expr):
+    """`child::type`. A strict cast fails on a value that it cannot cast, the other kind gives null."""
+
+    child: Expr
+    type: DataType
+    strict: bool = True
+
+    @property
+    def children(self) -> tuple[Expr, ...]:  # noqa: D102
+        return (self.child,)
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Expr):
+    """Two values compared."""
+
+    op: Op
+    left: Expr
+    right: Expr
+
+    @property
+    def children(self) -> tuple[Expr, ...]:  # noqa: D102
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True, slots=True)
+class In(Expr):
+    """Whether the child equals one of the values; `negated` is NOT IN."""
+
+    child: Expr
+    values: tuple[Expr, ...]
+    negated: bool = False
+
+    @property
+    def children(self) -> tuple[Expr, ...]:  # noqa: D102
+        return (self.child, *self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull(Expr):
+    """`IS NULL`, or `IS NOT NULL` when negated; never null itself."""
+
+    child: Expr
+    negated: bool = False
+
+    @property
+    def children(self) -> tuple[Expr, ...]:  # noqa: D102
+        return (self.child,)
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Expr):
+    """Negation: null stays null."""
+
+    child: Expr
+
+    @property
+    def children(self) -> tuple[Expr, ...]:  # noqa: D102
+        return (self.child,)
+
+
+@dataclass(frozen=True, slots=True)
+class And(Expr):
+    """A conjunction of two or more, judged from left to right."""
+
+    parts: tuple[Expr, ...]
+
+    @property
+    def children(self) -> tuple[Expr, ...]:  # noqa: D102
+        return self.parts
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Expr):
+    """A disjunction of two or more, judged from left to right."""
+
+    parts: tuple[Expr, ...]
+
+    @property
+    def children(self) -> tuple[Expr, ...]:  # noqa: D102
+        return self.parts
+
+
+@dataclass(frozen=True, slots=True)
+class LeafRef(Expr):
+    """The value of leaf number `index` of a bound expression. `text` is how the person wrote it."""
+
+    index: int
+    type: DataType
+    text: str = field(default="", compare=False)
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """The expression and everything inside it, parents first."""
+    todo = [expr]
+    while todo:
+        found = todo.pop()
+        yield found
+        todo.extend(reversed(found.children))
+
+
+def to_sql(expr: Expr) -> str:
+    """SQL for people, as in explain; literals of time are shown in UTC."""
+    return _sql(expr, 0)
+
+
+def _sql(expr: Expr, outer: int) -> str:
+    """`outer` is how tightly the surrounding operator binds: OR 1, AND 2, NOT 3, comparison 4, cast 5."""
+    match expr:
+        case Or(parts):
+            text, own = " OR ".join(_sql(p, 1) for p in parts), 1
+        case And(parts):
+            text, own = " AND ".join(_sql(p, 2) for p in parts), 2
+        case Not(child):
+            text, own = f"NOT {_sql(child, 3)}", 3
+        case Compare(op, left, right):
+            text, own = f"{_sql(left, 5)} {op.value} {_sql(right, 5)}", 4
+        case In(child, values, negated):
+            shown = [_sql(v, 0) for v in values[:10]] + (["…"] if len(values) > 10 else [])
+            text, own = f"{_sql(child, 5)} {'NOT ' * negated}IN ({', '.join(shown)})", 4
+        case IsNull(child, negated):
+            text, own = f"{_sql(child, 5)} IS {'NOT ' * negated}NULL", 4
+        case Cast(child, type_, strict):
+            inner = _sql(child, 6)
+            return f"{inner}::{type_to_ddl(type_)}" if strict else f"try_cast({inner} AS {type_to_ddl(type_)})"
+        case Path(child, path):
+            return f"{_sql(child, 6)}:{path}"
+        case Column(names):
+            return ".".join(quote_if_needed(n) for n in names)
+        case LeafRef(text=text):
+            return text
+        case Text(type_, text):
+            return f"{type_to_ddl(type_)}'{text}'"
+        case Literal(value, type_):
+            return show(value, type_)
+        case _:
+            raise TypeError(f"{expr!r} is no expression")
+    return f"({text})" if own < outer else text

@@ -1,0 +1,61 @@
+"""Text to tokens, as Spark's lexer cuts it.
+
+The rule: every character of the text belongs to a token, to white space or to a comment; what Spark's lexer would cut
+otherwise is refused. Each token keeps its own text, so nothing of a literal's spelling is lost.
+
+Source: Spark's SqlBaseLexer.g4.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from mica.errors import UserError
+
+_TOKEN = re.compile(
+    r"""(?P<space>\s+ | --[^\r\n]* | /\*(?!\+).*?\*/)
+      | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:[lLsSyYfFdD]|[bB][dD])?(?!\w))
+      | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
+      | (?P<string>'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*")
+      | (?P<word>\w+)
+      | (?P<quoted>`(?:[^`]|``)*`)
+      | (?P<mark><=>|<>|!=|==|<=|>=|::|\|\||[=<>!:.,()\[\]+*/%&|^~-])""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """`kind` is number, raw, string, word, quoted, mark or end; `at` and `end` are offsets in the text."""
+
+    kind: str
+    text: str
+    at: int
+    end: int
+
+
+def tokenize(text: str) -> list[Token]:
+    """The tokens of the text, and one of the kind `end`. Errors: INVALID_EXPRESSION with the offset."""
+    tokens: list[Token] = []
+    at = 0
+    while at < len(text):
+        match = _TOKEN.match(text, at)
+        if match is None or match.lastgroup is None:
+            why = "a quote is not closed" if text[at] in "'\"`" else f"{text[at]!r} cannot stand here"
+            raise syntax_error(text, at, why)
+        if match.lastgroup != "space":
+            tokens.append(Token(match.lastgroup, match[0], at, match.end()))
+        at = match.end()
+    tokens.append(Token("end", "", len(text), len(text)))
+    return tokens
+
+
+def syntax_error(text: str, at: int, why: str, hint: str | None = None, code: str = "INVALID_EXPRESSION") -> UserError:
+    """An error that shows the place in the text."""
+    line_start = text.rfind("\n", 0, at) + 1
+    line = text[line_start:].split("\n", 1)[0]
+    start = max(0, at - line_start - 60)
+    shown = line[start : start + 100]
+    pointer = " " * (at - line_start - start) + "^"
+    return UserError(code, f"{why}, at offset {at} of\n  {shown}\n  {pointer}", hint=hint, offset=at)
