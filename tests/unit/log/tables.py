@@ -1,0 +1,41 @@
+"""Small tables whose files need not exist: what the log's tests commit to."""
+
+from __future__ import annotations
+
+import orjson
+
+from mica.log import creation
+from mica.log.snapshot import Snapshot
+from mica.log.transaction import Committed, Transaction, add_line
+from mica.schema.ddl import parse_ddl
+from mica.storage import Storage
+
+
+def create(location: object, ddl: str = "id BIGINT", partition_by: tuple[str, ...] = (), **properties: str) -> Snapshot:
+    """A new table; properties are given with `__` for a dot."""
+    storage = location if isinstance(location, Storage) else Storage.open(str(location))
+    configuration = {name.replace("__", "."): text for name, text in properties.items()}
+    protocol, metadata = creation.new_table(parse_ddl(ddl), partition_by, configuration, created_time=1)
+    transaction = Transaction(storage, "CREATE TABLE")
+    transaction.update_protocol(protocol)
+    transaction.update_metadata(metadata)
+    return transaction.commit().snapshot
+
+
+def line(name: str, *, rows: int = 1, low: int = 0, high: int = 9, **more: object) -> str:
+    """The add line of a file that holds ids from `low` to `high`."""
+    bounds = {"minValues": {"id": low}, "maxValues": {"id": high}, "nullCount": {"id": 0}}
+    stats = orjson.dumps({"numRecords": rows, **bounds}).decode()
+    return add_line(name, 100, 1, stats=stats, **more)  # type: ignore[arg-type]
+
+
+def append(snapshot: Snapshot, *names: str, **more: object) -> Committed:
+    """Appends files of these names."""
+    transaction = Transaction(snapshot, "WRITE", {"mode": "Append"})
+    transaction.add_files([line(name, **more) for name in names])
+    return transaction.commit()
+
+
+def paths(snapshot: Snapshot) -> list[str]:
+    """The names of the snapshot's files in order."""
+    return sorted(snapshot.files["path"].to_pylist())
