@@ -108,9 +108,9 @@ def split_lines(data: bytes) -> tuple[pa.Array, int]:
 def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], name: str) -> Commits:
     """Parses commits, oldest first. `partition_columns` are all names that partition values may be keyed by; those of
     metaData lines in the commits themselves are found here. `name` says in errors what was read."""
-    data = b"\n".join(chunk.rstrip(b"\r\n") for chunk in chunks if chunk.strip())
-    if not data:
-        data = b""
+    # `isspace` stops at the first character of a line, where `strip` would copy megabytes.
+    filled = [chunk for chunk in chunks if chunk and not chunk.isspace()]
+    data = filled[0] if len(filled) == 1 else b"\n".join(chunk.rstrip(b"\r\n") for chunk in filled)
     lines, longest = split_lines(data)
     columns = list(dict.fromkeys([*partition_columns, *_partition_columns(data, lines)]))
     table = _parse(data, lines, longest, columns, name)
