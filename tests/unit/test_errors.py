@@ -1,0 +1,50 @@
+"""Errors name what was asked, what was found and what to do, and survive the trip from a worker."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from mica.errors import (
+    ConflictError,
+    CorruptDataError,
+    MicaError,
+    StorageError,
+    UnsupportedTableError,
+    UserError,
+)
+
+
+@pytest.mark.parametrize("kind", [UserError, UnsupportedTableError, CorruptDataError, ConflictError, StorageError])
+def test_every_error_survives_pickling(kind: type[MicaError]) -> None:
+    error = kind("CODE", "what was found", hint="What to do.", path="a/b", row=3)
+    back = pickle.loads(pickle.dumps(error))
+    assert type(back) is kind
+    assert (back.code, back.message, back.hint, dict(back.context)) == (
+        "CODE",
+        "what was found",
+        "What to do.",
+        {"path": "a/b", "row": 3},
+    )
+    assert str(back) == str(error)
+
+
+def test_a_users_mistake_is_a_value_error() -> None:
+    assert issubclass(UserError, ValueError)
+    assert not issubclass(CorruptDataError, ValueError)
+
+
+def test_the_text_has_the_place_once_and_the_hint_last() -> None:
+    error = StorageError("NOT_FOUND", "a/b does not exist", hint="Check the path.", path="a/b", version=7)
+    assert str(error) == "a/b does not exist (version: 7)\nCheck the path."
+
+
+def test_unknown_context_is_left_out() -> None:
+    assert dict(MicaError("C", "m", path=None, row=0).context) == {"row": 0}
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    error = UserError.unknown("column", "x", ["a", "b"])
+    assert (error.code, error.hint) == ("UNKNOWN_COLUMN", "There are: a, b.")
+    assert "…" in str(UserError.unknown("column", "x", [str(i) for i in range(30)]))
