@@ -60,7 +60,6 @@ class Storage(ABC):
         """A location by path or URI. `storage_options` are obstore's (`region`, `access_key_id`, `allow_http`, …)."""
         # The two kinds need this class, and this method needs them: no order of imports at the top would do.
         from mica.storage.local import LocalStorage
-        from mica.storage.remote import RemoteStorage
 
         text = os.fspath(location)
         scheme, rest = split_scheme(text)
@@ -77,6 +76,8 @@ class Storage(ABC):
         host, _, prefix = rest.removeprefix("//").partition("/")
         if not rest.startswith("//") or not host:
             raise UserError("INVALID_ARGUMENT", f"{text!r} names no bucket", hint=f"Write {scheme}://bucket/path.")
+        from mica.storage.remote import RemoteStorage
+
         return RemoteStorage(f"{scheme}://{host}", prefix, storage_options)
 
     @abstractmethod

@@ -1,0 +1,297 @@
+//! One path of a variant column as a column of its own: each row's value is taken from the typed leaf or from
+//! the residual, and cast to the type asked for.
+//!
+//! A path that is in no value gives null; so does a JSON null. A path that ends on a shredded object or array
+//! reconstructs that subtree. `failed` marks the values that are there and have no counterpart in the type.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BinaryArray, BinaryBuilder, BooleanArray, StructArray, make_array};
+use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::datatypes::{DataType, Field};
+
+use crate::cast::CastBuilder;
+use crate::dictionary::Dictionary;
+use crate::error::{Code, Error, Result};
+use crate::level::{Leaf, Level, VariantColumn, is_null};
+use crate::reconstruct::{Reconstructor, check_shape, variant_fields};
+use crate::residual::{Residual, head, length, number, scalar};
+use crate::standard::mark;
+use crate::tape::Scalar;
+
+/// One step of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// What a path's values become.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Target {
+    /// A Variant again: SQL NULL where the path is missing, Variant null where it is a JSON null.
+    Variant,
+    /// An Arrow type, with the semantics of Spark's `try_variant_get`.
+    Type(DataType),
+}
+
+pub struct Extracted {
+    pub values: ArrayRef,
+    pub failed: BooleanArray,
+    variant: bool,
+}
+
+impl Extracted {
+    pub fn field(&self, name: &str) -> Field {
+        let field = Field::new(name, self.values.data_type().clone(), true);
+        if self.variant { mark(field) } else { field }
+    }
+}
+
+/// The metadata of a value that names no field.
+const NO_NAMES: &[u8] = &[1, 0, 0];
+
+/// A path as people read it: the column, then an RFC 9535 path.
+pub fn path_text(column: &str, steps: &[Step]) -> String {
+    let mut text = format!("{column}:$");
+    for step in steps {
+        match step {
+            Step::Key(key) => text.push_str(&format!("['{}']", key.replace('\\', "\\\\").replace('\'', "\\'"))),
+            Step::Index(index) => text.push_str(&format!("[{index}]")),
+        }
+    }
+    text
+}
+
+pub fn extract_path(column: &VariantColumn, steps: &[Step], target: &Target, timezone: &str) -> Result<Extracted> {
+    if let Target::Type(wanted) = target
+        && let Some(values) = typed_only(column, steps, wanted)?
+    {
+        let failed = BooleanArray::new(BooleanBuffer::new_unset(column.len), None);
+        return Ok(Extracted { values, failed, variant: false });
+    }
+    let mut finder = Finder::new(column, steps);
+    match target {
+        Target::Variant => extract_variant(column, &mut finder),
+        Target::Type(wanted) => extract_cast(column, &mut finder, wanted, timezone),
+    }
+}
+
+/// The typed leaf itself, when it has the type asked for and no residual can hold the path.
+fn typed_only(column: &VariantColumn, steps: &[Step], wanted: &DataType) -> Result<Option<ArrayRef>> {
+    let mut level = &column.root;
+    let mut nulls = column.nulls.clone();
+    for step in steps {
+        let (Step::Key(key), Some(object)) = (step, &level.object) else { return Ok(None) };
+        let Some(field) = object.find(key) else { return Ok(None) };
+        if holds_values(level) && !holds_no_objects(level) {
+            return Ok(None);
+        }
+        nulls = NullBuffer::union(nulls.as_ref(), object.nulls.as_ref());
+        level = &field.level;
+        nulls = NullBuffer::union(nulls.as_ref(), level.nulls.as_ref());
+    }
+    match &level.leaf {
+        Some(leaf) if leaf.array.data_type() == wanted && !holds_values(level) => {
+            let nulls = NullBuffer::union(nulls.as_ref(), leaf.array.nulls());
+            Ok(Some(make_array(leaf.array.to_data().into_builder().nulls(nulls).build()?)))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn holds_values(level: &Level) -> bool {
+    level.value.as_ref().is_some_and(|v| v.null_count() < v.len())
+}
+
+/// Residuals that were read although the path does not need them (another item does) are no obstacle as long as
+/// they obey the rules; whether they do is checked by whoever reconstructs the column.
+fn holds_no_objects(level: &Level) -> bool {
+    level.object.is_some()
+}
+
+/// Where a row's value was found.
+enum Found<'a> {
+    Missing,
+    Leaf(&'a Leaf, usize),
+    /// A validated value, in the bytes of a `value` column.
+    Bytes(&'a [u8]),
+    /// A shredded object or array.
+    Subtree(&'a Level, usize),
+}
+
+struct Finder<'a> {
+    steps: &'a [Step],
+    dictionary: Dictionary,
+    residual: Residual,
+    reconstructor: Reconstructor,
+    scratch: Vec<u8>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(column: &VariantColumn, steps: &'a [Step]) -> Self {
+        Finder {
+            steps,
+            dictionary: Dictionary::default(),
+            residual: Residual::default(),
+            reconstructor: Reconstructor::new(column),
+            scratch: Vec::new(),
+        }
+    }
+
+    fn find<'c>(&mut self, column: &'c VariantColumn, row: usize) -> Result<Found<'c>> {
+        if column.is_null(row) {
+            return Ok(Found::Missing);
+        }
+        let (mut level, mut at) = (&column.root, row);
+        for (depth, step) in self.steps.iter().enumerate() {
+            if is_null(&level.nulls, at) {
+                return Ok(Found::Missing);
+            }
+            if let (Step::Key(key), Some(object)) = (step, &level.object)
+                && !is_null(&object.nulls, at)
+                && let Some(field) = object.find(key)
+            {
+                level = &field.level;
+            } else if let (Step::Index(index), Some(array)) = (step, &level.array)
+                && !is_null(&array.nulls, at)
+            {
+                let (first, end) = array.range(at);
+                if *index >= end - first {
+                    return Ok(Found::Missing);
+                }
+                level = &array.element;
+                at = first + index;
+            } else {
+                return self.find_in_value(column, level, at, row, depth);
+            }
+        }
+        if is_null(&level.nulls, at) {
+            return Ok(Found::Missing);
+        }
+        let has_value = level.has_value(at);
+        if let Some(leaf) = &level.leaf
+            && leaf.array.is_valid(at)
+        {
+            if has_value {
+                return Err(Error::new(
+                    Code::MalformedShredding,
+                    format!("{} holds both a value and a typed value that is no object", level.path),
+                )
+                .rule(25)
+                .path(&level.path));
+            }
+            return Ok(Found::Leaf(leaf, at));
+        }
+        if level.is_typed(at) {
+            return Ok(Found::Subtree(level, at));
+        }
+        self.find_in_value(column, level, at, row, self.steps.len())
+    }
+
+    /// Follows the steps from `depth` on inside the level's `value`.
+    fn find_in_value<'c>(
+        &mut self,
+        column: &'c VariantColumn,
+        level: &'c Level,
+        at: usize,
+        row: usize,
+        depth: usize,
+    ) -> Result<Found<'c>> {
+        let value = match &level.value {
+            Some(values) if values.is_valid(at) => values.value(at),
+            _ => return Ok(Found::Missing),
+        };
+        if !level.is_typed(at) {
+            check_shape(level, value)?;
+        }
+        self.dictionary.load(metadata_of(column, row)?).map_err(|e| e.path(format!("{}.metadata", column.root.path)))?;
+        let fail = |e: Error| e.path(format!("{}.value", level.path));
+        self.residual.validate(&self.dictionary, value).map_err(fail)?;
+        let mut bytes = value;
+        for step in &self.steps[depth..] {
+            match self.child(bytes, step).map_err(fail)? {
+                Some(child) => bytes = child,
+                None => return Ok(Found::Missing),
+            }
+        }
+        Ok(Found::Bytes(bytes))
+    }
+
+    /// A child of a validated value.
+    fn child<'c>(&self, value: &'c [u8], step: &Step) -> Result<Option<&'c [u8]>> {
+        let basic = value.first().map(|b| b & 3);
+        let index = match (step, basic) {
+            (Step::Key(_), Some(2)) | (Step::Index(_), Some(3)) => {
+                let head = head(value, 0)?;
+                let index = match step {
+                    Step::Index(index) => *index,
+                    Step::Key(key) => {
+                        let mut found = head.count;
+                        for index in 0..head.count {
+                            let id = number(value, head.ids + index * head.id_width, head.id_width)?;
+                            if self.dictionary.name(id) == key.as_bytes() {
+                                found = index;
+                                break;
+                            }
+                        }
+                        found
+                    }
+                };
+                if index >= head.count {
+                    return Ok(None);
+                }
+                head.body + number(value, head.offsets + index * head.offset_width, head.offset_width)? as usize
+            }
+            _ => return Ok(None),
+        };
+        let end = index + length(value, index)?;
+        Ok(value.get(index..end))
+    }
+}
+
+/// The row's metadata; a column of which only typed leaves were read has none and names no field.
+fn metadata_of(column: &VariantColumn, row: usize) -> Result<&[u8]> {
+    match &column.metadata {
+        Some(metadata) if metadata.is_valid(row) => Ok(metadata.value(row)),
+        Some(_) => Err(Error::new(Code::MalformedShredding, "a variant that is not null has no metadata")
+            .rule(2)
+            .path(format!("{}.metadata", column.root.path))),
+        None => Ok(NO_NAMES),
+    }
+}
+
+fn extract_variant(column: &VariantColumn, finder: &mut Finder<'_>) -> Result<Extracted> {
+    let mut metadata = BinaryBuilder::new();
+    let mut values = BinaryBuilder::new();
+    let mut nulls = Vec::with_capacity(column.len);
+    for row in 0..column.len {
+        let place = |e: Error| e.row(row as u64);
+        let found = finder.find(column, row).map_err(place)?;
+        let dictionary = metadata_of(column, row);
+        finder.scratch.clear();
+        let present = match found {
+            Found::Missing => false,
+            Found::Leaf(leaf, at) => {
+                crate::reconstruct::write_leaf(leaf, at, &mut finder.scratch).map_err(place)?;
+                true
+            }
+            Found::Bytes(bytes) => {
+                finder.residual.copy(&finder.dictionary, bytes, &mut finder.scratch).map_err(place)?;
+                true
+            }
+            Found::Subtree(level, at) => {
+                let dictionary = dictionary.clone().map_err(place)?;
+                finder.reconstructor.write_row(level, dictionary, at, &mut finder.scratch).map_err(place)?;
+                true
+            }
+        };
+        nulls.push(present);
+        metadata.append_value(if present { dictionary.map_err(place)? } else { &[] });
+        values.append_value(&finder.scratch);
+    }
+    let columns: Vec<ArrayRef> = vec![Arc::new(metadata.finish()), Arc::new(values.finish())];
+    let values = StructArray::try_new(variant_fields(), columns, Some(NullBuffer::from(nulls)))?;
+    let failed = BooleanArray::new(BooleanBuffer::new_unset(column.len), None);
+    Ok(Extracted { values: Arc::new(values), failed, variant: true })
+}

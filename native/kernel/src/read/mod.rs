@@ -1,0 +1,133 @@
+//! Reading Parquet: one file, opened once; its bounds and its rows, by row group, page and leaf column.
+//!
+//! - `footer`: footer and page index in few requests
+//! - `schema`: the schema as a tree over leaf columns
+//! - `projection`: the leaf columns that an item needs
+//! - `scan`: batches
+//! - `nested`: variants inside structs, lists and maps
+
+pub mod footer;
+pub mod nested;
+pub mod projection;
+pub mod scan;
+pub mod schema;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use arrow::datatypes::SchemaRef;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::file::metadata::ParquetMetaData;
+
+use crate::error::{Code, Error, Result};
+use crate::source::Source;
+use schema::Node;
+
+/// One open Parquet file.
+pub struct FileReader {
+    source: Box<dyn Source>,
+    metadata: Arc<ParquetMetaData>,
+    /// How arrow-rs reads it (INT96 as microseconds).
+    arrow: ArrowReaderMetadata,
+    /// The same for people, with variant columns marked.
+    schema: SchemaRef,
+    columns: Vec<Node>,
+    bytes_read: AtomicU64,
+    with_pages: OnceLock<(Arc<ParquetMetaData>, ArrowReaderMetadata)>,
+}
+
+impl FileReader {
+    /// Reads the footer. `variants` are columns that the caller knows to be variants.
+    pub fn open(source: Box<dyn Source>, variants: &[Vec<String>]) -> Result<Self> {
+        guard(source.name(), || {
+            let mut read = 0;
+            let metadata = footer::load(source.as_ref(), &mut read)?;
+            let arrow = arrow_metadata(source.as_ref(), &metadata)?;
+            let schema = Arc::new(schema::mark_variants(arrow.schema(), variants)?);
+            let columns = Node::columns(schema.fields());
+            Ok((metadata, arrow, schema, columns, read))
+        })
+        .map(|(metadata, arrow, schema, columns, read)| FileReader {
+            source,
+            metadata,
+            arrow,
+            schema,
+            columns,
+            bytes_read: AtomicU64::new(read),
+            with_pages: OnceLock::new(),
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        self.source.name()
+    }
+
+    /// Storage layout, variant columns marked.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    pub fn metadata(&self) -> &ParquetMetaData {
+        &self.metadata
+    }
+
+    pub fn columns(&self) -> &[Node] {
+        &self.columns
+    }
+
+    pub fn num_rows(&self) -> u64 {
+        self.metadata.file_metadata().num_rows().max(0) as u64
+    }
+
+    /// Bytes fetched so far, footer included.
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+
+    fn fetch(&self, ranges: &[std::ops::Range<u64>]) -> Result<Vec<bytes::Bytes>> {
+        let mut read = 0;
+        let bytes = crate::source::fetch(self.source.as_ref(), ranges, &mut read)?;
+        self.bytes_read.fetch_add(read, Ordering::Relaxed);
+        Ok(bytes)
+    }
+
+    /// The metadata with the page index, which is loaded when first asked for.
+    pub fn with_pages(&self) -> Result<&(Arc<ParquetMetaData>, ArrowReaderMetadata)> {
+        if let Some(loaded) = self.with_pages.get() {
+            return Ok(loaded);
+        }
+        let loaded = guard(self.name(), || {
+            let mut read = 0;
+            let metadata = Arc::new(footer::load_page_index(self.source.as_ref(), &self.metadata, &mut read)?);
+            self.bytes_read.fetch_add(read, Ordering::Relaxed);
+            let arrow = arrow_metadata(self.source.as_ref(), &metadata)?;
+            Ok((metadata, arrow))
+        })?;
+        Ok(self.with_pages.get_or_init(|| loaded))
+    }
+}
+
+fn arrow_metadata(source: &dyn Source, metadata: &Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata> {
+    // The embedded Arrow schema is ignored: the Parquet types say what the data is, whoever wrote it.
+    let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let inferred =
+        ArrowReaderMetadata::try_new(metadata.clone(), plain.clone()).map_err(|e| footer::corrupt(source, &e))?;
+    let wanted = schema::reading_schema(inferred.schema(), metadata.file_metadata().schema_descr());
+    if &wanted == inferred.schema().as_ref() {
+        return Ok(inferred);
+    }
+    ArrowReaderMetadata::try_new(metadata.clone(), plain.with_schema(Arc::new(wanted)))
+        .map_err(|e| footer::corrupt(source, &e))
+}
+
+/// The Parquet library may panic on corrupt bytes: to the caller that is a corrupt file.
+pub fn guard<T>(file: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(done) => done,
+        Err(panic) => {
+            let text = Error::panicked(panic.as_ref()).message;
+            Err(Error::new(Code::CorruptFile, format!("{file} is no readable Parquet file: {text}")))
+        }
+    }
+}
