@@ -119,9 +119,9 @@ fn parse(bytes: &[u8], names: &mut Vec<(u32, u32)>) -> Result<()> {
         if end < start {
             return Err(malformed(4, at, "the offsets of the variant metadata go backwards"));
         }
-        let name = text
-            .get(start..end)
-            .ok_or_else(|| malformed(4, at, "an offset of the variant metadata is beyond its bytes or splits a character"))?;
+        let name = text.get(start..end).ok_or_else(|| {
+            malformed(4, at, "an offset of the variant metadata is beyond its bytes or splits a character")
+        })?;
         if sorted {
             if previous.is_some_and(|p| p.as_bytes() >= name.as_bytes()) {
                 return Err(malformed(5, at, "the variant metadata says that it is sorted, and is not"));

@@ -6,18 +6,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BinaryArray, BinaryBuilder, BooleanArray, StructArray, make_array};
+use arrow::array::{Array, ArrayRef, BooleanArray, make_array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{DataType, Field};
 
-use crate::cast::CastBuilder;
 use crate::dictionary::Dictionary;
 use crate::error::{Code, Error, Result};
 use crate::level::{Leaf, Level, VariantColumn, is_null};
-use crate::reconstruct::{Reconstructor, check_shape, variant_fields};
-use crate::residual::{Residual, head, length, number, scalar};
+use crate::reconstruct::{ByteColumn, Reconstructor, build_variant, check_shape, write_leaf};
+use crate::residual::{Residual, head, length, number};
 use crate::standard::mark;
-use crate::tape::Scalar;
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,7 +123,6 @@ struct Finder<'a> {
     dictionary: Dictionary,
     residual: Residual,
     reconstructor: Reconstructor,
-    scratch: Vec<u8>,
 }
 
 impl<'a> Finder<'a> {
@@ -135,7 +132,6 @@ impl<'a> Finder<'a> {
             dictionary: Dictionary::default(),
             residual: Residual::default(),
             reconstructor: Reconstructor::new(column),
-            scratch: Vec::new(),
         }
     }
 
@@ -205,7 +201,9 @@ impl<'a> Finder<'a> {
         if !level.is_typed(at) {
             check_shape(level, value)?;
         }
-        self.dictionary.load(metadata_of(column, row)?).map_err(|e| e.path(format!("{}.metadata", column.root.path)))?;
+        self.dictionary
+            .load(metadata_of(column, row)?)
+            .map_err(|e| e.path(format!("{}.metadata", column.root.path)))?;
         let fail = |e: Error| e.path(format!("{}.value", level.path));
         self.residual.validate(&self.dictionary, value).map_err(fail)?;
         let mut bytes = value;
@@ -262,36 +260,47 @@ fn metadata_of(column: &VariantColumn, row: usize) -> Result<&[u8]> {
 }
 
 fn extract_variant(column: &VariantColumn, finder: &mut Finder<'_>) -> Result<Extracted> {
-    let mut metadata = BinaryBuilder::new();
-    let mut values = BinaryBuilder::new();
+    let mut metadata = ByteColumn::new(column.len);
+    let mut values = ByteColumn::new(column.len);
     let mut nulls = Vec::with_capacity(column.len);
     for row in 0..column.len {
         let place = |e: Error| e.row(row as u64);
         let found = finder.find(column, row).map_err(place)?;
         let dictionary = metadata_of(column, row);
-        finder.scratch.clear();
+        let out = &mut values.bytes;
         let present = match found {
             Found::Missing => false,
             Found::Leaf(leaf, at) => {
-                crate::reconstruct::write_leaf(leaf, at, &mut finder.scratch).map_err(place)?;
+                write_leaf(leaf, at, out).map_err(place)?;
                 true
             }
             Found::Bytes(bytes) => {
-                finder.residual.copy(&finder.dictionary, bytes, &mut finder.scratch).map_err(place)?;
+                finder.residual.copy(&finder.dictionary, bytes, out).map_err(place)?;
                 true
             }
             Found::Subtree(level, at) => {
                 let dictionary = dictionary.clone().map_err(place)?;
-                finder.reconstructor.write_row(level, dictionary, at, &mut finder.scratch).map_err(place)?;
+                finder.reconstructor.write_row(level, dictionary, at, out).map_err(place)?;
                 true
             }
         };
         nulls.push(present);
-        metadata.append_value(if present { dictionary.map_err(place)? } else { &[] });
-        values.append_value(&finder.scratch);
+        if present {
+            metadata.bytes.extend_from_slice(dictionary.map_err(place)?);
+        }
+        metadata.end_row()?;
+        values.end_row()?;
     }
-    let columns: Vec<ArrayRef> = vec![Arc::new(metadata.finish()), Arc::new(values.finish())];
-    let values = StructArray::try_new(variant_fields(), columns, Some(NullBuffer::from(nulls)))?;
+    let values = build_variant(&metadata.finish()?, values.finish()?, Some(NullBuffer::from(nulls)))?;
     let failed = BooleanArray::new(BooleanBuffer::new_unset(column.len), None);
     Ok(Extracted { values: Arc::new(values), failed, variant: true })
+}
+
+fn extract_cast(
+    _column: &VariantColumn,
+    _finder: &mut Finder<'_>,
+    wanted: &DataType,
+    _timezone: &str,
+) -> Result<Extracted> {
+    Err(Error::new(Code::UnsupportedType, format!("paths cannot be cast to {wanted} yet")))
 }

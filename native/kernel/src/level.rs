@@ -334,9 +334,7 @@ fn twice(seen: &mut bool, path: &str, name: &str) -> Result<()> {
 fn binary(column: &ArrayRef, path: &str) -> Result<BinaryArray> {
     match column.data_type() {
         DataType::Binary => Ok(column.as_binary::<i32>().clone()),
-        DataType::LargeBinary | DataType::BinaryView => {
-            Ok(cast(column, &DataType::Binary)?.as_binary::<i32>().clone())
-        }
+        DataType::LargeBinary | DataType::BinaryView => Ok(cast(column, &DataType::Binary)?.as_binary::<i32>().clone()),
         other => Err(shredding(2, path, format!("{path} is {other}, where the Variant encoding asks for binary"))),
     }
 }

@@ -19,10 +19,7 @@ use crate::residual::{Entry, Residual};
 
 /// The fields of an unshredded variant column as we write it.
 pub fn variant_fields() -> Fields {
-    Fields::from(vec![
-        Field::new("metadata", DataType::Binary, false),
-        Field::new("value", DataType::Binary, false),
-    ])
+    Fields::from(vec![Field::new("metadata", DataType::Binary, false), Field::new("value", DataType::Binary, false)])
 }
 
 /// Reconstructs every row; null rows stay null. `path` names the column in errors.
@@ -33,9 +30,8 @@ pub fn unshred(array: &StructArray, path: &str) -> Result<StructArray> {
 pub fn unshred_column(column: &VariantColumn) -> Result<StructArray> {
     let metadata = require_metadata(column)?;
     let mut writer = Reconstructor::new(column);
-    let mut offsets = Vec::with_capacity(column.len + 1);
-    let mut out = Vec::with_capacity(writer.guess(column));
-    offsets.push(0i32);
+    let mut out = ByteColumn::new(column.len);
+    out.bytes.reserve(writer.guess(column));
     for row in 0..column.len {
         if !column.is_null(row) {
             if metadata.is_null(row) {
@@ -44,19 +40,37 @@ pub fn unshred_column(column: &VariantColumn) -> Result<StructArray> {
                     .path(format!("{}.metadata", column.root.path))
                     .row(row as u64));
             }
-            writer.write_row(&column.root, metadata.value(row), row, &mut out).map_err(|e| e.row(row as u64))?;
+            writer.write_row(&column.root, metadata.value(row), row, &mut out.bytes).map_err(|e| e.row(row as u64))?;
         }
-        let end = i32::try_from(out.len()).map_err(|_| {
-            Error::new(Code::TooLarge, "the reconstructed values of one batch exceed 2 GiB: read smaller batches")
-        })?;
-        offsets.push(end);
+        out.end_row()?;
     }
-    let values = BinaryArray::try_new(
-        OffsetBuffer::new(ScalarBuffer::from(offsets)),
-        Buffer::from_vec(out),
-        None,
-    )?;
-    build_variant(metadata, values, column.nulls.clone())
+    build_variant(metadata, out.finish()?, column.nulls.clone())
+}
+
+/// A binary column under construction. Its bytes are written in place, row after row.
+pub struct ByteColumn {
+    pub bytes: Vec<u8>,
+    offsets: Vec<i32>,
+}
+
+impl ByteColumn {
+    pub fn new(rows: usize) -> Self {
+        let mut offsets = Vec::with_capacity(rows + 1);
+        offsets.push(0);
+        ByteColumn { bytes: Vec::new(), offsets }
+    }
+
+    pub fn end_row(&mut self) -> Result<()> {
+        let end = i32::try_from(self.bytes.len())
+            .map_err(|_| Error::new(Code::TooLarge, "the values of one batch exceed 2 GiB: read smaller batches"))?;
+        self.offsets.push(end);
+        Ok(())
+    }
+
+    pub fn finish(self) -> Result<BinaryArray> {
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
+        Ok(BinaryArray::try_new(offsets, Buffer::from_vec(self.bytes), None)?)
+    }
 }
 
 fn require_metadata(column: &VariantColumn) -> Result<&BinaryArray> {
@@ -409,7 +423,7 @@ fn primitive(id: u8, bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// A leaf in the column's own type: shredding widened it, and the specification reads it back as that type.
-fn write_leaf(leaf: &Leaf, row: usize, out: &mut Vec<u8>) -> Result<()> {
+pub fn write_leaf(leaf: &Leaf, row: usize, out: &mut Vec<u8>) -> Result<()> {
     match &leaf.values {
         LeafValues::Boolean(a) => out.push(if a.value(row) { 1 } else { 2 } << 2),
         LeafValues::Int8(a) => primitive(3, &a.value(row).to_le_bytes(), out),

@@ -61,7 +61,8 @@ impl Residual {
         let first = entries.len();
         for index in 0..head.count {
             let id = number(value, head.ids + index * head.id_width, head.id_width)?;
-            let start = head.body + number(value, head.offsets + index * head.offset_width, head.offset_width)? as usize;
+            let start =
+                head.body + number(value, head.offsets + index * head.offset_width, head.offset_width)? as usize;
             let end = start + length(value, start)?;
             entries.push(Entry { id, start: start as u32, end: end as u32, unsorted });
         }

@@ -111,9 +111,7 @@ pub fn fetch(source: &dyn Source, ranges: &[Range<u64>], read: &mut u64) -> Resu
         home[i] = merged.len() - 1;
     }
     let buffers = source.fetch(&merged)?;
-    if buffers.len() != merged.len()
-        || buffers.iter().zip(&merged).any(|(b, r)| b.len() as u64 != r.end - r.start)
-    {
+    if buffers.len() != merged.len() || buffers.iter().zip(&merged).any(|(b, r)| b.len() as u64 != r.end - r.start) {
         return Err(Error::new(
             Code::CorruptFile,
             format!("{} gave fewer bytes than were asked for: it was cut short or changed", source.name()),

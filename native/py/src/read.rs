@@ -1,7 +1,227 @@
 //! Reading for Python: reconstruction and extraction on Arrow batches, and Parquet files.
 
-use pyo3::prelude::*;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
-pub fn register(_m: &Bound<'_, PyModule>) -> PyResult<()> {
+use arrow::datatypes::{DataType, Schema};
+use arrow::pyarrow::{FromPyArrow, PyArrowType};
+use arrow::record_batch::RecordBatch;
+use bytes::Bytes;
+use mica_kernel::extract::{Step, Target};
+use mica_kernel::read::scan::{Item, ItemKind, Scan, ScanOptions};
+use mica_kernel::read::{FileReader, batch};
+use mica_kernel::source::{LocalFile, Source};
+use mica_kernel::{Code, Error};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyString};
+
+use crate::error::{raise, run};
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<PyFileReader>()?;
+    m.add_class::<PyScan>()?;
+    m.add_function(wrap_pyfunction!(unshred, m)?)?;
+    m.add_function(wrap_pyfunction!(extract, m)?)?;
     Ok(())
+}
+
+/// The batch with every variant column unshredded.
+#[pyfunction]
+fn unshred(py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<PyArrowType<RecordBatch>> {
+    run(py, move || batch::unshred(&batch.0)).map(PyArrowType)
+}
+
+/// Columns and cast paths of a batch whose variants are in either layout.
+#[pyfunction]
+#[pyo3(signature = (batch, items, *, timezone = "UTC"))]
+fn extract(
+    py: Python<'_>,
+    batch: PyArrowType<RecordBatch>,
+    items: Vec<Bound<'_, PyDict>>,
+    timezone: &str,
+) -> PyResult<PyArrowType<RecordBatch>> {
+    let items = parse_items(&items)?;
+    run(py, move || batch::extract(&batch.0, &items, timezone)).map(PyArrowType)
+}
+
+/// Items as Python spells them: `column` (a name or a list of names), `path` (keys and indices; absent for the
+/// whole column), `type` (an Arrow type or "variant"), `name` of the output column.
+fn parse_items(items: &[Bound<'_, PyDict>]) -> PyResult<Vec<Item>> {
+    items
+        .iter()
+        .enumerate()
+        .map(|(index, item)| {
+            let column = item.get_item("column")?.ok_or_else(|| PyValueError::new_err("an item names its column"))?;
+            let column = match column.cast::<PyString>() {
+                Ok(name) => vec![name.to_string()],
+                Err(_) => column.extract()?,
+            };
+            let name = match item.get_item("name")? {
+                Some(name) => name.extract()?,
+                None => index.to_string(),
+            };
+            let kind = match item.get_item("path")?.filter(|path| !path.is_none()) {
+                None => ItemKind::Whole,
+                Some(path) => {
+                    let steps = path.try_iter()?.map(|step| parse_step(&step?)).collect::<PyResult<_>>()?;
+                    let wanted = item
+                        .get_item("type")?
+                        .ok_or_else(|| PyValueError::new_err("an item with a path names the type of its values"))?;
+                    let target = match wanted.cast::<PyString>() {
+                        Ok(text) if text.to_str()? == "variant" => Target::Variant,
+                        Ok(text) => return Err(PyValueError::new_err(format!("the type {text} is not known"))),
+                        Err(_) => Target::Type(DataType::from_pyarrow_bound(&wanted)?),
+                    };
+                    ItemKind::Path { steps, target }
+                }
+            };
+            Ok(Item { name, column, kind })
+        })
+        .collect()
+}
+
+fn parse_step(step: &Bound<'_, PyAny>) -> PyResult<Step> {
+    if let Ok(key) = step.cast::<PyString>() {
+        return Ok(Step::Key(key.to_string()));
+    }
+    step.extract::<usize>()
+        .map(Step::Index)
+        .map_err(|_| PyTypeError::new_err("a path holds keys (str) and indices (int, from 0)"))
+}
+
+/// A file whose bytes a Python function fetches.
+struct Callback {
+    name: String,
+    size: u64,
+    fetch: Py<PyAny>,
+}
+
+impl Source for Callback {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn fetch(&self, ranges: &[Range<u64>]) -> mica_kernel::Result<Vec<Bytes>> {
+        Python::attach(|py| {
+            let pairs: Vec<(u64, u64)> = ranges.iter().map(|r| (r.start, r.end)).collect();
+            let fetched = self.fetch.call1(py, (pairs,))?;
+            fetched
+                .bind(py)
+                .try_iter()?
+                .map(|part| {
+                    let part = part?;
+                    match part.cast::<PyBytes>() {
+                        Ok(bytes) => Ok(Bytes::copy_from_slice(bytes.as_bytes())),
+                        Err(_) => Ok(Bytes::from(part.extract::<Vec<u8>>()?)),
+                    }
+                })
+                .collect::<PyResult<Vec<Bytes>>>()
+        })
+        .map_err(|e| Error::new(Code::Io, format!("{} cannot be read: {e}", self.name)))
+    }
+}
+
+/// One Parquet file: a local path, or a size and a function that fetches byte ranges.
+#[pyclass(name = "FileReader", module = "mica._native", frozen)]
+struct PyFileReader {
+    file: Arc<FileReader>,
+}
+
+#[pymethods]
+impl PyFileReader {
+    #[new]
+    #[pyo3(signature = (*, name, path = None, size = None, fetch = None, variants = vec![]))]
+    fn new(
+        py: Python<'_>,
+        name: String,
+        path: Option<String>,
+        size: Option<u64>,
+        fetch: Option<Py<PyAny>>,
+        variants: Vec<Vec<String>>,
+    ) -> PyResult<Self> {
+        let file = run(py, move || {
+            let source: Box<dyn Source> = match (path, fetch, size) {
+                (Some(path), None, size) => Box::new(LocalFile::open(&path, &name, size)?),
+                (None, Some(fetch), Some(size)) => Box::new(Callback { name, size, fetch }),
+                _ => {
+                    return Err(Error::new(Code::InvalidArgument, "a FileReader takes a path, or fetch and size"));
+                }
+            };
+            FileReader::open(source, &variants)
+        })?;
+        Ok(PyFileReader { file: Arc::new(file) })
+    }
+
+    #[getter]
+    fn schema(&self) -> PyArrowType<Schema> {
+        PyArrowType(self.file.schema().as_ref().clone())
+    }
+
+    #[getter]
+    fn num_rows(&self) -> u64 {
+        self.file.num_rows()
+    }
+
+    #[getter]
+    fn created_by(&self) -> Option<String> {
+        self.file.metadata().file_metadata().created_by().map(str::to_string)
+    }
+
+    #[getter]
+    fn key_value_metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for pair in self.file.metadata().file_metadata().key_value_metadata().into_iter().flatten() {
+            dict.set_item(&pair.key, &pair.value)?;
+        }
+        Ok(dict)
+    }
+
+    #[getter]
+    fn bytes_read(&self) -> u64 {
+        self.file.bytes_read()
+    }
+
+    /// The rows, as an iterator of batches.
+    #[pyo3(signature = (items, *, ranges = None, max_rows = 65_536, max_bytes = 64 << 20, timezone = "UTC"))]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        items: Vec<Bound<'_, PyDict>>,
+        ranges: Option<Vec<(u64, u64)>>,
+        max_rows: usize,
+        max_bytes: usize,
+        timezone: &str,
+    ) -> PyResult<PyScan> {
+        let options = ScanOptions {
+            ranges: ranges.map(|ranges| ranges.into_iter().map(|(start, end)| start..end).collect()),
+            max_rows,
+            max_bytes,
+            timezone: timezone.to_string(),
+        };
+        let scan = Scan::new(self.file.clone(), parse_items(&items)?, options).map_err(|e| raise(py, &e))?;
+        Ok(PyScan { scan: Mutex::new(scan) })
+    }
+}
+
+/// A running scan.
+#[pyclass(name = "Scan", module = "mica._native", frozen)]
+struct PyScan {
+    scan: Mutex<Scan>,
+}
+
+#[pymethods]
+impl PyScan {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyArrowType<RecordBatch>>> {
+        let next = || self.scan.lock().unwrap_or_else(PoisonError::into_inner).next_batch();
+        Ok(run(py, next)?.map(PyArrowType))
+    }
 }

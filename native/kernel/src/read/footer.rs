@@ -58,7 +58,8 @@ fn drive(source: &dyn Source, mut decoder: ParquetMetaDataPushDecoder, read: &mu
 
 /// A footer that lies is found here, before anything is allocated by its numbers.
 fn check(source: &dyn Source, metadata: &ParquetMetaData) -> Result<()> {
-    let lie = |message: String| Err(Error::new(Code::CorruptFile, format!("the footer of {}: {message}", source.name())));
+    let lie =
+        |message: String| Err(Error::new(Code::CorruptFile, format!("the footer of {}: {message}", source.name())));
     let mut rows: i64 = 0;
     for (index, group) in metadata.row_groups().iter().enumerate() {
         if group.num_rows() < 0 {

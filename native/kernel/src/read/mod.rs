@@ -1,11 +1,13 @@
 //! Reading Parquet: one file, opened once; its bounds and its rows, by row group, page and leaf column.
 //!
+//! - `batch`: the same on an Arrow batch
 //! - `footer`: footer and page index in few requests
 //! - `schema`: the schema as a tree over leaf columns
 //! - `projection`: the leaf columns that an item needs
 //! - `scan`: batches
 //! - `nested`: variants inside structs, lists and maps
 
+pub mod batch;
 pub mod footer;
 pub mod nested;
 pub mod projection;

@@ -46,8 +46,11 @@ pub fn unshred_nested(field: &FieldRef, array: &ArrayRef, path: &str) -> Result<
         return Ok(array.clone());
     }
     let unexpected = || {
-        Error::new(Code::CorruptFile, format!("{path} is {} where {} was expected", array.data_type(), field.data_type()))
-            .path(path)
+        Error::new(
+            Code::CorruptFile,
+            format!("{path} is {} where {} was expected", array.data_type(), field.data_type()),
+        )
+        .path(path)
     };
     if is_variant(field) {
         return Ok(Arc::new(unshred(array.as_struct_opt().ok_or_else(unexpected)?, path)?));

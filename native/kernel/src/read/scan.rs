@@ -245,9 +245,7 @@ impl Scan {
     /// Finds the column that cannot be decoded, by decoding each alone.
     fn blame(&self, group: usize, leaves: &[usize], message: &str) -> Error {
         let schema = self.file.metadata().file_metadata().schema_descr();
-        let guilty = leaves.iter().find(|leaf| {
-            guard(self.file.name(), || self.decode_alone(group, **leaf)).is_err()
-        });
+        let guilty = leaves.iter().find(|leaf| guard(self.file.name(), || self.decode_alone(group, **leaf)).is_err());
         let error = match guilty {
             Some(leaf) => {
                 let path = schema.column(*leaf).path().string();
@@ -369,8 +367,8 @@ fn evaluate(file: &FileReader, items: &[Item], batch: &RecordBatch, timezone: &s
             }
             ItemKind::Path { steps, target } => {
                 let variant = variant_at(column.as_ref(), node, &path, batch.num_rows())?;
-                let found = extract_path(&variant, steps, target, timezone)
-                    .map_err(|e| e.path(path_text(&path, steps)))?;
+                let found =
+                    extract_path(&variant, steps, target, timezone).map_err(|e| e.path(path_text(&path, steps)))?;
                 fields.push(Arc::new(found.field(&item.name)));
                 columns.push(found.values);
                 fields.push(Arc::new(Field::new(format!("{}!", item.name), DataType::Boolean, false)));

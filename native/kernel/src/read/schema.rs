@@ -84,9 +84,7 @@ pub fn reading_schema(inferred: &Schema, parquet: &SchemaDescriptor) -> Schema {
 
 fn with_micros(field: &FieldRef, parquet: &SchemaDescriptor, leaf: &mut usize) -> FieldRef {
     let data_type = match field.data_type() {
-        DataType::Struct(fields) => {
-            DataType::Struct(fields.iter().map(|f| with_micros(f, parquet, leaf)).collect())
-        }
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|f| with_micros(f, parquet, leaf)).collect()),
         DataType::List(f) => DataType::List(with_micros(f, parquet, leaf)),
         DataType::LargeList(f) => DataType::LargeList(with_micros(f, parquet, leaf)),
         DataType::Map(f, sorted) => DataType::Map(with_micros(f, parquet, leaf), *sorted),

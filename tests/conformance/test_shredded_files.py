@@ -1,0 +1,108 @@
+"""The public conformance files of shredded variants: valid ones equal, invalid ones refused with rule and path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from mica import _native
+from mica.variant.values import decode
+
+from tests.support import SHARED, shared_files
+
+FOLDER = SHARED / "conformance" / "parquet-shredded-variant"
+BAD = SHARED / "conformance" / "bad-parquet"
+LEGAL = "ARROW-GH-43605"
+"""Crashed Arrow C++ once, and is sound: one dictionary entry needs indices of no bits."""
+
+#: Case number → the rule of the checklist that it breaks (facts.md, section 6).
+REFUSED = {40: 25, 43: 35, 125: 37, 127: 21, 128: 36, 137: 21}
+
+
+def cases() -> Iterator[Any]:
+    if not FOLDER.is_dir():
+        return
+    for case in json.loads((FOLDER / "cases.json").read_text()):
+        yield pytest.param(case, id=f"{case['case_number']:03}-{case['test']}")
+
+
+def read(path: Path, column: str = "var") -> list[tuple[bytes, bytes] | None]:
+    reader = _native.FileReader(path=str(path), name=path.name)
+    rows: list[tuple[bytes, bytes] | None] = []
+    for batch in reader.scan([{"column": [column]}]):
+        assert batch.schema.field(0).metadata[b"ARROW:extension:name"] == b"arrow.parquet.variant"
+        storage = batch.column(0)
+        storage = getattr(storage, "storage", storage)
+        rows += [v and (v["metadata"], v["value"]) for v in storage.to_pylist()]
+    return rows
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("case", [c for c in cases() if c.values[0]["case_number"] not in REFUSED])
+def test_valid_file_reads_as_the_expected_variants(case: dict[str, Any]) -> None:
+    names = case.get("variant_files", [case.get("variant_file")])
+    rows = read(FOLDER / case["parquet_file"])
+    assert len(rows) == len(names)
+    for row, name in zip(rows, names, strict=True):
+        if name is None:
+            assert row is None
+            continue
+        assert row is not None
+        expected = (FOLDER / name).read_bytes()
+        metadata, value = split(expected)
+        assert decode(*row) == decode(metadata, value)
+        assert row[1][:1] == value[:1], "the physical type differs"
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("case", [c for c in cases() if c.values[0]["case_number"] in REFUSED])
+def test_invalid_file_is_refused_with_rule_and_path(case: dict[str, Any]) -> None:
+    with pytest.raises(_native.KernelError) as caught:
+        read(FOLDER / case["parquet_file"])
+    error = caught.value
+    assert (error.code, error.rule) == ("MALFORMED_SHREDDING", REFUSED[case["case_number"]])
+    assert error.path.startswith("var")
+    assert error.rule == 21 or error.row == 0
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    "path", [p for p in shared_files("conformance/bad-parquet/*.parquet") if p.stem != LEGAL], ids=lambda p: p.stem
+)
+def test_bad_parquet_is_a_clear_error(path: Path) -> None:
+    with pytest.raises(_native.KernelError) as caught:
+        reader = _native.FileReader(path=str(path), name=path.name)
+        for _ in reader.scan([{"column": [name]} for name in reader.schema.names]):
+            pass
+    assert caught.value.code == "CORRUPT_FILE"
+    assert path.name in str(caught.value)
+
+
+@pytest.mark.shared
+def test_dictionary_indices_of_no_bits_are_read() -> None:
+    reader = _native.FileReader(path=str(BAD / f"{LEGAL}.parquet"), name=LEGAL)
+    values = [v for batch in reader.scan([{"column": reader.schema.names}]) for v in batch.column(0).to_pylist()]
+    assert values == [0] * 21_186
+
+
+def split(joined: bytes) -> tuple[bytes, bytes]:
+    """Metadata and value: the metadata's length stands in its last offset."""
+    width = (joined[0] >> 6) + 1
+    count = int.from_bytes(joined[1 : 1 + width], "little")
+    last = 1 + width + count * width
+    end = last + width + int.from_bytes(joined[last : last + width], "little")
+    return joined[:end], joined[end:]
+
+
+def test_a_file_of_several_columns_keeps_the_others(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    table = pa.table({"a": [1, 2, None], "s": [{"x": 1}, None, {"x": 3}]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    reader = _native.FileReader(path=str(tmp_path / "t.parquet"), name="t")
+    (batch,) = reader.scan([{"column": "a", "name": "a"}, {"column": ["s", "x"], "name": "x"}])
+    assert batch.to_pydict() == {"a": [1, 2, None], "x": [1, None, 3]}
