@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+
 from mica import _native
 from mica.variant.values import decode
-
 from tests.support import SHARED, shared_files
 
 FOLDER = SHARED / "conformance" / "parquet-shredded-variant"
@@ -75,9 +75,7 @@ def test_invalid_file_is_refused_with_rule_and_path(case: dict[str, Any]) -> Non
 )
 def test_bad_parquet_is_a_clear_error(path: Path) -> None:
     with pytest.raises(_native.KernelError) as caught:
-        reader = _native.FileReader(path=str(path), name=path.name)
-        for _ in reader.scan([{"column": [name]} for name in reader.schema.names]):
-            pass
+        read_all(path)
     assert caught.value.code == "CORRUPT_FILE"
     assert path.name in str(caught.value)
 
@@ -87,6 +85,11 @@ def test_dictionary_indices_of_no_bits_are_read() -> None:
     reader = _native.FileReader(path=str(BAD / f"{LEGAL}.parquet"), name=LEGAL)
     values = [v for batch in reader.scan([{"column": reader.schema.names}]) for v in batch.column(0).to_pylist()]
     assert values == [0] * 21_186
+
+
+def read_all(path: Path) -> list[pa.RecordBatch]:
+    reader = _native.FileReader(path=str(path), name=path.name)
+    return list(reader.scan([{"column": [name]} for name in reader.schema.names]))
 
 
 def split(joined: bytes) -> tuple[bytes, bytes]:
