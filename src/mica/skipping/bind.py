@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mica.errors import UserError
+from mica.schema import literals
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import BOOLEAN, DATE, TIMESTAMP, VARIANT, VOID, DataType, Primitive, StructType
-from mica.skipping import casts, literals
+from mica.skipping import casts
 from mica.skipping.coerce import common_type, common_type_of_list, is_exact
 from mica.skipping.parse import parse
 from mica.skipping.predicate import (

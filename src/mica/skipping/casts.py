@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.schema import literals
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import (
     BINARY,
@@ -36,7 +37,6 @@ from mica.schema.types import (
     DataType,
     Primitive,
 )
-from mica.skipping import literals
 from mica.skipping.coerce import is_exact, is_real
 
 _BITS = {BYTE: 7, SHORT: 15, INTEGER: 31, LONG: 63}

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.literals import show
 from mica.schema.types import DataType
-from mica.skipping.literals import show
 from mica.variant.path import VariantPath
 
 

@@ -173,9 +173,11 @@ def show_date(days: int) -> str:
     return f"{sign}{year:04}-{month:02}-{day:02}"
 
 
-def show_timestamp(micros: int) -> str:
-    """`2020-05-01 10:00:00` with the digits of the fraction that are needed."""
+def show_timestamp(micros: int, *, all_digits: bool = False) -> str:
+    """`2020-05-01 10:00:00` with the digits of the fraction that are needed, or with all six."""
     days, rest = divmod(micros, _DAY)
     seconds, fraction = divmod(rest, 1_000_000)
     text = f"{show_date(days)} {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    if all_digits:
+        return f"{text}.{fraction:06}"
     return text + (f".{fraction:06}".rstrip("0") if fraction else "")

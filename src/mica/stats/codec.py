@@ -1,0 +1,197 @@
+"""Statistics of many files, read column by column.
+
+The rule: what cannot be trusted is unknown, never an error: one file's damaged statistics cost that file its chance to
+be skipped and nothing else. Bounds come out as they hold: a max timestamp stands for itself plus 1 ms, for the
+protocol cuts it; a lower bound above its upper one is no bound.
+
+One pass with orjson over the texts of the files that are asked for, of which only the wanted leaves are kept: measured
+faster than pyarrow.json (45 against 80 ms for 10,000 files of 1.5 KB), and any writer's oddities stay local.
+
+Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistics for Variant Columns".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.schema.arrow import to_arrow_type, variant_field
+from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
+from mica.stats import times, z85
+from mica.stats.variant import Value, lookup, split
+from mica.variant import kernel
+from mica.variant.path import VariantPath
+
+_MS = 1000
+_BITS = dict(zip(INTEGRALS, (7, 15, 31, 63), strict=True))
+_SPECIAL = {"Infinity": math.inf, "-Infinity": -math.inf}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A leaf whose statistics are asked for: its names in the file, its column's type, and a path inside a variant."""
+
+    names: tuple[str, ...]
+    type: DataType
+    path: VariantPath | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeafStats:
+    """Per file: bounds, nulls of the column and rows of the file; null where unknown.
+
+    For a plain leaf `min` and `max` are Arrow arrays of its type, for a path lists of `Value`.
+    """
+
+    min: Any
+    max: Any
+    null_count: pa.Array
+    num_rows: pa.Array
+
+
+def read_stats(texts: pa.Array | pa.ChunkedArray, wanted: Sequence[Wanted]) -> list[LeafStats]:
+    """The statistics of the wanted leaves for every file, aligned with `texts` (JSON, null where a file has none)."""
+    # orjson makes floats of decimals; where those matter the slower reader keeps every digit.
+    exact = any(isinstance(w.type, Primitive) and w.type.decimal is not None for w in wanted)
+    count = len(texts)
+    rows: list[int | None] = [None] * count
+    nulls: list[list[int | None]] = [[None] * count for _ in wanted]
+    sides: list[tuple[list[Any], list[Any]]] = [([None] * count, [None] * count) for _ in wanted]
+    for i, text in enumerate(texts.to_pylist()):
+        document = None if text is None else _loads(text, exact)
+        if not isinstance(document, dict):
+            continue
+        rows[i] = total = _count(document.get("numRecords"))
+        minimum, maximum, null_count = document.get("minValues"), document.get("maxValues"), document.get("nullCount")
+        for j, leaf in enumerate(wanted):
+            found = _count(_get(null_count, leaf.names))
+            nulls[j][i] = found if found is None or total is None or found <= total else None
+            low, high = sides[j]
+            low[i], high[i] = _get(minimum, leaf.names), _get(maximum, leaf.names)
+    num_rows = pa.array(rows, pa.int64())
+    out = []
+    for j, leaf in enumerate(wanted):
+        null_array = pa.array(nulls[j], pa.int64())
+        if leaf.path is not None:
+            key = leaf.path.normalized
+            low, high = (_path_values(side, key) for side in sides[j])
+            out.append(LeafStats(low, high, null_array, num_rows))
+        else:
+            low, high = (
+                _typed(side, leaf.type, upper=upper) for side, upper in zip(sides[j], (False, True), strict=True)
+            )
+            out.append(LeafStats(*_in_order(low, high), null_array, num_rows))
+    return out
+
+
+def _loads(text: str, exact: bool) -> Any:
+    try:
+        return json.loads(text, parse_float=Decimal) if exact else orjson.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _get(tree: Any, names: tuple[str, ...]) -> Any:
+    for name in names:
+        if not isinstance(tree, dict):
+            return None
+        tree = tree.get(name)
+    return tree
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63 else None
+
+
+def _typed(values: list[Any], type_: DataType, *, upper: bool) -> pa.Array:
+    """JSON values as the column's type; what does not fit it is null."""
+    wanted = to_arrow_type(type_) if isinstance(type_, Primitive) and type_.known else pa.null()
+    if type_ in INTEGRALS:
+        limit = 1 << _BITS[type_]
+        return pa.array([v if type(v) is int and -limit <= v < limit else None for v in values], wanted)
+    if type_ in (FLOAT, DOUBLE):
+        return pa.array([_real(v) for v in values], pa.float64()).cast(wanted, safe=False)
+    if type_ == STRING:
+        return pa.array([v if isinstance(v, str) else None for v in values], wanted)
+    if type_ == DATE:
+        days = [times.read_date(v) if isinstance(v, str) else None for v in values]
+        return pa.array(days, pa.int32()).cast(wanted)
+    if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+        micros = [_micros(v, utc=type_ == TIMESTAMP) for v in values]
+        return pa.array([m if m is None else m + _MS * upper for m in micros], pa.int64()).cast(wanted)
+    if isinstance(type_, Primitive) and type_.decimal is not None:
+        return pa.array([_decimal(v, *type_.decimal) for v in values], wanted)
+    return pa.nulls(len(values), wanted)
+
+
+def _real(value: Any) -> float | None:
+    if isinstance(value, str):
+        return _SPECIAL.get(value)
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        number = float(value) if not isinstance(value, int) or abs(value) < 1 << 1000 else math.nan
+        return None if math.isnan(number) else number
+    return None
+
+
+def _micros(value: Any, *, utc: bool) -> int | None:
+    found = times.read_timestamp(value) if isinstance(value, str) else None
+    # A text of the other kind (an instant without its zone, or a wall clock with one) is no bound that we understand.
+    return found[0] if found is not None and found[1] == utc else None
+
+
+def _decimal(value: Any, precision: int, scale: int) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        return None
+    exact = Decimal(value)
+    if not exact.is_finite() or exact.adjusted() >= precision - scale:
+        return None
+    exponent = exact.as_tuple().exponent
+    return exact if isinstance(exponent, int) and -exponent <= scale else None
+
+
+def _in_order(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
+    if pa.types.is_null(low.type):
+        return low, high
+    wrong = pc.fill_null(pc.greater(low, high), False)
+    if not wrong.true_count:
+        return low, high
+    nothing = pa.scalar(None, low.type)
+    return pc.if_else(wrong, nothing, low), pc.if_else(wrong, nothing, high)
+
+
+def _path_values(texts: list[Any], key: str) -> list[Value | None]:
+    encoded = pa.array([t if isinstance(t, str) else None for t in texts], pa.string())
+    found: list[Value | None] = []
+    for data in z85.decode_array(encoded):
+        parts = None if data is None else split(data)
+        found.append(None if parts is None else lookup(*parts, key))
+    return found
+
+
+class VariantBoundsCodec:
+    """Variant bounds between their two forms in a checkpoint: z85 text in JSON, Variant columns in `stats_parsed`."""
+
+    def decode(self, texts: pa.Array) -> pa.StructArray:
+        """z85 texts as unshredded Variants; null stays null, and what cannot be read becomes null."""
+        parts = [None if data is None else split(data) for data in z85.decode_array(texts)]
+        type_ = variant_field("v").type
+        columns = [pa.array([b"" if p is None else p[i] for p in parts], pa.binary()) for i in (0, 1)]
+        mask = pa.array([p is None for p in parts], pa.bool_())
+        return pa.StructArray.from_arrays(columns, fields=list(type_), mask=mask)
+
+    def encode(self, variants: pa.StructArray) -> pa.Array:
+        """Variants, shredded or not, as z85 texts; null stays null."""
+        if variants.type.get_field_index("typed_value") >= 0:
+            f = pa.field("v", variants.type, metadata=variant_field("v").metadata)
+            variants = kernel.unshred(pa.record_batch([variants], schema=pa.schema([f]))).column(0)
+        valid = variants.is_valid().to_pylist()
+        pairs = zip(variants.field("metadata").to_pylist(), variants.field("value").to_pylist(), valid, strict=True)
+        return pa.array([z85.encode(metadata + value) if ok else None for metadata, value, ok in pairs], pa.string())

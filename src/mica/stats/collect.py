@@ -1,0 +1,216 @@
+"""Facts of a written file to the statistics of its add action.
+
+The rule: a bound that is written holds for every row, and is left out where the JSON has no exact or safe word for it:
+NaN and infinities, years beyond 9999, a variant path beyond the limits. Timestamps are cut to milliseconds, as the
+protocol says.
+
+Which variant paths are kept when not all can be: those in the most rows first, then in the order of the schema; or
+those that the property `mica.variantStats.paths` names, in its order: `v:a.b, s.v:c['d e']`.
+
+Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistics for Variant Columns".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from mica.errors import UserError
+from mica.schema.types import VARIANT, StructType
+from mica.stats.schema import StatsLeaf, indexed_leaves, is_ordered
+from mica.stats.times import json_date, json_timestamp
+from mica.stats.variant import encode_bounds
+from mica.variant.path import VariantPath
+
+MAX_PATHS = 32
+MAX_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class PathBounds:
+    """Bounds of one path of a variant column, as the kernel gathered them: encoded primitives of one type."""
+
+    column: tuple[str, ...]
+    path: str
+    rows: int
+    min: bytes
+    max: bytes
+
+
+def stats_json(
+    facts: Mapping[str, Any],
+    schema: StructType,
+    configuration: Mapping[str, str],
+    *,
+    variant_bounds: bool,
+    partition_columns: Iterable[str] = (),
+) -> str:
+    """The statistics of one file as the text of `add.stats`.
+
+    `facts` is what the kernel's FileWriter.close gives: `rows`, `plain` (one row with the structs min, max and
+    null_count, by the names in the file) and `paths` (column, path, rows, min, max). `variant_bounds` is whether the
+    table's protocol has `variantShredding`; without it a variant column has a null count alone.
+    """
+    leaves = indexed_leaves(schema, configuration, partition_columns)
+    plain: dict[str, Any] = _first_row(facts["plain"])
+    minimum: dict[str, Any] = {}
+    maximum: dict[str, Any] = {}
+    nulls: dict[str, Any] = {}
+    for leaf in leaves:
+        count = _get(plain.get("null_count"), leaf.names)
+        if count is not None:
+            _put(nulls, leaf.names, count)
+        if is_ordered(leaf.type):
+            for part, target in (("min", minimum), ("max", maximum)):
+                bound = _spell(_get(plain.get(part), leaf.names), leaf)
+                if bound is not None:
+                    _put(target, leaf.names, bound)
+    document = {"numRecords": facts["rows"], "minValues": minimum, "maxValues": maximum, "nullCount": nulls}
+    document["tightBounds"] = True
+    if variant_bounds:
+        used = len(_dumps(document))
+        for names, texts in _variant_texts(read_paths(facts["paths"]), leaves, configuration, used):
+            _put(minimum, names, texts[0])
+            _put(maximum, names, texts[1])
+    return _dumps(document)
+
+
+def read_paths(batch: pa.RecordBatch) -> list[PathBounds]:
+    """The kernel's path bounds as values."""
+    return [
+        PathBounds(tuple(row["column"]), row["path"], row["rows"], bytes(row["min"]), bytes(row["max"]))
+        for row in batch.to_pylist()
+    ]
+
+
+def _variant_texts(
+    found: Sequence[PathBounds], leaves: Sequence[StatsLeaf], configuration: Mapping[str, str], used: int
+) -> Iterable[tuple[tuple[str, ...], tuple[str, str]]]:
+    """The z85 texts of the columns that have bounds, within the limits."""
+    most_paths = _limit(configuration, "mica.variantStats.maxPaths", MAX_PATHS)
+    most_bytes = _limit(configuration, "mica.variantStats.maxBytes", MAX_BYTES)
+    places = {leaf.names: leaf.column for leaf in leaves if leaf.type == VARIANT}
+    chosen: dict[tuple[str, ...], dict[str, PathBounds]] = {}
+    room = most_bytes - used
+    for bounds in _ranked([b for b in found if b.column in places], places, configuration):
+        column = chosen.setdefault(bounds.column, {})
+        # Key, ids and offsets once per object; z85 makes five characters of four bytes; two objects a column.
+        cost = (2 * (len(bounds.path.encode()) + 8) + len(bounds.min) + len(bounds.max)) * 5 // 4 + 1
+        cost += 0 if column else 60 + 2 * sum(map(len, bounds.column))
+        if len(column) < most_paths and cost <= room:
+            column[bounds.path] = bounds
+            room -= cost
+    for names, column in chosen.items():
+        if column:
+            texts = [encode_bounds({p: getattr(b, part) for p, b in column.items()}) for part in ("min", "max")]
+            yield names, (texts[0], texts[1])
+
+
+def _ranked(
+    found: list[PathBounds], places: Mapping[tuple[str, ...], tuple[str, ...]], configuration: Mapping[str, str]
+) -> list[PathBounds]:
+    named = configuration.get("mica.variantStats.paths")
+    if named is None:
+        return sorted(found, key=lambda b: -b.rows)  # stable: ties stay in the order of the schema
+    wanted = parse_paths(named)
+    by_name = {(tuple(n.lower() for n in places[b.column]), b.path): b for b in found}
+    return [by_name[key] for key in wanted if key in by_name]
+
+
+def parse_paths(text: str) -> list[tuple[tuple[str, ...], str]]:
+    """The property `mica.variantStats.paths`: (lower-case column names, normalized path) each.
+
+    Errors: INVALID_PROPERTY where a part names no path of a column.
+    """
+    found: list[tuple[tuple[str, ...], str]] = []
+    for part in split_commas(text):
+        column, colon, rest = part.strip().partition(":")
+        try:
+            if not colon:
+                raise UserError("INVALID_PATH", "a colon is expected")
+            path = VariantPath.parse("$" + (rest if rest.startswith("[") else f".{rest}") if rest != "$" else "$")
+        except UserError as e:
+            hint = "Write column:path, separated by commas: v:a.b, v:['c d']."
+            raise UserError(
+                "INVALID_PROPERTY", f"{part.strip()!r} names no variant path: {e.message}", hint=hint
+            ) from e
+        found.append((tuple(n.strip().strip("`").lower() for n in column.split(".")), path.normalized))
+    return found
+
+
+def split_commas(text: str) -> list[str]:
+    """The parts of a list; commas in brackets or backticks do not separate."""
+    parts, depth, quoted, start = [], 0, False, 0
+    for i, c in enumerate(text):
+        if c == "`":
+            quoted = not quoted
+        elif c in "[]":
+            depth += 1 if c == "[" else -1
+        elif c == "," and depth <= 0 and not quoted:
+            parts.append(text[start:i])
+            start = i + 1
+    return [part for part in (*parts, text[start:]) if part.strip()]
+
+
+def _spell(value: Any, leaf: StatsLeaf) -> Any:
+    """A bound as JSON has it, None where it has no word for it. Dates and timestamps come as ints."""
+    if value is None:
+        return None
+    name = getattr(leaf.type, "name", "")
+    if name == "date":
+        return json_date(value)
+    if name in ("timestamp", "timestamp_ntz"):
+        return json_timestamp(value, utc=name == "timestamp")
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _first_row(batch: pa.RecordBatch) -> dict[str, Any]:
+    """The one row, with dates and timestamps as ints: Python's own know no year beyond 9999."""
+    columns = {name: _plain(batch.column(i)) for i, name in enumerate(batch.schema.names)}
+    return {name: array.to_pylist()[0] for name, array in columns.items()}
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    if pa.types.is_struct(array.type):
+        children = [_plain(array.field(i)) for i in range(array.type.num_fields)]
+        return pa.StructArray.from_arrays(children, names=[f.name for f in array.type]) if children else array
+    if pa.types.is_date32(array.type):
+        return array.cast(pa.int32())
+    if pa.types.is_timestamp(array.type):
+        return array.cast(pa.timestamp("us", array.type.tz), safe=False).cast(pa.int64())
+    return array
+
+
+def _get(tree: Any, names: tuple[str, ...]) -> Any:
+    for name in names:
+        tree = tree.get(name) if isinstance(tree, Mapping) else None
+    return tree
+
+
+def _put(tree: dict[str, Any], names: tuple[str, ...], value: Any) -> None:
+    for name in names[:-1]:
+        tree = tree.setdefault(name, {})
+    tree[names[-1]] = value
+
+
+def _dumps(document: Any) -> str:
+    return orjson.dumps(document, default=_decimal).decode()
+
+
+def _decimal(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return orjson.Fragment(f"{value:f}".encode())
+    raise TypeError(type(value).__name__)
+
+
+def _limit(configuration: Mapping[str, str], name: str, default: int) -> int:
+    text = configuration.get(name, "")
+    return int(text) if text.strip().isdecimal() else default

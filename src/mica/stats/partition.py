@@ -1,0 +1,126 @@
+"""Partition values: strings in the log, typed values everywhere else.
+
+The rule: a null or an empty string is null, whatever the type; any other text is the value that the protocol's table
+says, or the table is corrupt. An instant without a zone in its text is in the session's time zone, as Spark reads it.
+
+Source: Delta protocol, "Partition Value Serialization".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.errors import CorruptDataError
+from mica.schema import literals
+from mica.schema.arrow import to_arrow_type
+from mica.schema.ddl import type_to_ddl
+from mica.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGRALS,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    DataType,
+    Primitive,
+)
+
+_REALS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def parse_values(texts: pa.Array | pa.ChunkedArray, type_: DataType, *, timezone: str = "UTC") -> pa.Array:
+    """Typed partition values of an array of texts. Errors: INVALID_PARTITION_VALUE (CorruptDataError)."""
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    encoded = texts.cast(pa.string()).dictionary_encode()
+    values = [_parse(text, type_, timezone) for text in encoded.dictionary.to_pylist()]
+    wanted = to_arrow_type(type_)
+    if type_ == DATE:
+        typed = pa.array(values, pa.int32()).cast(wanted)
+    elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+        typed = pa.array(values, pa.int64()).cast(wanted)
+    else:
+        typed = pa.array(values, wanted)
+    return typed.take(encoded.indices)
+
+
+def format_values(values: pa.Array, type_: DataType) -> pa.Array:
+    """The texts of typed values, as the protocol spells them; instants in UTC with a Z."""
+    encoded = values.dictionary_encode()
+    plain = encoded.dictionary
+    if type_ == DATE:
+        plain = plain.cast(pa.int32())
+    elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+        plain = plain.cast(pa.int64())
+    return pa.array([_format(v, type_) for v in plain.to_pylist()], pa.string()).take(encoded.indices)
+
+
+def column_texts(partition_values: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
+    """The texts of one partition column (by its name in the log) of an array of map<string, string>."""
+    found = pc.map_lookup(partition_values, name, "first")
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+
+def _parse(text: str | None, type_: DataType, timezone: str) -> Any:
+    if text is None or text == "":
+        return None
+    reader = _READERS.get(type_)
+    try:
+        if reader is not None:
+            value = reader(text)
+        elif type_ == TIMESTAMP:
+            value = literals.parse_timestamp(text, timezone)
+        elif isinstance(type_, Primitive) and type_.decimal is not None:
+            value = Decimal(text)
+        else:
+            value = None
+    except (ValueError, InvalidOperation):
+        value = None
+    if value is None:
+        raise CorruptDataError(
+            "INVALID_PARTITION_VALUE", f"the partition value {text!r} in the log is no {type_to_ddl(type_)}"
+        )
+    return value
+
+
+def _boolean(text: str) -> bool | None:
+    return {"true": True, "false": False}.get(text.lower())
+
+
+_READERS: dict[DataType, Callable[[str], Any]] = {
+    STRING: str,
+    BINARY: str.encode,
+    BOOLEAN: _boolean,
+    DATE: literals.parse_date,
+    TIMESTAMP_NTZ: literals.parse_timestamp_ntz,
+    **dict.fromkeys(INTEGRALS, int),
+    **dict.fromkeys((FLOAT, DOUBLE), lambda text: _REALS[text] if text in _REALS else float(text)),
+}
+
+
+def _format(value: Any, type_: DataType) -> str | None:
+    if value is None or value in ("", b""):
+        return None
+    if type_ == BOOLEAN:
+        return str(value).lower()
+    if type_ == DATE:
+        return literals.show_date(value)
+    if type_ == TIMESTAMP:
+        return f"{literals.show_timestamp(value, all_digits=True).replace(' ', 'T')}Z"
+    if type_ == TIMESTAMP_NTZ:
+        return literals.show_timestamp(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, float):
+        names = {math.inf: "Infinity", -math.inf: "-Infinity"}
+        return "NaN" if math.isnan(value) else names.get(value, repr(value))
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)

@@ -1,0 +1,221 @@
+"""The bounds of a variant column: an object of normalized paths, as bytes.
+
+The rule: what is written is one canonical object, metadata then value; what is read may come from anyone. Metadata and
+value are told apart by their own headers, an object that is not whole says nothing, and no length in it is trusted
+before it was compared with what is there.
+
+Source: Delta RFC "Variant Shredding", "Statistics for Variant Columns"; Parquet "VariantEncoding".
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from mica.stats import z85
+
+#: Length of a primitive's bytes after its header, by type id; strings and binary say their own.
+_SIZES = {0: 0, 1: 0, 2: 0, 3: 1, 4: 2, 5: 4, 6: 8, 7: 8, 8: 5, 9: 9, 10: 17, 11: 4, 12: 8, 13: 8, 14: 4, 17: 8}
+_SIZES |= {18: 8, 19: 8, 20: 16}
+
+
+class Value(NamedTuple):
+    """A bound. `kind` is its class of comparable types: exact, float, double, string, date, timestamp, timestamp_ntz.
+
+    Dates are days, timestamps microseconds, exact numbers int or Decimal.
+    """
+
+    kind: str
+    value: Any
+
+
+def build_object(fields: Mapping[str, bytes]) -> tuple[bytes, bytes]:
+    """(metadata, value) of an object with these keys and encoded values."""
+    keys = sorted(fields, key=str.encode)
+    encoded = [key.encode() for key in keys]
+    width = _width(max(sum(map(len, encoded)), len(keys)))
+    metadata = bytes([0x11 | (width - 1) << 6]) + len(keys).to_bytes(width, "little")
+    metadata += _offsets(encoded, width) + b"".join(encoded)
+    values = [fields[key] for key in keys]
+    large = len(keys) > 255
+    id_width = _width(max(len(keys) - 1, 0))
+    offset_width = _width(sum(map(len, values)))
+    header = (offset_width - 1) << 2 | (id_width - 1) << 4 | large << 6 | 2
+    ids = b"".join(i.to_bytes(id_width, "little") for i in range(len(keys)))
+    count = len(keys).to_bytes(4 if large else 1, "little")
+    return metadata, bytes([header]) + count + ids + _offsets(values, offset_width) + b"".join(values)
+
+
+def encode_bounds(fields: Mapping[str, bytes]) -> str:
+    """The z85 text of such an object."""
+    metadata, value = build_object(fields)
+    return z85.encode(metadata + value)
+
+
+def split(data: bytes) -> tuple[bytes, bytes] | None:
+    """(metadata, value) of bytes that hold both in either order, maybe followed by up to 3 zero bytes.
+
+    Metadata begins with its version, 1, in the low four bits; an object with the basic type 2 in the low two. None
+    where the lengths in the headers do not fit.
+    """
+    if not data:
+        return None
+    metadata_first = data[0] & 3 != 2
+    first = _metadata_length(data, 0) if metadata_first else _object_length(data, 0)
+    if first is None:
+        return None
+    second = _object_length(data, first) if metadata_first else _metadata_length(data, first)
+    if second is None or len(data) - first - second > 3 or any(data[first + second :]):
+        return None
+    parts = data[:first], data[first : first + second]
+    return parts if metadata_first else (parts[1], parts[0])
+
+
+def lookup(metadata: bytes, value: bytes, key: str) -> Value | None:
+    """The bound of that path in the object, or None: not there, of no type that is compared, or damaged."""
+    field_id = _ids(metadata).get(key)
+    if field_id is None or len(value) < 2 or value[0] & 3 != 2:
+        return None
+    layout = _layout(value, 0)
+    if layout is None:
+        return None
+    count, ids, offsets, data, id_width, offset_width = layout
+    if id_width == 1:
+        place = value.find(field_id, ids, offsets)
+        place = -1 if place < 0 else place - ids
+    else:
+        wanted = int.from_bytes(field_id, "little").to_bytes(id_width, "little")
+        found = (i for i in range(count) if value[ids + i * id_width : ids + (i + 1) * id_width] == wanted)
+        place = next(found, -1)
+    if place < 0:
+        return None
+    at = offsets + place * offset_width
+    start = data + int.from_bytes(value[at : at + offset_width], "little")
+    return read_value(value, start)
+
+
+def paths(metadata: bytes, value: bytes) -> dict[str, Value | None]:
+    """All bounds of the object, by path."""
+    layout = _layout(value, 0) if value and value[0] & 3 == 2 else None
+    if layout is None:
+        return {}
+    count, ids, _, _, id_width, _ = layout
+    present = {int.from_bytes(value[ids + i * id_width : ids + (i + 1) * id_width], "little") for i in range(count)}
+    names = [key for key, code in _ids(metadata).items() if int.from_bytes(code, "little") in present]
+    return {key: lookup(metadata, value, key) for key in names}
+
+
+def read_value(value: bytes, at: int) -> Value | None:
+    """The primitive that begins at `at`; None where it is cut short or of a type that has no bounds."""
+    if at >= len(value):
+        return None
+    header = value[at]
+    if header & 3 == 1:
+        body = value[at + 1 : at + 1 + (header >> 2)]
+        return _string(body) if len(body) == header >> 2 else None
+    if header & 3 != 0:
+        return None
+    kind, at = header >> 2, at + 1
+    if kind == 16:
+        size = int.from_bytes(value[at : at + 4], "little")
+        body = value[at + 4 : at + 4 + size]
+        return _string(body) if len(value) >= at + 4 and len(body) == size else None
+    size = _SIZES.get(kind, -1)
+    body = value[at : at + size]
+    if size < 0 or len(body) != size:
+        return None
+    match kind:
+        case 3 | 4 | 5 | 6:
+            return Value("exact", int.from_bytes(body, "little", signed=True))
+        case 8 | 9 | 10:
+            unscaled = int.from_bytes(body[1:], "little", signed=True)
+            return Value("exact", Decimal(unscaled).scaleb(-body[0])) if body[0] <= 38 else None
+        case 7:
+            return Value("double", struct.unpack("<d", body)[0])
+        case 14:
+            return Value("float", struct.unpack("<f", body)[0])
+        case 11:
+            return Value("date", int.from_bytes(body, "little", signed=True))
+        case 12:
+            return Value("timestamp", int.from_bytes(body, "little", signed=True))
+        case 13:
+            return Value("timestamp_ntz", int.from_bytes(body, "little", signed=True))
+    return None
+
+
+def _string(body: bytes) -> Value | None:
+    try:
+        return Value("string", body.decode())
+    except UnicodeDecodeError:
+        return None
+
+
+@lru_cache(maxsize=4096)
+def _ids(metadata: bytes) -> dict[str, bytes]:
+    """Key → its id, little-endian, in one byte where it fits. Files of one writer share metadata."""
+    if _metadata_length(metadata, 0) != len(metadata):
+        return {}
+    width = (metadata[0] >> 6) + 1
+    count = int.from_bytes(metadata[1 : 1 + width], "little")
+    first = 1 + width * (count + 2)
+    ends = [int.from_bytes(metadata[1 + width * i : 1 + width * (i + 1)], "little") for i in range(1, count + 2)]
+    ids: dict[str, bytes] = {}
+    for i in range(count):
+        try:
+            key = metadata[first + ends[i] : first + ends[i + 1]].decode()
+        except UnicodeDecodeError:
+            return {}
+        if ends[i] > ends[i + 1] or key in ids:
+            return {}
+        ids[key] = i.to_bytes(4, "little") if i > 255 else i.to_bytes(1, "little")
+    return ids
+
+
+def _metadata_length(data: bytes, at: int) -> int | None:
+    if at >= len(data) or data[at] & 0x0F != 1:
+        return None
+    width = (data[at] >> 6) + 1
+    count = int.from_bytes(data[at + 1 : at + 1 + width], "little")
+    first = at + 1 + width * (count + 2)
+    if first > len(data):
+        return None
+    last = int.from_bytes(data[first - width : first], "little")
+    return first - at + last if first + last <= len(data) else None
+
+
+def _layout(data: bytes, at: int) -> tuple[int, int, int, int, int, int] | None:
+    """count, start of ids, of offsets and of values, width of an id and of an offset of the object at `at`."""
+    if at >= len(data) or data[at] & 3 != 2:
+        return None
+    info = data[at] >> 2
+    offset_width, id_width = (info & 3) + 1, (info >> 2 & 3) + 1
+    counted = 4 if info >> 4 & 1 else 1
+    count = int.from_bytes(data[at + 1 : at + 1 + counted], "little")
+    ids = at + 1 + counted
+    offsets = ids + count * id_width
+    values = offsets + (count + 1) * offset_width
+    return (count, ids, offsets, values, id_width, offset_width) if values <= len(data) else None
+
+
+def _object_length(data: bytes, at: int) -> int | None:
+    layout = _layout(data, at)
+    if layout is None:
+        return None
+    _, _, _, values, _, offset_width = layout
+    total = int.from_bytes(data[values - offset_width : values], "little")
+    return values - at + total if values + total <= len(data) else None
+
+
+def _width(number: int) -> int:
+    return max(1, (number.bit_length() + 7) // 8)
+
+
+def _offsets(parts: list[bytes], width: int) -> bytes:
+    at, out = 0, [b"\0" * width]
+    for part in parts:
+        at += len(part)
+        out.append(at.to_bytes(width, "little"))
+    return b"".join(out)
