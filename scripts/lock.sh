@@ -13,7 +13,10 @@ compile() {
 }
 compile requirements.lock pyproject.toml --group pins
 compile requirements-dev.lock pyproject.toml --group pins --group dev --constraints requirements.lock
-if grep -nE '://|--(extra-)?index' requirements.lock requirements-dev.lock; then
+for peer in benchmarks/requirements/*.in; do
+    compile "${peer%.in}.lock" "$peer"
+done
+if grep -nE '://|--(extra-)?index' requirements.lock requirements-dev.lock benchmarks/requirements/*.lock; then
     echo "a lock names an address" >&2
     exit 1
 fi

@@ -1,0 +1,42 @@
+"""python -m benchmarks [WORK…] [--rounds N] [--events N] [--peers a,b]: measure, print, and say what was promised."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from benchmarks import ingest, memory, plan, skip
+from benchmarks.run import Run
+
+WORKS = {"ingest": ingest.run, "memory": memory.run, "skip": skip.run, "plan": plan.run}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("works", nargs="*", help=f"which: {', '.join(WORKS)}; all by default")
+    parser.add_argument("--rounds", type=int, default=5, help="warm rounds, after a first one that is told apart")
+    parser.add_argument("--events", type=int, default=500_000)
+    parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 2), help="cores that each may use")
+    parser.add_argument("--peers", default="", help="only these, by commas: spark43,delta,sail,duckdb,clickhouse")
+    parser.add_argument("--strict", action="store_true", help="exit 1 where a target is missed")
+    arguments = parser.parse_args()
+    unknown = set(arguments.works) - set(WORKS)
+    if unknown:
+        parser.error(f"no such work: {', '.join(sorted(unknown))}")
+    run = Run(
+        arguments.rounds, arguments.events, arguments.threads, frozenset(filter(None, arguments.peers.split(",")))
+    )
+    try:
+        for name in arguments.works or WORKS:
+            WORKS[name](run)
+    finally:
+        run.stop()
+    held = run.summary()
+    (run.folder / "results.json").write_text(json.dumps(run.records, indent=1, default=str))
+    return 0 if held or not arguments.strict else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""Ingest: NDJSON to a shredded table, each system by its documented way, in the codec that it takes by itself.
+
+Sizes are compared at the same codec as well: every system that can writes once more in snappy and in zstd.
+"""
+
+from __future__ import annotations
+
+from benchmarks.process import PeerError
+from benchmarks.run import Run, Thing, disk, thing
+
+TARGETS = {"delta": 2.5, "spark43": 2.0, "sail": 2.0, "duckdb": 10.0}
+
+
+def run(run: Run) -> None:
+    """The target's two sizes; DuckDB and ClickHouse are asked for the small one alone."""
+    _at(run, run.count, run.systems("spark43", "delta", "sail", "duckdb", "clickhouse"), run.rounds)
+    run.stop("duckdb", "clickhouse")
+    if run.count >= 500_000:
+        _at(run, run.count * 10, run.systems("spark43", "delta", "sail"), max(1, run.rounds // 3))
+    run.stop()
+
+
+def _at(run: Run, count: int, peers: list[str], rounds: int) -> None:
+    source = str(run.events(count))
+    title = f"ingest {count:,} events, {run.events(count).stat().st_size / 1e6:.0f} MB of JSON"
+    targets = {name: run.target(f"ingest-{name}") for name in [*peers, "mica spark", "mica local"]}
+    things = {name: thing(name, "ingest", source=source, target=targets[name]) for name in peers}
+    for engine in ("spark", "local"):
+        label = f"mica {engine}"
+        things[label] = thing("mica", "ingest", source=source, target=targets[label], engine=engine)
+    measures = run.measure(title, things, rounds)
+    for name, times in TARGETS.items():
+        run.faster(measures.get("mica spark"), measures.get(name), times, f"ingest {count:,}")
+    answers = {label: run.peer(things[label].peer).ask("check", target=targets[label]).found for label in measures}
+    run.same(f"ingest {count:,}", answers)
+    _sizes(run, count, {label: things[label] for label in measures})
+
+
+def _sizes(run: Run, count: int, things: dict[str, Thing]) -> None:
+    found: dict[str, dict[str, float]] = {}
+    for label, first in things.items():
+        if label == "mica local" or (count > 500_000 and first.peer not in ("mica", "delta")):
+            continue
+        to = first.arguments["target"]
+        sizes = found[label] = {}
+        if first.peer == "clickhouse":
+            sizes["default"] = run.peer(first.peer).ask("size", target=to).found
+            continue
+        sizes["default"] = disk(to)
+        for codec in ("snappy", "zstd"):
+            try:
+                run.peer(first.peer).ask("ingest", codec=codec, **first.arguments)
+                sizes[codec] = disk(to)
+            except PeerError as error:
+                run.console.print(f"{label}, {codec}: {error}")
+    for label, sizes in found.items():
+        text = ", ".join(f"{codec} {size / 1e6:.1f} MB" for codec, size in sizes.items())
+        run.console.print(f"on disk, {label}: {text}")
+    ours = found.get("mica spark", {})
+    for codec in ("snappy", "zstd"):
+        theirs = [sizes[codec] for label, sizes in found.items() if codec in sizes and not label.startswith("mica")]
+        if codec in ours and theirs:
+            run.promise(
+                f"size at {codec}, {count:,}: mica to the smallest peer", ours[codec] / min(theirs), 1, at_most=True
+            )
+    if "zstd" in ours and count == 500_000:
+        run.promise(f"size at zstd, {count:,}", ours["zstd"] / 1e6, 50, " MB", at_most=True)

@@ -1,0 +1,1 @@
+"""One program a system, each run by the interpreter of its own environment; they share only what `serve` says."""

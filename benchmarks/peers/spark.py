@@ -1,0 +1,144 @@
+"""Spark's ways to do the works, for Spark 4.3 (bare Parquet), delta-spark and Sail (Delta), which share its API.
+
+python -m benchmarks.peers.spark {spark43|delta|sail}
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.peers.serve import Work, fresh, serve
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CONF = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "4g",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+}
+DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # 50 by default: slow on two cores, and not what we want to win against.
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+
+
+_KEPT: list[object] = []
+"""Sail's server, which stops when nobody holds it."""
+
+
+def session(kind: str, jars: str, threads: int) -> SparkSession:
+    """A local session on `threads` cores; Sail's server runs in this process."""
+    from pyspark.sql import SparkSession
+
+    if kind == "sail":
+        from pysail.spark import SparkConnectServer
+
+        server = SparkConnectServer("127.0.0.1", 0)
+        server.start(background=True)
+        _KEPT.append(server)
+        _, port = server.listening_address
+        return SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+    builder = SparkSession.builder.master(f"local[{threads}]").appName(f"mica-bench-{kind}")
+    for key, value in (CONF | (DELTA | {"spark.jars": jars} if kind == "delta" else {})).items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+class Peer:
+    """The works, on one session."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.format = "parquet" if kind == "spark43" else "delta"
+        self.spark: SparkSession
+
+    def start(self, jars: str, threads: int) -> str:
+        self.spark = session(self.kind, jars, threads)
+        return str(self.spark.range(1000).selectExpr("sum(id)").first())
+
+    def _source(self, source: str) -> DataFrame:
+        if self.kind == "sail":  # has no singleVariantColumn
+            return self.spark.read.text(source).selectExpr("parse_json(value) as v")
+        return self.spark.read.option("singleVariantColumn", "v").json(source)
+
+    def _write(self, frame: DataFrame, target: str, codec: str | None) -> None:
+        writer = frame.write.format(self.format).mode("overwrite")
+        if self.format == "delta":
+            writer = writer.option("delta.enableVariantShredding", "true")
+        if codec:
+            writer = writer.option("compression", codec)
+        writer.save(fresh(target))
+
+    def ingest(self, source: str, target: str, codec: str | None = None) -> None:
+        """NDJSON to a table of one shredded column `v`, in the codec that the system takes by itself."""
+        self._write(self._source(source), target, codec)
+
+    def check(self, target: str) -> dict[str, Any]:
+        """What every system must find in what it wrote."""
+        row = (
+            self.spark.read.format(self.format)
+            .load(target)
+            .selectExpr(
+                "variant_get(v, '$.time_us', 'bigint') as t",
+                "variant_get(v, '$.commit.collection', 'string') as c",
+            )
+            .selectExpr("count(*)", "sum(t % 1000000)", "count(c)", "count(distinct c)")
+            .first()
+        )
+        return dict(zip(["rows", "time", "collections", "distinct"], map(int, row or ()), strict=True))
+
+    def sliced(self, source: str, target: str, files: int) -> None:
+        """The same events as `files` files in the order of time."""
+        frame = self._source(source)
+        from pyspark.sql import functions as f
+
+        self._write(frame.repartitionByRange(files, f.expr("variant_get(v, '$.time_us', 'bigint')")), target, None)
+
+    def ranged(self, target: str, low: int, high: int) -> dict[str, Any]:
+        """Count and least `did` of a range of time."""
+        row = (
+            self.spark.read.format(self.format)
+            .load(target)
+            .where(f"variant_get(v, '$.time_us', 'bigint') between {low} and {high}")
+            .selectExpr("count(*)", "min(variant_get(v, '$.did', 'string'))")
+            .first()
+        )
+        assert row is not None
+        return {"rows": row[0], "least": row[1]}
+
+    def plan(self, target: str, low: int, high: int, cached: bool) -> int:
+        """How many files of a Delta table stay for a range of `id`; with the last snapshot cached, or without."""
+        if not cached:
+            self._log().clearCache()
+        frame = self.spark.read.format("delta").load(target).where(f"id between {low} and {high}")
+        return len(frame.inputFiles())
+
+    def checkpoint(self, target: str) -> None:
+        """Write a checkpoint of a Delta table."""
+        self._log().forTable(self.spark._jsparkSession, target).checkpoint()  # noqa: SLF001
+
+    def _log(self) -> Any:
+        # delta-spark has no public way to its cache.
+        jvm: Any = self.spark._jvm  # noqa: SLF001
+        return jvm.org.apache.spark.sql.delta.DeltaLog
+
+
+def main() -> None:
+    peer = Peer(sys.argv[1])
+    names = ["start", "ingest", "check", "sliced", "ranged", "plan", "checkpoint"]
+    works: dict[str, Work] = {name: getattr(peer, name) for name in names}
+    serve(works)
+
+
+if __name__ == "__main__":
+    main()

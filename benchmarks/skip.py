@@ -1,0 +1,38 @@
+"""200 files in the order of time; a range that hits one; count and least value of a path. Opening the table counts."""
+
+from __future__ import annotations
+
+from benchmarks.events import START_US
+from benchmarks.run import Run, disk, thing
+
+FILES = 200
+
+
+def run(run: Run) -> None:
+    """Every system on the files that it wrote itself."""
+    source = str(run.events())
+    peers = run.systems("spark43", "delta", "duckdb", "sail")
+    tables = {name: run.target(f"sliced-{name}") for name in [*peers, "mica"]}
+    for name, table in tables.items():
+        run.peer(name).ask("sliced", source=source, target=table, files=FILES)
+        run.console.print(f"{name}: {FILES} files, {disk(table) / 1e6:.1f} MB")
+    # In the middle of a slice: five parts in a hundred of its span of time.
+    span = run.count * 50_000 // FILES
+    low = START_US + span * (FILES // 2) + span // 2
+    request = {"low": low, "high": low + span // 20}
+    things = {name: thing(name, "ranged", target=tables[name], **request) for name in peers}
+    for engine in ("spark", "local"):
+        things[f"mica {engine}"] = thing("mica", "ranged", target=tables["mica"], engine=engine, **request)
+    measures = run.measure(f"a range that hits one of {FILES} files", things)
+    run.same("range", {label: measure.replies[-1].found for label, measure in measures.items()})
+    spark, local = measures.get("mica spark"), measures.get("mica local")
+    run.faster(spark, measures.get("delta"), 6, "range, to_df")
+    run.faster(spark, measures.get("spark43"), 3, "range, to_df")
+    run.faster(local, measures.get("delta"), 60, "range, to_arrow")
+    run.faster(local, measures.get("duckdb"), 20, "range, to_arrow")
+    for ours in (spark, local):
+        for name in ("delta", "spark43", "duckdb"):
+            if ours and name in measures:
+                share = ours.bytes_read / measures[name].bytes_read
+                run.promise(f"range, bytes read: {ours.system} to {name}", share, 0.01, "", at_most=True)
+    run.stop()
