@@ -20,7 +20,16 @@ from mica.storage.local import LocalStorage
 from mica.storage.range_file import RangeFile
 from mica.storage.remote import RemoteStorage
 
-NAMES = ["plain", "a b", "per%20cent%", "ä/ö*?{}[]", "day=2024-01-01 00%3A00/x", "a+b&c=d;e,f@g!", "quote'\"`", "日本/𝄞"]
+NAMES = [
+    "plain",
+    "a b",
+    "per%20cent%",
+    "ä/ö*?{}[]",
+    "day=2024-01-01 00%3A00/x",
+    "a+b&c=d;e,f@g!",
+    "quote'\"`",
+    "日本/𝄞",
+]
 LOCAL_NAMES = ["hash#1", "back\\slash", "line\nbreak", "tab\there", "~tilde", "-dash"]
 
 

@@ -11,7 +11,6 @@ import uuid
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -135,9 +134,9 @@ def file_keys(paths: pa.Array, vectors: pa.StructArray | None) -> pa.Array:
     keys = canonical_keys(paths)
     if vectors is None or vectors.null_count == len(vectors):
         return keys
+    # Some checkpoints hold a struct of nulls where there is no vector.
     kind, where, offset = (pc.struct_field(vectors, name) for name in ("storageType", "pathOrInlineDv", "offset"))
     at = pc.if_else(pc.is_valid(offset), pc.binary_join_element_wise("@", pc.cast(offset, pa.string()), ""), "")
     ids = pc.binary_join_element_wise(kind, where, at, "")
     with_vector = pc.binary_join_element_wise(keys, ids, "\n")
-    present = pa.array(np.asarray(pc.is_valid(vectors)))
-    return pc.if_else(present, with_vector, keys)
+    return pc.coalesce(with_vector, keys)

@@ -7,6 +7,7 @@ reader in one go, reconciled by dictionary codes, and only lines of other action
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -147,13 +148,17 @@ def _one(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _require_paths(actions: pa.StructArray, name: str) -> None:
+    """What identifies a file must be there."""
     paths = pc.struct_field(actions, "path")
     if paths.null_count:
         raise CorruptDataError("CORRUPT_LOG", f"{name} holds an add or remove without a path", hint="Restore the file.")
-    try:
-        paths.validate(full=True)
-    except pa.ArrowInvalid as error:
-        raise CorruptDataError("CORRUPT_LOG", f"{name} holds a path that is no text: {error}") from None
+    vectors = pc.struct_field(actions, "deletionVector")
+    named = pc.and_(*(pc.is_valid(pc.struct_field(vectors, part)) for part in ("storageType", "pathOrInlineDv")))
+    if pc.any(pc.and_not(pc.is_valid(vectors), named)).as_py():
+        # Without it the rows that it deletes would come back.
+        raise CorruptDataError(
+            "CORRUPT_LOG", f"{name} holds a deletion vector without a place", hint="Restore the file."
+        )
 
 
 def _partition_columns(data: bytes, lines: pa.Array) -> list[str]:
@@ -195,6 +200,11 @@ def _parse(data: bytes, lines: pa.Array, longest: int, columns: list[str], name:
     if not len(lines):
         return schema.empty_table()
     try:
+        lines.cast(pa.large_string())  # the JSON reader lets through what is no UTF-8
+    except pa.ArrowInvalid as error:
+        raise CorruptDataError("CORRUPT_LOG", f"{name} is no text: {error}", hint="Restore the file.") from None
+    _refuse_bare_null(data, lines)
+    try:
         table = pj.read_json(
             pa.BufferReader(data),
             # A line must not span more than two blocks; a few large blocks let the reader use its threads.
@@ -210,6 +220,23 @@ def _parse(data: bytes, lines: pa.Array, longest: int, columns: list[str], name:
             "CORRUPT_LOG", f"{name} holds lines that are not one action each", hint="Restore the file."
         )
     return table
+
+
+_NULL_AFTER_OBJECT = re.compile(rb"}[ \t\r]*null")
+
+
+def _refuse_bare_null(data: bytes, lines: pa.Array) -> None:
+    """Refuses lines that are not one object where pyarrow's JSON reader would not: a `null` in the place of an object
+    makes it crash (26.0.1), be it a line of its own or behind an object on its line."""
+    if b"null" not in data:
+        return
+    _, offsets, texts = lines.buffers()
+    first = np.frombuffer(texts, np.uint8)[np.frombuffer(offsets, np.int64)[: len(lines)]]
+    suspects = set(np.flatnonzero(first != ord("{")).tolist())
+    if _NULL_AFTER_OBJECT.search(data):
+        suspects |= set(np.flatnonzero(np.asarray(pc.match_substring_regex(lines, r"}[ \t\r]*null"))).tolist())
+    for row in suspects:
+        parse_line(lines[row].as_buffer().to_pybytes())
 
 
 def _partition_map(adds: pa.StructArray, columns: list[str]) -> pa.MapArray:
@@ -283,6 +310,13 @@ def apply(state: State, commits: Commits) -> State:
     )
 
 
+def _whole(action: Mapping[str, Any], name: str) -> int:
+    value = action.get(name)
+    if not isinstance(value, int):
+        raise CorruptDataError("CORRUPT_LOG", f"an action of the log has the {name} {value!r}", hint="Restore the log.")
+    return value
+
+
 def apply_others(state: State, others: Iterable[tuple[int, dict[str, Any]]]) -> State:
     """The state after more actions that are no files."""
     protocol, metadata, timestamp = state.protocol, state.metadata, state.in_commit_timestamp
@@ -298,7 +332,7 @@ def apply_others(state: State, others: Iterable[tuple[int, dict[str, Any]]]) -> 
             elif kind == "metaData":
                 metadata = Metadata.parse(action)
             elif kind == "txn":
-                transactions[str(action.get("appId"))] = (int(action.get("version", -1)), action.get("lastUpdated"))
+                transactions[str(action.get("appId"))] = (_whole(action, "version"), action.get("lastUpdated"))
             elif kind == "domainMetadata":
                 if action.get("removed"):
                     domains.pop(str(action.get("domain")), None)

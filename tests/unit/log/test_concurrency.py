@@ -127,7 +127,9 @@ def test_a_writer_killed_in_the_middle_leaves_the_table_whole(tmp_path: Path, at
     # All that was acknowledged is there, and at most the one in flight beyond it.
     assert len(names) in (len(done), len(done) + 1)
     assert names == sorted(f"k{attempt}-{n}" for n in range(len(names)))
-    assert all(orjson.loads(text) for f in (tmp_path / "_delta_log").glob("*.json") for text in f.read_bytes().splitlines())
+    assert all(
+        orjson.loads(text) for f in (tmp_path / "_delta_log").glob("*.json") for text in f.read_bytes().splitlines()
+    )
     after = append(table, "after").snapshot
     assert len(paths(after)) == len(names) + 1
 

@@ -1,0 +1,148 @@
+"""Features: read or refused by name, the smallest protocol, upgrades that lose nothing."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from mica.errors import UnsupportedTableError
+from mica.log import features
+from mica.log.actions import EMPTY_SCHEMA, Metadata, Protocol
+
+PLAIN = Metadata("1", EMPTY_SCHEMA)
+
+
+def with_features(*names: str, reader: bool = True) -> Protocol:
+    return Protocol(3, 7, frozenset(names) if reader else frozenset(), frozenset(names))
+
+
+@pytest.mark.parametrize("name", ["fromTheFuture", "catalogManaged", "catalogOwned-preview"])
+def test_an_unknown_reader_feature_refuses_reading_by_name(name: str) -> None:
+    with pytest.raises(UnsupportedTableError, match=name) as caught:
+        features.check_read(with_features("deletionVectors", name), "t")
+    assert caught.value.code == "UNSUPPORTED_READER_FEATURE"
+    assert "deletionVectors" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["fromTheFuture", "collations", "collations-preview", "rowTracking", "clustering"])
+def test_a_writer_feature_that_we_lack_refuses_writing_by_name_and_lets_read(name: str) -> None:
+    protocol = with_features(name, reader=False)
+    features.check_read(protocol, "t")
+    with pytest.raises(UnsupportedTableError) as caught:
+        features.check_write(protocol, PLAIN, "t")
+    assert caught.value.code == "UNSUPPORTED_WRITER_FEATURE"
+    assert name.removesuffix("-preview") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "protocol", [Protocol(4, 7), Protocol(99, 2), Protocol(1, 8)], ids=lambda p: f"{p.reader}-{p.writer}"
+)
+def test_newer_versions_are_refused(protocol: Protocol) -> None:
+    with pytest.raises(UnsupportedTableError, match="version"):
+        features.check_write(protocol, PLAIN, "t")
+
+
+@pytest.mark.parametrize("name", ["variantType", "variantShredding"])
+def test_a_preview_name_is_the_feature(name: str) -> None:
+    protocol = with_features(name + "-preview")
+    features.check_write(protocol, PLAIN, "t")
+    assert features.names(protocol) == {name}
+    assert features.supports(protocol, name)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "feature"),
+    [
+        (Metadata("1", '{"x":{"delta.invariants":"1"}}'), "invariants"),
+        (Metadata("1", EMPTY_SCHEMA, configuration={"delta.constraints.c": "a > 1"}), "checkConstraints"),
+        (Metadata("1", '{"x":{"delta.generationExpression":"1"}}'), "generatedColumns"),
+        (Metadata("1", EMPTY_SCHEMA, configuration={"delta.columnMapping.mode": "name"}), "columnMapping"),
+        (Metadata("1", '{"x":{"delta.identity.start":1}}'), "identityColumns"),
+        (Metadata("1", '{"x":{"CURRENT_DEFAULT":"1"}}'), "allowColumnDefaults"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_feature_in_use_that_we_cannot_honour_refuses_writing_by_name(metadata: Metadata, feature: str) -> None:
+    # By name, and by the legacy version that implies it.
+    protocols = [with_features(feature)]
+    legacy = features.FEATURES[feature].writer
+    if legacy:
+        protocols.append(Protocol(2, legacy))
+    for protocol in protocols:
+        features.check_read(protocol, "t")
+        features.check_write(protocol, PLAIN, "t")  # supported, but not in use
+        with pytest.raises(UnsupportedTableError, match=feature):
+            features.check_write(protocol, metadata, "t")
+
+
+def test_legacy_versions_imply_their_features() -> None:
+    assert features.names(Protocol(1, 1)) == set()
+    assert features.names(Protocol(1, 2)) == {"appendOnly", "invariants"}
+    assert features.names(Protocol(2, 5)) == {
+        "appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wanted", "protocol"),
+    [
+        ([], Protocol(1, 2)),
+        (["appendOnly"], Protocol(1, 2)),
+        (["invariants", "appendOnly"], Protocol(1, 2)),
+        (["timestampNtz"], with_features("timestampNtz")),
+        (["inCommitTimestamp"], Protocol(1, 7, frozenset(), frozenset({"inCommitTimestamp"}))),
+        (["variantShredding-preview"], with_features("variantShredding", "variantType")),
+        (
+            ["variantType", "appendOnly"],
+            Protocol(3, 7, frozenset({"variantType"}), frozenset({"variantType", "appendOnly"})),
+        ),
+    ],
+    ids=str,
+)
+def test_the_smallest_protocol(wanted: list[str], protocol: Protocol) -> None:
+    assert features.minimal_protocol(wanted) == protocol
+
+
+def test_an_unknown_feature_cannot_be_asked_for() -> None:
+    with pytest.raises(UnsupportedTableError, match="nonsense"):
+        features.minimal_protocol(["nonsense"])
+
+
+LEGACY = [Protocol(1, 1), Protocol(1, 2), Protocol(1, 4), Protocol(2, 5), Protocol(2, 6)]
+NAMED = [with_features("variantType-preview"), with_features("deletionVectors"), with_features("x", reader=False)]
+WANTED = [[], ["appendOnly"], ["variantShredding"], ["timestampNtz"], ["inCommitTimestamp"], ["variantType"]]
+
+
+@pytest.mark.parametrize(("before", "wanted"), list(itertools.product(LEGACY + NAMED, WANTED)), ids=str)
+def test_an_upgrade_adds_what_is_wanted_and_loses_nothing(before: Protocol, wanted: list[str]) -> None:
+    after = features.upgraded(before, wanted)
+    assert features.names(after) >= features.names(before) | set(wanted)
+    assert after.reader >= before.reader
+    assert after.writer >= before.writer
+    assert after.reader_features >= before.reader_features
+    assert after.writer_features >= before.writer_features
+    assert after.reader_features <= after.writer_features | before.reader_features
+    if set(wanted) <= features.names(before):
+        assert after is before
+    if after.reader == 3:
+        # "minReaderVersion 3 needs minWriterVersion 7", and readers must find all of theirs listed.
+        assert after.writer == 7
+        assert {n for n in features.names(after) if n in features.FEATURES and features.FEATURES[n].for_readers} == {
+            features.feature_of(n).name
+            for n in after.reader_features
+            if features.feature_of(n)  # type: ignore[union-attr]
+        } or before.reader < 3
+    assert features.upgraded(after, wanted) is after
+
+
+def test_a_preview_in_the_protocol_is_not_listed_twice() -> None:
+    before = with_features("variantType-preview", "variantShredding-preview")
+    assert features.upgraded(before, ["variantShredding"]) is before
+
+
+def test_shredding_brings_variant_type_to_both_lists() -> None:
+    after = features.upgraded(Protocol(1, 2), ["variantShredding"])
+    assert (after.reader, after.writer) == (3, 7)
+    assert after.reader_features == {"variantShredding", "variantType"}
+    assert after.writer_features == {"variantShredding", "variantType", "appendOnly", "invariants"}
