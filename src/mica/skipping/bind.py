@@ -8,15 +8,15 @@ Names are found without regard to case, as in Spark, and take the schema's spell
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mica.errors import UserError
 from mica.schema import literals
 from mica.schema.arrow import to_arrow_type
-from mica.schema.ddl import quote_if_needed, type_to_ddl
-from mica.schema.types import BOOLEAN, DATE, TIMESTAMP, VARIANT, VOID, DataType, Primitive, StructType
+from mica.schema.ddl import COLLATIONS, quote_if_needed, type_to_ddl
+from mica.schema.types import BOOLEAN, DATE, STRING, TIMESTAMP, VARIANT, VOID, DataType, Primitive, StructType
 from mica.skipping import casts
 from mica.skipping.coerce import common_type, common_type_of_list, is_exact
 from mica.skipping.parse import parse
@@ -149,6 +149,7 @@ class _Binder:
         self.schema, self.ansi, self.timezone, self.text = schema, ansi, timezone, text
         self.partition_columns = {name.lower() for name in partition_columns}
         self.leaves: list[Leaf] = []
+        self.collated: dict[tuple[str, ...], str] = {}
 
     def bind(self, expr: Expr) -> Expr:
         match expr:
@@ -196,6 +197,9 @@ class _Binder:
                 known = ", ".join(here.names[:20])
                 raise self.error("UNKNOWN_COLUMN", f"there is no column {asked!r}", expr.at, f"There are: {known}.")
             found.append(f.name)
+            collations = f.metadata.get(COLLATIONS)
+            if f.type == STRING and isinstance(collations, Mapping) and f.name in collations:
+                self.collated[tuple(found)] = str(collations[f.name])
             if i + 1 < len(expr.names):
                 if not isinstance(f.type, StructType):
                     hint = f"Write {'.'.join(found)}:{expr.names[i + 1]}." if f.type == VARIANT else None
@@ -282,6 +286,7 @@ class _Binder:
 
     def compare(self, expr: Compare) -> Expr:
         left, right = self.bind(expr.left), self.bind(expr.right)
+        self.refuse_collated(left, right)
         common = common_type(type_of(left), type_of(right), ansi=self.ansi)
         self.check_comparable(expr, common, type_of(left), type_of(right))
         return Compare(expr.op, self.to_common(left, common), self.to_common(right, common), at=expr.at)
@@ -289,6 +294,7 @@ class _Binder:
     def is_in(self, expr: In) -> Expr:
         child = self.bind(expr.child)
         values = [self.bind(v) for v in expr.values]
+        self.refuse_collated(child, *values)
         types = [type_of(child), *map(type_of, values)]
         common = common_type_of_list(types, ansi=self.ansi)
         self.check_comparable(expr, common, types[0], next((t for t in types[1:] if t != types[0]), types[0]))
@@ -315,6 +321,13 @@ class _Binder:
             raise self.error("TYPE_MISMATCH", what, expr.at, hint)
         if not isinstance(common, Primitive) or not common.known:
             raise self.error("UNSUPPORTED_EXPRESSION", f"{type_to_ddl(common)} cannot be compared here yet", expr.at)
+
+    def refuse_collated(self, *sides: Expr) -> None:
+        """A collated column is compared by its collation, which binary bounds and binary order do not know."""
+        for side in sides:
+            if isinstance(side, LeafRef) and (name := self.collated.get(self.leaves[side.index].column)) is not None:
+                what = f"{side.text} is collated ({name}) and cannot be compared here yet"
+                raise self.error("UNSUPPORTED_EXPRESSION", what, side.at)
 
     def error(self, code: str, what: str, at: int, hint: str | None = None) -> UserError:
         if self.text is None:

@@ -158,7 +158,7 @@ def _decimal(value: Any, precision: int, scale: int) -> Decimal | None:
 
 
 def _in_order(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
-    if pa.types.is_null(low.type):
+    if low.null_count == len(low) or high.null_count == len(high):
         return low, high
     wrong = pc.fill_null(pc.greater(low, high), False)
     if not wrong.true_count:

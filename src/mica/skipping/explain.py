@@ -1,0 +1,99 @@
+"""Why files were dropped, for people and for programs.
+
+The rule: the reason of a dropped file is the first part of the predicate that no row of it can make true, and the
+bounds shown are those that it was judged by, cast to the type that the predicate asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mica.schema import literals
+from mica.schema.types import DataType
+from mica.skipping.bind import Bound
+from mica.skipping.bounds import Interval
+from mica.skipping.casts import to_values
+from mica.skipping.plan import FilePlan
+from mica.skipping.predicate import Expr, LeafRef, to_sql, walk
+
+
+def dropped_files(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None = None) -> list[dict[str, Any]]:
+    """`{path, bounds, reason}` of each dropped file, in the order of the log; the first `limit` where one is given."""
+    return list(_details(plan, paths, limit))
+
+
+def to_dict(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None = None) -> dict[str, Any]:
+    """`{total, kept, dropped}` as `Scan.explain().to_dict()["files"]` shows it."""
+    return {"total": plan.total, "kept": len(plan.kept), "dropped": dropped_files(plan, paths, limit)}
+
+
+def _details(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None) -> Iterator[dict[str, Any]]:
+    if plan.bound is None:
+        return
+    for file, number in list(zip(plan.dropped.tolist(), plan.reasons.tolist(), strict=True))[:limit]:
+        part = plan.parts[number]
+        bounds = dict(_bounds(plan, plan.bound, part, file))
+        yield {"path": paths[file].as_py(), "bounds": bounds, "reason": _reason(part, bounds)}
+
+
+def _bounds(plan: FilePlan, bound: Bound, part: Expr, file: int) -> Iterator[tuple[str, dict[str, Any]]]:
+    refs = {node.index: node for node in walk(part) if isinstance(node, LeafRef)}
+    for files, intervals in plan.stages:
+        at = int(np.searchsorted(files, file))
+        if at == len(files) or files[at] != file or not refs.keys() <= intervals.keys():
+            continue
+        for index, ref in refs.items():
+            yield ref.text, _show(intervals[index], bound.leaves[index].type, at)
+
+
+def _show(interval: Interval, type_: DataType, at: int) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    for name, side in (("min", interval.low), ("max", interval.high)):
+        value = to_values(side.slice(at, 1), type_)[0]
+        if value is not None:
+            shown[name] = plain(value, type_)
+    if interval.all_null[at].as_py():
+        shown["all_null"] = True
+    elif not interval.may_be_null[at].as_py():
+        shown["no_nulls"] = True
+    return shown
+
+
+def plain(value: Any, type_: DataType) -> Any:
+    """A value that JSON can hold: dates and timestamps as ISO texts, decimals as texts, binary in hexadecimal."""
+    name = getattr(type_, "name", "")
+    if name == "date":
+        return literals.show_date(value)
+    if name in ("timestamp", "timestamp_ntz"):
+        return literals.show_timestamp(value).replace(" ", "T") + ("Z" if name == "timestamp" else "")
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _reason(part: Expr, bounds: dict[str, dict[str, Any]]) -> str:
+    facts = []
+    for name, shown in bounds.items():
+        if shown.get("all_null"):
+            facts.append(f"{name} is null in every row")
+        elif "min" in shown and shown.get("min") == shown.get("max"):
+            facts.append(f"{name} is {_text(shown['min'])}")
+        elif "min" in shown and "max" in shown:
+            facts.append(f"{name} is between {_text(shown['min'])} and {_text(shown['max'])}")
+        elif "min" in shown:
+            facts.append(f"{name} is at least {_text(shown['min'])}")
+        elif "max" in shown:
+            facts.append(f"{name} is at most {_text(shown['max'])}")
+        elif shown.get("no_nulls"):
+            facts.append(f"{name} is never null")
+    why = "; ".join(facts) or "it holds for no row"
+    return f"no row can satisfy {to_sql(part)}: {why}"
+
+
+def _text(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else str(value)

@@ -1,0 +1,151 @@
+"""Which files of a table a scan must read.
+
+The rule: partition values are judged first, for they cost no statistics; statistics are then read for the files that
+are left and for the leaves that the predicate names, and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from mica.schema.types import StructType
+from mica.skipping.bind import Bound, Leaf
+from mica.skipping.bounds import Interval, from_constants, from_stats, unknown
+from mica.skipping.evaluate import judge
+from mica.skipping.predicate import Expr
+from mica.skipping.rewrite import conjuncts, leaves_of
+from mica.stats.codec import LeafStats, VariantBoundsCodec, Wanted, read_stats
+from mica.stats.partition import column_texts, parse_values
+from mica.stats.schema import PHYSICAL_NAME, physical_names
+
+Rows = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Files(Protocol):
+    """What planning needs of a snapshot."""
+
+    @property
+    def schema(self) -> StructType:
+        """The table's schema."""
+
+    @property
+    def files(self) -> pa.Table:
+        """One row per file with `partition_values`, a map of strings."""
+
+    def stats(self, indices: Any = None, *, formatter: Any = None) -> pa.Array:
+        """The statistics of the files at `indices` as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePlan:
+    """`kept` and `dropped` are row numbers of the snapshot's files, in order; `reasons[i]` numbers the part of the
+    predicate (`parts`) that no row of file `dropped[i]` can make true."""
+
+    total: int
+    kept: Rows
+    dropped: Rows
+    reasons: Rows
+    parts: tuple[Expr, ...]
+    bound: Bound | None
+    #: Per stage: the files it judged, and what it knew of each leaf there. For explain.
+    stages: tuple[tuple[Rows, dict[int, Interval]], ...] = field(default=(), repr=False)
+
+
+def plan_files(bound: Bound | None, snapshot: Files, *, cache: MutableMapping[Any, Any] | None = None) -> FilePlan:
+    """Judges every file. `bound` None keeps all.
+
+    `cache` is kept by whoever keeps the snapshot: statistics once read for a leaf are then taken from it.
+    """
+    total = snapshot.files.num_rows
+    every = np.arange(total, dtype=np.int64)
+    if bound is None:
+        return FilePlan(total, every, every[:0], every[:0], (), None)
+    parts = conjuncts(bound.expr)
+    reasons = np.full(total, -1, np.int64)
+    stages = []
+    for partition_only in (True, False):
+        numbers = [i for i, part in enumerate(parts) if _only_partitions(part, bound.leaves) is partition_only]
+        open_files = np.flatnonzero(reasons < 0)
+        if not numbers or not len(open_files):
+            continue
+        needed = sorted(frozenset().union(*(leaves_of(parts[i]) for i in numbers)))
+        intervals = _intervals(bound, needed, snapshot, open_files, total, cache)
+        stages.append((open_files, intervals))
+        for i in numbers:
+            might = judge(parts[i], intervals, len(open_files), timezone=bound.timezone)
+            cannot = open_files[~np.asarray(might)]
+            reasons[cannot[reasons[cannot] < 0]] = i
+    dropped = np.flatnonzero(reasons >= 0)
+    return FilePlan(total, np.flatnonzero(reasons < 0), dropped, reasons[dropped], parts, bound, tuple(stages))
+
+
+def _only_partitions(part: Expr, leaves: Sequence[Leaf]) -> bool:
+    return all(leaves[i].partition for i in leaves_of(part))
+
+
+def _intervals(
+    bound: Bound,
+    needed: Sequence[int],
+    snapshot: Files,
+    rows: Rows,
+    total: int,
+    cache: MutableMapping[Any, Any] | None,
+) -> dict[int, Interval]:
+    found: dict[int, Interval] = {}
+    wanted: dict[int, Wanted] = {}
+    for i in needed:
+        leaf = bound.leaves[i]
+        if leaf.partition:
+            f = snapshot.schema.field(leaf.column[0])
+            name = str(f.metadata.get(PHYSICAL_NAME, f.name))
+            texts = column_texts(snapshot.files["partition_values"], name)
+            if len(rows) != total:
+                texts = texts.take(pa.array(rows))
+            found[i] = from_constants(parse_values(texts, leaf.type, timezone=bound.timezone), leaf.type)
+        elif not isinstance(leaf.type, StructType) and (leaf.path is None or not leaf.path.has_index):
+            # Structs have no statistics, and no path through an array has bounds.
+            wanted[i] = Wanted(physical_names(snapshot.schema, leaf.column), leaf.type, leaf.path)
+        else:
+            found[i] = unknown(len(rows), leaf.type)
+    for i, stats in zip(wanted, _read(list(wanted.values()), snapshot, rows, total, cache), strict=True):
+        found[i] = from_stats(bound.leaves[i], stats)
+    return found
+
+
+def _read(
+    wanted: Sequence[Wanted],
+    snapshot: Files,
+    rows: Rows,
+    total: int,
+    cache: MutableMapping[Any, Any] | None,
+) -> list[LeafStats]:
+    if not wanted:
+        return []
+    formatter = VariantBoundsCodec()
+    if cache is None:
+        indices = None if len(rows) == total else rows
+        return read_stats(snapshot.stats(indices, formatter=formatter), wanted)
+    # The type of a path is the predicate's business: what was read serves every type.
+    keys = [(w.names, w.path, None if w.path is not None else w.type) for w in wanted]
+    missing = [(k, w) for k, w in zip(keys, wanted, strict=True) if k not in cache]
+    if missing:
+        texts = snapshot.stats(None, formatter=formatter)
+        for (key, _), stats in zip(missing, read_stats(texts, [w for _, w in missing]), strict=True):
+            cache[key] = stats
+    if len(rows) == total:
+        return [cache[k] for k in keys]
+    return [_take(cache[k], rows) for k in keys]
+
+
+def _take(stats: LeafStats, rows: Rows) -> LeafStats:
+    places = pa.array(rows)
+    sides = [
+        [side[i] for i in rows.tolist()] if isinstance(side, list) else side.take(places)
+        for side in (stats.min, stats.max)
+    ]
+    return LeafStats(sides[0], sides[1], stats.null_count.take(places), stats.num_rows.take(places))
