@@ -124,9 +124,13 @@ def test_a_written_file_appears_when_it_is_closed(storage: Storage) -> None:
 
 
 def test_an_aborted_file_leaves_nothing(storage: Storage) -> None:
-    with pytest.raises(KeyError), storage.writer("d/x") as writer:
-        writer.write(b"12")
-        raise KeyError
+    def fail() -> None:
+        with storage.writer("d/x") as writer:
+            writer.write(b"12")
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
     writer = storage.writer("d/y")
     writer.write(b"1")
     writer.abort()
@@ -212,7 +216,7 @@ def test_a_relative_path_does_not_move_with_the_working_directory(
     assert pickle.loads(pickle.dumps(storage)).read("x") == b"1"
 
 
-SECRET = "hush-hush-very-secret"  # noqa: S105
+SECRET = "hush-hush-very-secret"
 
 
 def test_secrets_stand_in_no_text() -> None:
@@ -241,14 +245,15 @@ def test_a_store_that_cannot_be_reached_is_an_error_without_secrets() -> None:
         from mica.storage.remote import RemoteStorage
         from mica.errors import StorageError
         store = S3Store("bucket", config={{"secret_access_key": {SECRET!r}, "access_key_id": "id", "region": "r",
-            "endpoint": "http://127.0.0.1:1"}}, client_options={{"allow_http": True}}, retry_config={{"max_retries": 0}})
+            "endpoint": "http://127.0.0.1:1"}},
+            client_options={{"allow_http": True}}, retry_config={{"max_retries": 0}})
         try:
             RemoteStorage("s3://bucket", "x", {options!r}, store).read("y")
         except StorageError as error:
             print(error.code, error)
         """
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("IO "), done.stderr
     assert SECRET not in done.stdout + done.stderr
 
@@ -271,7 +276,10 @@ def test_a_directory_for_a_file_is_named(tmp_path: Path) -> None:
 def full_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "small"
     place.mkdir()
-    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place]).returncode:
+    if (
+        os.geteuid()
+        or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place], check=False).returncode
+    ):
         pytest.skip("only root can mount a small tmpfs here")
     yield place
     subprocess.run(["umount", "-l", place], check=True)
@@ -321,7 +329,7 @@ def test_no_permission_is_named(tmp_path: Path) -> None:
     command = [sys.executable, "-c", code, str(place)]
     if not os.geteuid():
         command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *command]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
     if "Permission denied" in done.stderr or "ModuleNotFoundError" in done.stderr:
         pytest.skip("another user cannot run this Python")
     assert done.stdout.split() == ["PERMISSION_DENIED"] * 3, done.stderr

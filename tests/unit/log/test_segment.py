@@ -13,7 +13,7 @@ UUID = "80a083e8-7026-4e79-81be-64bd76c43a11"
 
 def listing(*names: str, empty: tuple[str, ...] = ()):
     def full(short: str) -> str:
-        head, dot, rest = short.partition(".")
+        head, _, rest = short.partition(".")
         if rest.endswith("compacted.json"):
             end = rest.partition(".")[0]
             return f"_delta_log/{int(head):020d}.{int(end):020d}.compacted.json"

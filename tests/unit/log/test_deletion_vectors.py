@@ -1,0 +1,107 @@
+"""Deletion vectors: inline, beside the table and elsewhere; used only when all that is said about them holds."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+
+from mica.errors import CorruptDataError, StorageError
+from mica.log.deletion_vectors import deleted_rows, z85_decode
+from mica.storage import Storage
+from tests.unit.log.test_roaring import bitmap_64
+
+MAGIC = struct.pack("<I", 1681511377)
+ROWS = [0, 7, 70_000]
+UUID_TEXT = "ab^-aqEH.-t@S}K{vb[*k^"  # of the protocol's own example, with the directory "ab"
+
+
+def encode_z85(data: bytes) -> str:
+    digits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+    out = ""
+    for at in range(0, len(data), 4):
+        value = int.from_bytes(data[at : at + 4], "big")
+        out += "".join(digits[value // 85**power % 85] for power in (4, 3, 2, 1, 0))
+    return out
+
+
+def file_with(data: bytes, offset: int = 1) -> bytes:
+    return b"\x01".ljust(offset, b"?") + struct.pack(">I", len(data)) + data + struct.pack(">I", zlib.crc32(data))
+
+
+def descriptor(kind: str, where: str, size: int, offset: int | None = 1, rows: int = len(ROWS)) -> dict[str, object]:
+    return {"storageType": kind, "pathOrInlineDv": where, "offset": offset, "sizeInBytes": size, "cardinality": rows}
+
+
+DATA = MAGIC + bitmap_64(ROWS)
+
+
+@pytest.mark.parametrize("offset", [1, 4, 100])
+def test_a_vector_beside_the_table(tmp_path: Path, offset: int) -> None:
+    name = "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
+    (tmp_path / "ab").mkdir()
+    (tmp_path / "ab" / name).write_bytes(file_with(DATA, offset))
+    found = deleted_rows(Storage.open(tmp_path), descriptor("u", UUID_TEXT, len(DATA), offset))
+    assert found.tolist() == ROWS
+
+
+def test_a_vector_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "a b.bin").write_bytes(file_with(DATA))
+    found = deleted_rows(Storage.open(tmp_path / "t"), descriptor("p", f"file:{tmp_path}/a%20b.bin", len(DATA)))
+    assert found.tolist() == ROWS
+
+
+def test_an_inline_vector_is_cut_to_its_size() -> None:
+    padded = DATA + b"\0" * (-len(DATA) % 4)
+    found = deleted_rows(Storage.open("/nowhere"), descriptor("i", encode_z85(padded), len(DATA), None))
+    assert found.tolist() == ROWS
+
+
+def broken(change: str) -> tuple[bytes, dict[str, object]]:
+    whole, said = bytearray(file_with(DATA)), descriptor("u", UUID_TEXT, len(DATA))
+    if change == "version":
+        whole[0] = 2
+    elif change == "length":
+        whole[4] += 1
+    elif change == "checksum":
+        whole[-1] ^= 1
+    elif change == "data":
+        whole[12] ^= 1
+    elif change == "cardinality":
+        said["cardinality"] = 2
+    elif change == "magic":
+        whole = bytearray(file_with(b"\0" * 4 + DATA[4:]))
+    elif change == "type":
+        said["storageType"] = "x"
+    elif change == "uuid":
+        said["pathOrInlineDv"] = "short"
+    return bytes(whole), said
+
+
+@pytest.mark.parametrize("change", ["version", "length", "checksum", "data", "cardinality", "magic", "type", "uuid"])
+def test_a_vector_that_is_not_as_said_is_refused(tmp_path: Path, change: str) -> None:
+    data, said = broken(change)
+    (tmp_path / "ab").mkdir()
+    (tmp_path / "ab" / "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin").write_bytes(data)
+    with pytest.raises(CorruptDataError) as caught:
+        deleted_rows(Storage.open(tmp_path), said)
+    assert caught.value.code == "CORRUPT_DELETION_VECTOR"
+
+
+def test_a_vector_that_is_missing_or_cut_short_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(StorageError):
+        deleted_rows(Storage.open(tmp_path), descriptor("u", UUID_TEXT, len(DATA)))
+    (tmp_path / "ab").mkdir()
+    path = tmp_path / "ab" / "deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
+    path.write_bytes(file_with(DATA)[:-3])
+    with pytest.raises(StorageError):
+        deleted_rows(Storage.open(tmp_path), descriptor("u", UUID_TEXT, len(DATA)))
+
+
+def test_z85_as_its_specification_says() -> None:
+    assert z85_decode("HelloWorld") == bytes.fromhex("864FD26FB559F75B")
+    for text in ("Hell", "Hell\u00f6", "#####"):
+        with pytest.raises(CorruptDataError):
+            z85_decode(text)

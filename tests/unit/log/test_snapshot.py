@@ -1,0 +1,235 @@
+"""Snapshots: frozen, cheap, and the same by every way that leads to a version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+import pytest
+from obstore.store import MemoryStore
+
+from mica.errors import CorruptDataError, UnsupportedTableError, UserError
+from mica.log.actions import Metadata
+from mica.log.checkpoint_writer import checkpoint_table, parquet_bytes, write_checkpoint
+from mica.log.snapshot import Snapshot, load
+from mica.log.transaction import Transaction
+from mica.schema.ddl import parse_ddl
+from mica.storage import Storage
+from mica.storage.remote import RemoteStorage
+from tests.unit.log.tables import append, create, line, paths
+
+LOG = "_delta_log"
+
+
+@pytest.fixture(params=["local", "remote"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    if request.param == "local":
+        return Storage.open(tmp_path / "t")
+    return RemoteStorage("s3://bucket", "some/where", None, MemoryStore())
+
+
+def same(one: Snapshot, other: Snapshot) -> None:
+    """Two snapshots hold the same table."""
+    assert (one.version, one.protocol, one.metadata) == (other.version, other.protocol, other.metadata)
+    assert (one.domains, one.app_transactions) == (other.domains, other.app_transactions)
+
+    def rows(s: Snapshot) -> list[object]:
+        table = s.files.append_column("stats", s.stats()).append_column("tags", s.tags())
+        return table.sort_by("path").to_pylist()
+
+    assert rows(one) == rows(other)
+
+
+def test_every_way_to_a_version_gives_the_same(storage: Storage) -> None:
+    table = create(storage, delta__checkpointInterval="1000")
+    first = table
+    for number in range(7):
+        transaction = Transaction(table, "WRITE")
+        transaction.add_files([line(f"f{number}", tags={"n": str(number)})])
+        if number % 3 == 2:
+            transaction.remove_files([0])
+        transaction.set_application_transaction("app", number)
+        table = transaction.commit().snapshot
+        if number == 4:
+            write_checkpoint(table)
+    same(table, load(storage))
+    same(table, first.refresh())
+    same(load(storage, 3).refresh(7), table)
+    same(load(storage, 5), load(storage, 4).refresh(5))
+    storage.delete(f"{LOG}/_last_checkpoint")
+    same(table, load(storage))
+    storage.put(f"{LOG}/_last_checkpoint", b"{ broken")
+    same(table, load(storage))
+    storage.put(f"{LOG}/_last_checkpoint", b'{"version": 6}')  # points to a checkpoint that is not there
+    same(table, load(storage))
+
+
+def test_a_broken_checkpoint_is_no_loss_while_the_commits_are_there(storage: Storage) -> None:
+    table = append(create(storage), "a").snapshot
+    write_checkpoint(table)
+    for broken in (b"PAR1 not really", b"\0" * 1000, parquet_bytes(pa.table({"x": [1]}))):
+        storage.put(f"{LOG}/{1:020d}.checkpoint.parquet", broken)
+        same(load(storage), table)
+    storage.delete(f"{LOG}/{0:020d}.json")
+    with pytest.raises(CorruptDataError) as caught:
+        load(storage)
+    assert caught.value.code == "CORRUPT_CHECKPOINT"
+    assert "checkpoint.parquet" in str(caught.value)
+
+
+def test_a_checkpoint_stands_for_the_commits_before_it(storage: Storage) -> None:
+    table = append(append(create(storage), "a").snapshot, "b").snapshot
+    write_checkpoint(table)
+    for version in range(3):
+        storage.delete(f"{LOG}/{version:020d}.json")
+    same(load(storage), table)
+    assert paths(append(load(storage), "c").snapshot) == ["a", "b", "c"]
+    with pytest.raises(UserError) as caught:
+        load(storage, 1)
+    assert caught.value.code == "VERSION_EXPIRED"
+
+
+def test_multi_part_checkpoints_are_read(storage: Storage) -> None:
+    table = append(create(storage), *(f"f{n}" for n in range(10))).snapshot
+    rows = checkpoint_table(table, codec=None, now=0)
+    for part, (start, length) in enumerate([(0, 4), (4, 4), (8, 100)]):
+        name = f"{LOG}/{1:020d}.checkpoint.{part + 1:010d}.{3:010d}.parquet"
+        storage.put(name, parquet_bytes(rows.slice(start, length)))
+    for version in range(2):
+        storage.delete(f"{LOG}/{version:020d}.json")
+    same(load(storage), table)
+
+
+@pytest.mark.parametrize("form", ["json", "parquet"])
+def test_v2_checkpoints_with_sidecars_are_read(storage: Storage, form: str) -> None:
+    table = append(create(storage), *(f"f{n}" for n in range(10))).snapshot
+    rows = checkpoint_table(table, codec=None, now=0)
+    files = rows.filter(rows["add"].is_valid()).select(["add", "remove"])
+    sidecars = []
+    for number, (start, length) in enumerate([(0, 7), (7, 7)]):
+        data = parquet_bytes(files.slice(start, length))
+        storage.put(f"{LOG}/_sidecars/s{number} ä.parquet", data)
+        sidecars.append({"path": f"s{number}%20%C3%A4.parquet", "sizeInBytes": len(data), "modificationTime": 1})
+    name = f"{LOG}/{1:020d}.checkpoint.80a083e8-7026-4e79-81be-64bd76c43a11.{form}"
+    if form == "json":
+        lines = [{"checkpointMetadata": {"version": 1}}, *({"sidecar": s} for s in sidecars)]
+        lines += [{"protocol": table.protocol.action()}, {"metaData": table.metadata.action()}]
+        storage.put(name, b"\n".join(map(orjson.dumps, lines)))
+    else:
+        others = rows.filter(rows["add"].is_null()).select(["metaData", "protocol"])
+        kind = pa.struct([("path", pa.string()), ("sizeInBytes", pa.int64()), ("modificationTime", pa.int64())])
+        count = others.num_rows
+        top = pa.concat_tables(
+            [
+                others.append_column("sidecar", pa.nulls(count, kind)),
+                pa.table({"sidecar": pa.array(sidecars, kind)}),
+            ],
+            promote_options="default",
+        )
+        storage.put(name, parquet_bytes(top))
+    for version in range(2):
+        storage.delete(f"{LOG}/{version:020d}.json")
+    same(load(storage), table)
+
+
+def test_log_compactions_are_read(storage: Storage) -> None:
+    table = create(storage)
+    for number in range(4):
+        table = append(table, f"f{number}").snapshot
+    adds = b"\n".join(storage.read(f"{LOG}/{v:020d}.json").splitlines()[-1] for v in (1, 2, 3))
+    storage.put(f"{LOG}/{1:020d}.{3:020d}.compacted.json", adds)
+    for version in (1, 2, 3):
+        storage.delete(f"{LOG}/{version:020d}.json")
+    assert paths(load(storage)) == ["f0", "f1", "f2", "f3"]
+
+
+def test_refreshing_reads_nothing_when_nothing_is_new(tmp_path: Path) -> None:
+    table = append(create(tmp_path), "a").snapshot
+    assert table.refresh() is table
+    other = append(table, "b").snapshot
+    assert table.refresh().version == other.version
+    assert paths(table) == ["a"]
+
+
+def test_refreshing_after_a_clean_up_reads_the_whole_log(tmp_path: Path) -> None:
+    old = append(create(tmp_path), "a").snapshot
+    new = append(append(old, "b").snapshot, "c").snapshot
+    write_checkpoint(new)
+    for version in range(3):
+        (tmp_path / LOG / f"{version:020d}.json").unlink()
+    same(old.refresh(), new)
+
+
+def test_statistics_come_in_the_order_asked_for(tmp_path: Path) -> None:
+    table = create(tmp_path, delta__checkpointInterval="1000")
+    for number in range(4):
+        table = append(table, f"f{number}", low=number).snapshot
+        if number == 1:
+            write_checkpoint(table)
+            table = load(table.storage)
+    names = table.files["path"].to_pylist()
+    asked = [3, 0, 2, 2]
+    lows = [orjson.loads(text)["minValues"]["id"] for text in table.stats(asked).to_pylist()]
+    assert [f"f{low}" for low in lows] == [names[at] for at in asked]
+    assert table.stats([]).to_pylist() == []
+    assert len(table.stats()) == 4
+
+
+def test_a_table_that_cannot_be_read_still_shows_its_metadata(tmp_path: Path) -> None:
+    table = create(tmp_path)
+    protocol = {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": ["fromTheFuture"],
+        "writerFeatures": ["fromTheFuture"],
+    }
+    (tmp_path / LOG / f"{1:020d}.json").write_bytes(orjson.dumps({"protocol": protocol}))
+    found = table.refresh()
+    assert found.schema == parse_ddl("id BIGINT")
+    assert found.protocol.reader_features == {"fromTheFuture"}
+    with pytest.raises(UnsupportedTableError, match="fromTheFuture"):
+        _ = found.files
+    with pytest.raises(UnsupportedTableError, match="fromTheFuture"):
+        append(found, "a")
+
+
+def test_unknown_keys_domains_and_tags_survive_commits_and_checkpoints(tmp_path: Path) -> None:
+    table = create(tmp_path, **{"delta.feature.domainMetadata": "supported", "delta.fromTheFuture": "x", "owner": "me"})
+    transaction = Transaction(table, "WRITE")
+    transaction.update_metadata(Metadata.parse({**table.metadata.action(), "fromTheFuture": {"deep": [1, 2]}}))
+    transaction.set_domain("other.engine", '{"a":1}')
+    transaction.add_files([line("a", tags={"SHREDDING_STATE": "x", "ä": "ö"})])
+    table = transaction.commit().snapshot
+    write_checkpoint(table)
+    (tmp_path / LOG / f"{0:020d}.json").unlink()
+    (tmp_path / LOG / f"{1:020d}.json").unlink()
+    found = load(table.storage)
+    assert found.properties == {"delta.fromTheFuture": "x", "owner": "me"}
+    assert found.metadata.rest == {"fromTheFuture": {"deep": [1, 2]}}
+    assert found.domains == {"other.engine": '{"a":1}'}
+    assert found.tags().to_pylist() == [[("SHREDDING_STATE", "x"), ("ä", "ö")]]
+
+
+def test_files_are_located_wherever_their_uri_says(tmp_path: Path) -> None:
+    table = create(tmp_path / "t")
+    for uri, name in [("a%20b/c%2523", "a b/c%23"), ("x", "x")]:
+        assert table.locate(uri) == (table.storage, name)
+    elsewhere, name = table.locate(f"file://{tmp_path}/o%20o/x")
+    assert (str(elsewhere), name) == (f"{tmp_path}/o o", "x")
+
+
+def test_what_is_no_table_is_named(tmp_path: Path) -> None:
+    for place in (tmp_path, tmp_path / "nothing"):
+        with pytest.raises(UserError) as caught:
+            load(Storage.open(place))
+        assert caught.value.code == "TABLE_NOT_FOUND"
+
+
+@pytest.mark.parametrize("kept", ["protocol", "metaData"])
+def test_a_log_without_protocol_or_metadata_is_corrupt(tmp_path: Path, kept: str) -> None:
+    table = create(tmp_path)
+    action = {"protocol": table.protocol, "metaData": table.metadata}[kept].action()
+    (tmp_path / LOG / f"{0:020d}.json").write_bytes(orjson.dumps({kept: action}))
+    with pytest.raises(CorruptDataError, match="metaData" if kept == "protocol" else "protocol"):
+        load(table.storage)

@@ -1,0 +1,115 @@
+"""Time travel: the last version that is not later than the time asked for."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, date, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from mica.errors import UserError
+from mica.log.history import history
+from mica.log.snapshot import Snapshot, load
+from mica.log.time_travel import Timestamp, to_millis
+from mica.log.transaction import Transaction
+from mica.storage import Storage
+from tests.unit.log.tables import append, create, line
+
+
+def with_times(root: Path, *times: int, **properties: str) -> Snapshot:
+    """A table whose commits have these modification times (ms)."""
+    table = create(root, **properties)
+    for number in range(1, len(times)):
+        table = append(table, f"f{number}").snapshot
+    for version, time in enumerate(times):
+        os.utime(root / "_delta_log" / f"{version:020d}.json", ns=(time * 10**6, time * 10**6))
+    return table
+
+
+@pytest.mark.parametrize(("asked", "version"), [(1000, 0), (1999, 0), (2000, 1), (2500, 1), (3000, 2)])
+def test_the_version_that_was_current(tmp_path: Path, asked: int, version: int) -> None:
+    table = with_times(tmp_path, 1000, 2000, 3000)
+    assert load(table.storage, timestamp=asked).version == version
+
+
+def test_times_that_go_back_are_made_increasing(tmp_path: Path) -> None:
+    table = with_times(tmp_path, 1000, 5000, 2000, 2000, 9000)
+    versions = [load(table.storage, timestamp=t).version for t in (4999, 5000, 5001, 5002, 8999, 9000)]
+    assert versions == [0, 1, 2, 3, 3, 4]
+    shown = history(table.storage)["timestamp"].cast("int64").to_pylist()
+    assert shown == [9000, 5002, 5001, 5000, 1000]
+
+
+@pytest.mark.parametrize("asked", [999, 3001])
+def test_a_time_outside_the_history_is_an_error_with_its_limits(tmp_path: Path, asked: int) -> None:
+    table = with_times(tmp_path, 1000, 2000, 3000)
+    with pytest.raises(UserError, match=r"1970-01-01T00:00:0[13]\.000") as caught:
+        load(table.storage, timestamp=asked)
+    assert caught.value.code == "TIMESTAMP_OUT_OF_RANGE"
+
+
+def test_in_commit_timestamps_count_and_not_the_files_times(tmp_path: Path) -> None:
+    table = create(tmp_path, delta__enableInCommitTimestamps="true")
+    stamps = [table.timestamp]
+    for number in range(4):
+        # A clock that stands still: each stamp is one more than the last.
+        transaction = Transaction(table, "WRITE")
+        transaction.add_files([line(f"f{number}")])
+        table = transaction.commit(clock=lambda: 5.0).snapshot
+        stamps.append(table.timestamp)
+    assert stamps == sorted(set(stamps))
+    assert stamps[1:] == [stamps[0] + n for n in (1, 2, 3, 4)]
+    for version in range(5):
+        os.utime(tmp_path / "_delta_log" / f"{version:020d}.json", ns=(version, version))
+    assert [load(table.storage, timestamp=stamp).version for stamp in stamps] == [0, 1, 2, 3, 4]
+    assert [load(table.storage, v).timestamp for v in range(5)] == stamps
+
+
+def test_turned_on_later_they_count_from_there(tmp_path: Path) -> None:
+    from mica.log.creation import altered
+
+    table = with_times(tmp_path, 1000, 2000)
+    transaction = Transaction(table.refresh(), "SET TBLPROPERTIES")
+    protocol, metadata = altered(table.protocol, table.metadata, changes={"delta.enableInCommitTimestamps": "true"})
+    transaction.update_protocol(protocol)
+    transaction.update_metadata(metadata)
+    table = transaction.commit().snapshot
+    assert table.protocol.writer_features >= {"inCommitTimestamp"}
+    assert table.properties["delta.inCommitTimestampEnablementVersion"] == "2"
+    assert table.properties["delta.inCommitTimestampEnablementTimestamp"] == str(table.timestamp)
+    os.utime(tmp_path / "_delta_log" / f"{2:020d}.json", ns=(1, 1))
+    assert [load(table.storage, timestamp=t).version for t in (1000, 2000, table.timestamp)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("asked", "millis"),
+    [
+        (5, 5),
+        ("1970-01-01", 0),
+        ("1970-01-01 00:00:01", 1000),
+        ("1970-01-01T00:00:01.5Z", 1500),
+        ("1970-01-01T01:00:00+01:00", 0),
+        ("1970-01-01 00:00:00.123456789", 123),
+        (date(1970, 1, 2), 86_400_000),
+        (datetime(1970, 1, 1, 0, 0, 1, 999_999), 1999),  # noqa: DTZ001 - without a zone is a case
+        (datetime(1970, 1, 1, tzinfo=UTC), 0),
+        (datetime(1970, 1, 1, tzinfo=timezone(timedelta(hours=-1))), 3_600_000),
+        (datetime(1969, 12, 31, 23, 59, 59, 999_500, tzinfo=UTC), -1),
+    ],
+    ids=str,
+)
+def test_a_time_in_any_form(asked: Timestamp, millis: int) -> None:
+    assert to_millis(asked) == millis
+
+
+@pytest.mark.parametrize("asked", ["yesterday", "", "2026-13-01", True])
+def test_what_is_no_time_is_refused(asked: Timestamp) -> None:
+    with pytest.raises(UserError):
+        to_millis(asked)
+
+
+def test_a_version_and_a_time_at_once_are_refused(tmp_path: Path) -> None:
+    create(tmp_path)
+    with pytest.raises(UserError, match="both"):
+        load(Storage.open(tmp_path), 0, 5)
