@@ -7,7 +7,7 @@ spec").
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -202,8 +202,3 @@ def _read_others(file: pq.ParquetFile, names: list[str]) -> list[tuple[int, dict
         actions = ({key: value for key, value in row.items() if value is not None} for row in rows)
         out += [(0, {name: action}) for action in actions if action]
     return out
-
-
-StatsFormatter = Callable[[pa.StructArray], pa.Array]
-"""`stats_parsed` structs → the JSON form (strings), variant bounds in z85: made by `stats.codec`, handed in from
-above."""

@@ -18,15 +18,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from mica.errors import CorruptDataError
 from mica.log import features, properties
 from mica.log.actions import Metadata, parse_line
 from mica.log.checkpoint import PartSource, conform
 from mica.log.paths import LAST_CHECKPOINT, checkpoint_name, file_keys
 from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES
 from mica.log.snapshot import Snapshot
-from mica.log.stats_struct import BoundsCodec, format_stats, parse_stats, stats_type
+from mica.log.stats_struct import parse_stats, stats_type
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import StructType
+from mica.stats.partition import column_texts, parse_values
+from mica.stats.schema import physical_name
 
 _TEXTS = pa.map_(pa.string(), pa.string())
 _REMOVE = pa.struct(
@@ -65,9 +68,9 @@ _METADATA = pa.struct(
 )
 
 
-def write_checkpoint(snapshot: Snapshot, *, codec: BoundsCodec | None = None, now: int | None = None) -> int:
+def write_checkpoint(snapshot: Snapshot, *, now: int | None = None) -> int:
     """Writes the checkpoint of a snapshot and `_last_checkpoint`; gives the number of its actions. `now` in ms."""
-    table = checkpoint_table(snapshot, codec=codec, now=int(time.time() * 1000) if now is None else now)
+    table = checkpoint_table(snapshot, now=int(time.time() * 1000) if now is None else now)
     rel = checkpoint_name(snapshot.version)
     data = parquet_bytes(table)
     snapshot.storage.put(rel, data)
@@ -88,13 +91,13 @@ def parquet_bytes(table: pa.Table) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-def checkpoint_table(snapshot: Snapshot, *, codec: BoundsCodec | None, now: int) -> pa.Table:
+def checkpoint_table(snapshot: Snapshot, *, now: int) -> pa.Table:
     """The rows of a checkpoint: one action each, in the column of its kind."""
     columns: dict[str, pa.Array] = {
         "txn": pa.array(
             [{"appId": a, "version": v, "lastUpdated": t} for a, (v, t) in snapshot.state.transactions.items()], _TXN
         ),
-        "add": _adds(snapshot, codec),
+        "add": _adds(snapshot),
         "remove": _removes(snapshot, now),
         "metaData": _metadata(snapshot.metadata),
         "protocol": pa.array([snapshot.protocol.action()], _PROTOCOL),
@@ -135,7 +138,7 @@ def _lists(action: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _adds(snapshot: Snapshot, codec: BoundsCodec | None) -> pa.StructArray:
+def _adds(snapshot: Snapshot) -> pa.StructArray:
     files = snapshot.state.files.combine_chunks()
     count = files.num_rows
     # A spread table of one chunk per column.
@@ -150,12 +153,12 @@ def _adds(snapshot: Snapshot, codec: BoundsCodec | None) -> pa.StructArray:
         "deletionVector": one["deletion_vector"],
     }
     configuration = snapshot.properties
-    texts = snapshot.stats(formatter=lambda parsed: format_stats(parsed, codec))
+    texts = snapshot.stats()
     if properties.STATS_AS_JSON.of(configuration):
         columns["stats"] = texts
     if properties.STATS_AS_STRUCT.of(configuration):
-        kind = stats_type(snapshot.schema, snapshot.partition_columns, configuration, variants=codec is not None)
-        columns["stats_parsed"] = parse_stats(texts, kind, codec)
+        kind = stats_type(snapshot.schema, snapshot.partition_columns, configuration, variants=False)
+        columns["stats_parsed"] = parse_stats(texts, kind)
         if snapshot.partition_columns:
             columns["partitionValues_parsed"] = partition_values_parsed(
                 one["partition_values"], snapshot.schema, snapshot.partition_columns
@@ -164,40 +167,19 @@ def _adds(snapshot: Snapshot, codec: BoundsCodec | None) -> pa.StructArray:
 
 
 def partition_values_parsed(values: pa.MapArray, schema: StructType, columns: Iterable[str]) -> pa.StructArray:
-    """The partition values in the types of their columns; a text that does not fit its type is null there."""
+    """The partition values in the types of their columns; where one does not fit its type, its column is null."""
     fields, arrays = [], []
     for name in columns:
         column = schema.field(name)
-        physical = str(column.metadata.get("delta.columnMapping.physicalName", name))
+        physical = physical_name(column)
         kind = to_arrow_type(column.type)
-        texts = pc.map_lookup(values, physical, "first").cast(pa.string())
-        arrays.append(partition_value_array(texts, kind))
+        try:
+            typed = parse_values(column_texts(values, physical), column.type)
+        except CorruptDataError:
+            typed = pa.nulls(len(values), kind)
+        arrays.append(typed)
         fields.append(pa.field(physical, kind))
     return pa.StructArray.from_arrays(arrays, fields=fields)
-
-
-def partition_value_array(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Serialised partition values as values (PROTOCOL.md "Partition Value Serialization"); the empty text is null."""
-    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
-    if pa.types.is_string(kind):
-        return texts
-    if pa.types.is_binary(kind):
-        return texts.cast(kind)
-    if pa.types.is_timestamp(kind) and kind.tz is not None:
-        # Texts without a zone are in the zone of their writer by the protocol, which is UTC for ours.
-        zoned = pc.match_substring_regex(texts, r"(Z|[+-]\d{2}:?\d{2})$")
-        texts = pc.if_else(zoned, texts, pc.binary_join_element_wise(texts, "Z", ""))
-    try:
-        return texts.cast(kind)
-    except pa.ArrowInvalid:
-        return pa.array([_cast_one(text, kind) for text in texts], kind)
-
-
-def _cast_one(text: pa.Scalar, kind: pa.DataType) -> Any:
-    try:
-        return text.cast(kind).as_py()
-    except pa.ArrowInvalid:
-        return None
 
 
 def _removes(snapshot: Snapshot, now: int) -> pa.StructArray:

@@ -20,10 +20,11 @@ import pyarrow.compute as pc
 from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log import features, time_travel
 from mica.log.actions import Metadata, Protocol
-from mica.log.checkpoint import PartSource, StatsFormatter, read_checkpoint
+from mica.log.checkpoint import PartSource, read_checkpoint
 from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, decode_path, is_absolute
 from mica.log.replay import FILES, LineSource, State, apply, parse_commits, partition_keys
 from mica.log.segment import LogFile, Segment, choose_segment, read_listing
+from mica.log.stats_struct import format_stats
 from mica.schema import json as schema_json
 from mica.schema.types import StructType
 from mica.storage import Entry, Storage
@@ -73,12 +74,10 @@ class Snapshot:
         features.check_read(self.protocol, str(self.storage))
         return self.state.files.select(FILES.names)
 
-    def stats(
-        self, indices: Sequence[int] | np.ndarray | pa.Array | None = None, *, formatter: StatsFormatter | None = None
-    ) -> pa.Array:
-        """The statistics of the files (all, or those at `indices`) as JSON strings; null where a file has none.
-        `formatter` makes the JSON where a checkpoint holds only `stats_parsed`; without it those are null."""
-        return self._gather(indices, pa.string(), lambda source, rows: _stats_of(source, rows, formatter))
+    def stats(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> pa.Array:
+        """The statistics of the files (all, or those at `indices`) as JSON strings; null where a file has none. Where a
+        checkpoint holds only `stats_parsed`, the JSON is made from it."""
+        return self._gather(indices, pa.string(), _stats_of)
 
     def tags(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> pa.Array:
         """The tags of the files as map<string, string>."""
@@ -212,18 +211,18 @@ def _names(storage: Storage, deltas: Sequence[LogFile]) -> str:
     return storage.path(first) if first == last else f"{storage.path(first)} to {last.rpartition('/')[2]}"
 
 
-def _stats_of(source: Any, rows: np.ndarray, formatter: StatsFormatter | None) -> pa.Array:
+def _stats_of(source: Any, rows: np.ndarray) -> pa.Array:
     index = pa.array(rows)
     if isinstance(source, LineSource):
         return source.stats.take(index)
     assert isinstance(source, PartSource)
     text = source.add_column("stats")
     found = pa.nulls(len(rows), pa.string()) if text is None else text.take(index).cast(pa.string())
-    if formatter is None or not found.null_count or "stats_parsed" not in source.columns:
+    if not found.null_count or "stats_parsed" not in source.columns:
         return found
     parsed = source.add_column("stats_parsed")
     assert parsed is not None
-    return pc.coalesce(found, formatter(parsed.take(index)))
+    return pc.coalesce(found, format_stats(parsed.take(index)))
 
 
 def _tags_of(source: Any, rows: np.ndarray, kind: pa.DataType) -> pa.Array:

@@ -20,7 +20,7 @@ import math
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import orjson
@@ -28,39 +28,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from mica.errors import MicaError
-from mica.log import properties
-from mica.schema.arrow import to_arrow_type
-from mica.schema.types import VARIANT, DataType, Primitive, StructField, StructType
+from mica.schema.arrow import to_arrow_type, variant_field
+from mica.schema.types import VARIANT, StructType
+from mica.stats.codec import VariantBoundsCodec
+from mica.stats.schema import indexed_leaves
 
-PHYSICAL_NAME = "delta.columnMapping.physicalName"
-UNSHREDDED = pa.struct(
-    [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
-)
-_UNORDERED = frozenset({"boolean", "binary", "void"})
+UNSHREDDED = variant_field("v").type
 
 
-class BoundsCodec(Protocol):
-    """Variant bounds between their two forms: z85 text in JSON, Variant bytes in columns. Rows that are null stay
-    null."""
-
-    def decode(self, texts: pa.Array) -> pa.StructArray:
-        """z85 texts → Variants, unshredded."""
-
-    def encode(self, variants: pa.StructArray) -> pa.Array:
-        """Variants, shredded or not → z85 texts."""
+_CODEC = VariantBoundsCodec()
 
 
 def stats_type(
-    schema: StructType, partition_columns: tuple[str, ...], configuration: Mapping[str, str], *, variants: bool
+    schema: StructType, partition_columns: tuple[str, ...], configuration: Mapping[str, str], *, variants: bool = True
 ) -> pa.StructType:
     """The type of `stats_parsed`: the columns that statistics are collected for, variant bounds only when asked for."""
-    limit = properties.SKIPPING_COLUMNS.of(configuration)
-    if properties.SKIPPING_NAMES.of(configuration) is not None:
-        limit = -1  # which columns the property names is seen from the statistics themselves: the others stay null
-    left = [limit if limit >= 0 else 1 << 30]
-    columns = [column for column in schema if column.name not in partition_columns]
-    bounds, nulls = _mirror(columns, left, variants)
+    leaves = indexed_leaves(schema, configuration, partition_columns)
+    bounded = [leaf for leaf in leaves if leaf.has_bounds and (variants or leaf.type != VARIANT)]
+    bounds = _nested([(leaf.names, to_arrow_type(leaf.type)) for leaf in bounded])
+    nulls = _nested([(leaf.names, pa.int64()) for leaf in leaves])
     fields = [pa.field("numRecords", pa.int64()), pa.field("tightBounds", pa.bool_())]
     if bounds:
         fields += [pa.field("minValues", pa.struct(bounds)), pa.field("maxValues", pa.struct(bounds))]
@@ -69,40 +55,25 @@ def stats_type(
     return pa.struct(fields)
 
 
-def _mirror(columns: list[StructField], left: list[int], variants: bool) -> tuple[list[pa.Field], list[pa.Field]]:
-    bounds: list[pa.Field] = []
-    nulls: list[pa.Field] = []
-    for column in columns:
-        if left[0] <= 0:
-            break
-        name = str(column.metadata.get(PHYSICAL_NAME, column.name))
-        if isinstance(column.type, StructType):
-            inner_bounds, inner_nulls = _mirror(list(column.type), left, variants)
-            if inner_bounds:
-                bounds.append(pa.field(name, pa.struct(inner_bounds)))
-            if inner_nulls:
-                nulls.append(pa.field(name, pa.struct(inner_nulls)))
-            continue
-        left[0] -= 1
-        nulls.append(pa.field(name, pa.int64()))
-        if column.type == VARIANT:
-            if variants:
-                bounds.append(pa.field(name, UNSHREDDED))
-        elif isinstance(column.type, Primitive) and column.type.name not in _UNORDERED:
-            bounds.append(pa.field(name, _arrow(column.type)))
-    return bounds, nulls
+def _nested(leaves: list[tuple[tuple[str, ...], pa.DataType]]) -> list[pa.Field]:
+    """Leaves by their paths → the fields of the struct that holds them, in the order of first appearance."""
+    groups: dict[str, list[tuple[tuple[str, ...], pa.DataType]]] = {}
+    for names, kind in leaves:
+        groups.setdefault(names[0], []).append((names[1:], kind))
+    fields = []
+    for name, inside in groups.items():
+        kind = inside[0][1] if not inside[0][0] else pa.struct(_nested(inside))
+        # The metadata of a variant's field tells the Parquet writer what it is.
+        fields.append(variant_field(name) if kind.equals(UNSHREDDED) else pa.field(name, kind))
+    return fields
 
 
-def _arrow(kind: DataType) -> pa.DataType:
-    return to_arrow_type(kind)
-
-
-def parse_stats(texts: pa.Array, kind: pa.StructType, codec: BoundsCodec | None) -> pa.StructArray:
+def parse_stats(texts: pa.Array, kind: pa.StructType) -> pa.StructArray:
     """JSON statistics → `stats_parsed` of type `kind`; null where there is no text."""
     present = np.asarray(pc.is_valid(texts))
     rows = np.flatnonzero(present)
     flat = _parse_texts(texts.take(pa.array(rows)), _as_read(kind))
-    typed = _convert(flat, kind, codec)
+    typed = _convert(flat, kind)
     place = np.full(len(texts), -1, np.int64)
     place[rows] = np.arange(len(rows))
     return typed.take(pa.array(place, mask=~present))
@@ -160,11 +131,11 @@ def _fit(value: Any, kind: pa.DataType) -> Any:
         return None
 
 
-def _convert(array: pa.Array, kind: pa.DataType, codec: BoundsCodec | None) -> pa.Array:
+def _convert(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if kind.equals(UNSHREDDED):
-        return _decode(array, codec)
+        return _CODEC.decode(array)
     if pa.types.is_struct(kind):
-        children = [_convert(pc.struct_field(array, [i]), child.type, codec) for i, child in enumerate(kind)]
+        children = [_convert(pc.struct_field(array, [i]), child.type) for i, child in enumerate(kind)]
         return pa.StructArray.from_arrays(children, fields=list(kind), mask=pc.is_null(array))
     if array.type == kind:
         return array
@@ -181,33 +152,16 @@ def _cast_one(text: pa.Scalar, kind: pa.DataType) -> Any:
         return None
 
 
-def _decode(texts: pa.Array, codec: BoundsCodec | None) -> pa.Array:
-    if codec is None:
-        return pa.nulls(len(texts), UNSHREDDED)
-    try:
-        return codec.decode(texts)
-    except MicaError:
-        # One file's bounds are damaged: the others keep theirs.
-        return pa.concat_arrays([_decode_one(texts.slice(i, 1), codec) for i in range(len(texts))])
-
-
-def _decode_one(text: pa.Array, codec: BoundsCodec) -> pa.Array:
-    try:
-        return codec.decode(text)
-    except MicaError:
-        return pa.nulls(1, UNSHREDDED)
-
-
-def format_stats(parsed: pa.StructArray, codec: BoundsCodec | None) -> pa.Array:
+def format_stats(parsed: pa.StructArray) -> pa.Array:
     """`stats_parsed` → the JSON form, as the protocol spells it; null where the struct is null."""
-    texts = _spell(parsed, codec)
+    texts = _spell(parsed)
     rows = texts.to_pylist()
     return pa.array(
         [None if row is None else orjson.dumps(_clean(row), default=_default).decode() for row in rows], pa.string()
     )
 
 
-def _spell(array: pa.Array, codec: BoundsCodec | None) -> pa.Array:
+def _spell(array: pa.Array) -> pa.Array:
     """Variants become their z85 texts; the rest stays as it is."""
     kind = array.type
     if not pa.types.is_struct(kind):
@@ -216,8 +170,8 @@ def _spell(array: pa.Array, codec: BoundsCodec | None) -> pa.Array:
     if {"metadata", "value"} <= names <= {"metadata", "value", "typed_value"} and _is_binary(
         kind.field("metadata").type
     ):
-        return pa.nulls(len(array), pa.string()) if codec is None else codec.encode(array)
-    children = [_spell(pc.struct_field(array, [i]), codec) for i in range(kind.num_fields)]
+        return _CODEC.encode(array)
+    children = [_spell(pc.struct_field(array, [i])) for i in range(kind.num_fields)]
     fields = [pa.field(child.name, values.type) for child, values in zip(kind, children, strict=True)]
     return pa.StructArray.from_arrays(children, fields=fields, mask=pc.is_null(array))
 

@@ -19,7 +19,7 @@ from mica.skipping.bounds import Interval, from_constants, from_stats, unknown
 from mica.skipping.evaluate import judge
 from mica.skipping.predicate import Expr
 from mica.skipping.rewrite import conjuncts, leaves_of
-from mica.stats.codec import LeafStats, VariantBoundsCodec, Wanted, read_stats
+from mica.stats.codec import LeafStats, Wanted, read_stats
 from mica.stats.partition import column_texts, parse_values
 from mica.stats.schema import PHYSICAL_NAME, physical_names
 
@@ -37,7 +37,7 @@ class Files(Protocol):
     def files(self) -> pa.Table:
         """One row per file with `partition_values`, a map of strings."""
 
-    def stats(self, indices: Any = None, *, formatter: Any = None) -> pa.Array:
+    def stats(self, indices: Any = None) -> pa.Array:
         """The statistics of the files at `indices` as JSON."""
 
 
@@ -126,15 +126,14 @@ def _read(
 ) -> list[LeafStats]:
     if not wanted:
         return []
-    formatter = VariantBoundsCodec()
     if cache is None:
         indices = None if len(rows) == total else rows
-        return read_stats(snapshot.stats(indices, formatter=formatter), wanted)
+        return read_stats(snapshot.stats(indices), wanted)
     # The type of a path is the predicate's business: what was read serves every type.
     keys = [(w.names, w.path, None if w.path is not None else w.type) for w in wanted]
     missing = [(k, w) for k, w in zip(keys, wanted, strict=True) if k not in cache]
     if missing:
-        texts = snapshot.stats(None, formatter=formatter)
+        texts = snapshot.stats(None)
         for (key, _), stats in zip(missing, read_stats(texts, [w for _, w in missing]), strict=True):
             cache[key] = stats
     if len(rows) == total:

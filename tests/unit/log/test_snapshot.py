@@ -92,7 +92,7 @@ def test_a_checkpoint_stands_for_the_commits_before_it(storage: Storage) -> None
 
 def test_multi_part_checkpoints_are_read(storage: Storage) -> None:
     table = append(create(storage), *(f"f{n}" for n in range(10))).snapshot
-    rows = checkpoint_table(table, codec=None, now=0)
+    rows = checkpoint_table(table, now=0)
     for part, (start, length) in enumerate([(0, 4), (4, 4), (8, 100)]):
         name = f"{LOG}/{1:020d}.checkpoint.{part + 1:010d}.{3:010d}.parquet"
         storage.put(name, parquet_bytes(rows.slice(start, length)))
@@ -104,7 +104,7 @@ def test_multi_part_checkpoints_are_read(storage: Storage) -> None:
 @pytest.mark.parametrize("form", ["json", "parquet"])
 def test_v2_checkpoints_with_sidecars_are_read(storage: Storage, form: str) -> None:
     table = append(create(storage), *(f"f{n}" for n in range(10))).snapshot
-    rows = checkpoint_table(table, codec=None, now=0)
+    rows = checkpoint_table(table, now=0)
     files = rows.filter(rows["add"].is_valid()).select(["add", "remove"])
     sidecars = []
     for number, (start, length) in enumerate([(0, 7), (7, 7)]):
