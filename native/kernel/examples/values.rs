@@ -9,7 +9,13 @@ use mica_kernel::names::Names;
 use mica_kernel::tape::Tape;
 
 fn events(rows: usize) -> Vec<String> {
-    let texts = ["hello world", "привет, мир", "こんにちは世界", "just setting up my feed and telling you about it", "a \\\"quoted\\\" line\\n"];
+    let texts = [
+        "hello world",
+        "привет, мир",
+        "こんにちは世界",
+        "just setting up my feed and telling you about it",
+        "a \\\"quoted\\\" line\\n",
+    ];
     (0..rows)
         .map(|i| {
             let collection = ["app.bsky.feed.post", "app.bsky.feed.like", "app.bsky.graph.follow"][i % 7 % 3];

@@ -84,7 +84,7 @@ fn malformed(rule: u8, offset: usize, message: &str) -> Error {
 }
 
 /// VariantEncoding.md, "Metadata encoding" (rules 3 to 5).
-fn parse(bytes: &[u8], names: &mut Vec<(u32, u32)>) -> Result<()> {
+pub fn parse(bytes: &[u8], names: &mut Vec<(u32, u32)>) -> Result<()> {
     let Some(&header) = bytes.first() else {
         return Err(malformed(3, 0, "the variant metadata is empty"));
     };

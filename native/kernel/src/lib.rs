@@ -12,6 +12,7 @@
 //! ```
 
 pub mod bounds;
+pub mod decode;
 pub mod dictionary;
 pub mod encode;
 pub mod error;

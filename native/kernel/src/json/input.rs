@@ -1,0 +1,203 @@
+//! Where bytes come from: a local file, whole or from a place on, or whatever the caller feeds; plain, gzip (any
+//! number of members) or zstd (any number of frames). A stream that ends inside a member or frame is an error.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom, Write};
+
+use flate2::write::MultiGzDecoder;
+use zstd::stream::raw::{Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
+
+use crate::error::{Code, Error, Result};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+/// What became of a wish for more bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filled {
+    Some,
+    /// Fed input has run dry: the caller feeds or finishes.
+    Dry,
+    End,
+}
+
+pub struct Input {
+    source: Source,
+    codec: Codec,
+    read: u64,
+    ended: bool,
+}
+
+enum Source {
+    File { file: File, chunk: Vec<u8> },
+    Fed { bytes: Vec<u8>, at: usize, finished: bool },
+}
+
+enum Codec {
+    Plain,
+    Gzip(Box<MultiGzDecoder<Vec<u8>>>),
+    Zstd { decoder: ZstdDecoder<'static>, open: bool, out: Vec<u8> },
+}
+
+const PLAIN_CHUNK: usize = 1 << 20;
+/// Compressed bytes taken at once: gzip makes at most about a thousand bytes of one.
+const PACKED_CHUNK: usize = 16 << 10;
+
+impl Input {
+    /// Reads the file from the byte `start` on.
+    pub fn open(path: &str, start: u64, compression: Compression) -> Result<Self> {
+        let name = |e: std::io::Error| Error::new(Code::Io, format!("cannot read {path}: {e}"));
+        let mut file = File::open(path).map_err(name)?;
+        if file.metadata().map_err(name)?.is_dir() {
+            return Err(Error::new(Code::Io, format!("cannot read {path}: it is a directory")));
+        }
+        if start > 0 {
+            file.seek(SeekFrom::Start(start)).map_err(name)?;
+        }
+        Self::new(Source::File { file, chunk: Vec::new() }, compression)
+    }
+
+    pub fn fed(compression: Compression) -> Result<Self> {
+        Self::new(Source::Fed { bytes: Vec::new(), at: 0, finished: false }, compression)
+    }
+
+    fn new(source: Source, compression: Compression) -> Result<Self> {
+        let codec = match compression {
+            Compression::None => Codec::Plain,
+            Compression::Gzip => Codec::Gzip(Box::new(MultiGzDecoder::new(Vec::new()))),
+            Compression::Zstd => Codec::Zstd { decoder: ZstdDecoder::new()?, open: false, out: vec![0; 1 << 17] },
+        };
+        Ok(Input { source, codec, read: 0, ended: false })
+    }
+
+    /// Bytes taken from the file or from what was fed, before decompression.
+    pub fn bytes_read(&self) -> u64 {
+        self.read
+    }
+
+    pub fn feed(&mut self, more: &[u8]) -> Result<()> {
+        match &mut self.source {
+            Source::Fed { finished: true, .. } | Source::File { .. } => {
+                Err(Error::new(Code::InvalidArgument, "this input takes no bytes"))
+            }
+            Source::Fed { bytes, at, .. } => {
+                bytes.drain(..*at);
+                *at = 0;
+                bytes.extend_from_slice(more);
+                Ok(())
+            }
+        }
+    }
+
+    /// No more will be fed.
+    pub fn finish(&mut self) {
+        if let Source::Fed { finished, .. } = &mut self.source {
+            *finished = true;
+        }
+    }
+
+    /// True when a fill would find nothing and the end has not been announced.
+    pub fn is_dry(&self) -> bool {
+        matches!(&self.source, Source::Fed { bytes, at, finished: false } if *at >= bytes.len())
+    }
+
+    /// Appends some bytes to `out`; of a plain file at most `limit`.
+    pub fn fill(&mut self, out: &mut Vec<u8>, limit: u64) -> Result<Filled> {
+        let before = out.len();
+        while out.len() == before {
+            if self.ended {
+                return Ok(Filled::End);
+            }
+            let packed = !matches!(self.codec, Codec::Plain);
+            let size =
+                if packed { PACKED_CHUNK } else { PLAIN_CHUNK.min(usize::try_from(limit).unwrap_or(PLAIN_CHUNK)) };
+            let taken = match &mut self.source {
+                Source::File { file, chunk } => {
+                    chunk.resize(size, 0);
+                    let count = read_some(file, chunk)?;
+                    self.codec.decode(chunk.get(..count).unwrap_or(&[]), out)?;
+                    count
+                }
+                Source::Fed { bytes, at, finished } => {
+                    let end = (*at + size).min(bytes.len());
+                    if *at == end && !*finished {
+                        return Ok(Filled::Dry);
+                    }
+                    self.codec.decode(bytes.get(*at..end).unwrap_or(&[]), out)?;
+                    end - std::mem::replace(at, end)
+                }
+            };
+            self.read += taken as u64;
+            if taken == 0 {
+                self.ended = true;
+                self.codec.end(self.read, out)?;
+            }
+        }
+        Ok(Filled::Some)
+    }
+}
+
+fn read_some(file: &mut File, chunk: &mut [u8]) -> Result<usize> {
+    loop {
+        match file.read(chunk) {
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            other => return Ok(other?),
+        }
+    }
+}
+
+impl Codec {
+    fn decode(&mut self, packed: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        match self {
+            Codec::Plain => out.extend_from_slice(packed),
+            Codec::Gzip(decoder) => {
+                decoder.write_all(packed).map_err(|e| corrupt("gzip", &e))?;
+                out.append(decoder.get_mut());
+            }
+            Codec::Zstd { decoder, open, out: block } => {
+                let mut input = InBuffer::around(packed);
+                loop {
+                    let mut output = OutBuffer::around(block.as_mut_slice());
+                    let at_end = input.pos() == packed.len();
+                    if at_end && !*open {
+                        break;
+                    }
+                    let hint = decoder.run(&mut input, &mut output).map_err(|e| corrupt("zstd", &e))?;
+                    *open = hint != 0;
+                    let made = output.pos();
+                    out.extend_from_slice(block.get(..made).unwrap_or(&[]));
+                    // A full block may hide more that the decoder still holds.
+                    if input.pos() == packed.len() && made < block.len() {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the stream is whole.
+    fn end(&mut self, read: u64, out: &mut Vec<u8>) -> Result<()> {
+        match self {
+            Codec::Gzip(decoder) if read > 0 => {
+                decoder.try_finish().map_err(|_| cut("gzip"))?;
+                out.append(decoder.get_mut());
+                Ok(())
+            }
+            Codec::Zstd { open: true, .. } => Err(cut("zstd")),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn corrupt(codec: &str, error: &std::io::Error) -> Error {
+    Error::new(Code::CorruptFile, format!("the {codec} stream is corrupt: {error}"))
+}
+
+fn cut(codec: &str) -> Error {
+    Error::new(Code::CorruptFile, format!("the {codec} stream ends early: the file was cut short"))
+}

@@ -1,0 +1,402 @@
+//! Rows of one input, one at a time, borrowed from one buffer: lines of NDJSON, or the values of a JSON file. Bad
+//! rows stop the reading or are kept aside, with file, line, column and reason. Rows can be read again: see `mark`.
+
+use std::io::{BufRead, BufReader, Read};
+
+use crate::error::{Code, Error, Result};
+
+use super::input::{Compression, Filled, Input};
+use super::split::{Found, Splitter};
+use super::utf8::decode_like_java;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A document a line; blank lines are skipped.
+    Ndjson,
+    /// One array whose elements are the rows, or values one after the other.
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnError {
+    Fail,
+    Collect,
+}
+
+pub struct ReaderOptions {
+    /// What messages call the input.
+    pub name: String,
+    pub format: Format,
+    pub compression: Compression,
+    /// A local file; `None`: bytes are fed.
+    pub path: Option<String>,
+    /// A split owns the rows that begin in `[start, end)`; only plain NDJSON can be split. Fed bytes of a split
+    /// with a start above 0 begin one byte before it.
+    pub start: u64,
+    pub end: Option<u64>,
+    pub on_error: OnError,
+    /// Longer rows are refused, so that the buffer stays in proportion.
+    pub max_row: usize,
+}
+
+/// A row that was no document.
+#[derive(Debug, Clone)]
+pub struct BadRow {
+    /// From 1; unknown (0) in a split of fed bytes.
+    pub line: u64,
+    /// In bytes, from 1.
+    pub column: u64,
+    /// Of the row's first byte in the decompressed input.
+    pub offset: u64,
+    pub reason: String,
+    pub text: Vec<u8>,
+}
+
+pub enum Next<'a> {
+    Row(&'a str),
+    /// Feed more bytes, or finish.
+    NeedInput,
+    End,
+}
+
+/// A place between two rows.
+#[derive(Clone, Copy, Default)]
+struct Cursor {
+    /// In the buffer.
+    at: usize,
+    /// Newlines before `at`, and the place after the last of them, counted from the input's start.
+    lines: u64,
+    line_start: u64,
+    rows: u64,
+    /// What stands before the first row has been skipped.
+    started: bool,
+    splitter: Splitter,
+}
+
+#[derive(Clone, Copy, Default)]
+struct RowPlace {
+    start: usize,
+    end: usize,
+    lines: u64,
+    line_start: u64,
+}
+
+pub struct RowReader {
+    options: ReaderOptions,
+    input: Input,
+    buffer: Vec<u8>,
+    /// Place of the buffer's first byte in the input.
+    base: u64,
+    cursor: Cursor,
+    mark: Option<Cursor>,
+    row: RowPlace,
+    ended: bool,
+    /// The row, when its bytes were no UTF-8.
+    repaired: String,
+    bad: Vec<BadRow>,
+    first_line: Option<u64>,
+}
+
+/// ```text
+/// loop {
+///     match reader.next()? {
+///         Next::Row(text) => match parser.parse(text, &mut tape, &mut names) {
+///             Ok(()) => use(tape.view(text.as_bytes(), &names)),
+///             Err(e) => reader.reject(e)?,
+///         },
+///         Next::NeedInput | Next::End => break,
+///     }
+/// }
+/// ```
+impl RowReader {
+    pub fn new(options: ReaderOptions) -> Result<Self> {
+        let split = options.start > 0 || options.end.is_some();
+        if split && (options.format != Format::Ndjson || options.compression != Compression::None) {
+            return Err(Error::new(Code::InvalidArgument, "only plain NDJSON can be read by byte ranges"));
+        }
+        let from = options.start.saturating_sub(1);
+        let input = match &options.path {
+            Some(path) => Input::open(path, from, options.compression)?,
+            None => Input::fed(options.compression)?,
+        };
+        let cursor = Cursor { line_start: from, ..Cursor::default() };
+        Ok(RowReader {
+            options,
+            input,
+            buffer: Vec::new(),
+            base: from,
+            cursor,
+            mark: None,
+            row: RowPlace::default(),
+            ended: false,
+            repaired: String::new(),
+            bad: Vec::new(),
+            first_line: None,
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.options.name
+    }
+
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<()> {
+        self.input.feed(bytes)
+    }
+
+    pub fn finish(&mut self) {
+        self.input.finish();
+    }
+
+    pub fn wants_input(&self) -> bool {
+        !self.ended && self.input.is_dry()
+    }
+
+    /// Before decompression.
+    pub fn bytes_read(&self) -> u64 {
+        self.input.bytes_read()
+    }
+
+    /// Rows handed out so far, bad ones included.
+    pub fn rows(&self) -> u64 {
+        self.cursor.rows
+    }
+
+    /// Keeps all rows from here on, until `rewind` gives them again.
+    pub fn mark(&mut self) {
+        self.mark = Some(self.cursor);
+    }
+
+    pub fn rewind(&mut self) {
+        if let Some(mark) = self.mark.take() {
+            self.cursor = mark;
+            self.cursor.splitter.rewind();
+            self.ended = false;
+        }
+    }
+
+    /// The next row. Its text is UTF-8: bytes that are not were replaced as Java does.
+    pub fn next(&mut self) -> Result<Next<'_>> {
+        loop {
+            match self.find()? {
+                Found::Row(start, end) => {
+                    self.cursor.rows += 1;
+                    let bytes = self.buffer.get(start..end).unwrap_or(&[]);
+                    match simdutf8::basic::from_utf8(bytes) {
+                        Ok(text) => return Ok(Next::Row(text)),
+                        Err(_) => {
+                            self.repaired.clear();
+                            decode_like_java(bytes, &mut self.repaired);
+                            return Ok(Next::Row(&self.repaired));
+                        }
+                    }
+                }
+                Found::End => {
+                    self.ended = true;
+                    return Ok(Next::End);
+                }
+                Found::More(needed) => {
+                    if self.more(needed)? == Filled::Dry {
+                        return Ok(Next::NeedInput);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What to do with the row handed out last, which is no document: an error with its place, or kept aside.
+    pub fn reject(&mut self, error: Error) -> Result<()> {
+        let row = self.row;
+        let text = self.buffer.get(row.start..row.end).unwrap_or(&[]);
+        let before = text.get(..error.offset.unwrap_or(0) as usize).unwrap_or(text);
+        let newlines = memchr::memchr_iter(b'\n', before).count() as u64;
+        let column = match memchr::memrchr(b'\n', before) {
+            Some(at) => before.len() - at,
+            None => (self.base + row.start as u64 - row.line_start) as usize + before.len() + 1,
+        } as u64;
+        let offset = self.base + row.start as u64;
+        let bad = BadRow { line: 0, column, offset, reason: error.message.clone(), text: text.to_vec() };
+        let line = self.first_line()?.map_or(0, |first| first + row.lines + newlines);
+        if self.options.on_error == OnError::Collect {
+            self.bad.push(BadRow { line, ..bad });
+            return Ok(());
+        }
+        Err(self.located(error, line, column, offset))
+    }
+
+    fn located(&self, error: Error, line: u64, column: u64, offset: u64) -> Error {
+        let name = &self.options.name;
+        let place = match line {
+            0 => format!("{name}, in the line that begins at byte {offset}, column {column}"),
+            _ => format!("{name}, line {line}, column {column}"),
+        };
+        let message = format!("{place}: {}", error.message);
+        Error { message, path: error.path.or_else(|| Some(name.clone())), ..error }
+    }
+
+    /// The rows kept aside since the last call.
+    pub fn take_bad(&mut self) -> Vec<BadRow> {
+        std::mem::take(&mut self.bad)
+    }
+
+    /// The number of the split's first line: a local file is counted through when somebody needs to know.
+    fn first_line(&mut self) -> Result<Option<u64>> {
+        if self.first_line.is_none() {
+            self.first_line = match (&self.options.path, self.options.start) {
+                (_, 0) => Some(1),
+                (None, _) => return Ok(None),
+                (Some(path), start) => Some(1 + newlines(path, start - 1)?),
+            };
+        }
+        Ok(self.first_line)
+    }
+
+    fn find(&mut self) -> Result<Found> {
+        if !self.cursor.started && !self.start() {
+            return Ok(Found::More(0));
+        }
+        match self.options.format {
+            Format::Ndjson => self.find_line(),
+            Format::Json => self.find_value(),
+        }
+    }
+
+    /// Skips what stands before the first row: a byte order mark, or the end of the line that the split before
+    /// this one owns. False: not enough bytes yet.
+    fn start(&mut self) -> bool {
+        let whole = self.ended;
+        if self.options.start == 0 {
+            if self.buffer.len() < 3 && !whole {
+                return false;
+            }
+            if self.buffer.starts_with(b"\xef\xbb\xbf") {
+                self.cursor.at = 3;
+                self.cursor.line_start = 3;
+            }
+        } else {
+            match memchr::memchr(b'\n', self.buffer.get(self.cursor.at..).unwrap_or(&[])) {
+                Some(at) => self.skip_to(self.cursor.at + at + 1, 1),
+                None if whole => self.cursor.at = self.buffer.len(),
+                None => {
+                    // Nothing of this line is ours: it need not be kept.
+                    self.cursor.at = self.buffer.len();
+                    return false;
+                }
+            }
+        }
+        self.cursor.started = true;
+        true
+    }
+
+    fn skip_to(&mut self, at: usize, newlines: u64) {
+        self.cursor.at = at;
+        self.cursor.lines += newlines;
+        self.cursor.line_start = self.base + at as u64;
+    }
+
+    fn find_line(&mut self) -> Result<Found> {
+        loop {
+            let start = self.cursor.at;
+            if self.options.end.is_some_and(|end| self.base + start as u64 >= end) {
+                return Ok(Found::End);
+            }
+            let rest = self.buffer.get(start..).unwrap_or(&[]);
+            let (end, next) = match memchr::memchr(b'\n', rest) {
+                Some(at) => (start + at, start + at + 1),
+                None if !self.ended => return Ok(Found::More(start)),
+                None if rest.is_empty() => return Ok(Found::End),
+                None => (self.buffer.len(), self.buffer.len()),
+            };
+            let line = self.buffer.get(start..end).unwrap_or(&[]);
+            let blank = line.iter().all(|b| matches!(b, b' ' | b'\t' | b'\r'));
+            let carriage = line.ends_with(b"\r") as usize;
+            self.row = RowPlace { start, end, lines: self.cursor.lines, line_start: self.base + start as u64 };
+            self.skip_to(next, 1);
+            if !blank {
+                return Ok(Found::Row(start, end - carriage));
+            }
+        }
+    }
+
+    fn find_value(&mut self) -> Result<Found> {
+        let found = match self.cursor.splitter.find(&self.buffer, self.cursor.at, self.ended) {
+            Ok(found) => found,
+            Err(e) => {
+                let at = e.offset.unwrap_or(0) as usize;
+                self.pass(at);
+                let line = self.first_line()?.unwrap_or(1) + self.cursor.lines;
+                let offset = self.base + at as u64;
+                return Err(self.located(e, line, offset - self.cursor.line_start + 1, offset));
+            }
+        };
+        match found {
+            Found::Row(start, end) => {
+                self.pass(start);
+                self.row = RowPlace { start, end, lines: self.cursor.lines, line_start: self.cursor.line_start };
+                self.pass(end);
+            }
+            Found::More(to) => self.pass(to),
+            Found::End => {}
+        }
+        Ok(found)
+    }
+
+    /// Moves the cursor on, counting lines.
+    fn pass(&mut self, to: usize) {
+        let passed = self.buffer.get(self.cursor.at..to).unwrap_or(&[]);
+        if let Some(last) = memchr::memrchr(b'\n', passed) {
+            self.cursor.lines += memchr::memchr_iter(b'\n', passed).count() as u64;
+            self.cursor.line_start = self.base + (self.cursor.at + last + 1) as u64;
+        }
+        self.cursor.at = self.cursor.at.max(to);
+    }
+
+    /// Gets more bytes behind those from `needed` on.
+    fn more(&mut self, needed: usize) -> Result<Filled> {
+        if self.buffer.len().saturating_sub(needed) > self.options.max_row {
+            let message = format!("a row is longer than {} bytes", self.options.max_row);
+            let offset = self.base + needed as u64;
+            let line = self.first_line()?.map_or(0, |first| first + self.cursor.lines);
+            return Err(self.located(Error::new(Code::TooLarge, message), line, 1, offset));
+        }
+        let keep = self.mark.map_or(self.cursor.at, |mark| mark.at.min(self.cursor.at));
+        if keep > 0 {
+            self.buffer.drain(..keep);
+            self.base += keep as u64;
+            self.cursor.shift(keep);
+            if let Some(mark) = &mut self.mark {
+                mark.shift(keep);
+            }
+        }
+        let have = self.base + self.buffer.len() as u64;
+        // Beyond the end of a split only the rest of its last line is needed.
+        let limit = self.options.end.map_or(u64::MAX, |end| if have < end { end - have } else { 64 << 10 });
+        let name = self.options.name.clone();
+        let filled = self.input.fill(&mut self.buffer, limit).map_err(|e| {
+            let message = if e.message.contains(&name) { e.message.clone() } else { format!("{name}: {}", e.message) };
+            Error { message, ..e }.path(name)
+        })?;
+        self.ended |= filled == Filled::End;
+        Ok(filled)
+    }
+}
+
+impl Cursor {
+    fn shift(&mut self, count: usize) {
+        self.at -= count;
+        self.splitter.shift(count);
+    }
+}
+
+fn newlines(path: &str, end: u64) -> Result<u64> {
+    let mut reader = BufReader::with_capacity(1 << 20, std::fs::File::open(path)?.take(end));
+    let mut count = 0;
+    loop {
+        let chunk = reader.fill_buf()?;
+        if chunk.is_empty() {
+            return Ok(count);
+        }
+        count += memchr::memchr_iter(b'\n', chunk).count() as u64;
+        let len = chunk.len();
+        reader.consume(len);
+    }
+}

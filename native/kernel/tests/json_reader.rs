@@ -1,0 +1,163 @@
+//! Rows come out of files whatever their framing, compression, split or feeding, and bad ones with their place.
+
+use std::io::Write;
+
+use mica_kernel::json::{Compression, Format, JsonParser, Next, OnError, ParseOptions, ReaderOptions, RowReader};
+use mica_kernel::names::Names;
+use mica_kernel::tape::Tape;
+use mica_kernel::{Code, Result};
+
+fn options(format: Format, compression: Compression) -> ReaderOptions {
+    ReaderOptions {
+        name: "test.json".into(),
+        format,
+        compression,
+        path: None,
+        start: 0,
+        end: None,
+        on_error: OnError::Fail,
+        max_row: 1 << 20,
+    }
+}
+
+/// Feeds the bytes in pieces and collects the rows.
+fn rows(options: ReaderOptions, bytes: &[u8], piece: usize) -> Result<Vec<String>> {
+    let mut reader = RowReader::new(options)?;
+    let mut pieces = bytes.chunks(piece);
+    let mut rows = Vec::new();
+    loop {
+        match reader.next()? {
+            Next::Row(text) => rows.push(text.to_string()),
+            Next::NeedInput => match pieces.next() {
+                Some(piece) => reader.feed(piece)?,
+                None => reader.finish(),
+            },
+            Next::End => return Ok(rows),
+        }
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+const LINES: &[u8] = b"\xef\xbb\xbf{\"a\":1}\r\n\n  \t\r\n{\"a\":\"\xc3\xa9\"}\n[1, 2]";
+
+#[test]
+fn lines_are_rows_however_they_are_fed() {
+    for piece in [1, 2, 3, 7, 1000] {
+        let got = rows(options(Format::Ndjson, Compression::None), LINES, piece).unwrap();
+        assert_eq!(got, ["{\"a\":1}", "{\"a\":\"é\"}", "[1, 2]"]);
+    }
+    assert!(rows(options(Format::Ndjson, Compression::None), b"", 1).unwrap().is_empty());
+}
+
+#[test]
+fn compressed_members_and_frames_follow_each_other_and_must_be_whole() {
+    let packed = [gzip(&LINES[..9]), gzip(&LINES[9..])].concat();
+    let frames = [zstd::encode_all(&LINES[..9], 3).unwrap(), zstd::encode_all(&LINES[9..], 3).unwrap()].concat();
+    for (codec, bytes) in [(Compression::Gzip, packed), (Compression::Zstd, frames)] {
+        for piece in [1, 5, 1000] {
+            assert_eq!(rows(options(Format::Ndjson, codec), &bytes, piece).unwrap().len(), 3);
+        }
+        for cut in 1..bytes.len() {
+            let got = rows(options(Format::Ndjson, codec), &bytes[..cut], 1000);
+            // A cut between two members leaves a whole file.
+            if let Err(e) = got {
+                assert_eq!(e.code, Code::CorruptFile, "cut at {cut}: {e}");
+            } else {
+                assert!(got.unwrap().len() < 3, "{codec:?} cut at {cut} of {}", bytes.len());
+            }
+        }
+        assert!(rows(options(Format::Ndjson, codec), &bytes[..bytes.len() - 1], 1000).is_err());
+        assert!(rows(options(Format::Ndjson, codec), b"{\"a\":1}\n", 1000).is_err());
+    }
+}
+
+#[test]
+fn an_array_or_values_are_rows() {
+    let text = b" [ {\"a\": [1, \"]}\\\"\"]} ,\n[2], \"x, y\", 3 , null] ";
+    for piece in [1, 2, 5, 1000] {
+        let got = rows(options(Format::Json, Compression::None), text, piece).unwrap();
+        assert_eq!(got, ["{\"a\": [1, \"]}\\\"\"]}", "[2]", "\"x, y\"", "3", "null"]);
+        let got = rows(options(Format::Json, Compression::None), b"{\n\"a\":1}\n{\"b\":2} 5", piece).unwrap();
+        assert_eq!(got, ["{\n\"a\":1}", "{\"b\":2}", "5"]);
+    }
+    for bad in [&b"[1 2]"[..], b"[1,]", b"[,1]", b"[1", b"[", b"]", b"[1]]", b"{},{}"] {
+        assert!(rows(options(Format::Json, Compression::None), bad, 1000).is_err(), "{}", String::from_utf8_lossy(bad));
+    }
+}
+
+#[test]
+fn splits_of_a_file_give_every_line_once() {
+    let text: String = (0..50).map(|i| format!("{{\"i\":{i}}}{}\n", " ".repeat(i % 7))).collect();
+    let path = std::env::temp_dir().join(format!("mica-split-{}.ndjson", std::process::id()));
+    std::fs::write(&path, &text).unwrap();
+    for size in [1, 3, 10, 37, 1000] {
+        let mut all = Vec::new();
+        for start in (0..text.len() as u64).step_by(size) {
+            let mut split = options(Format::Ndjson, Compression::None);
+            split.path = Some(path.to_string_lossy().into());
+            (split.start, split.end) = (start, Some(start + size as u64));
+            all.extend(rows(split, b"", 1).unwrap().into_iter().map(|row| row.trim().to_string()));
+        }
+        assert_eq!(all, text.lines().map(|l| l.trim().to_string()).collect::<Vec<_>>(), "splits of {size}");
+    }
+    let mut split = options(Format::Ndjson, Compression::None);
+    split.path = Some(path.to_string_lossy().into());
+    split.start = 100;
+    let mut reader = RowReader::new(split).unwrap();
+    let Next::Row(first) = reader.next().unwrap() else { panic!("a row") };
+    let line = 1 + text.lines().position(|l| l.trim_end() == first.trim_end()).unwrap();
+    let error =
+        JsonParser::new(ParseOptions::default()).parse("{", &mut Tape::default(), &mut Names::new()).unwrap_err();
+    assert!(reader.reject(error).unwrap_err().message.contains(&format!("line {line}, column 2")));
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn marked_rows_come_again() {
+    let mut reader = RowReader::new(options(Format::Ndjson, Compression::None)).unwrap();
+    reader.mark();
+    reader.feed(LINES).unwrap();
+    reader.finish();
+    for _ in 0..2 {
+        let mut count = 0;
+        while let Next::Row(text) = reader.next().unwrap() {
+            assert!(!text.starts_with('\u{feff}'));
+            count += 1;
+        }
+        assert_eq!((count, reader.rows()), (3, 3));
+        reader.rewind();
+    }
+}
+
+#[test]
+fn bad_rows_are_kept_aside_with_their_place() {
+    let mut opts = options(Format::Json, Compression::None);
+    opts.on_error = OnError::Collect;
+    let mut reader = RowReader::new(opts).unwrap();
+    reader.feed(b"[{\"a\":1},\n  {\"b\":1,\n \"c\":x}, 5]").unwrap();
+    reader.finish();
+    let (mut parser, mut tape, mut names) = (JsonParser::new(ParseOptions::default()), Tape::default(), Names::new());
+    let mut good = 0;
+    while let Next::Row(text) = reader.next().unwrap() {
+        match parser.parse(text, &mut tape, &mut names) {
+            Ok(()) => good += 1,
+            Err(e) => reader.reject(e).unwrap(),
+        }
+    }
+    let bad = reader.take_bad();
+    assert_eq!((good, bad.len()), (2, 1));
+    assert_eq!((bad[0].line, bad[0].column, bad[0].offset), (3, 6, 12));
+    assert_eq!(bad[0].text, b"{\"b\":1,\n \"c\":x}");
+}
+
+#[test]
+fn a_row_beyond_the_limit_is_refused_before_it_fills_memory() {
+    let long = vec![b' '; 3 << 20];
+    let error = rows(options(Format::Ndjson, Compression::None), &long, 1 << 16).unwrap_err();
+    assert_eq!(error.code, Code::TooLarge);
+}
