@@ -1,0 +1,312 @@
+"""A dropped file never holds a row for which the predicate is true: random data, writers and predicates.
+
+Writers are honest but different: bounds wider than the data, cut strings, times cut to milliseconds, one side or a null
+count missing, NaN left out of the bounds as Parquet does, JSON numbers written as others write them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+from mica.schema.ddl import parse_ddl, parse_type
+from mica.schema.literals import show_timestamp
+from mica.schema.types import DATE, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, decimal
+from mica.skipping.bind import Bound, bind
+from mica.skipping.casts import CastFailedError, can_cast, cast_value, from_values
+from mica.skipping.plan import plan_files
+from mica.skipping.rows import filter_rows
+from mica.stats.times import json_date, json_timestamp
+from mica.stats.variant import encode_bounds
+
+SCHEMA = parse_ddl(
+    "id BIGINT, n DECIMAL(10,2), x DOUBLE, f FLOAT, s STRING, d DATE, ts TIMESTAMP, b BOOLEAN, st STRUCT<k: INT>, "
+    "v VARIANT, p INT, q STRING"
+)
+PLAIN = {
+    "id": LONG, "n": decimal(10, 2), "x": DOUBLE, "f": FLOAT, "s": STRING, "d": DATE, "ts": TIMESTAMP,
+    "b": parse_type("boolean"), "st.k": parse_type("int"),
+}  # fmt: skip
+ASKED = ["bigint", "int", "decimal(5,1)", "double", "float", "string", "date", "timestamp", "timestamp_ntz"]
+
+TEXTS = st.one_of(
+    st.sampled_from(["", "5", "5.0", " 5 ", "-1", "a", "ab", "abc", "\U0010ffff", "ä", "2020-01-01", "1e2", "NaN"]),
+    st.text(max_size=5),
+)
+INTS = st.one_of(st.integers(-6, 6), st.sampled_from([2**53, 2**53 + 1, -(2**53) - 1, 2**63 - 1, -(2**63), 127, 128]))
+DECIMALS = st.decimals(-999, 999, places=2)
+FLOATS = st.one_of(
+    st.sampled_from([0.0, -0.0, 0.1, 1.0, 5.0, -5.5, math.inf, -math.inf, math.nan, 1e300]), st.floats(width=32)
+)
+DAYS = st.integers(18_260, 18_264)
+MICROS = st.one_of(
+    st.integers(18_262 * 86_400_000_000 - 3, 18_262 * 86_400_000_000 + 3),
+    st.integers(1_577_836_800_000_000, 1_577_836_800_005_000),
+)
+VALUES: dict[DataType, st.SearchStrategy[Any]] = {
+    LONG: INTS, decimal(10, 2): DECIMALS, DOUBLE: FLOATS, FLOAT: FLOATS.map(lambda v: struct.unpack("<f", pack32(v))[0]),
+    STRING: TEXTS, DATE: DAYS, TIMESTAMP: MICROS, PLAIN["b"]: st.booleans(), PLAIN["st.k"]: st.integers(-6, 6),
+    TIMESTAMP_NTZ: MICROS,
+}  # fmt: skip
+#: What a path of a variant may hold.
+CLASSES = [LONG, decimal(10, 2), DOUBLE, FLOAT, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ]
+
+
+def pack32(value: float) -> bytes:
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:
+        return struct.pack("<f", math.copysign(math.inf, value))
+
+
+# --- data and what writers say of it
+
+
+@st.composite
+def files(draw: st.DrawFn) -> dict[str, Any]:
+    rows = draw(st.integers(0, 4))
+    columns = {
+        name: draw(st.lists(st.one_of(st.none(), VALUES[t]), min_size=rows, max_size=rows)) for name, t in PLAIN.items()
+    }
+    paths = {}
+    for path in ("a", "b"):
+        kind = draw(st.sampled_from(CLASSES))
+        cells = st.one_of(st.none(), VALUES[kind].map(lambda v, k=kind: (k, v)))
+        if draw(st.integers(0, 4)) == 0:  # a row of another type: no bounds then
+            cells = st.one_of(cells, TEXTS.map(lambda v: (STRING, v)), INTS.map(lambda v: (LONG, v)))
+        paths[path] = draw(st.lists(cells, min_size=rows, max_size=rows))
+    whole_null = draw(st.lists(st.booleans(), min_size=rows, max_size=rows)) if draw(st.booleans()) else [False] * rows
+    for cells_of in paths.values():
+        cells_of[:] = [None if null else cell for null, cell in zip(whole_null, cells_of, strict=True)]
+    partition = {
+        "p": draw(st.one_of(st.none(), st.integers(-2, 2).map(str))),
+        "q": draw(st.sampled_from(["a b", "%", None])),
+    }
+    return {
+        "rows": rows, "columns": columns, "paths": paths, "whole_null": whole_null, "partition": partition,
+        "stats": draw(statistics(rows, columns, paths, whole_null)),
+    }  # fmt: skip
+
+
+@st.composite
+def statistics(
+    draw: st.DrawFn, rows: int, columns: dict[str, list[Any]], paths: dict[str, list[Any]], whole_null: list[bool]
+) -> str | None:
+    if draw(st.integers(0, 9)) == 0:
+        return None
+    document: dict[str, Any] = {"numRecords": rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
+    document["tightBounds"] = draw(st.booleans())
+    for name, values in columns.items():
+        present = [v for v in values if v is not None and not (isinstance(v, float) and math.isnan(v))]
+        if draw(st.integers(0, 5)):
+            put(document["nullCount"], name, values.count(None))
+        if not present or name == "b":
+            continue
+        for side, pick in (("minValues", min), ("maxValues", max)):
+            if draw(st.integers(0, 7)):
+                text = spell(draw, PLAIN[name], pick(present), side == "maxValues")
+                if text is not None:
+                    put(document[side], name, text)
+    document["nullCount"]["v"] = sum(whole_null)
+    low, high = {}, {}
+    for path, cells in paths.items():
+        found = [cell for cell in cells if cell is not None]
+        kinds = {kind for kind, _ in found}
+        present = [v for _, v in found if not (isinstance(v, float) and math.isnan(v))]
+        if len(kinds) == 1 and present and draw(st.integers(0, 5)):
+            kind = kinds.pop()
+            sides = draw(st.sampled_from(["both", "both", "low", "high"]))
+            if sides != "high":
+                low[f"$['{path}']"] = encode(draw, kind, min(present), upper=False)
+            if sides != "low":
+                high[f"$['{path}']"] = encode(draw, kind, max(present), upper=True)
+    document["minValues"]["v"], document["maxValues"]["v"] = encode_bounds(low), encode_bounds(high)
+    return json.dumps(document, default=float).replace('"@', "").replace('@"', "")
+
+
+def spell(draw: st.DrawFn, kind: DataType, value: Any, upper: bool) -> Any:
+    if kind == STRING:
+        return cut(draw, value, upper)
+    if kind == DATE:
+        return json_date(value)
+    if kind == TIMESTAMP:
+        return json_timestamp(value, utc=True)
+    if isinstance(value, Decimal):
+        return f"@{value:f}@"
+    if isinstance(value, float) and math.isinf(value):
+        return None
+    wider = draw(st.integers(0, 2)) if isinstance(value, int) and abs(value) < 2**62 and abs(value) > 0 else 0
+    return value + wider * (1 if upper else -1) if kind == LONG else value
+
+
+def cut(draw: st.DrawFn, text: str, upper: bool) -> str:
+    length = draw(st.integers(1, 4))
+    if len(text) <= length:
+        return text
+    return text[:length] + ("\U0010ffff" if upper else "") if text[length] != "\U0010ffff" else text
+
+
+def encode(draw: st.DrawFn, kind: DataType, value: Any, *, upper: bool) -> bytes:
+    if kind == LONG:
+        return b"\x18" + struct.pack("<q", value)
+    if kind == decimal(10, 2):
+        return b"\x24\x02" + struct.pack("<q", int(value.scaleb(2)))
+    if kind == DOUBLE:
+        return b"\x1c" + struct.pack("<d", value)
+    if kind == FLOAT:
+        return b"\x38" + struct.pack("<f", value)
+    if kind == DATE:
+        return b"\x2c" + struct.pack("<i", value)
+    if kind in (TIMESTAMP, TIMESTAMP_NTZ):
+        return (b"\x30" if kind == TIMESTAMP else b"\x34") + struct.pack("<q", value)
+    data = cut(draw, value, upper).encode()
+    return b"\x40" + struct.pack("<I", len(data)) + data
+
+
+def put(tree: dict[str, Any], name: str, value: Any) -> None:
+    *outer, last = name.split(".")
+    for part in outer:
+        tree = tree.setdefault(part, {})
+    tree[last] = value
+
+
+class Snapshot:
+    schema = SCHEMA
+
+    def __init__(self, found: list[dict[str, Any]]) -> None:
+        self.texts = pa.array([f["stats"] for f in found], pa.string())
+        kind = pa.map_(pa.string(), pa.string())
+        self.files = pa.table({"partition_values": pa.array([list(f["partition"].items()) for f in found], kind)})
+
+    def stats(self, indices: Any = None, *, formatter: Any = None) -> pa.Array:
+        return self.texts if indices is None else self.texts.take(pa.array(indices))
+
+
+# --- predicates
+
+
+def sql_literal(value: Any, kind: DataType) -> str:
+    if kind == STRING:
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+    if kind == DATE:
+        return f"DATE'{json_date(value)}'"
+    if kind in (TIMESTAMP, TIMESTAMP_NTZ):
+        text = show_timestamp(value)
+        return f"TIMESTAMP{'_NTZ' * (kind == TIMESTAMP_NTZ)}'{text}'"
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "cast('NaN' as double)"
+        return f"cast('{value!r}' as double)"
+    return str(value)
+
+
+LITERALS = st.sampled_from(list(VALUES)).flatmap(lambda t: VALUES[t].map(lambda v, t=t: (sql_literal(v, t), t)))
+
+
+@st.composite
+def comparisons(draw: st.DrawFn) -> str:
+    if draw(st.booleans()):
+        name = draw(st.sampled_from([*PLAIN, "p", "q"]))
+        kind = PLAIN.get(name, parse_type("int") if name == "p" else STRING)
+    else:
+        path, asked = draw(st.sampled_from(["a", "b"])), draw(st.sampled_from(ASKED))
+        name, kind = f"try_variant_get(v, '$.{path}', '{asked}')", parse_type(asked)
+    near = {parse_type("int"): LONG, decimal(5, 1): decimal(10, 2)}.get(kind, kind)
+    own = VALUES[near].map(lambda v: sql_literal(v, near))
+    match draw(st.integers(0, 9)):
+        case 0:
+            return f"{name} IS {draw(st.sampled_from(['', 'NOT ']))}NULL"
+        case 1:
+            values = draw(st.lists(st.one_of(own, st.just("NULL")), min_size=1, max_size=12))
+            return f"{name} {draw(st.sampled_from(['', 'NOT ']))}IN ({', '.join(values)})"
+        case 2:
+            return f"{name} {draw(st.sampled_from(['', 'NOT ']))}BETWEEN {draw(own)} AND {draw(own)}"
+        case 3 if near in (LONG, DOUBLE, FLOAT, decimal(10, 2), STRING):
+            other = draw(st.sampled_from([LONG, DOUBLE, decimal(10, 2), STRING]))
+            return f"{name} {draw(OPS)} {draw(VALUES[other].map(lambda v: sql_literal(v, other)))}"
+        case 4 if name in ("id", "n", "x", "f", "st.k"):
+            return f"{name} {draw(OPS)} {draw(st.sampled_from(['id', 'n', 'x', 'f', 'p', 'st.k']))}"
+        case 5:
+            return f"NULL {draw(OPS)} {name}"
+        case _:
+            return f"{name} {draw(OPS)} {draw(own)}"
+
+
+OPS = st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "<=>", "IS DISTINCT FROM"])
+PREDICATES = st.recursive(
+    comparisons(),
+    lambda inner: st.one_of(
+        st.tuples(inner, st.sampled_from([" AND ", " OR "]), inner).map(lambda t: f"({t[0]}{t[1]}{t[2]})"),
+        inner.map(lambda t: f"NOT ({t})"),
+        inner.map(lambda t: f"({t}) IS NULL"),
+        st.sampled_from(["b", "NOT b", "true", "NULL", "b IS NOT TRUE"]),
+    ),
+    max_leaves=5,
+)
+
+
+# --- rows, as the kernel gives them
+
+
+def leaf_arrays(bound: Bound, file: dict[str, Any]) -> list[pa.Array]:
+    arrays = []
+    for leaf in bound.leaves:
+        if leaf.partition:
+            text = file["partition"][leaf.column[0]]
+            value = text if text is None or leaf.type == STRING else int(text)
+            arrays.append(from_values([value] * file["rows"], leaf.type))
+        elif leaf.path is None:
+            arrays.append(from_values(file["columns"][".".join(leaf.column)], leaf.type))
+        else:
+            cells = file["paths"][leaf.path.steps[0]]
+            arrays.append(from_values([cast_cell(cell, leaf.type) for cell in cells], leaf.type))
+            arrays.append(pa.array([False] * len(cells), pa.bool_()))
+    return arrays
+
+
+def cast_cell(cell: tuple[DataType, Any] | None, asked: DataType) -> Any:
+    if cell is None:
+        return None
+    kind, value = cell
+    if kind in (DOUBLE, FLOAT) and asked in (LONG, parse_type("int")):
+        return int(value) if math.isfinite(value) and abs(value) < 2**31 else None
+    if not can_cast(kind, asked):
+        return None
+    try:
+        return cast_value(value, kind, asked, "UTC", ansi=True)
+    except CastFailedError:
+        return None
+
+
+@given(st.lists(files(), min_size=1, max_size=4), PREDICATES)
+def test_no_matching_row_is_lost(found: list[dict[str, Any]], where: str) -> None:
+    bound = bind(where, SCHEMA, ansi=False, partition_columns=["p", "q"])
+    plan = plan_files(bound, Snapshot(found))
+    assert sorted([*plan.kept, *plan.dropped]) == list(range(len(found)))
+    for i in plan.dropped:
+        matches = filter_rows(bound, leaf_arrays(bound, found[i]), num_rows=found[i]["rows"])
+        note(f"{where}: file {i}: {found[i]}")
+        assert not matches.true_count
+
+
+def test_the_property_is_not_empty() -> None:
+    """The strategies do make files that are dropped."""
+    file = {
+        "rows": 1, "columns": {name: [None] for name in PLAIN} | {"id": [3]}, "paths": {"a": [(LONG, 7)], "b": [None]},
+        "whole_null": [False], "partition": {"p": "1", "q": None},
+        "stats": json.dumps({
+            "numRecords": 1, "minValues": {"id": 3, "v": encode_bounds({"$['a']": b"\x0c\x07"})},
+            "maxValues": {"id": 3, "v": encode_bounds({"$['a']": b"\x0c\x07"})}, "nullCount": {"id": 0, "s": 1, "v": 0},
+        }),
+    }  # fmt: skip
+    for where in ("id = 4", "try_variant_get(v, '$.a', 'double') < 7", "p <> 1", "q IS NOT NULL", "s = 'x'"):
+        bound = bind(where, SCHEMA, partition_columns=["p", "q"])
+        assert plan_files(bound, Snapshot([file])).dropped.tolist() == [0], where
