@@ -20,7 +20,6 @@ DOORS = {
     "obstore": ("storage/", "storage.py"),
     "pyspark": ("engines/spark/", "sql.py", "sql/", "collation/comparator.py"),
     "py4j": ("engines/spark/",),
-    "sqlglot": ("skipping/", "sql.py", "sql/"),
     "typer": ("cli/",),
     "rich": ("cli/",),
 }
@@ -64,7 +63,7 @@ def test_every_door_is_used() -> None:
     used = set()
     for path in PACKAGE.rglob("*.py"):
         used |= {n.split(".")[0] for n in _imports(ast.parse(path.read_text(encoding="utf-8"))) if n != "mica._native"}
-    assert {"obstore", "pyspark", "sqlglot", "typer", "rich"} <= used
+    assert {"obstore", "pyspark", "typer", "rich"} <= used
 
 
 def test_import_mica_loads_neither_spark_nor_parquet() -> None:
