@@ -1,1 +1,64 @@
-"""Delta tables with shredded VARIANT columns and collated strings, for PySpark."""
+"""Delta tables with shredded VARIANT columns and collated strings, for PySpark. The public names, nothing else.
+
+They are loaded when they are first used: `import mica` alone loads neither pyspark nor pyarrow.parquet.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mica import variant as variant
+    from mica.engines.spark.session import session as session
+    from mica.errors import ConflictError as ConflictError
+    from mica.errors import CorruptDataError as CorruptDataError
+    from mica.errors import MicaError as MicaError
+    from mica.errors import StorageError as StorageError
+    from mica.errors import UnsupportedTableError as UnsupportedTableError
+    from mica.errors import UserError as UserError
+    from mica.files import read_parquet as read_parquet
+    from mica.files import write_parquet as write_parquet
+    from mica.ingest import IngestReport as IngestReport
+    from mica.ingest import ingest_json as ingest_json
+    from mica.scan import Scan as Scan
+    from mica.table import Commit as Commit
+    from mica.table import Table as Table
+
+    __version__: str
+
+_PLACES = {
+    "session": "engines.spark.session",
+    "ConflictError": "errors",
+    "CorruptDataError": "errors",
+    "MicaError": "errors",
+    "StorageError": "errors",
+    "UnsupportedTableError": "errors",
+    "UserError": "errors",
+    "read_parquet": "files",
+    "write_parquet": "files",
+    "IngestReport": "ingest",
+    "ingest_json": "ingest",
+    "Scan": "scan",
+    "Commit": "table",
+    "Table": "table",
+}
+
+__all__ = [*sorted(_PLACES), "variant"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value: Any = import_module("mica.variant.kernel").version()
+    elif name == "variant":
+        value = import_module("mica.variant")
+    elif name in _PLACES:
+        value = getattr(import_module(f"mica.{_PLACES[name]}"), name)
+    else:
+        raise AttributeError(f"module 'mica' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

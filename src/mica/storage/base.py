@@ -116,6 +116,9 @@ class Storage(ABC):
     def writer(self, rel: str) -> Writer:
         """A streamed file; multipart on object stores."""
 
+    def prepare(self, rel: str) -> None:
+        """Makes the directory of a file that another library will write at `path(rel)`."""
+
     def sync(self, rel: str) -> None:
         """Makes a file that another library wrote to `path(rel)` durable."""
 

@@ -165,6 +165,11 @@ class LocalStorage(Storage):
         with _local_errors(path):
             return _LocalWriter(path)
 
+    def prepare(self, rel: str) -> None:
+        path = self.path(rel)
+        with _local_errors(path):
+            _make_directories(os.path.dirname(path))
+
     def sync(self, rel: str) -> None:
         path = self.path(rel)
         with _local_errors(path):

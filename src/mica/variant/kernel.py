@@ -30,6 +30,11 @@ _CLASSES: Mapping[str, type[MicaError]] = {
 }
 
 
+def version() -> str:
+    """The version of the kernel, which is the package's."""
+    return str(_native.__version__)
+
+
 def to_error(e: Any, **context: Any) -> MicaError:
     """The kernel's error as one of ours, with its place (rule, path, row, offset) as context."""
     places = {name: getattr(e, name, None) for name in ("rule", "path", "row", "offset")}

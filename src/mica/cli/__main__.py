@@ -1,0 +1,5 @@
+"""`python -m mica.cli`."""
+
+from mica.cli.app import main
+
+main()

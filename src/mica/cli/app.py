@@ -1,0 +1,71 @@
+"""`mica`: the verbs, and what becomes of errors.
+
+The rule: exit status 0 is success, 1 bad input or a refused table, 2 wrong usage; an error is two or three lines on
+stderr, and only `--debug` shows where it came from.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from mica.cli import demo, explain, ingest, inspect, log, scan, stats
+from mica.cli.console import errors
+from mica.errors import MicaError
+
+app = typer.Typer(
+    name="mica",
+    help="Delta tables with shredded VARIANT columns: JSON in, path bounds in the log, files skipped.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for verb in (ingest, scan, explain, stats, inspect, log, demo):
+    app.command(name=verb.__name__.rpartition(".")[2])(verb.run)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from mica import __version__
+
+        typer.echo(f"mica {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+) -> None:
+    """Options of every verb; `--debug` is read by `main`, which may be too early for typer."""
+
+
+def main() -> None:
+    """The entry point: runs a verb, and turns what goes wrong into a few lines and an exit status."""
+    # `--debug` may stand anywhere: people add it at the end of the line that failed.
+    debug = "--debug" in sys.argv[1:]
+    arguments = [a for a in sys.argv[1:] if a != "--debug"]
+    try:
+        app(args=arguments)
+    except MicaError as e:
+        if debug:
+            raise
+        sys.exit(errors(e))
+    except KeyboardInterrupt:
+        sys.stderr.write("\nstopped; nothing was committed\n")
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of a pipe (`| head`) has gone, which is no error of ours.
+        sys.stderr.close()
+        sys.exit(0)
+    except Exception as e:
+        if debug:
+            raise
+        sys.stderr.write(f"error: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else 'no message'}\n")
+        sys.stderr.write("This is a bug in mica or in a library below it; --debug shows where it came from.\n")
+        sys.exit(1)

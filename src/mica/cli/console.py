@@ -1,0 +1,104 @@
+"""What a person sees: tables, errors, progress. Data goes to stdout, everything about it to stderr."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from mica.errors import MicaError, UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from mica.ingest import Progress
+
+
+def out() -> Console:
+    """The console of stdout; where nobody looks on it is wide, so that tables in pipes are not folded."""
+    from rich.console import Console
+
+    return Console() if sys.stdout.isatty() else Console(width=200, soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on stdout."""
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=str)
+    sys.stdout.buffer.write(text)
+    sys.stdout.buffer.flush()
+
+
+def print_rows(title: str, names: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[str] = ()) -> None:
+    """A table of texts."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name in names:
+        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*[Text("" if value is None else str(value)) for value in row])
+    out().print(table)
+
+
+def errors(error: MicaError) -> int:
+    """Two or three lines about an error; its exit status."""
+    where = ", ".join(f"{name} {value}" for name, value in error.context.items() if str(value) not in error.message)
+    sys.stderr.write(f"error: {error.message}{f' ({where})' if where else ''} [{error.code}]\n")
+    if error.hint:
+        sys.stderr.write(f"{error.hint}\n")
+    return error.exit_status
+
+
+def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
+    """`name=value` texts of a repeated option."""
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UserError("INVALID_ARGUMENT", f"{option} is {text!r}", hint="Write NAME=VALUE.")
+        found[name.strip()] = value.strip()
+    return found
+
+
+@contextmanager
+def watched(what: str) -> Iterator[Any]:
+    """Progress on stderr, from the first second on, when a person looks on; otherwise a function that does nothing."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    began = time.monotonic()
+    columns = (TextColumn(what), BarColumn(), TextColumn("{task.fields[text]}"), TimeElapsedColumn())
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(what, total=None, text="")
+
+    def show(progress: Progress) -> None:
+        seconds = time.monotonic() - began
+        if seconds < 1:
+            return
+        if not bar.live.is_started:
+            bar.start()
+        rate = progress.input_bytes / 1e6 / seconds
+        parts = [f"{progress.rows:,} rows"] if progress.rows else []
+        parts += [f"{progress.files:,} files"] if progress.files else []
+        parts += [f"{rate:.0f} MB/s"]
+        bar.update(task, completed=progress.input_bytes, total=progress.total_bytes or None, text=", ".join(parts))
+
+    try:
+        yield show
+    finally:
+        if bar.live.is_started:
+            bar.stop()
+
+
+def storage_options(texts: Sequence[str]) -> Mapping[str, str] | None:
+    """`--storage-option name=value`, repeated."""
+    return pairs(texts, "--storage-option") or None

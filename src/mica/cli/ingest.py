@@ -1,0 +1,77 @@
+"""`mica ingest`: JSON files into a table."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mica.cli import options
+from mica.cli.console import out, pairs, print_json, storage_options, watched
+from mica.ingest import ingest_json
+
+
+def run(
+    paths: Annotated[
+        list[str], typer.Argument(metavar="FILE…", help="JSON files or patterns (NDJSON or arrays; gzip, zstd).")
+    ],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table's path or URI; made where there is none.")],
+    column: Annotated[str, typer.Option("--column", "-c", help="The Variant column.")] = "v",
+    computed: Annotated[
+        list[str] | None,
+        typer.Option("--add", "-a", help="NAME=EXPRESSION, a column computed from each document. Repeatable."),
+    ] = None,
+    partition_by: Annotated[
+        list[str] | None, typer.Option("--partition-by", "-p", help="A partition column. Repeatable.")
+    ] = None,
+    sort_by: Annotated[
+        list[str] | None, typer.Option("--sort-by", "-s", help="An expression to sort by. Repeatable.")
+    ] = None,
+    shredding: Annotated[str | None, typer.Option("--shredding", help="A shredding schema, as Spark DDL.")] = None,
+    mode: Annotated[str, typer.Option("--mode", help="append, error or overwrite.")] = "append",
+    on_error: Annotated[str, typer.Option("--on-error", help="fail or quarantine.")] = "fail",
+    quarantine: Annotated[
+        str | None, typer.Option("--quarantine", help="Where bad lines go; the table's _quarantine/ without it.")
+    ] = None,
+    target_file_size: Annotated[str | None, typer.Option("--target-file-size", help="E.g. 128MB.")] = None,
+    table_property: Annotated[
+        list[str] | None, typer.Option("--property", help="NAME=VALUE for a new table. Repeatable.")
+    ] = None,
+    last_key_wins: Annotated[
+        bool, typer.Option("--last-key-wins", help="Keep the last of duplicate keys instead of refusing.")
+    ] = False,
+    max_size: Annotated[str, typer.Option("--max-size", help="The largest document, at most 128MB.")] = "16MB",
+    on_spark: Annotated[bool, typer.Option("--spark", help="Run as a job of an embedded Spark session.")] = False,
+    storage_option: options.StorageOption = None,
+    json: options.Json = False,
+) -> None:
+    """Read JSON files into the Variant column of a Delta table, in one commit."""
+    spark = None
+    if on_spark:
+        from mica.engines.spark.session import session
+
+        spark = session()
+    with watched("ingest") as progress:
+        report = ingest_json(
+            paths,
+            table,
+            spark=spark,
+            column=column,
+            columns=pairs(computed or (), "--add"),
+            partition_by=partition_by or (),
+            sort_by=sort_by or (),
+            shredding=shredding,
+            mode=mode,  # type: ignore[arg-type]
+            on_error=on_error,  # type: ignore[arg-type]
+            quarantine=quarantine,
+            target_file_size=target_file_size,
+            properties=pairs(table_property or (), "--property"),
+            duplicate_keys="last" if last_key_wins else "error",
+            max_size=max_size,
+            storage_options=storage_options(storage_option or ()),
+            progress=progress,
+        )
+    if json:
+        print_json(report.to_dict())
+    else:
+        out().print(str(report), markup=False, highlight=False)

@@ -1,0 +1,38 @@
+"""`mica inspect`: how a Parquet file's Variants are shredded."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from mica.cli import options
+from mica.cli.console import out, print_json, storage_options
+from mica.files import inspect_file
+
+
+def run(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A Parquet file.")],
+    storage_option: options.StorageOption = None,
+    json: options.Json = False,
+) -> None:
+    """Show a file's shredding tree: type, share typed, bytes and residual bytes per path."""
+    rows = inspect_file(file, storage_options(storage_option or ()))
+    if json:
+        print_json(rows)
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=file, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for name in ("path", "type", "typed", "bytes", "residual bytes"):
+        table.add_column(name, justify="left" if name in ("path", "type") else "right")
+    for row in rows:
+        path = "  " * row["depth"] + row["name"]
+        table.add_row(Text(path), Text(row["type"]), _share(row), f"{row['bytes']:,}", f"{row['residual_bytes']:,}")
+    out().print(table)
+
+
+def _share(row: dict[str, Any]) -> str:
+    typed, untyped = row["typed_rows"], row["untyped_rows"]
+    return f"{typed / (typed + untyped):.1%}" if typed + untyped else ""

@@ -1,0 +1,42 @@
+"""`mica log`: the commits of a table."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from mica.cli import options
+from mica.cli.console import print_json, print_rows, storage_options
+from mica.table import Table
+
+
+def run(
+    table: options.TablePath,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="The newest commits only.")] = None,
+    storage_option: options.StorageOption = None,
+    json: options.Json = False,
+) -> None:
+    """Show the history of a table, newest first."""
+    rows = Table.open(table, storage_options=storage_options(storage_option or ())).history(limit).to_pylist()
+    if json:
+        print_json(rows)
+        return
+    shown = [[row["version"], _time(row["timestamp"]), row["operation"], _facts(row)] for row in rows]
+    print_rows(table, ["version", "time", "operation", "what"], shown, right=["version"])
+
+
+def _time(value: object) -> str:
+    if isinstance(value, int):
+        value = datetime.fromtimestamp(value / 1000, UTC)
+    return value.isoformat(sep=" ", timespec="seconds") if isinstance(value, datetime) else str(value)
+
+
+def _facts(row: dict[str, object]) -> str:
+    found = []
+    for name in ("parameters", "metrics", "operation_parameters", "operation_metrics"):
+        values = row.get(name)
+        items = values.items() if isinstance(values, dict) else values if isinstance(values, list) else ()
+        found += [f"{key}={value}" for key, value in items]
+    return ", ".join(found)

@@ -1,0 +1,18 @@
+"""Options that several verbs share, each spelled once."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
+Version = Annotated[int | None, typer.Option("--version", "-v", help="The table's version; the newest without it.")]
+Timestamp = Annotated[str | None, typer.Option("--timestamp", help="The version that was current at this time.")]
+Where = Annotated[str | None, typer.Option("--where", "-w", help="A predicate, e.g. \"v:kind::string = 'commit'\".")]
+Column = Annotated[list[str] | None, typer.Option("--column", "-c", help="A column, or NAME=EXPRESSION. Repeatable.")]
+StorageOption = Annotated[
+    list[str] | None, typer.Option("--storage-option", help="NAME=VALUE for the object store. Repeatable.")
+]
+TablePath = Annotated[str, typer.Argument(metavar="TABLE", help="The table's path or URI.")]
+Source = Annotated[list[str], typer.Argument(metavar="TABLE|FILE…", help="A table, or Parquet files.")]

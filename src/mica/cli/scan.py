@@ -1,0 +1,63 @@
+"""`mica scan`: rows of a table or of Parquet files."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import orjson
+import typer
+
+from mica.cli import options
+from mica.cli.console import print_json, print_rows
+from mica.cli.source import scan_of
+from mica.convert import json_lines, python_values
+
+#: Rows that are shown to a person who did not say how many.
+SHOWN = 20
+
+
+def run(
+    source: options.Source,
+    where: options.Where = None,
+    column: options.Column = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", "-n", min=0, help="Rows at most; 20 are shown without it.")
+    ] = None,
+    count: Annotated[bool, typer.Option("--count", help="Only count the rows.")] = False,
+    version: options.Version = None,
+    timestamp: options.Timestamp = None,
+    storage_option: options.StorageOption = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object a row; all rows, unless --limit is given.")
+    ] = False,
+) -> None:
+    """Show rows, or count them."""
+    most = limit if limit is not None or json or count else SHOWN
+    scan = scan_of(source, where, column, version=version, timestamp=timestamp, options=storage_option, limit=most)
+    if count:
+        rows = scan.count()
+        if json:
+            print_json({"count": rows})
+        else:
+            typer.echo(rows)
+        return
+    if json:
+        for lines in json_lines(scan.batches(), scan.schema):
+            sys.stdout.buffer.write(lines)
+        sys.stdout.buffer.flush()
+        return
+    shown, names = [], scan.schema.names
+    for batch in scan.batches():
+        columns = [python_values(c, f.type) for c, f in zip(batch.columns, scan.schema.fields, strict=True)]
+        shown += [[_short(value) for value in row] for row in zip(*columns, strict=True)]
+    print_rows("", names, shown)
+    if limit is None and len(shown) == SHOWN:
+        sys.stderr.write(f"the first {SHOWN} rows; --limit shows more\n")
+
+
+def _short(value: object, most: int = 120) -> str:
+    if isinstance(value, dict | list):
+        value = orjson.dumps(value, default=str, option=orjson.OPT_PASSTHROUGH_DATACLASS).decode()
+    text = "null" if value is None else str(value)
+    return text if len(text) <= most else text[: most - 1] + "…"

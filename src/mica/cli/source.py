@@ -1,0 +1,49 @@
+"""A table or Parquet files named on the command line, as a scan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mica.cli.console import storage_options
+from mica.errors import UserError
+from mica.files import read_parquet
+from mica.scan import Scan
+from mica.table import Table
+
+
+def scan_of(
+    sources: Sequence[str],
+    where: str | None,
+    columns: Sequence[str] | None,
+    *,
+    version: int | None = None,
+    timestamp: str | None = None,
+    options: Sequence[str] | None = None,
+    limit: int | None = None,
+) -> Scan:
+    """A scan of the one table, or of the Parquet files."""
+    wanted = named(columns)
+    stored = storage_options(options or ())
+    if all(path.endswith(".parquet") for path in sources):
+        if version is not None or timestamp is not None:
+            raise UserError("INVALID_ARGUMENT", "a Parquet file has no versions", hint="Name a table.")
+        return read_parquet(list(sources), columns=wanted, where=where, limit=limit, storage_options=stored)
+    if len(sources) > 1:
+        raise UserError(
+            "INVALID_ARGUMENT", f"{len(sources)} tables were named", hint="Name one table, or Parquet files."
+        )
+    return Table.open(sources[0], version, timestamp, stored).scan(where, wanted, limit)
+
+
+def named(columns: Sequence[str] | None) -> dict[str, str] | None:
+    """`name`, or `name=expression`; an expression without a name is named by its text."""
+    if not columns:
+        return None
+    found = {}
+    for text in columns:
+        name, equals, expression = text.partition("=")
+        if equals and name.replace("_", "").isalnum():
+            found[name] = expression.strip()
+        else:
+            found[text] = text
+    return found

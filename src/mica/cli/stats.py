@@ -1,0 +1,42 @@
+"""`mica stats`: the statistics of a table's files, bounds of Variants decoded."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import orjson
+import typer
+
+from mica.cli import options
+from mica.cli.console import print_json, print_rows, storage_options
+from mica.stats.shown import decoded
+from mica.table import Table
+
+
+def run(
+    table: options.TablePath,
+    path: Annotated[str | None, typer.Option("--path", help="Only columns and paths that contain this text.")] = None,
+    version: options.Version = None,
+    timestamp: options.Timestamp = None,
+    storage_option: options.StorageOption = None,
+    json: options.Json = False,
+) -> None:
+    """Show the bounds that the log holds for each file."""
+    opened = Table.open(table, version, timestamp, storage_options(storage_option or ()))
+    found = []
+    for row in opened.files().select(["path", "size", "stats"]).to_pylist():
+        stats = decoded(row["stats"], opened.schema)
+        if path is not None:
+            stats["columns"] = [c for c in stats["columns"] if path in c["column"]]
+        found.append({"path": row["path"], "size": row["size"], **stats})
+    if json:
+        print_json(found)
+        return
+    for file in found:
+        rows = [[c["column"], _text(c["min"]), _text(c["max"]), c["nulls"]] for c in file["columns"]]
+        head = f"{file['path']}: {file['rows']} rows, {file['size']:,} bytes"
+        print_rows(head, ["column", "min", "max", "nulls"], rows, right=["nulls"])
+
+
+def _text(value: object) -> str:
+    return "" if value is None else orjson.dumps(value, default=str).decode()

@@ -1,0 +1,175 @@
+"""Tasks as Spark jobs.
+
+The rule: a job is `mapInArrow` over a DataFrame and nothing else, so Spark Connect and every cluster run it. What a task
+needs travels in the function's own bytes, never in the text of a plan: secrets do not show in a UI or a log.
+"""
+
+from __future__ import annotations
+
+import pickle
+import platform
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from mica import __version__
+from mica.errors import CorruptDataError, MicaError, StorageError, UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+Task = TypeVar("Task")
+Batches = Iterable[pa.RecordBatch]
+
+#: Rows that a range may claim per task, see `over_tasks`.
+MAX_CLAIM = 1 << 27
+
+
+def over_tasks(
+    spark: SparkSession,
+    function: Callable[[Task], Batches],
+    tasks: Sequence[Task],
+    schema: StructType | str,
+    *,
+    size_in_bytes: int = 0,
+) -> DataFrame:
+    """A DataFrame of what `function` yields for each task; every task is one partition.
+
+    `size_in_bytes` is what the result will be about as large as. Spark takes `mapInArrow` to be as large as its input,
+    and an input of a few task numbers would make it broadcast a table of any size in a join. So the input is a range
+    that claims the right size, of which one number per partition passes.
+    """
+    if not tasks:
+        return spark.createDataFrame([], schema)
+    claim = max(1, min(size_in_bytes // (8 * len(tasks)), MAX_CLAIM))
+    numbers = spark.range(0, len(tasks) * claim, 1, len(tasks)).filter(f"id % {claim} = 0")
+    payloads = [zlib.compress(pickle.dumps(task), 1) for task in tasks]
+    return numbers.mapInArrow(_on_worker(_run_tasks, (pickle.dumps(function), payloads, claim)), schema)
+
+
+def over_rows(
+    rows: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Batches], schema: StructType | str
+) -> DataFrame:
+    """A DataFrame of what `function` makes of each partition's batches."""
+    return rows.mapInArrow(_on_worker(_run_rows, (pickle.dumps(function),)), schema)
+
+
+def collect(frame: DataFrame) -> pa.Table:
+    """Runs the job once and brings its (small) result here; an error of a task comes out as the task raised it."""
+    from pyspark.errors import PySparkException
+
+    try:
+        return frame.toArrow()
+    except PySparkException as e:
+        raise translate(e) from e
+
+
+#: A task's own error, at the end of the worker's trace.
+_MARK = re.compile(r"mica-error:([0-9a-f]+)")
+_KINDS: dict[str, type[MicaError]] = {}
+
+
+def translate(error: Exception) -> Exception:
+    """The error that a task raised, found in what Spark says of it; else a MicaError that names Spark's reason."""
+    text = str(error)
+    found = _MARK.search(text)
+    if found:
+        own = pickle.loads(bytes.fromhex(found[1]))
+        if isinstance(own, MicaError):
+            return own
+    if "No module named 'mica" in text:
+        return UserError(
+            "WORKER_WITHOUT_MICA",
+            "a Spark worker could not import mica",
+            hint="Install the same wheel of mica for the Python that the workers run (PYSPARK_PYTHON).",
+        )
+    if "ExecutorLostFailure" in text or "Python worker exited unexpectedly" in text or "EOFException" in text:
+        return MicaError(
+            "WORKER_LOST",
+            "a Spark worker died while it ran a task; nothing was committed",
+            hint="Look at the worker's log: out of memory and killed processes look like this.",
+        )
+    if "No space left on device" in text:
+        return StorageError("NO_SPACE", "a Spark worker ran out of disk; nothing was committed")
+    if "MALFORMED_VARIANT" in text:
+        return CorruptDataError("MALFORMED_VARIANT", "Spark met a malformed Variant; nothing was committed")
+    line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
+    return MicaError("SPARK_JOB_FAILED", f"a Spark job failed: {line.strip()[:500]}")
+
+
+def versions() -> dict[str, str]:
+    """What driver and workers must have in common."""
+    python = platform.python_version_tuple()
+    return {"Python": f"{python[0]}.{python[1]}", "mica": __version__}
+
+
+def _on_worker(
+    body: Callable[..., Batches], arguments: tuple[Any, ...]
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Wraps a job so that a worker without mica, or with another one, says so before it unpickles anything of ours.
+
+    The inner function is pickled by value (it is local), and refers to builtins only.
+    """
+    module, name, expected = body.__module__, body.__qualname__, versions()
+
+    def run(batches: Iterator[Any]) -> Iterator[Any]:
+        import importlib
+
+        jobs = importlib.import_module(module)
+        jobs.check_versions(expected)
+        try:
+            yield from getattr(jobs, name)(batches, *arguments)
+        except Exception as e:
+            raise jobs.marked(e) from e
+
+    return run
+
+
+def check_versions(expected: dict[str, str]) -> None:
+    """Refuses to work beside a driver with another Python or mica: pickled tasks would mean something else."""
+    found = versions()
+    for name, asked in expected.items():
+        if found[name] != asked:
+            raise marked(
+                UserError(
+                    "VERSION_MISMATCH",
+                    f"this Spark worker has {name} {found[name]}, the driver has {name} {asked}",
+                    hint="Give workers the driver's Python and wheel of mica (PYSPARK_PYTHON, --py-files or an archive).",
+                )
+            )
+
+
+def marked(error: Exception) -> Exception:
+    """Puts our own errors into text that survives Spark's own wrapping; `translate` finds it again."""
+    if not isinstance(error, MicaError):
+        return error
+    return RuntimeError(f"{error}\n{error.code} mica-error:{pickle.dumps(error).hex()}")
+
+
+def _run_tasks(
+    numbers: Iterator[pa.RecordBatch], function: bytes, payloads: list[bytes], claim: int
+) -> Iterator[pa.RecordBatch]:
+    run = pickle.loads(function)
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            yield from run(pickle.loads(zlib.decompress(payloads[number // claim])))
+
+
+def _run_rows(batches: Iterator[pa.RecordBatch], function: bytes) -> Iterator[pa.RecordBatch]:
+    yield from pickle.loads(function)(batches)
+
+
+def parallelism(spark: SparkSession) -> int:
+    """How many tasks the session runs at once; a Connect session does not say, so its settings are asked."""
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception:  # noqa: BLE001 - Connect raises several types here, none of them public in both versions
+        for name in ("spark.sql.leafNodeDefaultParallelism", "spark.default.parallelism", "spark.executor.cores"):
+            value = spark.conf.get(name, None)
+            if value and str(value).isdigit():
+                return int(value)
+        return 8

@@ -1,0 +1,93 @@
+"""When Spark's own Parquet reader is taken instead of the kernel.
+
+The rule stands in `REASONS`: each line is a way in which Spark's reader would be wrong or slower. It is taken when none
+applies, because Catalyst can then prune the paths of `t.to_df(spark).selectExpr("variant_get(v, …)")`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mica.engines.spark.types import to_spark
+from mica.log.paths import is_absolute
+from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.types import StructType
+from mica.storage import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Beyond it, defining the DataFrame costs more than it saves (facts.md, section 3).
+MAX_FILES = 2_000
+
+#: Partition values are joined as literals: one branch of a union each.
+MAX_PARTITIONS = 16
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What is to be read: whole columns of whole files."""
+
+    schema: StructType
+    columns: StructType
+    partition_by: tuple[str, ...]
+    #: Partition values → paths of the files, below the storage or absolute.
+    files: Mapping[tuple[str | None, ...], Sequence[str]]
+    storage: Storage
+    is_table: bool
+    plain_columns: bool
+    predicate: bool
+    limit: bool
+    deletion_vectors: bool
+    column_mapping: bool
+
+
+REASONS: Mapping[str, Callable[[Reading], bool]] = {
+    "bare files may hold what Spark reads wrongly (facts.md, section 4)": lambda r: not r.is_table,
+    "a predicate is given, on which only mica skips": lambda r: r.predicate,
+    "the columns are expressions": lambda r: not r.plain_columns,
+    "a limit is given": lambda r: r.limit,
+    "files have deletion vectors": lambda r: r.deletion_vectors,
+    "columns are mapped": lambda r: r.column_mapping,
+    "the storage options are mica's, not Spark's": lambda r: r.storage.local_path is None,
+    "there are no files": lambda r: not r.files,
+    "there are too many files": lambda r: sum(map(len, r.files.values())) > MAX_FILES,
+    "there are too many partitions": lambda r: len(r.files) > MAX_PARTITIONS,
+}
+
+
+def reason_for_kernel(reading: Reading) -> str | None:
+    """Why the kernel reads; None where Spark's own reader is right and not slower."""
+    return next((reason for reason, applies in REASONS.items() if applies(reading)), None)
+
+
+def native(spark: SparkSession, reading: Reading) -> DataFrame:
+    """The DataFrame of Spark's own reader."""
+    from pyspark.sql import functions as sql
+
+    stored = to_spark(StructType(tuple(f for f in reading.schema.fields if f.name not in reading.partition_by)))
+    branches = []
+    for values, paths in reading.files.items():
+        found = [storage.path(rel) for storage, rel in (_place(reading.storage, path) for path in paths)]
+        frame = spark.read.schema(stored).parquet(*[f"file:{unglobbed(path)}" for path in found])
+        for name, text in zip(reading.partition_by, values, strict=True):
+            if name in reading.schema.names:
+                kind = reading.columns.field(name).type
+                frame = frame.withColumn(name, sql.lit(text).cast(type_to_ddl(kind)))
+        branches.append(frame)
+    whole = branches[0]
+    for branch in branches[1:]:
+        whole = whole.union(branch)
+    return whole.select(*[sql.col(quote_if_needed(name)) for name in reading.schema.names])
+
+
+def unglobbed(path: str) -> str:
+    """The path with what Hadoop takes for a pattern escaped (facts.md, section 3)."""
+    return re.sub(r"([\\{}\[\]*?,])", r"\\\1", path)
+
+
+def _place(storage: Storage, path: str) -> tuple[Storage, str]:
+    return storage.at(path) if is_absolute(path) else (storage, path)

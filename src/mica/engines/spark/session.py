@@ -1,0 +1,97 @@
+"""An embedded Spark session, for people who have none. The rule: whatever the caller sets wins over our defaults."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mica.errors import UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Spark 4 runs on Java 17 and newer.
+JAVA = 17
+
+
+def session(master: str = "local[*]", **conf: Any) -> SparkSession:
+    """A plain `SparkSession` with defaults that suit mica; an active session is given back with `conf` applied.
+
+    `conf` holds Spark settings by their full names: `mica.session(**{"spark.driver.memory": "4g"})`. Python workers
+    run the interpreter that runs this, because that is where mica is installed.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as e:
+        raise UserError(
+            "NO_PYSPARK",
+            "a Spark session was asked for, and PySpark is not installed",
+            hint="pip install pyspark==4.2.1",
+        ) from e
+    if SparkSession.getActiveSession() is None:
+        _require_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("mica").master(master)
+    for name, value in {**_defaults(master), **conf}.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    if "spark.log.level" not in conf:
+        spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def _defaults(master: str) -> dict[str, Any]:
+    """What differs from Spark's own defaults, and why."""
+    defaults: dict[str, Any] = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # A DataFrame over thousands of paths: listing them is a job of its own beyond this number (facts.md, 3).
+        "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    }
+    if master.startswith("local"):
+        cores = _cores(master)
+        defaults |= {
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            # 200 shuffle partitions cost seconds on a laptop.
+            "spark.sql.shuffle.partitions": str(max(cores, 2)),
+            "spark.driver.memory": f"{_memory_mib()}m",
+        }
+    return defaults
+
+
+def _cores(master: str) -> int:
+    found = re.fullmatch(r"local\[(\d+)(?:,\d+)?\]", master)
+    if found:
+        return int(found[1])
+    return 1 if master == "local" else os.cpu_count() or 1
+
+
+def _memory_mib() -> int:
+    """A quarter of the machine, between 1 and 8 GiB: the data is in the Python workers, not in the JVM."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    except (AttributeError, OSError, ValueError):
+        return 1024
+    return max(1024, min(total // 4, 8192))
+
+
+def _require_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    hint = f"Install Java {JAVA} or newer and set JAVA_HOME, or work in process: leave `spark=` out."
+    if java is None or not Path(java).exists():
+        raise UserError("NO_JAVA", f"Spark needs Java {JAVA} or newer, and no `java` was found", hint=hint)
+    try:
+        text = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+    except OSError as e:
+        raise UserError("NO_JAVA", f"{java} could not be run: {e.strerror}", hint=hint) from e
+    found = re.search(r'version "(?:1\.)?(\d+)', text)
+    if found and int(found[1]) < JAVA:
+        raise UserError("NO_JAVA", f"Spark needs Java {JAVA} or newer, and {java} is Java {found[1]}", hint=hint)

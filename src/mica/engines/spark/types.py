@@ -1,0 +1,29 @@
+"""Schemas between mica and Spark: both spell a schema in the same JSON, so that is what goes across."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from mica.schema import json as schema_json
+from mica.schema.types import StructType
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType as SparkStructType
+
+
+def to_spark(schema: StructType) -> SparkStructType:
+    """The schema as PySpark's StructType."""
+    from pyspark.sql.types import StructType as SparkStructType
+
+    return SparkStructType.fromJson(json.loads(schema_json.dumps(schema)))
+
+
+def from_spark(schema: SparkStructType) -> StructType:
+    """PySpark's StructType as ours."""
+    return schema_json.loads(schema.json())
+
+
+def is_frame(data: Any) -> bool:
+    """Whether it is a Spark DataFrame, classic or Connect; pyspark is not imported to find out."""
+    return type(data).__module__.startswith("pyspark.sql") and hasattr(data, "mapInArrow")

@@ -1,0 +1,248 @@
+"""Bare Parquet files: the same scan over them, and rows written to them.
+
+The rule: a file says itself what it holds. Columns are found by name in every file; one that a file lacks is null there, and
+one that has another type in another file is an error, never a guess.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.engines import local
+from mica.engines.spark import types as spark_types
+from mica.errors import StorageError, UserError
+from mica.rows import arrow, on_spark
+from mica.scan import Scan, Source
+from mica.schema.arrow import from_arrow
+from mica.schema.ddl import type_to_ddl
+from mica.schema.types import VARIANT, StructField, StructType, walk
+from mica.skipping.bind import Bound
+from mica.skipping.plan import FilePlan
+from mica.storage import Storage, split_scheme
+from mica.tasks.write import FACTS, WriteSpec, write_files
+from mica.variant import kernel
+from mica.variant.shredding import Limits, ShreddingSchema
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+_PATTERN = re.compile(r"[*?\[]")
+
+
+def read_parquet(
+    paths: Paths,
+    columns: Mapping[str, str] | Sequence[str] | None = None,
+    where: str | None = None,
+    limit: int | None = None,
+    ansi: bool = True,
+    timezone: str = "UTC",
+    storage_options: Mapping[str, str] | None = None,
+) -> Scan:
+    """A scan of Parquet files: a path, a pattern, a directory (its `*.parquet` files), or a list of these.
+
+    Groups that are annotated as Variants are VARIANT columns, shredded or not. Errors: NOT_FOUND, INCOMPATIBLE_FILES,
+    INVALID_PARQUET.
+    """
+    return Scan(FilesSource(find(paths, storage_options), storage_options), where, columns, limit, ansi, timezone)
+
+
+class FilesSource(Source):
+    """A list of Parquet files, each opened once for its schema and its number of rows."""
+
+    def __init__(self, paths: Sequence[str], storage_options: Mapping[str, str] | None = None) -> None:
+        self.storage = Storage.open(os.path.dirname(paths[0]) or ".", storage_options)  # noqa: PTH120 - may be a URI
+        self.name = paths[0] if len(paths) == 1 else f"{len(paths)} Parquet files"
+        heads = list(local.run(partial(_head, self.storage), paths))
+        self.schema = _one_schema(paths, [from_arrow(head.schema) for head in heads])
+        self._files = pa.table(
+            {
+                "path": pa.array(paths, pa.string()),
+                "size": pa.array([head.size for head in heads], pa.int64()),
+                "partition_values": pa.nulls(len(paths), pa.map_(pa.string(), pa.string())),
+                "deletion_vector": pa.nulls(len(paths)),
+                "rows": pa.array([head.rows for head in heads], pa.int64()),
+            }
+        )
+
+    def plan(self, predicate: Bound | None) -> FilePlan:  # noqa: ARG002 - files without a log have no bounds to ask
+        """All files: only a log has bounds of whole files."""
+        every = np.arange(self._files.num_rows)
+        return FilePlan(len(every), every, every[:0], every[:0], (), None)
+
+    def all_files(self) -> pa.Table:
+        """The files."""
+        return self._files
+
+    def files(self, indices: pa.Array) -> pa.Table:
+        """The files at `indices`."""
+        return self._files.take(indices)
+
+    def rows(self, indices: pa.Array) -> pa.Array:
+        """Their numbers of rows, from their footers."""
+        return self._files.column("rows").take(indices).combine_chunks()
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a file's footer says."""
+
+    schema: pa.Schema
+    rows: int
+    size: int
+
+
+def _head(storage: Storage, path: str) -> list[Any]:
+    place, rel = storage.at(absolute(path))
+    size = place.size(rel)
+    reader = _open(place, rel, size)
+    return [Head(reader.schema, reader.num_rows, size)]
+
+
+def _open(place: Storage, rel: str, size: int) -> kernel.FileReader:
+    name = place.path(rel)
+    if place.local_path is not None:
+        return kernel.FileReader(path=name, name=name)
+    return kernel.FileReader(size=size, fetch=partial(place.read_ranges, rel), name=name)
+
+
+def _one_schema(paths: Sequence[str], schemas: Sequence[StructType]) -> StructType:
+    """The columns of all files in order of first appearance; nullable where a file lacks them."""
+    fields: dict[str, StructField] = {}
+    origin: dict[str, str] = {}
+    for path, schema in zip(paths, schemas, strict=True):
+        for f in schema.fields:
+            known = fields.get(f.name)
+            if known is None:
+                fields[f.name], origin[f.name] = f, path
+            elif known.type != f.type:
+                raise UserError(
+                    "INCOMPATIBLE_FILES",
+                    f"column {f.name!r} is {type_to_ddl(known.type)} in {origin[f.name]} and {type_to_ddl(f.type)} in {path}",
+                    hint="Read the files apart.",
+                    column=f.name,
+                )
+            elif f.nullable:
+                fields[f.name] = f
+    everywhere = set.intersection(*(set(schema.names) for schema in schemas))
+    return StructType(
+        tuple(f if name in everywhere else StructField(name, f.type, True, f.metadata) for name, f in fields.items())
+    )
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written: the files, and how many rows and bytes they hold."""
+
+    files: tuple[str, ...]
+    rows: int
+    bytes: int
+
+
+def write_parquet(
+    data: Any,
+    path: str | os.PathLike[str],
+    shredding: Mapping[str, Any] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Written:
+    """Writes rows to Parquet. Arrow data to a path that ends in `.parquet` is one file, which appears when it is whole;
+    everything else is a directory of files. `shredding` gives schemas for Variant columns (None: leave it
+    unshredded); other Variant columns are inferred.
+    """
+    text = os.fspath(path)
+    given = dict(shredding or {})
+    if spark_types.is_frame(data):
+        schema = spark_types.from_spark(data.schema)
+        spec = _spec(Storage.open(text, storage_options), schema, given)
+        return _written(spec.storage, on_spark(spec, data))
+    source = arrow(data)
+    schema = from_arrow(source.schema)
+    single = text.endswith(".parquet")
+    place = Storage.open(os.path.dirname(text) or "." if single else text, storage_options)  # noqa: PTH120 - may be a URI
+    spec = _spec(place, schema, given, os.path.basename(text) if single else None)  # noqa: PTH119
+    batches = source if isinstance(source, pa.RecordBatchReader) else source.to_batches(max_chunksize=16_384)
+    return _written(place, pa.Table.from_batches(write_files(spec, batches), FACTS))
+
+
+def _spec(storage: Storage, schema: StructType, shredding: dict[str, Any], name: str | None = None) -> WriteSpec:
+    variants = tuple(".".join(at) for at, f in walk(schema) if f.type == VARIANT)
+    for column in shredding:
+        if column not in variants:
+            raise UserError.unknown("variant column", column, list(variants))
+    trees = {c: pa.null() if given is None else ShreddingSchema.of(given).tree for c, given in shredding.items()}
+    return WriteSpec(
+        storage=storage,
+        schema=schema,
+        variants=variants,
+        trees=trees,
+        limits=Limits().to_kernel(),
+        name=name,
+        target_file_size=(1 << 62) if name else (128 << 20),
+    )
+
+
+def _written(storage: Storage, facts: pa.Table) -> Written:
+    adds = facts.filter(pc.equal(facts.column("kind"), "add"))
+    return Written(
+        files=tuple(storage.path(rel) for rel in adds.column("path").to_pylist()),
+        rows=pc.sum(adds.column("rows")).as_py() or 0,
+        bytes=pc.sum(adds.column("bytes")).as_py() or 0,
+    )
+
+
+def inspect_file(path: str, storage_options: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    """The shredding tree of a file, parents first: one row per node with what the kernel found there."""
+    place, rel = Storage.open(os.path.dirname(path) or ".", storage_options), os.path.basename(path)  # noqa: PTH119, PTH120
+    reader = _open(place, rel, place.size(rel))
+    rows: list[dict[str, Any]] = reader.inspect().to_pylist()
+    return rows
+
+
+def find(paths: Paths, storage_options: Mapping[str, str] | None = None) -> list[str]:
+    """The files of paths, patterns and directories, absolute."""
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    found: list[str] = []
+    for path in [os.fspath(p) for p in given]:
+        files = _files_of(path, storage_options)
+        if not files:
+            raise StorageError("NOT_FOUND", f"no Parquet file is at {path!r}", hint="Check the path.", path=path)
+        found += files
+    if not found:
+        raise UserError("NO_INPUT", "no file was named")
+    return [absolute(path) for path in found]
+
+
+def _files_of(path: str, options: Mapping[str, str] | None) -> list[str]:
+    scheme, rest = split_scheme(path)
+    if scheme in (None, "file"):
+        local_path = path if scheme is None else "/" + rest.lstrip("/")
+        if os.path.isdir(local_path):  # noqa: PTH112
+            return _below(Storage.open(local_path))
+        if _PATTERN.search(local_path) and not os.path.exists(local_path):  # noqa: PTH110
+            return [p for p in sorted(glob.glob(local_path, recursive=True)) if os.path.isfile(p)]  # noqa: PTH207, PTH113
+        return [local_path]
+    if path.endswith(".parquet"):
+        return [path]
+    return _below(Storage.open(path, options))
+
+
+def _below(storage: Storage) -> list[str]:
+    """The `*.parquet` files of a directory; names that begin with `_` or `.` are not data, as for Spark."""
+    return [
+        storage.path(entry.path)
+        for entry in storage.list()
+        if entry.path.endswith(".parquet") and not any(part[0] in "_." for part in entry.path.split("/") if part)
+    ]
+
+
+def absolute(path: str) -> str:
+    """A local path made absolute; a URI as it is."""
+    return path if split_scheme(path)[0] is not None else os.path.abspath(path)  # noqa: PTH100

@@ -1,0 +1,303 @@
+"""JSON files to a table.
+
+The rule: everything or nothing. Files are written first and one commit makes them part of the table; where anything fails
+there is no commit, and what was written is never read.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica import inputs
+from mica.engines import local
+from mica.errors import UserError
+from mica.log.properties import parse_size
+from mica.schema.arrow import to_arrow
+from mica.schema.evolution import plan_write
+from mica.schema.types import VARIANT, StructField, StructType
+from mica.skipping.bind import Bound, bind_value
+from mica.storage import Storage
+from mica.tasks.ingest import IngestSpec, Split, ingest_rows, ingest_splits
+from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec, write_files
+from mica.variant.shredding import ShreddingSchema
+from mica.writing import Target, open_target
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Mode = Literal["append", "error", "overwrite"]
+
+#: Bytes on disk per byte of plain JSON, about, for choosing how many files a sorted job writes.
+ON_DISK = 0.22
+
+
+@dataclass
+class IngestReport:
+    """What an ingest did. `bytes` are those of the data files, `input_bytes` those of the JSON files as they lie."""
+
+    table: str
+    version: int
+    rows: int
+    files: int
+    bytes: int
+    seconds: float
+    input_files: int
+    input_bytes: int
+    bad_lines: int = 0
+    quarantine: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        rate = self.input_bytes / 1e6 / max(self.seconds, 1e-9)
+        lines = [
+            f"{self.table}, version {self.version}: {self.rows:,} rows in {self.files:,} files, {_mb(self.bytes)}",
+            f"  from {self.input_files:,} files, {_mb(self.input_bytes)}, in {self.seconds:.1f} s ({rate:.0f} MB/s)",
+        ]
+        if self.bad_lines:
+            lines.append(f"  {self.bad_lines:,} bad lines are kept in {self.quarantine}")
+        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+
+
+@dataclass
+class Progress:
+    """How far an ingest has come; `input_bytes` of `total_bytes` are read."""
+
+    rows: int = 0
+    input_bytes: int = 0
+    total_bytes: int = 0
+    files: int = 0
+
+
+def ingest_json(
+    paths: inputs.Paths,
+    table: str | os.PathLike[str],
+    *,
+    spark: SparkSession | None = None,
+    column: str = "v",
+    columns: Mapping[str, str] | None = None,
+    partition_by: Sequence[str] = (),
+    sort_by: Sequence[str] = (),
+    shredding: Any = None,
+    mode: Mode = "append",
+    on_error: Literal["fail", "quarantine"] = "fail",
+    quarantine: str | os.PathLike[str] | None = None,
+    target_file_size: int | str | None = None,
+    properties: Mapping[str, str] | None = None,
+    duplicate_keys: Literal["error", "last"] = "error",
+    max_size: int | str = "16MB",
+    ansi: bool = True,
+    timezone: str = "UTC",
+    storage_options: Mapping[str, str] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> IngestReport:
+    """Reads NDJSON (plain, gzip, zstd) or JSON arrays into the Variant `column` of a Delta table, in one commit.
+
+    `paths` is a path or pattern, a list of them, or a Spark DataFrame with one per row. `columns` are computed from each
+    document (`{"day": "v:time::date"}`); `partition_by` names some of them. `sort_by` (expressions over the document)
+    orders the whole job, so that its files do not overlap; in process it sorts in memory. `shredding` is a schema (Spark
+    DDL, a type or a `ShreddingSchema`); without it each file's is inferred from its first documents.
+
+    `mode` is `append` (creates the table where there is none), `error` (refuses one that exists) or `overwrite`.
+    `on_error="quarantine"` keeps bad lines under the table's `_quarantine/` (or under `quarantine`) instead of failing.
+    Sizes are bytes or texts such as `128MB`. With `spark` the work is a Spark job, without it threads of this process;
+    ANSI mode and time zone are then the session's, else `ansi` and `timezone`.
+
+    Errors: INVALID_JSON and DUPLICATE_KEY with file, line and column; INCOMPATIBLE_TYPE and UNKNOWN_COLUMN where a
+    table that exists has other columns; NOT_FOUND, IS_A_DIRECTORY, PERMISSION_DENIED, DISK_FULL. Nothing is committed then.
+    """
+    began = time.monotonic()
+    _one_of("mode", mode, ("append", "error", "overwrite"))
+    _one_of("on_error", on_error, ("fail", "quarantine"))
+    _one_of("duplicate_keys", duplicate_keys, ("error", "last"))
+    if spark is not None:
+        ansi = str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
+        timezone = str(spark.conf.get("spark.sql.session.timeZone"))
+    document = StructType((StructField(column, VARIANT),))
+    bound = {name: bind_value(text, document, ansi=ansi, timezone=timezone) for name, text in (columns or {}).items()}
+    keys = _sort_keys(sort_by, document, bound, ansi, timezone)
+    schema = _schema(document, bound)
+    target = open_target(
+        table, schema, tuple(partition_by), mode=mode, properties=properties or {}, storage_options=storage_options,
+        operation="ingest_json",
+    )  # fmt: skip
+    plan_write(target.schema, to_arrow(schema))
+    tree = None if shredding is None else _tree(shredding, column)
+    write = target.write_spec({} if tree is None else {column: tree}, target_file_size=_size(target_file_size))
+    kept_aside = _quarantine(target, quarantine, storage_options) if on_error == "quarantine" else None
+    spec = IngestSpec(
+        write=write, column=target.schema.field(column).name, tree=tree, columns=bound, keys=keys, quarantine=kept_aside,
+        reader={"duplicate_keys": duplicate_keys, "max_size": _size(max_size)}, timezone=timezone,
+    )  # fmt: skip
+    files = inputs.find(paths, storage_options)
+    run = _Run(spec, files, [name.endswith(" desc") for name in _lower(sort_by)], progress)
+    facts = run.on_spark(spark) if spark is not None else run.in_process()
+    commit = target.commit(facts)
+    bad = pc.sum(facts.column("bad")).as_py() or 0
+    return IngestReport(
+        table=str(target.storage),
+        version=commit.version,
+        rows=commit.rows,
+        files=commit.files,
+        bytes=commit.bytes,
+        seconds=time.monotonic() - began,
+        input_files=len(files),
+        input_bytes=sum(f.size for f in files),
+        bad_lines=bad,
+        quarantine=str(kept_aside) if bad else None,
+        notes=target.notes,
+    )
+
+
+class _Run:
+    """One ingest on an engine: direct where order does not matter, in two stages where it does."""
+
+    def __init__(
+        self, spec: IngestSpec, files: list[Split], descending: list[bool], progress: Callable[[Progress], None] | None
+    ) -> None:
+        self.spec, self.files, self.descending = spec, files, descending
+        self._report = progress
+        self._progress = Progress(total_bytes=sum(f.size for f in files))
+
+    def in_process(self) -> pa.Table:
+        tasks = inputs.share(self.files, local.threads())
+        if not self.spec.keys:
+            return self._collected(local.run(partial(ingest_splits, self.spec), tasks))
+        rows = pa.Table.from_batches(local.run(partial(ingest_rows, self.spec), tasks), to_arrow(self.spec.rows_schema))
+        directions = ["descending" if down else "ascending" for down in self.descending]
+        by = list(zip(self.spec.keys, directions, strict=True))
+        partitions = [(name, "ascending") for name in self.spec.write.partition_by]
+        order = pc.sort_indices(rows, sort_keys=[*partitions, *by], null_placement="at_start")
+        ordered = rows.drop_columns(list(self.spec.keys)).take(order)
+        shares = _even(ordered, local.threads(), self.spec.write.target_file_size)
+        return self._collected(local.run(partial(_write_table, self.spec.write), shares))
+
+    def on_spark(self, spark: SparkSession) -> pa.Table:
+        from mica.engines.spark import jobs
+
+        spec = self.spec
+        tasks = inputs.share(self.files, jobs.parallelism(spark))
+        if not spec.keys and not spec.write.partition_by:
+            return jobs.collect(jobs.over_tasks(spark, partial(ingest_splits, spec), tasks, FACTS_DDL))
+        from pyspark.sql import functions as sql
+
+        from mica.engines.spark.types import to_spark
+
+        plain = sum(f.size for f in self.files)
+        frame = jobs.over_tasks(
+            spark, partial(_for_spark, spec), tasks, to_spark(spec.rows_schema), size_in_bytes=plain
+        )
+        partitions = [sql.col(f"`{name}`") for name in spec.write.partition_by]
+        if spec.keys:
+            by = [
+                sql.desc(name) if down else sql.asc(name) for name, down in zip(spec.keys, self.descending, strict=True)
+            ]
+            count = max(1, round(plain * ON_DISK / spec.write.target_file_size))
+            frame = frame.repartitionByRange(count, *partitions, *by).sortWithinPartitions(*partitions, *by)
+            frame = frame.drop(*spec.keys)
+        else:
+            frame = frame.hint("rebalance", *spec.write.partition_by).sortWithinPartitions(*partitions)
+        return jobs.collect(jobs.over_rows(frame, partial(write_files, spec.write), FACTS_DDL))
+
+    def _collected(self, batches: Iterator[pa.RecordBatch]) -> pa.Table:
+        kept = []
+        for batch in batches:
+            kept.append(batch)
+            if self._report is not None:
+                for row in batch.to_pylist():
+                    self._progress.rows += row["rows"] if row["kind"] == "read" else 0
+                    self._progress.input_bytes += row["bytes"] if row["kind"] == "read" else 0
+                    self._progress.files += row["kind"] == "add"
+                self._report(replace(self._progress))
+        return pa.Table.from_batches(kept, FACTS)
+
+
+def _for_spark(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    from mica.tasks.batches import for_spark
+
+    for batch in ingest_rows(spec, splits):
+        yield for_spark(batch, spec.rows_schema)
+
+
+def _write_table(spec: WriteSpec, table: pa.Table) -> Iterator[pa.RecordBatch]:
+    return write_files(spec, table.to_batches(max_chunksize=16_384))
+
+
+def _even(table: pa.Table, parallelism: int, file_size: int) -> list[pa.Table]:
+    """Contiguous shares for as many threads as there is work for."""
+    count = max(1, min(parallelism, table.nbytes // inputs.LEAST_BYTES))
+    edges = [table.num_rows * i // count for i in range(count + 1)]
+    return [table.slice(start, end - start) for start, end in itertools.pairwise(edges)]
+
+
+def _schema(document: StructType, bound: Mapping[str, Bound]) -> StructType:
+    return StructType((*document.fields, *(StructField(name, value.type) for name, value in bound.items())))
+
+
+def _sort_keys(
+    sort_by: Sequence[str], document: StructType, bound: Mapping[str, Bound], ansi: bool, timezone: str
+) -> dict[str, Bound]:
+    """Hidden columns to sort by. A key may be a computed column's name or an expression, with ASC or DESC behind it."""
+    if isinstance(sort_by, str):
+        raise UserError.bad_value("sort_by", sort_by, "a list of expressions")
+    keys = {}
+    for place, text in enumerate(sort_by):
+        words = text.strip()
+        for direction in (" asc", " desc"):
+            if words.lower().endswith(direction):
+                words = words[: -len(direction)]
+        known = bound.get(words)
+        keys[f"__mica_sort_{place}"] = known or bind_value(words, document, ansi=ansi, timezone=timezone)
+    return keys
+
+
+def _lower(sort_by: Sequence[str]) -> list[str]:
+    return [text.strip().lower() for text in sort_by]
+
+
+def _tree(shredding: Any, column: str) -> pa.DataType:
+    if isinstance(shredding, Mapping) and set(shredding) == {column}:
+        shredding = shredding[column]
+    return ShreddingSchema.of(shredding).tree
+
+
+def _quarantine(
+    target: Target, where: str | os.PathLike[str] | None, storage_options: Mapping[str, str] | None
+) -> Storage:
+    run = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) + "-" + uuid.uuid4().hex[:8]
+    if where is not None:
+        return Storage.open(where, storage_options).child(run)
+    return target.storage.child(f"_quarantine/{run}")
+
+
+def _size(size: int | str | None) -> int | None:
+    if size is None or isinstance(size, int):
+        if size is not None and size <= 0:
+            raise UserError.bad_value("a size", size, "a positive number of bytes or a text such as 128MB")
+        return size
+    try:
+        return parse_size(size)
+    except ValueError as e:
+        raise UserError.bad_value("a size", size, str(e)) from None
+
+
+def _one_of(name: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise UserError.bad_value(name, value, " or ".join(map(repr, allowed)))
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"

@@ -1,0 +1,122 @@
+"""The input files of an ingest, found and cut into tasks.
+
+The rule: every byte of every file that a path or pattern names belongs to exactly one task, tasks keep the order of the
+files, and a pattern or path that names nothing is an error.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import itertools
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from mica.errors import StorageError, UserError
+from mica.storage import Storage, split_scheme
+from mica.tasks.ingest import Split, look
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Any
+
+#: Plain bytes of JSON that one task reads at most; zstd and columns make of it about one file of the default size.
+TASK_BYTES = 512 << 20
+
+#: Less than this is not worth a task of its own while other cores are free.
+LEAST_BYTES = 8 << 20
+
+#: How much larger compressed JSON is when it is not, for sharing out work only.
+_GROWS = {".gz": 6, ".gzip": 6, ".zst": 8, ".zstd": 8}
+
+_PATTERN = re.compile(r"[*?\[]")
+
+
+def find(paths: Paths, storage_options: Mapping[str, str] | None = None) -> list[Split]:
+    """The files of paths and patterns, each whole. `paths` is one, a list, or a Spark DataFrame whose first column is one.
+
+    Errors: NOT_FOUND for what names no file, IS_A_DIRECTORY for a directory.
+    """
+    found: list[Split] = []
+    for path in _texts(paths):
+        files = _matching(path, storage_options) if _is_pattern(path) else [_one(path, storage_options)]
+        if not files:
+            raise StorageError("NOT_FOUND", f"no file matches {path!r}", hint="Check the pattern.", path=path)
+        found.extend(files)
+    if not found:
+        raise UserError("NO_INPUT", "no input file was named")
+    return found
+
+
+def share(files: Sequence[Split], parallelism: int) -> list[list[Split]]:
+    """The files in tasks of about equal work; large plain files are cut at byte ranges."""
+    total = sum(_weight(f) for f in files)
+    count = max(1, min(parallelism, total // LEAST_BYTES), -(-total // TASK_BYTES))
+    if count > parallelism:
+        count = -(-count // parallelism) * parallelism  # no core waits in the last round
+    per_task = max(1, -(-total // count))
+    tasks: list[list[Split]] = [[]]
+    room = per_task
+    for split in (part for f in files for part in _cut(f, per_task)):
+        # Half a file over is nearer to even than half a file under.
+        if tasks[-1] and room < _weight(split) // 2:
+            tasks.append([])
+            room = per_task
+        tasks[-1].append(split)
+        room -= _weight(split)
+    return tasks
+
+
+def _cut(file: Split, per_task: int) -> Iterable[Split]:
+    if _weight(file) <= per_task * 3 // 2 or _growth(file.path) > 1 or look(file) != (None, "ndjson"):
+        return [file]
+    count = -(-file.size // per_task)
+    edges = [file.size * i // count for i in range(count + 1)]
+    return [Split(file.storage, file.path, file.size, start, end) for start, end in itertools.pairwise(edges)]
+
+
+def _weight(split: Split) -> int:
+    return split.bytes * _growth(split.path)
+
+
+def _growth(path: str) -> int:
+    return _GROWS.get(os.path.splitext(path)[1].lower(), 1)  # noqa: PTH122 - a name in a store, not a path
+
+
+def _is_pattern(path: str) -> bool:
+    """A name with `*`, `?` or `[` is a pattern unless there is a local file of that very name."""
+    return _PATTERN.search(path) is not None and not os.path.isfile(path)  # noqa: PTH113 - may be a URI
+
+
+def _texts(paths: Any) -> list[str]:
+    if isinstance(paths, str | os.PathLike):
+        return [os.fspath(paths)]
+    if hasattr(paths, "mapInArrow"):
+        return [row[0] for row in paths.select(paths.columns[0]).collect()]
+    return [os.fspath(path) for path in paths]
+
+
+def _one(path: str, options: Mapping[str, str] | None) -> Split:
+    if os.path.isdir(path):  # noqa: PTH112 - may be a URI
+        raise StorageError(
+            "IS_A_DIRECTORY",
+            f"{path} is a directory where a file is needed",
+            hint=f"Write {path.rstrip('/')}/*.",
+            path=path,
+        )
+    head, slash, name = path.rpartition("/")
+    storage = Storage.open(head or slash or ".", options)
+    return Split(storage, name, storage.size(name))
+
+
+def _matching(pattern: str, options: Mapping[str, str] | None) -> list[Split]:
+    scheme, rest = split_scheme(pattern)
+    if scheme is None or scheme == "file":
+        local = pattern if scheme is None else "/" + rest.lstrip("/")
+        return [_one(path, options) for path in sorted(glob.glob(local, recursive=True)) if not os.path.isdir(path)]  # noqa: PTH207, PTH112
+    fixed = pattern[: _PATTERN.search(pattern).start()].rpartition("/")[0]  # type: ignore[union-attr]
+    storage = Storage.open(fixed, options)
+    wanted = re.compile(fnmatch.translate(pattern[len(fixed) + 1 :].replace("**/", "*")).replace(".*", "[^/]*"))
+    if "**" in pattern:
+        wanted = re.compile(fnmatch.translate(pattern[len(fixed) + 1 :]))
+    return [Split(storage, e.path, e.size) for e in storage.list() if wanted.match(e.path)]

@@ -1,0 +1,278 @@
+"""A scan: what is asked of a table or of Parquet files, planned once and run by either engine.
+
+The rule: a scan is a value. Its plan (files kept, files dropped and why) belongs to one snapshot and does not change; running
+it twice gives the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.engines import local
+from mica.errors import UserError
+from mica.schema.arrow import to_arrow
+from mica.schema.types import StructType
+from mica.skipping.bind import Bound, bind, bind_columns
+from mica.skipping.plan import FilePlan
+from mica.storage import Storage
+from mica.tasks.read import FilePart, ReadSpec, count_rows, read_parts
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    from pyspark.sql import DataFrame, SparkSession
+
+    from mica.explain import Explanation
+
+#: A task reads about this many bytes of files, so that a job has neither one task nor thousands of tiny ones.
+TASK_BYTES = 64 << 20
+
+#: Files smaller than this are not shared between tasks.
+SHARED_BYTES = 8 << 20
+
+
+class Source:
+    """What a scan reads: a snapshot of a table, or a list of Parquet files."""
+
+    storage: Storage
+    #: How a person knows it.
+    name: str
+    version: int | None = None
+    schema: StructType
+    partition_by: tuple[str, ...] = ()
+    #: Table features that Spark's own reader does not know of.
+    column_mapping: bool = False
+
+    def plan(self, predicate: Bound | None) -> FilePlan:
+        """Which files are kept, and why the others are not."""
+        raise NotImplementedError
+
+    def all_files(self) -> pa.Table:
+        """All files as they are named: path, size."""
+        raise NotImplementedError
+
+    def files(self, indices: pa.Array) -> pa.Table:
+        """path (decoded), size, partition_values, deletion_vector of the files at `indices`."""
+        raise NotImplementedError
+
+    def rows(self, indices: pa.Array) -> pa.Array:
+        """The number of rows of the files at `indices`; null where only the file itself knows."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """A plan to read. Nothing is read before one of the `to_…` methods, `count` or `batches` is called."""
+
+    source: Source
+    where: str | None = None
+    columns: Mapping[str, str] | Sequence[str] | None = None
+    limit: int | None = None
+    ansi: bool = True
+    timezone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and (self.limit < 0):
+            raise UserError.bad_value("limit", self.limit, "a number of rows, 0 or more")
+        # A wrong name or text is told where the scan is made, not where it is run.
+        _ = self.predicate, self.outputs
+
+    @cached_property
+    def predicate(self) -> Bound | None:
+        """`where`, bound to the schema."""
+        if self.where is None:
+            return None
+        return bind(self.where, self.source.schema, **self._options)
+
+    @cached_property
+    def outputs(self) -> Mapping[str, Bound]:
+        """The columns that come out: name → bound expression."""
+        asked = self.source.schema.names if self.columns is None else self.columns
+        columns = dict(asked) if isinstance(asked, Mapping) else asked
+        found = bind_columns(columns, self.source.schema, **self._options)
+        if not found:
+            raise UserError.bad_value("columns", self.columns, "at least one column")
+        return found
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        return {"ansi": self.ansi, "timezone": self.timezone, "partition_columns": self.source.partition_by}
+
+    @cached_property
+    def schema(self) -> StructType:
+        """The columns that come out, with their types."""
+        return self._spec(spark=False).schema
+
+    @cached_property
+    def plan(self) -> FilePlan:
+        """Which files are read, and why the others are not."""
+        return self.source.plan(self.predicate)
+
+    @cached_property
+    def kept(self) -> pa.Table:
+        """The files that are read: path, size, partition_values, deletion_vector."""
+        return self.source.files(pa.array(self.plan.kept))
+
+    def explain(self) -> Explanation:
+        """What will be read, and why the rest will not; prints well and has `to_dict()`."""
+        from mica.explain import Explanation
+
+        return Explanation(self)
+
+    # --- in process --------------------------------------------------------------------------------------------------
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows as Arrow batches, in the order of files and rows; memory stays flat."""
+        spec = self._spec(spark=False)
+        left = self.limit
+        for batch in local.run(_Read(spec), self._tasks(local.threads(), TASK_BYTES)):
+            piece = batch if left is None else batch.slice(0, left)
+            yield piece
+            if left is not None:
+                left -= piece.num_rows
+                if left <= 0:
+                    return
+
+    def to_arrow(self) -> pa.Table:
+        """The rows as one Arrow table; Variants are `struct<metadata, value>` with their extension name."""
+        return pa.Table.from_batches(self.batches(), to_arrow(self.schema))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas DataFrame; Variants are Python values."""
+        from mica.convert import to_pandas
+
+        return to_pandas(self.to_arrow(), self.schema)
+
+    def to_polars(self) -> pl.DataFrame:
+        """The rows as a polars DataFrame; Variants are Python values in columns of type Object."""
+        from mica.convert import to_polars
+
+        return to_polars(self.to_arrow(), self.schema)
+
+    def count(self) -> int:
+        """How many rows there are. Without a predicate the log knows, for files whose statistics say so."""
+        kept = self.plan.kept
+        total = 0
+        unknown = self.kept
+        if self.predicate is None:
+            rows = self.source.rows(pa.array(kept))
+            whole = self.kept.column("deletion_vector").combine_chunks().is_null()
+            known = pc.and_(rows.is_valid(), whole)
+            total = pc.sum(rows.filter(known)).as_py() or 0
+            unknown = self.kept.filter(pc.invert(known))
+        spec = self._spec(spark=False)
+        for batch in local.run(_Count(spec), self._tasks(local.threads(), TASK_BYTES, unknown)):
+            total += batch.column("rows")[0].as_py()
+        return total if self.limit is None else min(total, self.limit)
+
+    # --- on Spark ----------------------------------------------------------------------------------------------------
+
+    def to_df(self, spark: SparkSession | None = None) -> DataFrame:
+        """The rows as a Spark DataFrame. ANSI mode and time zone are the session's."""
+        from mica.engines.spark import jobs, reader
+        from mica.engines.spark.session import session
+        from mica.engines.spark.types import to_spark
+
+        spark = session() if spark is None else spark
+        scan = self.of_session(spark)
+        reading = scan._reading()
+        if reader.reason_for_kernel(reading) is None:
+            return reader.native(spark, reading)
+        kept = scan.kept
+        tasks = scan._tasks(jobs.parallelism(spark), TASK_BYTES)
+        size = 4 * (pc.sum(kept.column("size")).as_py() or 0)
+        frame = jobs.over_tasks(spark, _Read(scan._spec(spark=True)), tasks, to_spark(scan.schema), size_in_bytes=size)
+        return frame if scan.limit is None else frame.limit(scan.limit)
+
+    def of_session(self, spark: SparkSession) -> Scan:
+        """The same scan under the ANSI mode and time zone of a Spark session."""
+        ansi = str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
+        timezone = str(spark.conf.get("spark.sql.session.timeZone"))
+        if (ansi, timezone) == (self.ansi, self.timezone):
+            return self
+        return replace(self, ansi=ansi, timezone=timezone)
+
+    def _reading(self) -> Any:
+        from mica.engines.spark.reader import Reading
+
+        names = self.source.schema.names
+        plain = self.columns is None or (not isinstance(self.columns, Mapping) and set(self.columns) <= set(names))
+        files: dict[tuple[str | None, ...], list[str]] = {}
+        if plain:
+            for path, values in zip(
+                self.kept.column("path").to_pylist(), self.kept.column("partition_values").to_pylist(), strict=True
+            ):
+                texts = dict(values or ())
+                key = tuple(texts.get(name) for name in self.source.partition_by)
+                files.setdefault(key, []).append(path)
+        return Reading(
+            schema=self.schema,
+            columns=self.source.schema,
+            partition_by=self.source.partition_by,
+            files=files,
+            storage=self.source.storage,
+            is_table=self.source.version is not None,
+            plain_columns=plain,
+            predicate=self.predicate is not None,
+            limit=self.limit is not None,
+            deletion_vectors=self.kept.column("deletion_vector").null_count < self.kept.num_rows,
+            column_mapping=self.source.column_mapping,
+        )
+
+    # --- both --------------------------------------------------------------------------------------------------------
+
+    def _spec(self, *, spark: bool) -> ReadSpec:
+        return ReadSpec(
+            storage=self.source.storage,
+            columns=self.source.schema,
+            partition_by=self.source.partition_by,
+            outputs=self.outputs,
+            predicate=self.predicate,
+            limit=self.limit,
+            timezone=self.timezone,
+            spark=spark,
+        )
+
+    def _tasks(self, parallelism: int, task_bytes: int, kept: pa.Table | None = None) -> list[list[FilePart]]:
+        """The kept files in groups of about `task_bytes`, smaller ones while cores would be idle."""
+        kept = self.kept if kept is None else kept
+        sizes = kept.column("size").to_pylist()
+        per_task = max(1 << 20, min(task_bytes, sum(sizes) // max(1, parallelism)))
+        tasks: list[list[FilePart]] = []
+        filled = per_task
+        paths = kept.column("path").to_pylist()
+        vectors = kept.column("deletion_vector").to_pylist()
+        partitions = kept.column("partition_values").to_pylist()
+        for path, size, values, vector in zip(paths, sizes, partitions, vectors, strict=True):
+            shares = max(1, -(-size // per_task)) if size > SHARED_BYTES else 1
+            for part in range(shares):
+                if filled >= per_task:
+                    tasks.append([])
+                    filled = 0
+                tasks[-1].append(FilePart(path, size, dict(values or ()), vector, part, shares))
+                filled += size // shares
+        return tasks
+
+
+@dataclass(frozen=True)
+class _Read:
+    """`read_parts` with its spec; unlike a lambda it pickles."""
+
+    spec: ReadSpec
+
+    def __call__(self, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+        return read_parts(self.spec, parts)
+
+
+@dataclass(frozen=True)
+class _Count:
+    spec: ReadSpec
+
+    def __call__(self, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+        return count_rows(self.spec, parts)

@@ -1,0 +1,50 @@
+"""A snapshot of a table as the source of a scan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from mica.log.paths import decode_path
+from mica.log.properties import COLUMN_MAPPING_MODE
+from mica.log.snapshot import Snapshot
+from mica.scan import Source
+from mica.skipping.bind import Bound
+from mica.skipping.plan import FilePlan, plan_files
+
+
+class TableSource(Source):
+    """One version of a table."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.storage = snapshot.storage
+        self.name = str(snapshot.storage)
+        self.version = snapshot.version
+        self.schema = snapshot.schema
+        self.partition_by = snapshot.partition_columns
+        self.column_mapping = COLUMN_MAPPING_MODE.of(snapshot.metadata.configuration) != "none"
+
+        # Statistics that were read for one scan serve the next: a snapshot never changes.
+        self._cache: dict[Any, Any] = {}
+
+    def plan(self, predicate: Bound | None) -> FilePlan:
+        """Which files are kept, and why the others are not."""
+        return plan_files(predicate, self.snapshot, cache=self._cache)
+
+    def all_files(self) -> pa.Table:
+        """The table's files, as the log names them."""
+        return self.snapshot.files
+
+    def files(self, indices: pa.Array) -> pa.Table:
+        """The files at `indices`, with decoded paths."""
+        found = self.snapshot.files.take(indices)
+        paths = pa.array([decode_path(path) for path in found.column("path").to_pylist()], pa.string())
+        return found.set_column(found.schema.get_field_index("path"), "path", paths)
+
+    def rows(self, indices: pa.Array) -> pa.Array:
+        """`numRecords` of the files at `indices`; null where the log does not know."""
+        texts = self.snapshot.stats(indices).to_pylist()
+        return pa.array([None if text is None else orjson.loads(text).get("numRecords") for text in texts], pa.int64())

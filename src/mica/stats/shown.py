@@ -1,0 +1,86 @@
+"""The statistics of a file for people: one row per column and per path of a Variant.
+
+The rule: what is shown is what the log holds, decoded and nothing else; a bound that cannot be read is shown as absent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+import orjson
+
+from mica.errors import CorruptDataError
+from mica.schema import literals
+from mica.schema.ddl import quote_if_needed
+from mica.schema.types import VARIANT, StructType, walk
+from mica.stats import z85
+from mica.stats.schema import physical_names
+from mica.stats.variant import Value, paths, split
+from mica.variant.path import VariantPath
+
+
+def decoded(text: str | None, schema: StructType) -> dict[str, Any]:
+    """`{rows, columns: [{column, min, max, nulls}]}`; values are such that JSON can hold them."""
+    document = {} if text is None else _document(text)
+    sides = [document.get(name) for name in ("minValues", "maxValues", "nullCount")]
+    columns = []
+    for names, field in walk(schema):
+        if isinstance(field.type, StructType):
+            continue
+        low, high, nulls = (_get(side, physical_names(schema, names)) for side in sides)
+        shown = ".".join(map(quote_if_needed, names))
+        if field.type == VARIANT:
+            columns.append({"column": shown, "min": None, "max": None, "nulls": nulls})
+            columns += _paths(shown, low, high)
+        else:
+            columns.append({"column": shown, "min": low, "max": high, "nulls": nulls})
+    return {"rows": document.get("numRecords"), "columns": columns}
+
+
+def _paths(column: str, low: Any, high: Any) -> Iterator[dict[str, Any]]:
+    sides = [_bounds(low), _bounds(high)]
+    for key in sorted(sides[0].keys() | sides[1].keys()):
+        values = [_plain(side.get(key)) for side in sides]
+        yield {"column": _spelled(column, key), "min": values[0], "max": values[1], "nulls": None}
+
+
+def _spelled(column: str, key: str) -> str:
+    try:
+        path = VariantPath.parse_normalized(key)
+    except CorruptDataError:
+        return f"{column}:{key}"
+    return f"{column}:{path}" if path.steps else column
+
+
+def _bounds(text: Any) -> Mapping[str, Value | None]:
+    data = z85.decode(text) if isinstance(text, str) else None
+    parts = None if data is None else split(data)
+    return {} if parts is None else paths(*parts)
+
+
+def _plain(bound: Value | None) -> Any:
+    if bound is None:
+        return None
+    match bound.kind:
+        case "date":
+            return literals.show_date(bound.value)
+        case "timestamp" | "timestamp_ntz":
+            text = literals.show_timestamp(bound.value).replace(" ", "T")
+            return text + ("Z" if bound.kind == "timestamp" else "")
+    return format(bound.value, "f") if isinstance(bound.value, Decimal) else bound.value
+
+
+def _document(text: str) -> dict[str, Any]:
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _get(tree: Any, names: tuple[str, ...]) -> Any:
+    for name in names:
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    return tree

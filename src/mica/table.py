@@ -1,0 +1,232 @@
+"""A table: what a person opens, asks and writes to. Short methods that hand over.
+
+The rule: a Table stands at one version. Writing through it moves it to the version that it wrote; others' writes are seen
+when it is opened again or refreshed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import pyarrow as pa
+
+from mica.errors import UserError
+from mica.log import creation
+from mica.log.history import history
+from mica.log.snapshot import Snapshot, load
+from mica.log.time_travel import Timestamp
+from mica.log.transaction import Transaction
+from mica.rows import write_rows
+from mica.scan import Scan
+from mica.schema.arrow import from_arrow
+from mica.schema.ddl import parse_ddl
+from mica.schema.types import StructType
+from mica.source import TableSource
+from mica.storage import Storage
+from mica.variant import kernel
+from mica.writing import Commit, load_if_any, open_target
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Commit", "Table"]
+
+
+class Table:
+    """A Delta table at one version. Make it with `Table.open` or `Table.create`."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._source = TableSource(snapshot)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        version: int | None = None,
+        timestamp: Timestamp | None = None,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> Table:
+        """The table at `path`: its newest version, `version`, or the one that was current at `timestamp`.
+
+        Errors: TABLE_NOT_FOUND, VERSION_NOT_FOUND, TIMESTAMP_OUT_OF_RANGE; unknown reader features are refused when
+        rows or files are asked for, so that metadata can be shown.
+        """
+        return cls(load(Storage.open(path, storage_options), version, timestamp))
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        schema: Any,
+        partition_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        if_exists: Literal["error", "ignore", "overwrite"] = "error",
+        storage_options: Mapping[str, str] | None = None,
+    ) -> Table:
+        """Makes an empty table. `schema` is Spark DDL, a StructType or a pyarrow schema.
+
+        Where there is one: `error` refuses, `ignore` opens it as it is, `overwrite` empties it and gives it this schema
+        (older versions stay readable). Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN.
+        """
+        if if_exists not in ("error", "ignore", "overwrite"):
+            raise UserError.bad_value("if_exists", if_exists, "'error', 'ignore' or 'overwrite'")
+        storage = Storage.open(path, storage_options)
+        found = load_if_any(storage)
+        if found is not None and if_exists == "ignore":
+            return cls(found)
+        if found is not None and if_exists == "error":
+            raise UserError(
+                "TABLE_EXISTS", f"there is a table at {storage} already", hint="Open it, or use if_exists='ignore'."
+            )
+        parsed = as_schema(schema)
+        if found is None:
+            transaction = Transaction(storage, "CREATE TABLE", engine_info=_engine())
+            protocol, metadata = creation.new_table(parsed, partition_by, properties, created_time=_now())
+        else:
+            transaction = Transaction(found, "CREATE OR REPLACE TABLE", engine_info=_engine())
+            protocol, metadata = creation.altered(
+                found.protocol, found.metadata, schema=parsed, partition_columns=partition_by, changes=properties
+            )
+            transaction.read()
+            transaction.remove_files()
+        transaction.update_protocol(protocol)
+        transaction.update_metadata(metadata)
+        return cls(transaction.commit().snapshot)
+
+    # --- what it is --------------------------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> str:
+        """Where it lies."""
+        return str(self._snapshot.storage)
+
+    @property
+    def version(self) -> int:
+        """The version that it stands at."""
+        return self._snapshot.version
+
+    @property
+    def schema(self) -> StructType:
+        """Its columns; `str()` of it is Spark DDL."""
+        return self._snapshot.schema
+
+    @property
+    def partition_by(self) -> tuple[str, ...]:
+        """Its partition columns."""
+        return self._snapshot.partition_columns
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """Its properties as they stand in the log."""
+        return dict(self._snapshot.metadata.configuration)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The version as the log has it."""
+        return self._snapshot
+
+    def files(self) -> pa.Table:
+        """Its data files: path as in the log, partition_values, size, modification_time, deletion_vector, stats (JSON)."""
+        files = self._snapshot.files
+        return files.append_column("stats", self._snapshot.stats())
+
+    def history(self, limit: int | None = None) -> pa.Table:
+        """Its commits, newest first: version, timestamp, operation, parameters, metrics, engine."""
+        return history(self._snapshot.storage, limit=limit)
+
+    def refresh(self) -> Table:
+        """Moves to the newest version; gives itself back."""
+        self._snapshot = self._snapshot.refresh()
+        return self
+
+    @property
+    def _snapshot(self) -> Snapshot:
+        return self._source.snapshot
+
+    @_snapshot.setter
+    def _snapshot(self, snapshot: Snapshot) -> None:
+        if snapshot is not self._source.snapshot:
+            self._source = TableSource(snapshot)
+
+    def __repr__(self) -> str:
+        return f"Table({self.path!r}, version={self.version})"
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def scan(
+        self,
+        where: str | None = None,
+        columns: Mapping[str, str] | Sequence[str] | None = None,
+        limit: int | None = None,
+        ansi: bool = True,
+        timezone: str = "UTC",
+    ) -> Scan:
+        """What to read: rows for which `where` is true, `columns` (names, or name → expression; None: all) of them.
+
+        `ansi` and `timezone` are for reading in process; on Spark the session's count.
+        """
+        return Scan(self._source, where, columns, limit, ansi, timezone)
+
+    def to_df(self, spark: SparkSession | None = None) -> DataFrame:
+        """The whole table as a Spark DataFrame."""
+        return self.scan().to_df(spark)
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def append(self, data: Any, *, shredding: Mapping[str, Any] | None = None) -> Commit:
+        """Adds rows: a Spark DataFrame (written by a Spark job), or anything that Arrow reads as a table.
+
+        `shredding` gives schemas for Variant columns; others are inferred per file. Errors: UNKNOWN_COLUMN,
+        INCOMPATIBLE_TYPE, NULL_IN_NOT_NULL_COLUMN; then the table is as it was.
+        """
+        return self._write(data, shredding, overwrite=False, where=None)
+
+    def overwrite(self, data: Any, where: str | None = None, *, shredding: Mapping[str, Any] | None = None) -> Commit:
+        """Replaces all rows, or those of the partitions for which `where` is true; the new rows must be of those too."""
+        return self._write(data, shredding, overwrite=True, where=where)
+
+    def set_properties(self, properties: Mapping[str, str | None]) -> Table:
+        """Sets properties (None removes one); what they need is added to the protocol in the same commit."""
+        before = self._snapshot
+        protocol, metadata = creation.altered(before.protocol, before.metadata, changes=properties)
+        transaction = Transaction(before, "SET TBLPROPERTIES", {"properties": dict(properties)}, engine_info=_engine())
+        transaction.update_protocol(protocol)
+        transaction.update_metadata(metadata)
+        self._snapshot = transaction.commit().snapshot
+        return self
+
+    def _write(self, data: Any, shredding: Mapping[str, Any] | None, *, overwrite: bool, where: str | None) -> Commit:
+        target = open_target(
+            self._snapshot.storage, self.schema, (), mode="overwrite" if overwrite else "append",
+            operation="WRITE", properties={}, snapshot=self._snapshot, where=where,
+        )  # fmt: skip
+        commit = write_rows(target, data, shredding or {})
+        assert commit.snapshot is not None
+        self._snapshot = commit.snapshot
+        return commit
+
+
+def as_schema(given: Any) -> StructType:
+    """A schema from Spark DDL, a StructType (PySpark's or ours) or a pyarrow schema."""
+    if isinstance(given, StructType):
+        return given
+    if isinstance(given, str):
+        return parse_ddl(given)
+    if isinstance(given, pa.Schema):
+        return from_arrow(given)
+    if hasattr(given, "jsonValue"):
+        from mica.engines.spark.types import from_spark
+
+        return from_spark(given)
+    raise UserError.bad_value("schema", given, "Spark DDL, a StructType or a pyarrow schema")
+
+
+def _engine() -> str:
+    return f"mica/{kernel.version()}"
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

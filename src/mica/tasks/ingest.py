@@ -1,0 +1,283 @@
+"""JSON to data files.
+
+The rule: text becomes shredded columns without a Variant in between, and a line that cannot be read is either an error
+that names file, line and column, or kept aside as it was; never dropped.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import orjson
+import pyarrow as pa
+
+from mica.errors import CorruptDataError, MicaError
+from mica.schema.arrow import to_arrow, to_arrow_field
+from mica.schema.types import StructField, StructType
+from mica.skipping.bind import Bound
+from mica.storage import Storage, Writer
+from mica.tasks.leaves import compute
+from mica.tasks.write import TableWriter, WriteSpec, facts
+from mica.variant import kernel
+
+#: Rows and bytes of one batch between the parser and the writer.
+BATCH_ROWS = 16_384
+BATCH_BYTES = 16 << 20
+
+#: Bytes that are fetched at once from an object store.
+FETCH_BYTES = 8 << 20
+
+#: The first bytes of a file that say how it is compressed and whether it is a JSON array.
+HEAD_BYTES = 64 << 10
+
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+@dataclass(frozen=True)
+class Split:
+    """A part of one input file: all of it, or the lines that begin in [start, end)."""
+
+    storage: Storage
+    path: str
+    size: int
+    start: int = 0
+    end: int | None = None
+
+    @property
+    def name(self) -> str:
+        """How a person knows the file."""
+        return self.storage.path(self.path)
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of it."""
+        return (self.size if self.end is None else self.end) - self.start
+
+
+@dataclass(frozen=True)
+class IngestSpec:
+    """What is the same for every split of an ingest."""
+
+    write: WriteSpec
+    column: str
+    tree: pa.DataType | None = None
+    columns: Mapping[str, Bound] = field(default_factory=dict)
+    keys: Mapping[str, Bound] = field(default_factory=dict)
+    quarantine: Storage | None = None
+    reader: Mapping[str, Any] = field(default_factory=dict)
+    timezone: str = "UTC"
+
+    @property
+    def rows_schema(self) -> StructType:
+        """The columns of `ingest_rows`: the table's, then the sort keys."""
+        keys = tuple(StructField(name, value.type) for name, value in self.keys.items())
+        return StructType((*self.write.schema.fields, *keys))
+
+
+def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    """Writes the documents of the splits to data files; yields facts, what was read as it goes."""
+    infers = spec.write.trees is not None and spec.tree is None
+    with TableWriter(spec.write) as writer, BadLines(spec.quarantine) as bad:
+        tree = spec.tree if spec.write.trees is not None and spec.tree is not None else pa.null()
+        for split in splits:
+            progress = Progress()
+            reader = open_reader(spec, split)
+            while True:
+                if infers and writer.rolls():
+                    tree = reader.infer(dict(spec.write.limits))
+                batch = reader.next_batch(tree, BATCH_ROWS, BATCH_BYTES)
+                progress.bad += bad.take(reader)
+                if batch is None:
+                    break
+                writer.write(complete(spec, batch), {spec.column: tree} if tree != pa.null() else {})
+                progress.rows += batch.num_rows
+                yield from progress.facts(reader.bytes_read, every=1.0)
+            yield from progress.facts(reader.bytes_read, every=0.0)
+        adds = writer.close()
+        bad.close()
+    yield facts(adds)
+
+
+def ingest_rows(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    """The documents of the splits as rows of the table, Variants unshredded, with the sort keys at the end."""
+    schema = to_arrow(spec.rows_schema)
+    with BadLines(spec.quarantine) as bad:
+        for split in splits:
+            reader = open_reader(spec, split)
+            while True:
+                batch = reader.next_batch(pa.null(), BATCH_ROWS, BATCH_BYTES)
+                bad.take(reader)
+                if batch is None:
+                    break
+                table = complete(spec, batch)
+                keys = [compute(value, batch, spec.timezone) for value in spec.keys.values()]
+                yield pa.RecordBatch.from_arrays([*_unshredded(table, schema), *keys], schema=schema)
+        bad.close()
+
+
+def _unshredded(batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
+    """The columns in the types of `schema`: a Variant that came without a tree may still carry an empty typed_value."""
+    if all(c.type == f.type for c, f in zip(batch.columns, schema, strict=False)):
+        return list(batch.columns)
+    return list(kernel.unshred(batch).columns)
+
+
+def complete(spec: IngestSpec, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The table's columns: the documents as they are, the computed columns, and null for the rest."""
+    document = batch.column(0)
+    arrays, fields = [], []
+    for column in spec.write.schema.fields:
+        field_ = to_arrow_field(column)
+        if column.name == spec.column:
+            array, field_ = document, batch.schema.field(0)
+        elif column.name in spec.columns:
+            array = compute(spec.columns[column.name], batch, spec.timezone)
+            array = array if array.type == field_.type else array.cast(field_.type)
+        else:
+            array = pa.nulls(batch.num_rows, field_.type)
+        if not column.nullable and array.null_count:
+            raise CorruptDataError(
+                "NULL_IN_REQUIRED_COLUMN", f"column {column.name!r} is NOT NULL and a document has no value for it"
+            )
+        arrays.append(array)
+        fields.append(field_)
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+class Progress:
+    """What was read since the last fact of it."""
+
+    def __init__(self) -> None:
+        self.rows = self.bad = self._bytes = 0
+        self._at = time.monotonic()
+
+    def facts(self, bytes_read: int, *, every: float) -> Iterator[pa.RecordBatch]:
+        """One fact, if `every` seconds have passed since the last."""
+        now = time.monotonic()
+        if now - self._at >= every:
+            yield facts([{"kind": "read", "rows": self.rows, "bytes": bytes_read - self._bytes, "bad": self.bad}])
+            self.rows = self.bad = 0
+            self._bytes, self._at = bytes_read, now
+
+
+def open_reader(spec: IngestSpec, split: Split) -> Any:
+    """A reader of the split: the kernel reads local files itself and is fed the bytes of others."""
+    compression, format_ = look(split)
+    local = split.storage.path(split.path) if split.storage.local_path is not None else None
+    options = {"column": spec.column, "format": format_, "compression": compression, "name": split.name}
+    options |= {"on_error": "fail" if spec.quarantine is None else "collect", **spec.reader}
+    if local is not None:
+        return kernel.JsonReader(path=local, start=split.start, end=split.end, **options)
+    reader = kernel.JsonReader(start=split.start, end=split.end, **options)
+    return _Fed(reader, split)
+
+
+class _Fed:
+    """A reader that is fed from a storage, used as if it read by itself."""
+
+    def __init__(self, reader: Any, split: Split) -> None:
+        self._reader, self._split = reader, split
+        # The byte before a split says whether a line begins at its start.
+        self._at = max(0, split.start - 1)
+
+    def infer(self, limits: dict[str, Any]) -> pa.DataType:
+        self._feed()
+        found: pa.DataType = self._reader.infer(limits)
+        return found
+
+    def next_batch(self, tree: pa.DataType, max_rows: int, max_bytes: int) -> pa.RecordBatch | None:
+        self._feed()
+        return self._reader.next_batch(tree, max_rows, max_bytes)
+
+    def take_errors(self) -> pa.RecordBatch:
+        return self._reader.take_errors()
+
+    @property
+    def bytes_read(self) -> int:
+        return int(self._reader.bytes_read)
+
+    @property
+    def lines(self) -> int:
+        return int(self._reader.lines)
+
+    def _feed(self) -> None:
+        split = self._split
+        while self._reader.wants_input():
+            if self._at >= split.size:
+                self._reader.finish()
+                return
+            end = min(self._at + FETCH_BYTES, split.size)
+            self._reader.feed(split.storage.read_ranges(split.path, [(self._at, end)])[0])
+            self._at = end
+
+
+def look(split: Split) -> tuple[str | None, str]:
+    """(compression, `ndjson` or `json`) by the first bytes of the file, whatever its name says."""
+    if split.start or split.end is not None:
+        return None, "ndjson"  # only plain NDJSON is split
+    head = split.storage.read_ranges(split.path, [(0, min(HEAD_BYTES, split.size))])[0] if split.size else b""
+    compression = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
+    text = head
+    if compression is not None:
+        # A damaged file is the reader's to report, with its place.
+        with contextlib.suppress(OSError, pa.ArrowInvalid):
+            text = pa.CompressedInputStream(pa.BufferReader(head), compression).read(4096)
+    return compression, "json" if _spans_lines(text) else "ndjson"
+
+
+def _spans_lines(text: bytes) -> bool:
+    """Whether a file that begins so is an array, or documents over several lines: no NDJSON line ends with `{` or `,`."""
+    text = text.removeprefix(b"\xef\xbb\xbf").lstrip()
+    first, newline, _ = text.partition(b"\n")
+    return text.startswith(b"[") or (bool(newline) and first.rstrip().endswith((b"{", b",")))
+
+
+class BadLines:
+    """Lines that could not be read, kept aside in one NDJSON file per task: file, line, column, reason, text."""
+
+    def __init__(self, storage: Storage | None) -> None:
+        self._storage = storage
+        self._path = f"bad-{uuid.uuid4()}.ndjson"
+        self._writer: Writer | None = None
+        self._done = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if exc[0] is None:
+            return
+        with contextlib.suppress(MicaError):
+            if self._writer is not None:
+                self._writer.abort()
+            if self._done and self._storage is not None:
+                self._storage.delete(self._path)
+
+    def take(self, reader: Any) -> int:
+        """Keeps what the reader has set aside; how many lines."""
+        if self._storage is None:
+            return 0
+        errors = reader.take_errors()
+        if errors.num_rows == 0:
+            return 0
+        if self._writer is None:
+            self._writer = self._storage.writer(self._path)
+        for row in errors.to_pylist():
+            self._writer.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE, default=_text))
+        return int(errors.num_rows)
+
+    def close(self) -> None:
+        """Makes the file appear, if there is one."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer, self._done = None, True
+
+
+def _text(value: object) -> str:
+    # Lines that are not UTF-8 are kept readable rather than exact: JSON can't hold them.
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)

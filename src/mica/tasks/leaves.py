@@ -1,0 +1,58 @@
+"""Leaves of expressions, taken out of batches or files by the kernel.
+
+The rule: each leaf is asked of the kernel once, however many expressions use it; what an expression is evaluated on are
+the columns of its own leaves in their order: one for a value, two for a path (the second says which casts failed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from mica.schema.types import VARIANT
+from mica.skipping.bind import Bound, Leaf
+from mica.skipping.rows import evaluate
+from mica.variant import kernel
+
+
+@dataclass(frozen=True)
+class Leaves:
+    """The values of some leaves in some rows."""
+
+    rows: int
+    columns: dict[Leaf, list[pa.Array]]
+
+    def of(self, bound: Bound) -> list[pa.Array]:
+        """The columns that an expression is evaluated on."""
+        return [column for leaf in bound.leaves for column in self.columns[leaf]]
+
+
+def item(leaf: Leaf, column: Sequence[str] | None = None) -> dict[str, Any]:
+    """The leaf as the kernel is asked for it; `column` is its name in the file."""
+    asked = leaf.item
+    if leaf.path is not None and leaf.type == VARIANT:
+        asked["type"] = "variant"
+    if column is not None:
+        asked["column"] = list(column)
+    return asked
+
+
+def distinct(leaves: Iterable[Leaf]) -> list[Leaf]:
+    """Each leaf once, in the order of first use."""
+    return list(dict.fromkeys(leaves))
+
+
+def extract(leaves: Sequence[Leaf], batch: pa.RecordBatch, timezone: str) -> Leaves:
+    """The leaves of the rows of a batch, whose Variants may be in their storage layout or not."""
+    found = iter(kernel.extract(batch, [item(leaf) for leaf in leaves], timezone=timezone).columns)
+    columns = {leaf: [next(found)] if leaf.path is None else [next(found), next(found)] for leaf in leaves}
+    return Leaves(batch.num_rows, columns)
+
+
+def compute(value: Bound, batch: pa.RecordBatch, timezone: str) -> pa.Array:
+    """A bound expression over the rows of a batch."""
+    leaves = extract(distinct(value.leaves), batch, timezone)
+    return evaluate(value, leaves.of(value), num_rows=leaves.rows)

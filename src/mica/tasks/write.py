@@ -1,0 +1,317 @@
+"""Batches to data files and their facts.
+
+The rule: a fact is given only for a file that is whole and durable, and carries the line that a commit adds for it. File
+names hold a unique id per attempt, so a retry never meets what an earlier attempt left; an attempt that fails deletes
+what it wrote where it still can.
+
+Source: Delta protocol, "Add File and Remove File", "Partition Value Serialization".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.errors import MicaError
+from mica.log.paths import encode_path, escape_partition_value, new_file_name
+from mica.log.transaction import add_line
+from mica.schema.evolution import plan_write
+from mica.schema.types import StructType
+from mica.stats.collect import stats_json
+from mica.stats.partition import format_values
+from mica.storage import Storage, Writer
+from mica.tasks.batches import cut
+from mica.variant import kernel
+
+#: What a write task yields. `kind` is `add` (a file: its log line, rows, bytes) or `read` (what the task took in).
+FACTS = pa.schema(
+    [
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("path", pa.string()),
+        pa.field("line", pa.string()),
+        pa.field("rows", pa.int64(), nullable=False),
+        pa.field("bytes", pa.int64(), nullable=False),
+        pa.field("bad", pa.int64(), nullable=False),
+    ]
+)
+FACTS_DDL = (
+    "kind string not null, path string, line string, rows bigint not null, bytes bigint not null, bad bigint not null"
+)
+
+#: Rows and bytes that are looked at before a file's shredding schema is chosen.
+SAMPLE_ROWS = 4096
+SAMPLE_BYTES = 16 << 20
+
+#: Data files that one task keeps open. Beyond it the one that was written to longest ago is finished.
+MAX_OPEN = 32
+
+
+@dataclass(frozen=True)
+class WriteSpec:
+    """What is the same for every file of a write. It travels to workers; `storage` keeps its secrets out of its text."""
+
+    storage: Storage
+    schema: StructType
+    partition_by: tuple[str, ...] = ()
+    #: Shredding trees by dotted column; a Variant column that is absent is inferred per file. None: shred nothing.
+    trees: Mapping[str, pa.DataType] | None = field(default_factory=dict)
+    variants: tuple[str, ...] = ()
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    target_file_size: int = 128 << 20
+    #: Whether the protocol lets bounds of Variants stand in the statistics.
+    bounds: bool = True
+    #: The name of the one file that is written; it replaces one of that name when it is whole.
+    name: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Writes the rows and yields facts. The batches have the columns of the table, Variants unshredded or shredded."""
+    rows = size = 0
+    plan = seen = None
+    with TableWriter(spec) as writer:
+        for batch in batches:
+            if plan is None or seen != batch.schema:
+                plan, seen = plan_write(spec.schema, batch.schema), batch.schema
+            rows += batch.num_rows
+            size += batch.nbytes
+            for piece in cut(batch):
+                writer.write(plan.apply(piece))
+        adds = writer.close()
+    yield facts([*adds, {"kind": "read", "rows": rows, "bytes": size}])
+
+
+def facts(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+    """Facts as a batch; numbers that are left out are 0."""
+    return pa.RecordBatch.from_pylist([{"rows": 0, "bytes": 0, "bad": 0, **row} for row in rows], schema=FACTS)
+
+
+class TableWriter:
+    """Rows to files of one table: one open file per partition value, rolled when it is large enough.
+
+    Leaving its `with` without `close` deletes everything that it wrote.
+    """
+
+    def __init__(self, spec: WriteSpec) -> None:
+        self.spec = spec
+        self._open: OrderedDict[tuple[str | None, ...], DataFile] = OrderedDict()
+        self._adds: list[dict[str, Any]] = []
+        self._finished: list[str] = []
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if not self._closed:
+            self.abort()
+
+    def write(self, batch: pa.RecordBatch, trees: Mapping[str, pa.DataType] | None = None) -> None:
+        """Takes rows of the table. With `trees` the Variants are in their storage layout already, shredded by those."""
+        if batch.num_rows == 0:
+            return
+        for values, rows in self._partitioned(batch):
+            file = self._file(values)
+            file.write(rows, trees)
+            if file.bytes >= self.spec.target_file_size:
+                self._finish(values)
+
+    def rolls(self) -> bool:
+        """Whether no file is open: what comes next begins a new file, which may be shredded in another way."""
+        return not self._open
+
+    def close(self) -> list[dict[str, Any]]:
+        """Finishes all files; one fact (of kind `add`) each."""
+        for values in list(self._open):
+            self._finish(values)
+        self._closed = True
+        return self._adds
+
+    def abort(self) -> None:
+        """Deletes what was written, as far as the storage lets us."""
+        for file in self._open.values():
+            file.abort()
+        self._open.clear()
+        for path in self._finished:
+            with contextlib.suppress(MicaError):
+                self.spec.storage.delete(path)
+        self._finished.clear()
+        self._closed = True
+
+    def _file(self, values: tuple[str | None, ...]) -> DataFile:
+        file = self._open.get(values)
+        if file is None:
+            if len(self._open) >= MAX_OPEN:
+                self._finish(next(iter(self._open)))
+            file = self._open[values] = DataFile(self.spec, values)
+        self._open.move_to_end(values)
+        return file
+
+    def _finish(self, values: tuple[str | None, ...]) -> None:
+        file = self._open[values]
+        add = file.close()
+        del self._open[values]
+        self._finished.append(file.path)
+        self._adds.append(add)
+
+    def _partitioned(self, batch: pa.RecordBatch) -> Iterator[tuple[tuple[str | None, ...], pa.RecordBatch]]:
+        names = self.spec.partition_by
+        if not names:
+            yield (), batch
+            return
+        columns = [format_values(batch.column(name), self.spec.schema.field(name).type) for name in names]
+        rest = batch.drop_columns(list(names))
+        for texts, indices in groups(columns):
+            yield texts, rest if len(indices) == batch.num_rows else rest.take(indices)
+
+
+def groups(columns: list[pa.Array]) -> Iterator[tuple[tuple[str | None, ...], pa.Array]]:
+    """The distinct combinations of values, each with the indices of its rows in their order."""
+    codes, keys = None, []
+    for column in columns:
+        encoded = column.dictionary_encode(null_encoding="encode")
+        keys.append(encoded.dictionary)
+        own = encoded.indices.cast(pa.int64())
+        codes = own if codes is None else pc.add(pc.multiply(codes, len(encoded.dictionary)), own)
+    assert codes is not None
+    order = pc.sort_indices(codes)  # stable
+    runs = pc.run_end_encode(codes.take(order), run_end_type=pa.int64())
+    start = 0
+    for code, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+        values = []
+        for key in reversed(keys):
+            values.append(key[code % len(key)].as_py())
+            code //= len(key)
+        yield tuple(reversed(values)), order.slice(start, end - start)
+        start = end
+
+
+def partition_directory(values: Mapping[str, str | None]) -> str:
+    """The directory of a partition, as Hive and Spark name it. It is decoration: the log's values count."""
+    return "/".join(
+        f"{escape_partition_value(name)}={_NULL_DIRECTORY if text is None else escape_partition_value(text)}"
+        for name, text in values.items()
+    )
+
+
+_NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
+
+
+class DataFile:
+    """One data file in the making, in one partition."""
+
+    def __init__(self, spec: WriteSpec, values: tuple[str | None, ...]) -> None:
+        self.spec = spec
+        self.values = dict(zip(spec.partition_by, values, strict=True))
+        directory = partition_directory(self.values)
+        name = spec.name or new_file_name(".zstd.parquet")
+        self.path = f"{directory}/{name}" if directory else name
+        self._writer: kernel.FileWriter | None = None
+        self._trees: dict[str, pa.DataType] = {}
+        self._upload: Writer | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._waiting_bytes = 0
+
+    @property
+    def bytes(self) -> int:
+        """About how large the file is now."""
+        return self._waiting_bytes // 4 + (self._writer.bytes_written if self._writer else 0)
+
+    def write(self, batch: pa.RecordBatch, trees: Mapping[str, pa.DataType] | None) -> None:
+        """Takes rows; the first ones wait until they suffice as the sample of the shredding schema."""
+        if self._writer is None and trees is None and self._must_infer():
+            self._waiting.append(batch)
+            self._waiting_bytes += batch.nbytes
+            if self._waiting_bytes >= SAMPLE_BYTES or sum(b.num_rows for b in self._waiting) >= SAMPLE_ROWS:
+                self._begin_inferred()
+            return
+        if self._writer is None:
+            self._trees = dict(trees if trees is not None else self.spec.trees or {})
+            self._begin(batch.schema if trees is not None else self._shredded(batch).schema)
+        self._put(batch if trees is not None and trees == self._trees else self._shredded(batch))
+
+    def close(self) -> dict[str, Any]:
+        """Finishes the file; the fact of it."""
+        if self._writer is None:
+            self._begin_inferred()
+        assert self._writer is not None
+        closed = self._writer.close()
+        storage = self.spec.storage
+        if self._upload is not None:
+            self._drain()
+            self._upload.close()
+        else:
+            storage.sync(self.path)
+        line = add_line(
+            encode_path(self.path),
+            closed["size"],
+            time.time_ns() // 1_000_000,
+            partition_values=self.values,
+            stats=stats_json(
+                closed,
+                self.spec.schema,
+                self.spec.properties,
+                variant_bounds=self.spec.bounds,
+                partition_columns=self.spec.partition_by,
+            ),
+        )
+        return {"kind": "add", "path": self.path, "line": line, "rows": closed["rows"], "bytes": closed["size"]}
+
+    def abort(self) -> None:
+        """Leaves nothing behind, as far as the storage lets us."""
+        self._writer = None
+        with contextlib.suppress(MicaError):
+            if self._upload is not None:
+                self._upload.abort()
+            else:
+                self.spec.storage.delete(self.path)
+
+    def _must_infer(self) -> bool:
+        return self.spec.trees is not None and any(name not in self.spec.trees for name in self.spec.variants)
+
+    def _begin_inferred(self) -> None:
+        trees = dict(self.spec.trees or {})
+        if self._must_infer():
+            sample = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()[0]
+            for name in self.spec.variants:
+                if name not in trees:
+                    trees[name] = kernel.infer(sample, name, dict(self.spec.limits))
+        self._trees = trees
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        for batch in waiting:
+            shredded = self._shredded(batch)
+            if self._writer is None:
+                self._begin(shredded.schema)
+            self._put(shredded)
+
+    def _shredded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        return kernel.shred(batch, self._trees) if self._trees else batch
+
+    def _begin(self, schema: pa.Schema) -> None:
+        storage = self.spec.storage
+        direct = storage.local_path is not None and self.spec.name is None
+        local = storage.path(self.path) if direct else None
+        if local is None:
+            self._upload = storage.writer(self.path)
+        else:
+            storage.prepare(self.path)
+        self._writer = kernel.FileWriter(schema, path=local, **self.spec.options)
+
+    def _put(self, batch: pa.RecordBatch) -> None:
+        assert self._writer is not None
+        self._writer.write(batch)
+        self._drain()
+
+    def _drain(self) -> None:
+        if self._upload is not None and self._writer is not None:
+            data = self._writer.take_bytes()
+            if data:
+                self._upload.write(data)

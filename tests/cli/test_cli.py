@@ -1,0 +1,126 @@
+"""The command line: what it prints, its exit status, and errors of a few lines."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+
+def mica(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mica.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=cwd, env=os.environ)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("cli")
+    rows = [{"n": i, "name": f"name-{i:04d}", "tags": ["x"], "odd": i if i % 3 else str(i)} for i in range(3000)]
+    (directory / "a.ndjson").write_bytes(b"".join(orjson.dumps(r, option=orjson.OPT_APPEND_NEWLINE) for r in rows))
+    made = mica(
+        "ingest", directory / "a.ndjson", directory / "t", "--add", "third=v:n::int", "--sort-by", "v:n::int",
+        "--target-file-size", "8KB", "--json",
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    report = orjson.loads(made.stdout)
+    assert (report["rows"], report["version"]) == (3000, 0)
+    assert report["files"] > 1
+    return directory / "t"
+
+
+def test_scan_shows_and_counts(table: Path) -> None:
+    shown = mica("scan", table, "--where", "v:n::int = 17", "--column", "name=v:name::string", "--column", "v")
+    assert shown.returncode == 0, shown.stderr
+    assert "name-0017" in shown.stdout
+    assert mica("scan", table, "--count").stdout.strip() == "3000"
+    lines = mica("scan", table, "-w", "v:n::int < 3", "--json").stdout.splitlines()
+    assert [orjson.loads(line)["v"]["n"] for line in lines] == [0, 1, 2]
+
+
+def test_explain_says_what_is_dropped_and_why(table: Path) -> None:
+    found = orjson.loads(mica("explain", table, "--where", "v:n::bigint = 17", "--json").stdout)
+    files = found["files"]
+    assert files["kept"] == 1
+    assert files["total"] == files["kept"] + len(files["dropped"])
+    assert all(d["path"] and d["bounds"] and "v:n" in d["reason"] for d in files["dropped"])
+    assert "of" in mica("explain", table, "--where", "v:n::bigint = 17").stdout
+
+
+def test_stats_shows_decoded_bounds(table: Path) -> None:
+    found = orjson.loads(mica("stats", table, "--json").stdout)
+    assert sum(f["rows"] for f in found) == 3000
+    bounds = {c["column"]: c for c in found[0]["columns"]}
+    assert bounds["v:n"]["min"] == 0
+    assert bounds["v:name"]["min"] == "name-0000"
+    assert "v:odd" not in bounds
+    assert "name-0000" in mica("stats", table).stdout
+
+
+def test_inspect_shows_the_tree_of_a_file(table: Path) -> None:
+    file = next(table.glob("*.parquet"))
+    rows = {tuple(r["path"]): r for r in orjson.loads(mica("inspect", file, "--json").stdout)}
+    assert any("n" in path for path in rows)
+    assert "name" in mica("inspect", file).stdout
+
+
+def test_log_shows_the_commits(table: Path) -> None:
+    (row,) = orjson.loads(mica("log", table, "--json").stdout)
+    assert row["version"] == 0
+    assert row["operation"] == "WRITE"
+    assert "WRITE" in mica("log", table).stdout
+
+
+def test_demo_does_the_main_job_in_process(tmp_path: Path) -> None:
+    done = mica("demo", tmp_path / "d", "--events", "2000", "--no-spark", "--json")
+    assert done.returncode == 0, done.stderr
+    found = orjson.loads(done.stdout)
+    assert found["ingest"]["rows"] == 2000
+    assert found["explain"]["files"]["dropped"]
+    assert mica("demo", tmp_path / "d", "--events", "10", "--no-spark").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (["scan", "nowhere"], 1, "is no Delta table"),
+        (["scan", "{table}", "--where", "v:n::int ="], 1, "error:"),
+        (["scan", "{table}", "--where", "nope = 1"], 1, "no column 'nope'"),
+        (["scan", "{table}", "--version", "99"], 1, "99"),
+        (["ingest", "nothing.json", "out"], 1, "nothing.json"),
+        (["ingest", "a.json", "out", "--mode", "wild"], 1, "mode"),
+        (["scan"], 2, "Missing argument"),
+        (["scan", "x", "--nonsense"], 2, "No such option"),
+        (["frobnicate"], 2, "No such command"),
+    ],
+)
+def test_errors_are_a_few_lines_and_have_their_status(
+    table: Path, tmp_path: Path, arguments: list[str], status: int, says: str
+) -> None:
+    done = mica(*[a.replace("{table}", str(table)) for a in arguments], cwd=tmp_path)
+    assert done.returncode == status
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    if status == 1:
+        assert len(done.stderr.strip().splitlines()) <= 3
+        assert done.stdout == ""
+    assert "Traceback" in mica(*arguments, "--debug", cwd=tmp_path).stderr or status == 2 or "{table}" in str(arguments)
+
+
+def test_a_reader_of_a_pipe_that_goes_away_is_no_error(table: Path) -> None:
+    command = f"{sys.executable} -m mica.cli scan {table} --json | head -n 1"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.count("\n") == 1
+
+
+def test_importing_mica_loads_neither_pyspark_nor_parquet() -> None:
+    code = "import sys, mica; print(sorted(m for m in sys.modules if m.startswith(('pyspark', 'pyarrow'))))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    code = "import sys, mica.table; print('pyspark' in sys.modules, 'pyarrow.parquet' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False False"

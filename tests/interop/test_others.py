@@ -1,0 +1,65 @@
+"""DuckDB, Spark's own reader and deltalake on what mica writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+import pytest
+
+import mica
+from benchmarks.events import lines
+
+if TYPE_CHECKING:
+    import duckdb
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def ingested(tmp_path: Path) -> mica.Table:
+    (tmp_path / "events.ndjson").write_bytes(
+        b"".join(bytes(line).rstrip(b"\n") + b"\n" for line in lines(2_000, seed=9))
+    )
+    mica.ingest_json(tmp_path / "events.ndjson", tmp_path / "t", target_file_size="100KB")
+    return mica.Table.open(tmp_path / "t")
+
+
+def _documents(table: mica.Table) -> list[Any]:
+    texts = mica.variant.to_json(table.scan().to_arrow().column("v").combine_chunks()).to_pylist()
+    return sorted(map(_canonical, texts))
+
+
+def _canonical(text: str) -> bytes:
+    return orjson.dumps(orjson.loads(text), option=orjson.OPT_SORT_KEYS)
+
+
+def _paths(table: mica.Table) -> list[str]:
+    return [f"{table.path}/{path}" for path in table.files().column("path").to_pylist()]
+
+
+def test_spark_s_own_reader_agrees(spark: SparkSession, ingested: mica.Table) -> None:
+    rows = spark.read.parquet(*_paths(ingested)).selectExpr("to_json(v) AS t").collect()
+    assert sorted(_canonical(row.t) for row in rows) == _documents(ingested)
+
+
+def test_duckdb_agrees(duck: duckdb.DuckDBPyConnection, ingested: mica.Table) -> None:
+    rows = duck.execute("SELECT v::JSON::VARCHAR FROM read_parquet(?)", [_paths(ingested)]).fetchall()
+    assert sorted(_canonical(row[0]) for row in rows) == _documents(ingested)
+
+
+def test_deltalake_refuses_a_variant_table_and_reads_others(tmp_path: Path, ingested: mica.Table) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    with pytest.raises(Exception, match="(?i)variant"):
+        deltalake.DeltaTable(ingested.path).to_pyarrow_table()
+    table = mica.Table.create(tmp_path / "plain", "id BIGINT, s STRING, p STRING", partition_by=["p"])
+    rows = {"id": [1, 2, 3], "s": ["a", None, "ü"], "p": ["x/y", "50%", None]}
+    table.append(pa.table(rows))
+    table.append(pa.table(rows))
+    found = deltalake.DeltaTable(str(tmp_path / "plain")).to_pyarrow_table().sort_by([("id", "ascending")])
+    assert found.select(["id", "s", "p"]).to_pydict() == {
+        name: [v for v in values for _ in (0, 1)] for name, values in rows.items()
+    }
+    deltalake.write_deltalake(str(tmp_path / "plain"), pa.table(rows), mode="append")
+    assert mica.Table.open(tmp_path / "plain").scan().count() == 9

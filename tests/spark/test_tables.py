@@ -1,0 +1,158 @@
+"""Tables through Spark: appended from DataFrames, scanned, and equal to the same scan in process."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import mica
+from mica.errors import UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ODD_VALUES = ["a", "", None, "a/b", "x=y", "50% {off}", "ü 🙂", "a b", "[1]*?", "d'e\"f", "\\n"]
+
+
+@pytest.fixture
+def events(spark: SparkSession) -> DataFrame:
+    rows = spark.range(2_000).selectExpr(
+        "id",
+        "CAST(id % 7 AS STRING) AS kind",
+        "parse_json(concat('{\"n\":', id, ',\"s\":\"t', id % 10, '\"', CASE WHEN id % 5 = 0 THEN ',\"o\":{\"x\":null}' ELSE '' END, '}')) AS v",
+    )
+    return rows.repartition(3)
+
+
+def _json(frame: DataFrame) -> list[Any]:
+    return sorted(tuple(row) for row in frame.selectExpr("id", "to_json(v)").collect())
+
+
+def test_rows_appended_from_a_dataframe_come_back(spark: SparkSession, tmp_path: Path, events: DataFrame) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, kind STRING, v VARIANT")
+    commit = table.append(events)
+    assert (commit.version, commit.rows, table.version) == (1, 2_000, 1)
+    assert commit.files == 3
+    assert _json(table.to_df(spark)) == _json(events)
+    assert _json(table.scan(where="id >= 0").to_df(spark)) == _json(events)
+    found = table.scan().to_arrow().sort_by("id")
+    texts = mica.variant.to_json(found.column("v").combine_chunks()).to_pylist()
+    assert list(zip(found.column("id").to_pylist(), texts, strict=True)) == _json(events)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "v:n::bigint BETWEEN 10 AND 20",
+        "v:s::string = 't3' AND id < 1000",
+        "v:o IS NOT NULL",
+        "v:o.x::string IS NULL AND kind IN ('1', '2')",
+        "NOT (v:n::int > 5)",
+        "try_variant_get(v, '$.s', 'int') IS NULL",
+    ],
+)
+def test_both_engines_give_what_spark_gives(spark: SparkSession, tmp_path: Path, events: DataFrame, where: str) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, kind STRING, v VARIANT")
+    table.append(events)
+    expected = sorted(row.id for row in events.where(where).collect())
+    scan = table.scan(where=where, columns=["id"])
+    assert sorted(scan.to_arrow().column("id").to_pylist()) == expected
+    assert sorted(row.id for row in scan.to_df(spark).collect()) == expected
+    assert scan.count() == len(expected)
+
+
+def test_columns_are_expressions_with_the_session_s_casts(
+    spark: SparkSession, tmp_path: Path, events: DataFrame
+) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, kind STRING, v VARIANT")
+    table.append(events)
+    scan = table.scan(where="id = 15", columns={"n": "v:n::decimal(10,2)", "s": "v:s::string", "o": "v:o", "id": "id"})
+    row = scan.to_df(spark).selectExpr("n", "s", "to_json(o) AS o", "id").collect()[0]
+    assert tuple(row) == (Decimal("15.00"), "t5", '{"x":null}', 15)
+    assert scan.to_pandas().to_dict("records") == [{"n": Decimal("15.00"), "s": "t5", "o": {"x": None}, "id": 15}]
+
+
+def test_partition_values_may_hold_any_characters(spark: SparkSession, tmp_path: Path) -> None:
+    rows = spark.createDataFrame([(i, value) for i, value in enumerate(ODD_VALUES)], "id int, `p q/=` string")
+    table = mica.Table.create(tmp_path / "t ü", "id INT, `p q/=` STRING", partition_by=["p q/="])
+    table.append(rows)
+    expected = sorted((i, value or None) for i, value in enumerate(ODD_VALUES))
+    assert sorted((r[0], r[1]) for r in table.to_df(spark).collect()) == expected
+    again = mica.Table.open(tmp_path / "t ü")
+    assert sorted(map(tuple, again.scan(where="id >= 0").to_df(spark).collect())) == expected
+    found = again.scan(where="`p q/=` = '50% {off}'")
+    assert found.to_arrow().column("id").to_pylist() == [5]
+    assert found.explain().to_dict()["files"]["kept"] == 1
+
+
+def test_variants_nested_in_structs_arrays_and_maps_come_back(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.range(50).selectExpr(
+        "id",
+        "named_struct('v', parse_json(concat('{\"a\":', id, '}')), 'n', id) AS s",
+        "array(parse_json('1'), CAST(NULL AS VARIANT), parse_json(CAST(id AS STRING))) AS a",
+        "map('k', parse_json(concat('[', id, ']'))) AS m",
+    )
+    table = mica.Table.create(
+        tmp_path / "t", "id BIGINT, s STRUCT<v: VARIANT, n: BIGINT>, a ARRAY<VARIANT>, m MAP<STRING, VARIANT>"
+    )
+    table.append(frame)
+    shown = ["id", "to_json(s)", "to_json(a)", "to_json(m)"]
+    expected = sorted(map(tuple, frame.selectExpr(*shown).collect()))
+    assert sorted(map(tuple, table.to_df(spark).selectExpr(*shown).collect())) == expected
+    assert sorted(map(tuple, table.scan(where="id >= 0").to_df(spark).selectExpr(*shown).collect())) == expected
+    assert table.scan(where="s.v:a::int = 7", columns=["id"]).to_arrow().column("id").to_pylist() == [7]
+    row = table.scan(where="id = 7").to_pandas().iloc[0]
+    assert (row["s"], row["a"], row["m"]) == ({"v": {"a": 7}, "n": 7}, [1, None, 7], [("k", [7])])
+
+
+def test_a_limit_ends_the_work(spark: SparkSession, tmp_path: Path, events: DataFrame) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, kind STRING, v VARIANT")
+    table.append(events)
+    assert table.scan(limit=7).to_df(spark).count() == 7
+    assert table.scan(limit=7).to_arrow().num_rows == 7
+    assert table.scan(limit=0).to_arrow().num_rows == 0
+
+
+def test_a_large_table_is_not_broadcast_in_a_join(spark: SparkSession, tmp_path: Path, events: DataFrame) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, kind STRING, v VARIANT")
+    table.append(events)
+    frame = table.scan(where="id > 5").to_df(spark)
+    size = frame._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()
+    assert size >= sum(table.files().column("size").to_pylist())
+
+
+def test_rows_that_do_not_fit_are_refused_before_anything_is_written(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, v VARIANT")
+    for rows, code in (
+        (spark.range(1).selectExpr("id", "'x' AS v"), "INCOMPATIBLE_TYPE"),
+        (spark.range(1).selectExpr("id", "id AS other"), "UNKNOWN_COLUMN"),
+    ):
+        with pytest.raises(UserError) as raised:
+            table.append(rows)
+        assert raised.value.code == code
+    assert [p.name for p in (tmp_path / "t").iterdir()] == ["_delta_log"]
+
+
+def test_an_empty_table_and_an_empty_dataframe(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, v VARIANT")
+    assert table.to_df(spark).count() == 0
+    assert table.to_df(spark).schema.simpleString() == "struct<id:bigint,v:variant>"
+    commit = table.append(spark.range(0).selectExpr("id", "parse_json('1') AS v"))
+    assert (commit.files, commit.rows) == (0, 0)
+    assert table.scan().to_arrow().num_rows == 0
+
+
+def test_overwriting_partitions_replaces_them_alone(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, p INT", partition_by=["p"])
+    table.append(spark.range(10).selectExpr("id", "CAST(id % 2 AS INT) AS p"))
+    table.overwrite(pa.table({"id": pa.array([100], pa.int64()), "p": pa.array([1], pa.int32())}), where="p = 1")
+    assert sorted(map(tuple, table.to_df(spark).collect())) == [(0, 0), (2, 0), (4, 0), (6, 0), (8, 0), (100, 1)]
+    with pytest.raises(UserError) as raised:
+        table.overwrite(spark.range(1).selectExpr("id", "0 AS p"), where="p = 1")
+    assert raised.value.code == "ROWS_OUTSIDE_OVERWRITE"
+    assert table.version == 2
+    assert mica.Table.open(tmp_path / "t", version=1).scan().count() == 10

@@ -1,0 +1,57 @@
+"""Tasks as Spark jobs: one task a partition, claims of size, errors that keep their kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from mica.engines.spark import jobs
+from mica.errors import UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def square(task: int) -> Iterator[pa.RecordBatch]:
+    yield pa.record_batch({"x": pa.array([task * task], pa.int64())})
+
+
+def refuse(task: int) -> Iterator[pa.RecordBatch]:
+    raise UserError("NOT_TODAY", f"task {task} does not want to", hint="Ask tomorrow.", path="a/b")
+
+
+def test_every_task_is_a_partition_and_runs_once(spark: SparkSession) -> None:
+    frame = jobs.over_tasks(spark, square, [1, 2, 3, 4, 5], "x bigint", size_in_bytes=1 << 20)
+    assert sorted(jobs.collect(frame).column("x").to_pylist()) == [1, 4, 9, 16, 25]
+    assert frame.rdd.getNumPartitions() == 5
+
+
+def test_spark_is_told_the_size_so_that_it_broadcasts_no_table(spark: SparkSession) -> None:
+    frame = jobs.over_tasks(spark, square, [1, 2], "x bigint", size_in_bytes=1 << 30)
+    plan = frame._jdf.queryExecution().optimizedPlan()
+    assert abs(plan.stats().sizeInBytes() - (1 << 30)) < 1 << 10
+    assert sorted(r.x for r in frame.collect()) == [1, 4]
+
+
+def test_no_tasks_give_no_rows(spark: SparkSession) -> None:
+    assert jobs.collect(jobs.over_tasks(spark, square, [], "x bigint")).num_rows == 0
+
+
+def test_an_error_of_a_task_comes_out_as_it_was_raised(spark: SparkSession) -> None:
+    with pytest.raises(UserError) as raised:
+        jobs.collect(jobs.over_tasks(spark, refuse, [7], "x bigint"))
+    assert (raised.value.code, raised.value.hint, raised.value.context) == (
+        "NOT_TODAY",
+        "Ask tomorrow.",
+        {"path": "a/b"},
+    )
+    assert "task 7" in raised.value.message
+
+
+def test_a_worker_with_another_version_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs, "versions", lambda: {"Python": "3.99", "mica": "0"})
+    with pytest.raises(RuntimeError, match="worker has Python 3.99, the driver has Python 3.11"):
+        jobs.check_versions({"Python": "3.11", "mica": "0"})
