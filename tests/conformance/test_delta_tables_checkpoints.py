@@ -1,0 +1,146 @@
+"""Checkpoints of one writer read by another: mica's by delta-spark, delta-spark's by mica, in every form of statistics."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mica.log.paths import encode_path, escape_partition_value
+from mica.log.snapshot import Snapshot, load
+from mica.log.transaction import Transaction, add_line
+from tests.unit.log.tables import create
+
+DDL = "id BIGINT, s STRING, d DATE, t TIMESTAMP, x DECIMAL(10,2), f DOUBLE, n STRUCT<a: INT>, p STRING, q DATE"
+ROWS = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("s", pa.string()),
+        ("d", pa.date32()),
+        ("t", pa.timestamp("us", "UTC")),
+        ("x", pa.decimal128(10, 2)),
+        ("f", pa.float64()),
+        ("n", pa.struct([("a", pa.int32())])),
+    ]
+)
+FORMS = [
+    {},
+    {"delta__checkpoint__writeStatsAsJson": "false", "delta__checkpoint__writeStatsAsStruct": "true"},
+    {"delta__checkpoint__writeStatsAsStruct": "false"},
+]
+
+
+def append(table: Snapshot, number: int) -> Snapshot:
+    """One file of two rows in a partition with an odd name."""
+    value = f"a/b ä%{number % 2}"
+    rel = f"p={escape_partition_value(value)}/q=2024-01-0{number % 9 + 1}/part {number}.parquet"
+    path = Path(table.storage.path(rel))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(
+        pa.Table.from_pylist(
+            [{"id": number * 2 + i, "s": f"s{number}", "f": i / 2, "n": {"a": i}} for i in (0, 1)], ROWS
+        ),
+        path,
+    )
+    bounds = {"id": number * 2, "s": f"s{number}", "f": 0.0, "n": {"a": 0}}
+    stats = {
+        "numRecords": 2,
+        "minValues": bounds,
+        "maxValues": {**bounds, "id": number * 2 + 1, "f": 0.5, "n": {"a": 1}},
+        "nullCount": {"id": 0, "s": 0, "d": 2, "t": 2, "x": 2, "f": 0, "n": {"a": 0}},
+    }
+    transaction = Transaction(table, "WRITE", {"mode": "Append"})
+    transaction.add_files(
+        [
+            add_line(
+                encode_path(rel),
+                os.path.getsize(path),
+                1,
+                partition_values={"p": value, "q": f"2024-01-0{number % 9 + 1}"},
+                stats=orjson.dumps(stats).decode(),
+            )
+        ]
+    )
+    return transaction.commit().snapshot
+
+
+def ids(frame) -> list[int]:
+    return sorted(row.id for row in frame.select("id").collect())
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["both", "struct", "json"])
+def test_delta_spark_reads_our_checkpoints_and_we_its(tmp_path: Path, delta_session, form: dict[str, str]) -> None:
+    table = create(tmp_path / "t", DDL, ("p", "q"), delta__checkpointInterval="4", **form)
+    for number in range(6):
+        table = append(table, number)
+    log = tmp_path / "t" / "_delta_log"
+    for version in range(4):
+        (log / f"{version:020d}.json").unlink()  # from here on the checkpoint is the only source
+
+    frame = delta_session.read.format("delta").load(str(tmp_path / "t"))
+    assert ids(frame) == list(range(12))
+    assert ids(frame.where("id = 5 and p = 'a/b ä%0'")) == [5]
+    assert ids(frame.where("n.a = 1 and f = 0.5 and q = DATE'2024-01-02'")) == [3]
+
+    for low in (100, 200, 300):
+        delta_session.range(low, low + 2).selectExpr(
+            "id", "'z' s", "DATE'2024-05-05' d", "TIMESTAMP'2024-05-05 01:02:03.456789' t",
+            "CAST(1.5 AS DECIMAL(10,2)) x", "1D f", "named_struct('a', 1) n", "'a=b' p", "DATE'2024-02-03' q",
+        ).write.format("delta").mode("append").save(str(tmp_path / "t"))  # fmt: skip
+    ours = load(table.storage)
+    assert ours.version == 9
+    assert ours.segment.checkpoint is not None
+    assert ours.segment.checkpoint.version == 8
+    stats = [orjson.loads(text) for text in ours.stats().to_pylist()]
+    lows = sorted(each["minValues"]["id"] for each in stats)
+    assert len(stats) == ours.files.num_rows
+    assert lows[0] == 0
+    assert lows[-1] >= 300
+    theirs = next(each for each in stats if each["minValues"]["id"] == 100)
+    assert theirs["minValues"]["d"] == "2024-05-05"
+    assert theirs["maxValues"]["x"] == 1.5
+    assert theirs["maxValues"]["t"].startswith("2024-05-05T01:02:03.456")
+    assert ids(delta_session.read.format("delta").load(str(tmp_path / "t"))) == [
+        *range(12),
+        100,
+        101,
+        200,
+        201,
+        300,
+        301,
+    ]
+    # Our own statistics came through two checkpoints unchanged.
+    ours_again = next(each for each in stats if each["minValues"]["id"] == 2)
+    assert ours_again["maxValues"] == {"id": 3, "s": "s1", "f": 0.5, "n": {"a": 1}}
+
+
+def test_both_writers_find_each_others_transactions(tmp_path: Path, delta_session) -> None:
+    table = create(tmp_path / "t", "id BIGINT", delta__checkpointInterval="2", delta__enableInCommitTimestamps="true")
+    path = str(tmp_path / "t")
+    for low in (0, 10, 20):
+        delta_session.range(low, low + 2).write.format("delta").mode("append").option("txnAppId", "a").option(
+            "txnVersion", low
+        ).save(path)
+    table = table.refresh()
+    assert table.version == 3
+    assert table.app_transactions == {"a": 20}
+    transaction = Transaction(table, "WRITE", {"mode": "Overwrite"})
+    transaction.read()
+    transaction.remove_files()
+    transaction.set_application_transaction("a", 30)
+    table = transaction.commit().snapshot  # version 4: a checkpoint with tombstones and a transaction
+    for version in range(4):
+        (tmp_path / "t" / "_delta_log" / f"{version:020d}.json").unlink()
+    assert ids(delta_session.read.format("delta").load(path)) == []
+    delta_session.range(5).write.format("delta").mode("append").option("txnAppId", "a").option("txnVersion", 30).save(
+        path
+    )
+    assert load(table.storage).version == 4  # delta-spark found that batch 30 was there
+    delta_session.range(5).write.format("delta").mode("append").save(path)
+    found = load(table.storage)
+    assert found.timestamp > table.timestamp
+    assert ids(delta_session.read.format("delta").load(path)) == [0, 1, 2, 3, 4]
