@@ -1,8 +1,7 @@
-"""Checkpoints of one writer read by another: mica's by delta-spark, delta-spark's by mica, in every form of statistics."""
+"""Checkpoints of one writer read by another: ours by delta-spark and its by us, in every form of statistics."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import orjson
@@ -58,7 +57,7 @@ def append(table: Snapshot, number: int) -> Snapshot:
         [
             add_line(
                 encode_path(rel),
-                os.path.getsize(path),
+                path.stat().st_size,
                 1,
                 partition_values={"p": value, "q": f"2024-01-0{number % 9 + 1}"},
                 stats=orjson.dumps(stats).decode(),
