@@ -186,6 +186,23 @@ impl PyFileReader {
         self.file.bytes_read()
     }
 
+    /// Row groups: row_group, first_row, rows, bytes.
+    fn row_groups(&self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
+        run(py, || self.file.row_groups()).map(PyArrowType)
+    }
+
+    /// Per row group or page: row_group, first_row, rows and, by the item's name, min, max, null_count, usable.
+    #[pyo3(signature = (leaves, *, pages = false))]
+    fn bounds(
+        &self,
+        py: Python<'_>,
+        leaves: Vec<Bound<'_, PyDict>>,
+        pages: bool,
+    ) -> PyResult<PyArrowType<RecordBatch>> {
+        let leaves = parse_items(&leaves)?;
+        run(py, || self.file.bounds(&leaves, pages)).map(PyArrowType)
+    }
+
     /// The rows, as an iterator of batches.
     #[pyo3(signature = (items, *, ranges = None, max_rows = 65_536, max_bytes = 64 << 20, timezone = "UTC"))]
     fn scan(

@@ -1,6 +1,7 @@
 //! Reading Parquet: one file, opened once; its bounds and its rows, by row group, page and leaf column.
 //!
 //! - `batch`: the same on an Arrow batch
+//! - `bounds`: what the footer says of leaves
 //! - `footer`: footer and page index in few requests
 //! - `schema`: the schema as a tree over leaf columns
 //! - `projection`: the leaf columns that an item needs
@@ -8,6 +9,7 @@
 //! - `nested`: variants inside structs, lists and maps
 
 pub mod batch;
+pub mod bounds;
 pub mod footer;
 pub mod nested;
 pub mod projection;
@@ -71,6 +73,10 @@ impl FileReader {
     }
 
     pub fn metadata(&self) -> &ParquetMetaData {
+        &self.metadata
+    }
+
+    fn metadata_arc(&self) -> &Arc<ParquetMetaData> {
         &self.metadata
     }
 

@@ -11,6 +11,7 @@ use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
+use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::RowGroupMetaData;
 
 use crate::error::{Code, Error, Result};
@@ -153,6 +154,8 @@ impl Scan {
                     }
                     self.current = None;
                 }
+                // The values of one batch exceed what an Arrow array can address: fewer rows at a time.
+                Err(e) if current.batch_size > 1 && e.to_string().contains("overflow") => self.shrink()?,
                 Err(e) => {
                     let leaves = current.leaves.clone();
                     return Err(self.blame(group, &leaves, &e.to_string()));
@@ -189,6 +192,19 @@ impl Scan {
             return Ok(true);
         }
         Ok(false)
+    }
+
+    /// Goes on with the rows not yet given, in batches a sixteenth as long.
+    fn shrink(&mut self) -> Result<()> {
+        let Some(current) = self.current.take() else { return Ok(()) };
+        let group = current.group;
+        let Some(meta) = self.file.metadata().row_groups().get(group) else { return Ok(()) };
+        let first = self.next_row - meta.num_rows() as u64;
+        let rows = after(&current.rows, current.given);
+        let batch_size = (current.batch_size / 16).max(1);
+        let decoder = self.decoder(group, &current.leaves, batch_size, &rows, first, self.next_row)?;
+        self.current = Some(Current { decoder: Some(decoder), batch_size, rows, given: 0, ..current });
+        Ok(())
     }
 
     fn leaves(&self, group: &RowGroupMetaData) -> Result<Vec<usize>> {
@@ -317,6 +333,19 @@ fn selection(rows: &[Range<u64>], first: u64, end: u64) -> RowSelection {
     RowSelection::from(selectors)
 }
 
+/// The ranges without their first `given` rows.
+fn after(rows: &[Range<u64>], mut given: u64) -> Vec<Range<u64>> {
+    let mut left = Vec::with_capacity(rows.len());
+    for range in rows {
+        let skipped = given.min(range.end - range.start);
+        given -= skipped;
+        if range.start + skipped < range.end {
+            left.push(range.start + skipped..range.end);
+        }
+    }
+    left
+}
+
 /// The row of the file that is the `at`-th of these ranges.
 fn absolute(rows: &[Range<u64>], mut at: u64) -> u64 {
     for range in rows {
@@ -332,19 +361,23 @@ fn absolute(rows: &[Range<u64>], mut at: u64) -> u64 {
 /// Rows per batch, so that its decoded columns and what is built from them stay within `max_bytes`.
 fn batch_size(group: &RowGroupMetaData, leaves: &[usize], options: &ScanOptions) -> usize {
     let rows = group.num_rows().max(1) as u64;
-    let mut bytes_per_row = 1u64;
+    let (mut known, mut feared) = (1u64, 0u64);
     for &leaf in leaves {
         let Some(column) = group.columns().get(leaf) else { continue };
         let stored = column.uncompressed_size().max(0) as u64;
-        let plain = match column.unencoded_byte_array_data_bytes() {
-            Some(plain) => plain.max(0) as u64,
-            // A dictionary may hold long values that many rows share, and the footer does not say so.
-            None if column.dictionary_page_offset().is_some() => stored.min(2048).saturating_mul(rows),
-            None => stored,
-        };
-        bytes_per_row = bytes_per_row.saturating_add(stored.max(plain).div_ceil(rows) + 8);
+        let plain = column.unencoded_byte_array_data_bytes().map(|n| n.max(0) as u64);
+        known = known.saturating_add(stored.max(plain.unwrap_or(0)).div_ceil(rows) + 8);
+        // A dictionary may hold long values that many rows share, and this footer does not say so.
+        if plain.is_none()
+            && column.dictionary_page_offset().is_some()
+            && column.column_type() == PhysicalType::BYTE_ARRAY
+        {
+            feared = feared.saturating_add((stored / 64).min(2048));
+        }
     }
-    ((options.max_bytes as u64 / 2 / bytes_per_row).max(1)).min(options.max_rows.max(1) as u64) as usize
+    let budget = options.max_bytes as u64 / 2;
+    let cautious = (budget / known.saturating_add(feared)).max(1024);
+    (budget / known).min(cautious).clamp(1, options.max_rows.max(1) as u64) as usize
 }
 
 /// One output batch from a decoded one.
