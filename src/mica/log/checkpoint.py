@@ -173,7 +173,9 @@ def _read_part(storage: Storage, rel: str, size: int, state: State, sidecars: li
         if "path" in present
         else np.array([], int)
     )
-    found = adds if len(rows) == len(adds) else adds.take(pa.array(rows))
+    # Writers keep the adds together: a slice costs nothing where a take copies them all.
+    together = len(rows) > 0 and int(rows[-1] - rows[0]) + 1 == len(rows)
+    found = adds.slice(int(rows[0]), len(rows)) if together else adds.take(pa.array(rows))
     try:
         columns = [_field(found, name, wanted) for _, name, wanted in _ADD]
     except pa.ArrowException as error:

@@ -62,6 +62,7 @@ class Transaction:
     _protocol: Protocol | None = None
     _domains: dict[str, str | None] = field(default_factory=dict)
     _transactions: dict[str, int] = field(default_factory=dict)
+    _committed: bool = False
 
     def __post_init__(self) -> None:
         self.id = str(uuid.uuid4())
@@ -138,6 +139,8 @@ class Transaction:
         """Writes the commit on top of the newest version that it does not conflict with. Raises `ConflictError`,
         `UnsupportedTableError`, `UserError` (appendOnly, a table that exists) or `StorageError`; then nothing was
         written."""
+        if self._committed:
+            raise UserError("INVALID_ARGUMENT", "this transaction is committed already", hint="Start another one.")
         started = clock()
         features.check_write(self.protocol, self.metadata, str(self.storage))
         if self.snapshot is not None:
@@ -309,6 +312,7 @@ class Transaction:
 
     def _finish(self, base: Snapshot | None, version: int) -> Committed:
         """The commit is done: what goes wrong from here on must not look as if it were not."""
+        self._committed = True
         snapshot = load(self.storage, version) if base is None else base.refresh(version)
         if version and version % properties.CHECKPOINT_INTERVAL.of(snapshot.metadata.configuration) == 0:
             try:

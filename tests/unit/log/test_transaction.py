@@ -119,6 +119,14 @@ def test_a_domain_needs_its_feature(tmp_path: Path) -> None:
         assert table.domains == load(table.storage).domains == left
 
 
+def test_a_transaction_is_committed_once(tmp_path: Path) -> None:
+    transaction = Transaction(create(tmp_path), "WRITE")
+    transaction.add_files([line("a")])
+    transaction.commit()
+    with pytest.raises(UserError, match="already"):
+        transaction.commit()
+
+
 def test_a_table_is_made_once(tmp_path: Path) -> None:
     create(tmp_path)
     with pytest.raises(ConflictError) as caught:
@@ -157,7 +165,7 @@ def test_a_checkpoint_that_fails_does_not_undo_the_commit(tmp_path: Path, caplog
     assert paths(load(table.storage)) == ["a"]
 
 
-# --- losing the race -----------------------------------------------------------------------------------------------------
+# --- losing the race ---
 
 
 def overwrite(table: Snapshot, name: str, predicate=None) -> Transaction:
