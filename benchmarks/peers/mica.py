@@ -61,15 +61,15 @@ class Mica:
         where = f"v:time_us::bigint BETWEEN {low} AND {high}"
         scan = mica.Table.open(target).scan(where=where, columns={"did": "v:did::string"})
         if engine == "spark":
-            row = scan.to_df(self.spark).selectExpr("count(*)", "min(did)").first()
-            return {"rows": row[0], "least": row[1]}
+            rows, least = scan.to_df(self.spark).selectExpr("count(*)", "min(did)").collect()[0]
+            return {"rows": rows, "least": least}
         found: pa.Table = scan.to_arrow()
         return {"rows": found.num_rows, "least": pc.min(found["did"]).as_py()}
 
     def rebuild(self, target: str) -> int:
         """Every row's whole Variant through Spark's workers."""
         frame = mica.Table.open(target).scan().to_df(self.spark)
-        return int(frame.selectExpr("sum(length(to_json(v)))").first()[0])
+        return int(frame.selectExpr("sum(length(to_json(v)))").collect()[0][0])
 
     def plan(self, target: str, low: int, high: int, column: str, cached: bool) -> int:
         table = self._open[target].refresh() if cached and target in self._open else mica.Table.open(target)

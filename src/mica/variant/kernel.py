@@ -14,7 +14,7 @@ import pyarrow as pa
 from mica.errors import CorruptDataError, MicaError, StorageError, UserError
 
 try:
-    from mica import _native  # type: ignore[attr-defined]
+    from mica import _native
 except ImportError as e:  # a checkout without a build: say what to do rather than which file is missing
     raise ImportError(f"mica's native kernel is not built or does not fit this Python ({e}): run `make setup`") from e
 
