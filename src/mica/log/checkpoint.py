@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from mica.errors import CorruptDataError
 from mica.log.actions import parse_line
+from mica.log.json_lines import split_lines
 from mica.log.paths import SIDECARS, decode_path
 from mica.log.replay import (
     DELETION_VECTOR,
@@ -28,7 +29,6 @@ from mica.log.replay import (
     apply_others,
     parse_commits,
     partition_keys,
-    split_lines,
 )
 from mica.log.segment import Checkpoint
 from mica.storage import Storage

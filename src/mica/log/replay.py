@@ -7,7 +7,6 @@ reader in one go, reconciled by dictionary codes, and only lines of other action
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,10 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json as pj
 
 from mica.errors import CorruptDataError
 from mica.log.actions import Metadata, Protocol, parse_line
+from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
 from mica.log.paths import file_keys
 
 DELETION_VECTOR = pa.struct(
@@ -89,23 +88,6 @@ class State:
     in_commit_timestamp: int | None = None  # of the last commit
 
 
-def split_lines(data: bytes) -> tuple[pa.Array, int]:
-    """The non-blank lines of a commit as one Arrow array over the same bytes, and the length of the longest."""
-    buffer = np.frombuffer(data, np.uint8)
-    ends = np.flatnonzero(buffer == 10) + 1
-    if not len(ends) or ends[-1] != len(data):
-        ends = np.append(ends, len(data))
-    offsets = np.concatenate((np.zeros(1, np.int64), ends.astype(np.int64)))
-    lengths = np.diff(offsets)
-    if len(data) and int(lengths.min()) > 2:
-        lines = pa.Array.from_buffers(
-            pa.large_binary(), len(lengths), [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(data)]
-        )
-        return lines, int(lengths.max())
-    kept = [line for line in data.split(b"\n") if line.strip()]
-    return pa.array(kept, pa.large_binary()), max((len(line) for line in kept), default=0)
-
-
 def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], name: str) -> Commits:
     """Parses commits, oldest first. `partition_columns` are all names that partition values may be keyed by; those of
     metaData lines in the commits themselves are found here. `name` says in errors what was read."""
@@ -114,7 +96,10 @@ def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], nam
     data = filled[0] if len(filled) == 1 else b"\n".join(chunk.rstrip(b"\r\n") for chunk in filled)
     lines, longest = split_lines(data)
     columns = list(dict.fromkeys([*partition_columns, *_partition_columns(data, lines)]))
-    table = _parse(data, lines, longest, columns, name)
+    try:
+        table = read_lines(data, lines, longest, _json_schema(columns))
+    except BrokenLinesError as error:
+        raise CorruptDataError("CORRUPT_LOG", f"{name} cannot be used: {error}", hint="Restore the file.") from None
     add, remove = table["add"].combine_chunks(), table["remove"].combine_chunks()
     add, remove = _one(add), _one(remove)
     is_add = np.asarray(pc.is_valid(add))
@@ -193,50 +178,6 @@ def _json_schema(columns: list[str]) -> pa.Schema:
     if columns:
         add.append(("partitionValues", pa.struct([(column, pa.string()) for column in columns])))
     return pa.schema([("add", pa.struct(add)), ("remove", pa.struct(common))])
-
-
-def _parse(data: bytes, lines: pa.Array, longest: int, columns: list[str], name: str) -> pa.Table:
-    schema = _json_schema(columns)
-    if not len(lines):
-        return schema.empty_table()
-    try:
-        lines.cast(pa.large_string())  # the JSON reader lets through what is no UTF-8
-    except pa.ArrowInvalid as error:
-        raise CorruptDataError("CORRUPT_LOG", f"{name} is no text: {error}", hint="Restore the file.") from None
-    _refuse_bare_null(data, lines)
-    try:
-        table = pj.read_json(
-            pa.BufferReader(data),
-            # A line must not span more than two blocks; a few large blocks let the reader use its threads.
-            read_options=pj.ReadOptions(block_size=max(1 << 20, longest + 1), use_threads=len(data) > 4 << 20),
-            parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
-        )
-    except pa.ArrowInvalid as error:
-        raise CorruptDataError(
-            "CORRUPT_LOG", f"{name} cannot be parsed: {str(error).partition(chr(10))[0]}", hint="Restore the file."
-        ) from None
-    if table.num_rows != len(lines):
-        raise CorruptDataError(
-            "CORRUPT_LOG", f"{name} holds lines that are not one action each", hint="Restore the file."
-        )
-    return table
-
-
-_NULL_AFTER_OBJECT = re.compile(rb"}[ \t\r]*null")
-
-
-def _refuse_bare_null(data: bytes, lines: pa.Array) -> None:
-    """Refuses lines that are not one object where pyarrow's JSON reader would not: a `null` in the place of an object
-    makes it crash (26.0.1), be it a line of its own or behind an object on its line."""
-    if b"null" not in data:
-        return
-    _, offsets, texts = lines.buffers()
-    first = np.frombuffer(texts, np.uint8)[np.frombuffer(offsets, np.int64)[: len(lines)]]
-    suspects = set(np.flatnonzero(first != ord("{")).tolist())
-    if _NULL_AFTER_OBJECT.search(data):
-        suspects |= set(np.flatnonzero(np.asarray(pc.match_substring_regex(lines, r"}[ \t\r]*null"))).tolist())
-    for row in suspects:
-        parse_line(lines[row].as_buffer().to_pybytes())
 
 
 def _partition_map(adds: pa.StructArray, columns: list[str]) -> pa.MapArray:

@@ -16,6 +16,7 @@ Names are physical ones where columns are mapped.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
@@ -26,8 +27,8 @@ import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.json as pj
 
+from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
 from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.types import VARIANT, StructType
 from mica.stats.codec import VariantBoundsCodec
@@ -91,43 +92,44 @@ def _as_read(kind: pa.DataType) -> pa.DataType:
 def _parse_texts(texts: pa.Array, kind: pa.StructType) -> pa.StructArray:
     if not len(texts):
         return pa.array([], kind)
-    lines = [text.replace("\n", " ") for text in texts.to_pylist()]
-    data = "\n".join(lines).encode()
+    texts = pc.replace_substring(texts, "\n", " ")
+    data = "\n".join(texts.to_pylist()).encode()
+    lines, longest = split_lines(data)
     try:
-        table = pj.read_json(
-            pa.BufferReader(data),
-            read_options=pj.ReadOptions(block_size=len(data) + 1),
-            parse_options=pj.ParseOptions(explicit_schema=pa.schema(list(kind)), unexpected_field_behavior="ignore"),
-        )
+        table = read_lines(data, lines, longest, pa.schema(list(kind)))
         if table.num_rows == len(texts):
-            return table.to_struct_array().combine_chunks() if table.num_rows else pa.array([], kind)
-    except pa.ArrowInvalid:
+            return table.to_struct_array().combine_chunks()
+    except BrokenLinesError:
         pass
     # Some file has a text where a number belongs (`"NaN"`), or the like: value by value, dropping what does not fit.
-    return pa.array([_fit(_loads(line), kind) for line in lines], kind)
+    return pa.array([_fit(_loads(text), kind) for text in texts.to_pylist()], kind)
 
 
-def _loads(line: str) -> Any:
+def _loads(text: str) -> Any:
     try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError:
+        return json.loads(text, parse_float=Decimal, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
         return None
 
 
 def _fit(value: Any, kind: pa.DataType) -> Any:
-    if value is None:
-        return None
+    """The value when it is one of the type as it stands: nothing is rounded, for a rounded bound may be a wrong one."""
     if pa.types.is_struct(kind):
         if not isinstance(value, dict):
             return None
         return {child.name: _fit(value.get(child.name), child.type) for child in kind}
+    if pa.types.is_boolean(kind) or isinstance(value, bool):
+        return value if pa.types.is_boolean(kind) and isinstance(value, bool) else None
+    if pa.types.is_floating(kind):
+        return float(value) if isinstance(value, int | Decimal) else None
+    wanted = Decimal if pa.types.is_decimal(kind) else str if pa.types.is_string(kind) else int
+    if wanted is Decimal and isinstance(value, int):
+        value = Decimal(value)
+    if not isinstance(value, wanted):
+        return None
     try:
-        if pa.types.is_decimal(kind):
-            return pa.scalar(Decimal(str(value)), kind).as_py()
-        if pa.types.is_string(kind) != isinstance(value, str):
-            return None
         return pa.scalar(value, kind).as_py()
-    except (pa.ArrowException, ArithmeticError, ValueError, TypeError, OverflowError):
+    except (pa.ArrowException, ArithmeticError, ValueError, OverflowError):
         return None
 
 

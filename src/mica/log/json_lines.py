@@ -1,0 +1,81 @@
+"""Lines of JSON into Arrow columns, all at once.
+
+The rule: pyarrow's reader is fast and trusting, so what could mislead or crash it is refused first: bytes that are no
+UTF-8 (it lets them through), a `null` in the place of an object (it crashes, 26.0.1), two values on one line (it takes
+them for two lines). Whatever is no line of one object each raises `BrokenLinesError`; nothing else does.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pj
+
+
+class BrokenLinesError(ValueError):
+    """The text is not one JSON object a line, or a value has another type than was asked for."""
+
+
+def split_lines(data: bytes) -> tuple[pa.Array, int]:
+    """The non-blank lines of a commit as one Arrow array over the same bytes, and the length of the longest."""
+    buffer = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero(buffer == 10) + 1
+    if not len(ends) or ends[-1] != len(data):
+        ends = np.append(ends, len(data))
+    offsets = np.concatenate((np.zeros(1, np.int64), ends.astype(np.int64)))
+    lengths = np.diff(offsets)
+    if len(data) and int(lengths.min()) > 2:
+        lines = pa.Array.from_buffers(
+            pa.large_binary(), len(lengths), [None, pa.py_buffer(offsets.tobytes()), pa.py_buffer(data)]
+        )
+        return lines, int(lengths.max())
+    kept = [line for line in data.split(b"\n") if line.strip()]
+    return pa.array(kept, pa.large_binary()), max((len(line) for line in kept), default=0)
+
+
+def read_lines(data: bytes, lines: pa.Array, longest: int, schema: pa.Schema) -> pa.Table:
+    """The columns of `schema` from `data`, one row a line; other keys are ignored. `lines` and `longest` are what
+    `split_lines` gave."""
+    if not len(lines):
+        return schema.empty_table()
+    try:
+        lines.cast(pa.large_string())
+    except pa.ArrowInvalid as error:
+        raise BrokenLinesError(f"it is no text: {error}") from None
+    _refuse_bare_null(data, lines)
+    try:
+        table = pj.read_json(
+            pa.BufferReader(data),
+            # A line must not span more than two blocks; a few large blocks let the reader use its threads.
+            read_options=pj.ReadOptions(block_size=max(1 << 20, longest + 1), use_threads=len(data) > 4 << 20),
+            parse_options=pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore"),
+        )
+    except pa.ArrowInvalid as error:
+        raise BrokenLinesError(str(error).partition("\n")[0]) from None
+    if table.num_rows != len(lines):
+        raise BrokenLinesError("it holds lines that are not one object each")
+    return table
+
+
+_NULL_AFTER_OBJECT = re.compile(rb"}[ \t\r]*null")
+
+
+def _refuse_bare_null(data: bytes, lines: pa.Array) -> None:
+    if b"null" not in data:
+        return
+    _, offsets, texts = lines.buffers()
+    first = np.frombuffer(texts, np.uint8)[np.frombuffer(offsets, np.int64)[: len(lines)]]
+    suspects = set(np.flatnonzero(first != ord("{")).tolist())
+    if _NULL_AFTER_OBJECT.search(data):
+        suspects |= set(np.flatnonzero(np.asarray(pc.match_substring_regex(lines, r"}[ \t\r]*null"))).tolist())
+    for row in suspects:
+        try:
+            value = orjson.loads(lines[row].as_buffer().to_pybytes())
+        except orjson.JSONDecodeError as error:
+            raise BrokenLinesError(str(error)) from None
+        if not isinstance(value, dict):
+            raise BrokenLinesError("a line is no JSON object")
