@@ -7,8 +7,9 @@ spec").
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from mica.errors import CorruptDataError
-from mica.log.actions import parse_line
+from mica.errors import CorruptDataError, MicaError
+from mica.log.actions import Metadata, parse_line
 from mica.log.json_lines import split_lines
 from mica.log.paths import SIDECARS, decode_path
 from mica.log.replay import (
@@ -59,30 +60,37 @@ class PartSource:
         if name not in self.columns:
             return None
         if name not in self._read:
-            with open_parquet(self.storage, self.rel, self.size) as file:
-                self._read[name] = _field(_column(file, "add", [name]), name, None)
+            with _open(self.storage, self.rel, self.size) as file:
+                values = _field(_column(file, "add", [name]), name, None)
+                values.validate(full=True)
+                self._read[name] = values
         return self._read[name]
 
     def removes(self) -> pa.StructArray | None:
         """The tombstones of the part, whole, as Arrow structs."""
-        with open_parquet(self.storage, self.rel, self.size) as file:
+        with _open(self.storage, self.rel, self.size) as file:
             if "remove" not in file.schema_arrow.names:
                 return None
             column = _column(file, "remove", None)
-        return column.filter(pc.is_valid(column))
+            column.validate(full=True)
+            return column.filter(pc.is_valid(column))
 
 
-def open_parquet(storage: Storage, rel: str, size: int) -> pq.ParquetFile:
-    """A Parquet file of the log; `CORRUPT_CHECKPOINT` when it is none."""
+@contextlib.contextmanager
+def _open(storage: Storage, rel: str, size: int) -> Iterator[pq.ParquetFile]:
+    """A Parquet file of the log; whatever is wrong with its bytes inside the block is `CORRUPT_CHECKPOINT`."""
     try:
         if storage.local_path is not None:
-            return pq.ParquetFile(storage.path(rel), memory_map=False)
-        return pq.ParquetFile(RangeFile(storage, rel, size), pre_buffer=True)
+            opened = pq.ParquetFile(storage.path(rel))
+        else:
+            opened = pq.ParquetFile(RangeFile(storage, rel, size or storage.size(rel)), pre_buffer=True)
+        with opened as file:
+            yield file
     except FileNotFoundError:
-        raise CorruptDataError(
-            "CORRUPT_CHECKPOINT", f"{storage.path(rel)} is missing", path=storage.path(rel)
-        ) from None
-    except (pa.ArrowException, OSError) as error:
+        raise _corrupt(storage, rel, "it is missing") from None
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError, OverflowError) as error:
+        if isinstance(error, MicaError):
+            raise
         raise _corrupt(storage, rel, error) from None
 
 
@@ -143,55 +151,41 @@ def _read_json(storage: Storage, rel: str, state: State, sidecars: list[dict[str
     lines, _ = split_lines(data)
     kinds = [parse_line(line.as_buffer().to_pybytes()) for line in lines]
     sidecars += [line["sidecar"] for line in kinds if isinstance(line.get("sidecar"), dict)]
-    keys = [key for line in kinds if "metaData" in line for key in partition_keys_of(line["metaData"])]
+    keys = [key for line in kinds if "metaData" in line for key in partition_keys(Metadata.parse(line["metaData"]))]
     return apply(state, parse_commits([data], keys, storage.path(rel)))
 
 
-def partition_keys_of(action: dict[str, Any]) -> list[str]:
-    """As `replay.partition_keys`, from the content of a metaData action."""
-    from mica.log.actions import Metadata
-
-    return partition_keys(Metadata.parse(action))
-
-
 def _read_part(storage: Storage, rel: str, size: int, state: State, sidecars: list[dict[str, Any]]) -> State:
-    with open_parquet(storage, rel, size) as file:
-        try:
-            schema = file.schema_arrow
-            others = _read_others(file, [name for name in _OTHERS if name in schema.names])
-            sidecars += [action["sidecar"] for _, action in others if "sidecar" in action]
-            state = apply_others(state, others)
-            if "add" not in schema.names or not pa.types.is_struct(schema.field("add").type):
-                return state
-            kind = schema.field("add").type
-            present = [name for _, name, _ in _ADD if kind.get_field_index(name) >= 0]
-            adds = _column(file, "add", present)
-        except (pa.ArrowException, OSError, KeyError) as error:
-            raise _corrupt(storage, rel, error) from None
-    rows = (
-        np.flatnonzero(np.asarray(pc.is_valid(pc.struct_field(adds, "path"))))
-        if "path" in present
-        else np.array([], int)
-    )
-    # Writers keep the adds together: a slice costs nothing where a take copies them all.
-    together = len(rows) > 0 and int(rows[-1] - rows[0]) + 1 == len(rows)
-    found = adds.slice(int(rows[0]), len(rows)) if together else adds.take(pa.array(rows))
-    try:
-        columns = [_field(found, name, wanted) for _, name, wanted in _ADD]
-    except pa.ArrowException as error:
-        raise _corrupt(storage, rel, error) from None
-    source = pa.array(np.full(len(rows), len(state.sources), np.int32))
-    part = pa.table([*columns, source, pa.array(rows.astype(np.int32))], schema=STATE_FILES)
-    names = frozenset(child.name for child in kind)
-    return State(
-        files=pa.concat_tables([state.files, part]),
-        removes=state.removes,
-        sources=(*state.sources, PartSource(storage, rel, size, names)),
-        protocol=state.protocol,
-        metadata=state.metadata,
-        transactions=state.transactions,
-        domains=state.domains,
-    )
+    with _open(storage, rel, size) as file:
+        schema = file.schema_arrow
+        others = _read_others(file, [name for name in _OTHERS if name in schema.names])
+        sidecars += [action["sidecar"] for _, action in others if "sidecar" in action]
+        state = apply_others(state, others)
+        kind = schema.field("add").type if "add" in schema.names else None
+        if kind is None or not pa.types.is_struct(kind) or kind.get_field_index("path") < 0:
+            return state
+        adds = _column(file, "add", [name for _, name, _ in _ADD if kind.get_field_index(name) >= 0])
+        rows = np.flatnonzero(np.asarray(pc.is_valid(pc.struct_field(adds, "path"))))
+        # Writers keep the adds together: a slice costs nothing where a take copies them all.
+        together = len(rows) > 0 and int(rows[-1] - rows[0]) + 1 == len(rows)
+        found = adds.slice(int(rows[0]), len(rows)) if together else adds.take(pa.array(rows))
+        columns = {ours: _field(found, name, wanted) for ours, name, wanted in _ADD}
+        columns["deletion_vector"] = _without_hollow(columns["deletion_vector"])
+        columns["source"] = pa.array(np.full(len(rows), len(state.sources), np.int32))
+        columns["row"] = pa.array(rows.astype(np.int32))
+        part = pa.table(columns, schema=STATE_FILES)
+        part.validate(full=True)  # damaged pages can hold what is no text
+    source = PartSource(storage, rel, size, frozenset(child.name for child in kind))
+    return replace(state, files=pa.concat_tables([state.files, part]), sources=(*state.sources, source))
+
+
+def _without_hollow(vectors: pa.StructArray) -> pa.StructArray:
+    """Some writers put a struct of nulls where there is no deletion vector."""
+    kinds = pc.struct_field(vectors, "storageType")
+    if kinds.null_count == vectors.null_count:
+        return vectors
+    children = [pc.struct_field(vectors, [i]) for i in range(vectors.type.num_fields)]
+    return pa.StructArray.from_arrays(children, fields=list(vectors.type), mask=pc.is_null(kinds))
 
 
 def _read_others(file: pq.ParquetFile, names: list[str]) -> list[tuple[int, dict[str, Any]]]:
