@@ -44,7 +44,7 @@ _PLACES = {
     "Table": "table",
 }
 
-__all__ = [*sorted(_PLACES), "variant"]
+__all__ = [*sorted(_PLACES), "variant"]  # noqa: PLE0604 - strings they are
 
 
 def __getattr__(name: str) -> Any:

@@ -81,7 +81,9 @@ def _sliced(column: pa.Array, values: list[Any]) -> list[Any]:
 
 
 def json_lines(batches: Iterable[pa.RecordBatch], schema: StructType) -> Iterator[bytes]:
-    """Rows as NDJSON, a batch at a time. Variants are spelled by the kernel, decimals keep their digits, binary is base64."""
+    """Rows as NDJSON, a batch at a time. Variants are spelled by the kernel, decimals keep their digits, binary is
+    base64.
+    """
     for batch in batches:
         columns: list[list[Any]] = []
         for column, f in zip(batch.columns, schema.fields, strict=True):

@@ -36,7 +36,9 @@ class Explanation:
         return total, pc.sum(self.scan.kept.column("size")).as_py() or 0
 
     def to_dict(self) -> dict[str, Any]:
-        """`files` has `total`, `kept` and `dropped` (each dropped file's path, bounds and reason), `bytes` the totals."""
+        """`files` has `total`, `kept` and `dropped` (each dropped file's path, bounds and reason), `bytes` the
+        totals.
+        """
         scan = self.scan
         paths = scan.source.all_files().column("path")
         return {

@@ -1,7 +1,7 @@
 """Bare Parquet files: the same scan over them, and rows written to them.
 
-The rule: a file says itself what it holds. Columns are found by name in every file; one that a file lacks is null there, and
-one that has another type in another file is an error, never a guess.
+The rule: a file says itself what it holds. Columns are found by name in every file; one that a file lacks is null
+there, and one that has another type in another file is an error, never a guess.
 """
 
 from __future__ import annotations
@@ -126,7 +126,8 @@ def _one_schema(paths: Sequence[str], schemas: Sequence[StructType]) -> StructTy
             elif known.type != f.type:
                 raise UserError(
                     "INCOMPATIBLE_FILES",
-                    f"column {f.name!r} is {type_to_ddl(known.type)} in {origin[f.name]} and {type_to_ddl(f.type)} in {path}",
+                    f"column {f.name!r} is {type_to_ddl(known.type)} in {origin[f.name]}"
+                    f" and {type_to_ddl(f.type)} in {path}",
                     hint="Read the files apart.",
                     column=f.name,
                 )

@@ -1,7 +1,7 @@
 """JSON files to a table.
 
-The rule: everything or nothing. Files are written first and one commit makes them part of the table; where anything fails
-there is no commit, and what was written is never read.
+The rule: everything or nothing. Files are written first and one commit makes them part of the table; where anything
+fails there is no commit, and what was written is never read.
 """
 
 from __future__ import annotations
@@ -106,10 +106,10 @@ def ingest_json(
 ) -> IngestReport:
     """Reads NDJSON (plain, gzip, zstd) or JSON arrays into the Variant `column` of a Delta table, in one commit.
 
-    `paths` is a path or pattern, a list of them, or a Spark DataFrame with one per row. `columns` are computed from each
-    document (`{"day": "v:time::date"}`); `partition_by` names some of them. `sort_by` (expressions over the document)
-    orders the whole job, so that its files do not overlap; in process it sorts in memory. `shredding` is a schema (Spark
-    DDL, a type or a `ShreddingSchema`); without it each file's is inferred from its first documents.
+    `paths` is a path or pattern, a list of them, or a Spark DataFrame with one per row. `columns` are computed from
+    each document (`{"day": "v:time::date"}`); `partition_by` names some of them. `sort_by` (expressions over the
+    document) orders the whole job, so that its files do not overlap; in process it sorts in memory. `shredding` is a
+    schema (Spark DDL, a type or a `ShreddingSchema`); without it each file's is inferred from its first documents.
 
     `mode` is `append` (creates the table where there is none), `error` (refuses one that exists) or `overwrite`.
     `on_error="quarantine"` keeps bad lines under the table's `_quarantine/` (or under `quarantine`) instead of failing.
@@ -117,7 +117,8 @@ def ingest_json(
     ANSI mode and time zone are then the session's, else `ansi` and `timezone`.
 
     Errors: INVALID_JSON and DUPLICATE_KEY with file, line and column; INCOMPATIBLE_TYPE and UNKNOWN_COLUMN where a
-    table that exists has other columns; NOT_FOUND, IS_A_DIRECTORY, PERMISSION_DENIED, DISK_FULL. Nothing is committed then.
+    table that exists has other columns; NOT_FOUND, IS_A_DIRECTORY, PERMISSION_DENIED, DISK_FULL. Nothing is committed
+    then.
     """
     began = time.monotonic()
     _one_of("mode", mode, ("append", "error", "overwrite"))
@@ -139,9 +140,15 @@ def ingest_json(
     write = target.write_spec({} if tree is None else {column: tree}, target_file_size=_size(target_file_size))
     kept_aside = _quarantine(target, quarantine, storage_options) if on_error == "quarantine" else None
     spec = IngestSpec(
-        write=write, column=target.schema.field(column).name, tree=tree, columns=bound, keys=keys, quarantine=kept_aside,
-        reader={"duplicate_keys": duplicate_keys, "max_size": _size(max_size)}, timezone=timezone,
-    )  # fmt: skip
+        write=write,
+        column=target.schema.field(column).name,
+        tree=tree,
+        columns=bound,
+        keys=keys,
+        quarantine=kept_aside,
+        reader={"duplicate_keys": duplicate_keys, "max_size": _size(max_size)},
+        timezone=timezone,
+    )
     files = inputs.find(paths, storage_options)
     run = _Run(spec, files, [name.endswith(" desc") for name in _lower(sort_by)], progress)
     facts = run.on_spark(spark) if spark is not None else run.in_process()
@@ -182,7 +189,7 @@ class _Run:
         partitions = [(name, "ascending") for name in self.spec.write.partition_by]
         order = pc.sort_indices(rows, sort_keys=[*partitions, *by], null_placement="at_start")
         ordered = rows.drop_columns(list(self.spec.keys)).take(order)
-        shares = _even(ordered, local.threads(), self.spec.write.target_file_size)
+        shares = _even(ordered, local.threads())
         return self._collected(local.run(partial(_write_table, self.spec.write), shares))
 
     def on_spark(self, spark: SparkSession) -> pa.Table:
@@ -236,7 +243,7 @@ def _write_table(spec: WriteSpec, table: pa.Table) -> Iterator[pa.RecordBatch]:
     return write_files(spec, table.to_batches(max_chunksize=16_384))
 
 
-def _even(table: pa.Table, parallelism: int, file_size: int) -> list[pa.Table]:
+def _even(table: pa.Table, parallelism: int) -> list[pa.Table]:
     """Contiguous shares for as many threads as there is work for."""
     count = max(1, min(parallelism, table.nbytes // inputs.LEAST_BYTES))
     edges = [table.num_rows * i // count for i in range(count + 1)]

@@ -33,7 +33,7 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 def find(paths: Paths, storage_options: Mapping[str, str] | None = None) -> list[Split]:
-    """The files of paths and patterns, each whole. `paths` is one, a list, or a Spark DataFrame whose first column is one.
+    """The files of paths and patterns, each whole. `paths` is one, a list, or a Spark DataFrame with one per row.
 
     Errors: NOT_FOUND for what names no file, IS_A_DIRECTORY for a directory.
     """

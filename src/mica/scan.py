@@ -1,7 +1,7 @@
 """A scan: what is asked of a table or of Parquet files, planned once and run by either engine.
 
-The rule: a scan is a value. Its plan (files kept, files dropped and why) belongs to one snapshot and does not change; running
-it twice gives the same rows.
+The rule: a scan is a value. Its plan (files kept, files dropped and why) belongs to one snapshot and does not change;
+running it twice gives the same rows.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Scan:
     @cached_property
     def schema(self) -> StructType:
         """The columns that come out, with their types."""
-        return self._spec(spark=False).schema
+        return self.spec(spark=False).schema
 
     @cached_property
     def plan(self) -> FilePlan:
@@ -129,9 +129,9 @@ class Scan:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as Arrow batches, in the order of files and rows; memory stays flat."""
-        spec = self._spec(spark=False)
+        spec = self.spec(spark=False)
         left = self.limit
-        for batch in local.run(_Read(spec), self._tasks(local.threads(), TASK_BYTES)):
+        for batch in local.run(_Read(spec), self.tasks(local.threads(), TASK_BYTES)):
             piece = batch if left is None else batch.slice(0, left)
             yield piece
             if left is not None:
@@ -166,8 +166,8 @@ class Scan:
             known = pc.and_(rows.is_valid(), whole)
             total = pc.sum(rows.filter(known)).as_py() or 0
             unknown = self.kept.filter(pc.invert(known))
-        spec = self._spec(spark=False)
-        for batch in local.run(_Count(spec), self._tasks(local.threads(), TASK_BYTES, unknown)):
+        spec = self.spec(spark=False)
+        for batch in local.run(_Count(spec), self.tasks(local.threads(), TASK_BYTES, unknown)):
             total += batch.column("rows")[0].as_py()
         return total if self.limit is None else min(total, self.limit)
 
@@ -181,13 +181,13 @@ class Scan:
 
         spark = session() if spark is None else spark
         scan = self.of_session(spark)
-        reading = scan._reading()
+        reading = scan.reading()
         if reader.reason_for_kernel(reading) is None:
             return reader.native(spark, reading)
         kept = scan.kept
-        tasks = scan._tasks(jobs.parallelism(spark), TASK_BYTES)
+        tasks = scan.tasks(jobs.parallelism(spark), TASK_BYTES)
         size = 4 * (pc.sum(kept.column("size")).as_py() or 0)
-        frame = jobs.over_tasks(spark, _Read(scan._spec(spark=True)), tasks, to_spark(scan.schema), size_in_bytes=size)
+        frame = jobs.over_tasks(spark, _Read(scan.spec(spark=True)), tasks, to_spark(scan.schema), size_in_bytes=size)
         return frame if scan.limit is None else frame.limit(scan.limit)
 
     def of_session(self, spark: SparkSession) -> Scan:
@@ -198,7 +198,8 @@ class Scan:
             return self
         return replace(self, ansi=ansi, timezone=timezone)
 
-    def _reading(self) -> Any:
+    def reading(self) -> Any:
+        """What the choice of a reader on Spark depends on."""
         from mica.engines.spark.reader import Reading
 
         names = self.source.schema.names
@@ -227,7 +228,8 @@ class Scan:
 
     # --- both --------------------------------------------------------------------------------------------------------
 
-    def _spec(self, *, spark: bool) -> ReadSpec:
+    def spec(self, *, spark: bool) -> ReadSpec:
+        """What every task of the scan is told."""
         return ReadSpec(
             storage=self.source.storage,
             columns=self.source.schema,
@@ -239,7 +241,7 @@ class Scan:
             spark=spark,
         )
 
-    def _tasks(self, parallelism: int, task_bytes: int, kept: pa.Table | None = None) -> list[list[FilePart]]:
+    def tasks(self, parallelism: int, task_bytes: int, kept: pa.Table | None = None) -> list[list[FilePart]]:
         """The kept files in groups of about `task_bytes`, smaller ones while cores would be idle."""
         kept = self.kept if kept is None else kept
         sizes = kept.column("size").to_pylist()

@@ -1,7 +1,7 @@
 """A table: what a person opens, asks and writes to. Short methods that hand over.
 
-The rule: a Table stands at one version. Writing through it moves it to the version that it wrote; others' writes are seen
-when it is opened again or refreshed.
+The rule: a Table stands at one version. Writing through it moves it to the version that it wrote; others' writes are
+seen when it is opened again or refreshed.
 """
 
 from __future__ import annotations
@@ -129,7 +129,9 @@ class Table:
         return self._snapshot
 
     def files(self) -> pa.Table:
-        """Its data files: path as in the log, partition_values, size, modification_time, deletion_vector, stats (JSON)."""
+        """Its data files: path as in the log, partition_values, size, modification_time, deletion_vector, stats
+        (JSON).
+        """
         files = self._snapshot.files
         return files.append_column("stats", self._snapshot.stats())
 

@@ -1,7 +1,7 @@
 """What every write of a table has in common: what may be written, and one commit for all of it.
 
-The rule: what a table is decides how it is written. Its schema is respected, Variants are shredded only where its protocol
-and its property allow it, and neither is ever changed by a write.
+The rule: what a table is decides how it is written. Its schema is respected, Variants are shredded only where its
+protocol and its property allow it, and neither is ever changed by a write.
 """
 
 from __future__ import annotations
@@ -101,15 +101,15 @@ class Target:
         rows, size = (pc.sum(adds.column(name)).as_py() or 0 for name in ("rows", "bytes"))
         lines = adds.column("line")
         try:
-            done = self._transaction(lines, rows, size).commit(clock=time.time)
+            done = self.transaction(lines, rows, size).commit(clock=time.time)
         except ConflictError as e:
             if e.code != "TABLE_EXISTS" or self.snapshot is not None or self.overwrite:
                 raise
             # Another writer made the table first: ours becomes an append, if it is the same table.
-            done = self._joined(e)._transaction(lines, rows, size).commit(clock=time.time)
+            done = self._joined(e).transaction(lines, rows, size).commit(clock=time.time)
         return Commit(done.version, adds.num_rows, rows, size, done.snapshot)
 
-    def _transaction(self, lines: pa.ChunkedArray, rows: int, size: int) -> Transaction:
+    def transaction(self, lines: pa.ChunkedArray, rows: int, size: int) -> Transaction:
         mode = "Overwrite" if self.overwrite else "Append"
         parameters: dict[str, Any] = {"mode": mode}
         if self.snapshot is None or self.metadata.partition_columns:

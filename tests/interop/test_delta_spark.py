@@ -57,7 +57,8 @@ def test_delta_spark_reads_an_ingest_row_for_row_and_appends(
 def test_every_type_reads_the_same_on_both_sides(delta_session: SparkSession, tmp_path: Path) -> None:
     spark = delta_session
     frame = spark.range(200).selectExpr(
-        "id", "id % 2 = 0 AS b", "CAST(id % 100 AS TINYINT) AS i8", "CAST(id AS SMALLINT) AS i16", "CAST(-id AS INT) AS i32",
+        "id", "id % 2 = 0 AS b", "CAST(id % 100 AS TINYINT) AS i8", "CAST(id AS SMALLINT) AS i16",
+        "CAST(-id AS INT) AS i32",
         "CAST(id / 3 AS FLOAT) AS f", "id / 7 AS d", "CAST(id / 8 AS DECIMAL(20,3)) AS dec", "concat('ß', id) AS s",
         "unhex(hex(id)) AS bin", "date_add(DATE'1582-10-15', CAST(id * 900 AS INT)) AS day",
         "timestamp_micros(id * 1234567890123) AS ts", "array(CAST(id AS INT), NULL) AS a", "map('k', id) AS m",

@@ -51,7 +51,7 @@ def test_duckdb_agrees(duck: duckdb.DuckDBPyConnection, ingested: mica.Table) ->
 
 def test_deltalake_refuses_a_variant_table_and_reads_others(tmp_path: Path, ingested: mica.Table) -> None:
     deltalake = pytest.importorskip("deltalake")
-    with pytest.raises(Exception, match="(?i)variant"):
+    with pytest.raises(Exception, match=r"(?i)variant"):
         deltalake.DeltaTable(ingested.path).to_pyarrow_table()
     table = mica.Table.create(tmp_path / "plain", "id BIGINT, s STRING, p STRING", partition_by=["p"])
     rows = {"id": [1, 2, 3], "s": ["a", None, "ü"], "p": ["x/y", "50%", None]}

@@ -40,7 +40,7 @@ def _documents(table: mica.Table, column: str = "v") -> list[Any]:
 
 def _expected(directory: Path) -> list[Any]:
     documents = [orjson.loads(line) for line in (directory / "a.ndjson").read_bytes().splitlines()]
-    documents += [orjson.loads(line) for line in gzip.open(directory / "b.ndjson.gz", "rb").read().splitlines()]
+    documents += [orjson.loads(line) for line in gzip.decompress((directory / "b.ndjson.gz").read_bytes()).splitlines()]
     documents += orjson.loads((directory / "c.json").read_bytes())
     return sorted(orjson.dumps(document, option=orjson.OPT_SORT_KEYS) for document in documents)
 

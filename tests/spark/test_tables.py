@@ -23,7 +23,8 @@ def events(spark: SparkSession) -> DataFrame:
     rows = spark.range(2_000).selectExpr(
         "id",
         "CAST(id % 7 AS STRING) AS kind",
-        "parse_json(concat('{\"n\":', id, ',\"s\":\"t', id % 10, '\"', CASE WHEN id % 5 = 0 THEN ',\"o\":{\"x\":null}' ELSE '' END, '}')) AS v",
+        """parse_json(concat('{"n":', id, ',"s":"t', id % 10, '"',
+           CASE WHEN id % 5 = 0 THEN ',"o":{"x":null}' ELSE '' END, '}')) AS v""",
     )
     return rows.repartition(3)
 

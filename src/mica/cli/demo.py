@@ -48,9 +48,8 @@ def run(
         shutil.rmtree(old, ignore_errors=True)
     paths = demo.write(events, count, files=8)
     (events / ".mica-demo").touch()
-    say(
-        f"1. {count:,} events in {len(paths)} NDJSON files, {sum(p.stat().st_size for p in paths) / 1e6:.1f} MB: {events}"
-    )
+    size = sum(p.stat().st_size for p in paths) / 1e6
+    say(f"1. {count:,} events in {len(paths)} NDJSON files, {size:.1f} MB: {events}")
 
     engine = session(**{"spark.sql.session.timeZone": "UTC"}) if spark else None
     report = ingest_json(

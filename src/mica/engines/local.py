@@ -1,7 +1,8 @@
 """Tasks on threads of this process.
 
-The rule: batches come out in the order of the tasks, whatever finishes first, and what waits for the caller is bounded
-by bytes. The kernel releases the GIL, so threads are real. A caller who stops early (a limit, an error) stops the tasks.
+The rule: batches come out in the order of the tasks, whatever finishes first, and what waits for the caller is
+bounded by bytes. The kernel releases the GIL, so threads are real. A caller who stops early (a limit, an error) stops
+the tasks.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def run(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-class _Stopped(Exception):
+class _StoppedError(Exception):
     """The caller has gone: a task need not go on."""
 
 
@@ -73,7 +74,7 @@ class _Outputs:
                 lambda: self._stopped or index <= self._turn or self._waiting + size <= WAITING_BYTES
             )
             if self._stopped:
-                raise _Stopped
+                raise _StoppedError
             self._batches[index].append(batch)
             self._waiting += size
             self._changed.notify_all()
@@ -126,7 +127,7 @@ def _produce(function: Callable[[Task], Iterable[pa.RecordBatch]], task: Task, i
             close = getattr(batches, "close", None)
             if close is not None:
                 close()
-    except _Stopped:
+    except _StoppedError:
         pass
     except BaseException as e:  # noqa: BLE001 - it belongs to the caller, who raises it
         error = e

@@ -1,7 +1,8 @@
 """Batches as Spark takes them from a Python function.
 
-The rule: no value changes on the way. Variants are `struct<metadata, value>` within mica and `struct<value, metadata>` for
-Spark, which matches fields by position (facts.md, section 3); dictionaries, which Spark cannot read, are decoded.
+The rule: no value changes on the way. Variants are `struct<metadata, value>` within mica and `struct<value,
+metadata>` for Spark, which matches fields by position (facts.md, section 3); dictionaries, which Spark cannot read,
+are decoded.
 """
 
 from __future__ import annotations

@@ -231,7 +231,9 @@ def look(split: Split) -> tuple[str | None, str]:
 
 
 def _spans_lines(text: bytes) -> bool:
-    """Whether a file that begins so is an array, or documents over several lines: no NDJSON line ends with `{` or `,`."""
+    """Whether a file that begins so is an array, or documents over several lines: no NDJSON line ends with `{` or
+    `,`.
+    """
     text = text.removeprefix(b"\xef\xbb\xbf").lstrip()
     first, newline, _ = text.partition(b"\n")
     return text.startswith(b"[") or (bool(newline) and first.rstrip().endswith((b"{", b",")))

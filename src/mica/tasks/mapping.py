@@ -1,7 +1,7 @@
 """Columns of a table as they stand in a file.
 
-The rule: a column is found by its physical name, which column mapping may have made another one than people see; what a file
-lacks is null, what it holds in a narrower type is widened, and anything else is an error.
+The rule: a column is found by its physical name, which column mapping may have made another one than people see; what
+a file lacks is null, what it holds in a narrower type is widened, and anything else is an error.
 
 Source: Delta protocol, "Column Mapping"; "Reader Requirements for Column Mapping".
 """

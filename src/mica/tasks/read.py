@@ -1,8 +1,8 @@
 """Kept files of a scan to batches.
 
-The rule: a batch that leaves here is in exactly the scan's schema, whatever the file's own is: partition values come from
-the log, a column that a file lacks is null, and outputs are computed on the rows that pass alone, so a strict cast
-fails only on a row that is asked for.
+The rule: a batch that leaves here is in exactly the scan's schema, whatever the file's own is: partition values come
+from the log, a column that a file lacks is null, and outputs are computed on the rows that pass alone, so a strict
+cast fails only on a row that is asked for.
 """
 
 from __future__ import annotations

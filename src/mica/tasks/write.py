@@ -1,8 +1,8 @@
 """Batches to data files and their facts.
 
-The rule: a fact is given only for a file that is whole and durable, and carries the line that a commit adds for it. File
-names hold a unique id per attempt, so a retry never meets what an earlier attempt left; an attempt that fails deletes
-what it wrote where it still can.
+The rule: a fact is given only for a file that is whole and durable, and carries the line that a commit adds for it.
+File names hold a unique id per attempt, so a retry never meets what an earlier attempt left; an attempt that fails
+deletes what it wrote where it still can.
 
 Source: Delta protocol, "Add File and Remove File", "Partition Value Serialization".
 """
@@ -186,10 +186,10 @@ def groups(columns: list[pa.Array]) -> Iterator[tuple[tuple[str | None, ...], pa
     runs = pc.run_end_encode(codes.take(order), run_end_type=pa.int64())
     start = 0
     for code, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-        values = []
+        values, rest = [], code
         for key in reversed(keys):
-            values.append(key[code % len(key)].as_py())
-            code //= len(key)
+            rest, place = divmod(rest, len(key))
+            values.append(key[place].as_py())
         yield tuple(reversed(values)), order.slice(start, end - start)
         start = end
 

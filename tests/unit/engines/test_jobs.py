@@ -53,5 +53,5 @@ def test_an_error_of_a_task_comes_out_as_it_was_raised(spark: SparkSession) -> N
 
 def test_a_worker_with_another_version_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "versions", lambda: {"Python": "3.99", "mica": "0"})
-    with pytest.raises(RuntimeError, match="worker has Python 3.99, the driver has Python 3.11"):
+    with pytest.raises(RuntimeError, match=r"worker has Python 3\.99, the driver has Python 3\.11"):
         jobs.check_versions({"Python": "3.11", "mica": "0"})

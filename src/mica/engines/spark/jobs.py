@@ -1,11 +1,12 @@
 """Tasks as Spark jobs.
 
-The rule: a job is `mapInArrow` over a DataFrame and nothing else, so Spark Connect and every cluster run it. What a task
-needs travels in the function's own bytes, never in the text of a plan: secrets do not show in a UI or a log.
+The rule: a job is `mapInArrow` over a DataFrame and nothing else, so Spark Connect and every cluster run it. What a
+task needs travels in the function's own bytes, never in the text of a plan: secrets do not show in a UI or a log.
 """
 
 from __future__ import annotations
 
+import json
 import pickle
 import platform
 import re
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from mica import __version__
-from mica.errors import CorruptDataError, MicaError, StorageError, UserError
+from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UnsupportedTableError, UserError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -70,17 +71,19 @@ def collect(frame: DataFrame) -> pa.Table:
 
 #: A task's own error, at the end of the worker's trace.
 _MARK = re.compile(r"mica-error:([0-9a-f]+)")
-_KINDS: dict[str, type[MicaError]] = {}
+_KINDS: dict[str, type[MicaError]] = {
+    kind.__name__: kind for kind in (UserError, UnsupportedTableError, CorruptDataError, ConflictError, StorageError)
+}
 
 
 def translate(error: Exception) -> Exception:
     """The error that a task raised, found in what Spark says of it; else a MicaError that names Spark's reason."""
     text = str(error)
-    found = _MARK.search(text)
-    if found:
-        own = pickle.loads(bytes.fromhex(found[1]))
-        if isinstance(own, MicaError):
-            return own
+    # The last mark is ours: what stands before it may quote data, which can say anything.
+    marks = _MARK.findall(text)
+    if marks:
+        own = json.loads(bytes.fromhex(marks[-1]))
+        return _KINDS.get(own["kind"], MicaError)(own["code"], own["message"], hint=own["hint"], **own["context"])
     if "No module named 'mica" in text:
         return UserError(
             "WORKER_WITHOUT_MICA",
@@ -138,7 +141,7 @@ def check_versions(expected: dict[str, str]) -> None:
                 UserError(
                     "VERSION_MISMATCH",
                     f"this Spark worker has {name} {found[name]}, the driver has {name} {asked}",
-                    hint="Give workers the driver's Python and wheel of mica (PYSPARK_PYTHON, --py-files or an archive).",
+                    hint="Give workers the driver's Python and wheel of mica (PYSPARK_PYTHON, an archive).",
                 )
             )
 
@@ -147,20 +150,22 @@ def marked(error: Exception) -> Exception:
     """Puts our own errors into text that survives Spark's own wrapping; `translate` finds it again."""
     if not isinstance(error, MicaError):
         return error
-    return RuntimeError(f"{error}\n{error.code} mica-error:{pickle.dumps(error).hex()}")
+    parts = {"code": error.code, "message": error.message, "hint": error.hint, "context": dict(error.context)}
+    text = json.dumps({"kind": type(error).__name__, **parts}, default=str)
+    return RuntimeError(f"{error}\n{error.code} mica-error:{text.encode().hex()}")
 
 
 def _run_tasks(
     numbers: Iterator[pa.RecordBatch], function: bytes, payloads: list[bytes], claim: int
 ) -> Iterator[pa.RecordBatch]:
-    run = pickle.loads(function)
+    run = pickle.loads(function)  # noqa: S301 - the driver's own bytes
     for batch in numbers:
         for number in batch.column(0).to_pylist():
-            yield from run(pickle.loads(zlib.decompress(payloads[number // claim])))
+            yield from run(pickle.loads(zlib.decompress(payloads[number // claim])))  # noqa: S301
 
 
 def _run_rows(batches: Iterator[pa.RecordBatch], function: bytes) -> Iterator[pa.RecordBatch]:
-    yield from pickle.loads(function)(batches)
+    yield from pickle.loads(function)(batches)  # noqa: S301
 
 
 def parallelism(spark: SparkSession) -> int:
