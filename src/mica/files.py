@@ -174,11 +174,12 @@ def write_parquet(
 
 
 def _spec(storage: Storage, schema: StructType, shredding: dict[str, Any], name: str | None = None) -> WriteSpec:
-    variants = tuple(".".join(at) for at, f in walk(schema) if f.type == VARIANT)
+    variants = tuple(at for at, f in walk(schema) if f.type == VARIANT)
+    named = {".".join(at): at for at in variants}
     for column in shredding:
-        if column not in variants:
-            raise UserError.unknown("variant column", column, list(variants))
-    trees = {c: pa.null() if given is None else ShreddingSchema.of(given).tree for c, given in shredding.items()}
+        if column not in named:
+            raise UserError.unknown("variant column", column, list(named))
+    trees = {named[c]: pa.null() if given is None else ShreddingSchema.of(given).tree for c, given in shredding.items()}
     return WriteSpec(
         storage=storage,
         schema=schema,

@@ -137,7 +137,9 @@ def ingest_json(
     )  # fmt: skip
     plan_write(target.schema, to_arrow(schema))
     tree = None if shredding is None else _tree(shredding, column)
-    write = target.write_spec({} if tree is None else {column: tree}, target_file_size=_size(target_file_size))
+    write = target.write_spec(
+        {} if tree is None else {(target.schema.field(column).name,): tree}, target_file_size=_size(target_file_size)
+    )
     kept_aside = _quarantine(target, quarantine, storage_options) if on_error == "quarantine" else None
     spec = IngestSpec(
         write=write,

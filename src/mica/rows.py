@@ -78,13 +78,13 @@ def arrow(data: Any) -> pa.Table | pa.RecordBatchReader:
     )
 
 
-def trees(shredding: Mapping[str, Any], target: Target) -> dict[str, pa.DataType]:
+def trees(shredding: Mapping[str, Any], target: Target) -> dict[tuple[str, ...], pa.DataType]:
     """Given shredding schemas as trees, by the table's spelling of the columns."""
-    known = {name.lower(): name for name in target.variants}
+    known = {".".join(path).lower(): path for path in target.variants}
     found = {}
     for name, given in shredding.items():
         if name.lower() not in known:
-            raise UserError.unknown("variant column", name, list(target.variants))
+            raise UserError.unknown("variant column", name, list(known))
         found[known[name.lower()]] = ShreddingSchema.of(given).tree
     return found
 

@@ -187,7 +187,7 @@ class Table:
         return self._write(data, shredding, overwrite=False, where=None)
 
     def overwrite(self, data: Any, where: str | None = None, *, shredding: Mapping[str, Any] | None = None) -> Commit:
-        """Replaces all rows, or those of the partitions for which `where` is true; the new rows must be of those too."""
+        """Replaces all rows, or those of the partitions where `where` is true; the new rows must be of those too."""
         return self._write(data, shredding, overwrite=True, where=where)
 
     def set_properties(self, properties: Mapping[str, str | None]) -> Table:

@@ -21,7 +21,7 @@ from mica.errors import ConflictError, UserError
 from mica.log import creation, features
 from mica.log.actions import Metadata, Protocol
 from mica.log.conflicts import FilePredicate, every_file
-from mica.log.properties import TARGET_FILE_SIZE
+from mica.log.properties import CODEC, TARGET_FILE_SIZE
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
 from mica.schema import json as schema_json
@@ -67,12 +67,16 @@ class Target:
         return schema_json.loads(self.metadata.schema_string)
 
     @property
-    def variants(self) -> tuple[str, ...]:
-        """Its Variant columns, with dots through structs; those inside arrays and maps are never shredded."""
-        return tuple(".".join(path) for path, f in walk(self.schema) if f.type == VARIANT)
+    def variants(self) -> tuple[tuple[str, ...], ...]:
+        """Its Variant columns, as paths through structs; those inside arrays and maps are never shredded."""
+        return tuple(path for path, f in walk(self.schema) if f.type == VARIANT)
 
     def write_spec(
-        self, trees: Mapping[str, pa.DataType], *, target_file_size: int | None = None, limits: Limits | None = None
+        self,
+        trees: Mapping[tuple[str, ...], pa.DataType],
+        *,
+        target_file_size: int | None = None,
+        limits: Limits | None = None,
     ) -> WriteSpec:
         """How files of this table are written. `trees` are given shredding trees; others are inferred per file."""
         schema = self.schema
@@ -92,6 +96,7 @@ class Target:
             limits=(limits or Limits()).to_kernel(),
             properties=dict(self.metadata.configuration),
             bounds=features.supports(self.protocol, "variantShredding"),
+            options={"compression": CODEC.of(self.metadata.configuration)},
             target_file_size=target_file_size or TARGET_FILE_SIZE.of(self.metadata.configuration),
         )
 
@@ -110,6 +115,7 @@ class Target:
         return Commit(done.version, adds.num_rows, rows, size, done.snapshot)
 
     def transaction(self, lines: pa.ChunkedArray, rows: int, size: int) -> Transaction:
+        """The commit to be, of files by their ready lines."""
         mode = "Overwrite" if self.overwrite else "Append"
         parameters: dict[str, Any] = {"mode": mode}
         if self.snapshot is None or self.metadata.partition_columns:

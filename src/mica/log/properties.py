@@ -119,6 +119,9 @@ COLUMN_MAPPING_MODE = Property("delta.columnMapping.mode", _one_of("none", "name
 ENABLE_DELETION_VECTORS = Property("delta.enableDeletionVectors", _boolean, False, "deletionVectors")
 ENABLE_CHANGE_DATA = Property("delta.enableChangeDataFeed", _boolean, False, "changeDataFeed")
 TARGET_FILE_SIZE = Property("delta.targetFileSize", _size, 128 << 20)
+CODEC = Property(
+    "delta.parquet.compression.codec", _one_of("zstd", "snappy", "gzip", "lz4_raw", "brotli", "none"), "zstd"
+)
 VARIANT_STATS_PATHS = Property("mica.variantStats.maxPaths", _number(0), 32)
 VARIANT_STATS_BYTES = Property("mica.variantStats.maxBytes", _number(0), 4096)
 VARIANT_STATS_NAMES = Property[str | None]("mica.variantStats.paths", _text, None)

@@ -94,7 +94,7 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
                 progress.bad += bad.take(reader)
                 if batch is None:
                     break
-                writer.write(complete(spec, batch), {spec.column: tree} if tree != pa.null() else {})
+                writer.write(complete(spec, batch), {(spec.column,): tree} if tree != pa.null() else {})
                 progress.rows += batch.num_rows
                 yield from progress.facts(reader.bytes_read, every=1.0)
             yield from progress.facts(reader.bytes_read, every=0.0)

@@ -55,14 +55,14 @@ MAX_OPEN = 32
 
 @dataclass(frozen=True)
 class WriteSpec:
-    """What is the same for every file of a write. It travels to workers; `storage` keeps its secrets out of its text."""
+    """What is the same for every file of a write. It travels to workers; `storage` keeps its secrets to itself."""
 
     storage: Storage
     schema: StructType
     partition_by: tuple[str, ...] = ()
-    #: Shredding trees by dotted column; a Variant column that is absent is inferred per file. None: shred nothing.
-    trees: Mapping[str, pa.DataType] | None = field(default_factory=dict)
-    variants: tuple[str, ...] = ()
+    #: Shredding trees by the path of the column; a Variant column that is absent is inferred per file. None: shred nothing.
+    trees: Mapping[tuple[str, ...], pa.DataType] | None = field(default_factory=dict)
+    variants: tuple[tuple[str, ...], ...] = ()
     limits: Mapping[str, Any] = field(default_factory=dict)
     properties: Mapping[str, str] = field(default_factory=dict)
     target_file_size: int = 128 << 20
@@ -114,7 +114,7 @@ class TableWriter:
         if not self._closed:
             self.abort()
 
-    def write(self, batch: pa.RecordBatch, trees: Mapping[str, pa.DataType] | None = None) -> None:
+    def write(self, batch: pa.RecordBatch, trees: Mapping[tuple[str, ...], pa.DataType] | None = None) -> None:
         """Takes rows of the table. With `trees` the Variants are in their storage layout already, shredded by those."""
         if batch.num_rows == 0:
             return
@@ -212,10 +212,10 @@ class DataFile:
         self.spec = spec
         self.values = dict(zip(spec.partition_by, values, strict=True))
         directory = partition_directory(self.values)
-        name = spec.name or new_file_name(".zstd.parquet")
+        name = spec.name or new_file_name(f".{spec.options.get('compression', 'zstd')}.parquet")
         self.path = f"{directory}/{name}" if directory else name
         self._writer: kernel.FileWriter | None = None
-        self._trees: dict[str, pa.DataType] = {}
+        self._trees: dict[tuple[str, ...], pa.DataType] = {}
         self._upload: Writer | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
@@ -225,7 +225,7 @@ class DataFile:
         """About how large the file is now."""
         return self._waiting_bytes // 4 + (self._writer.bytes_written if self._writer else 0)
 
-    def write(self, batch: pa.RecordBatch, trees: Mapping[str, pa.DataType] | None) -> None:
+    def write(self, batch: pa.RecordBatch, trees: Mapping[tuple[str, ...], pa.DataType] | None) -> None:
         """Takes rows; the first ones wait until they suffice as the sample of the shredding schema."""
         if self._writer is None and trees is None and self._must_infer():
             self._waiting.append(batch)
@@ -283,7 +283,7 @@ class DataFile:
             sample = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()[0]
             for name in self.spec.variants:
                 if name not in trees:
-                    trees[name] = kernel.infer(sample, name, dict(self.spec.limits))
+                    trees[name] = kernel.infer(sample, list(name), dict(self.spec.limits))
         self._trees = trees
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         for batch in waiting:

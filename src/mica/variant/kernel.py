@@ -92,8 +92,8 @@ def infer(batch: pa.RecordBatch, column: str | Sequence[str], limits: Mapping[st
     return call(_native.infer, batch, column if isinstance(column, str) else list(column), dict(limits))
 
 
-def shred(batch: pa.RecordBatch, trees: Mapping[str, pa.DataType]) -> pa.RecordBatch:
-    """The batch with the named variant columns in storage layout."""
+def shred(batch: pa.RecordBatch, trees: Mapping[Any, pa.DataType]) -> pa.RecordBatch:
+    """The batch with variant columns in storage layout; keys of `trees` are names or paths of names through structs."""
     return call(_native.shred, batch, dict(trees))
 
 

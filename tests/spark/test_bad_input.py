@@ -1,0 +1,210 @@
+"""Bad input and bad luck: a clear error or the right empty answer, and the table as it was (issue 3, section 6)."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+import pyarrow as pa
+import pytest
+
+import mica
+from mica.errors import MicaError
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ENGINES = pytest.mark.parametrize("engine", ["local", "spark"])
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> mica.Table:
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    table.append(pa.table({"v": mica.variant.from_json(['{"kept": true}'])}, schema=_schema()))
+    return table
+
+
+def _schema() -> pa.Schema:
+    from mica.schema.arrow import variant_field
+
+    return pa.schema([variant_field("v")])
+
+
+def _as_it_was(table: mica.Table) -> None:
+    now = mica.Table.open(table.path)
+    assert now.version == 1
+    assert now.scan().to_pandas().to_dict("records") == [{"v": {"kept": True}}]
+
+
+def _ingest(path: Path | str, table: mica.Table, spark: SparkSession | None, **options: object) -> MicaError:
+    with pytest.raises(MicaError) as raised:
+        mica.ingest_json(path, table.path, spark=spark, **options)  # type: ignore[arg-type]
+    _as_it_was(table)
+    return raised.value
+
+
+@ENGINES
+def test_a_truncated_gzip(spark: SparkSession, tmp_path: Path, table: mica.Table, engine: str) -> None:
+    whole = gzip.compress(b"".join(b'{"n": %d}\n' % n for n in range(50_000)))
+    (tmp_path / "a.ndjson.gz").write_bytes(whole[: len(whole) // 2])
+    error = _ingest(tmp_path / "a.ndjson.gz", table, spark if engine == "spark" else None)
+    assert "a.ndjson.gz" in str(error)
+
+
+@ENGINES
+def test_a_directory_for_a_file_and_a_file_that_is_not_there(
+    spark: SparkSession, tmp_path: Path, table: mica.Table, engine: str
+) -> None:
+    session = spark if engine == "spark" else None
+    (tmp_path / "d").mkdir()
+    assert _ingest(tmp_path / "d", table, session).code == "IS_A_DIRECTORY"
+    assert _ingest(tmp_path / "nothing", table, session).code == "NOT_FOUND"
+    assert _ingest(str(tmp_path / "*.nothing"), table, session).code == "NOT_FOUND"
+
+
+@ENGINES
+def test_a_file_that_is_no_json_at_all(spark: SparkSession, tmp_path: Path, table: mica.Table, engine: str) -> None:
+    (tmp_path / "a.json").write_bytes(os.urandom(5000))
+    error = _ingest(tmp_path / "a.json", table, spark if engine == "spark" else None)
+    assert "a.json" in str(error)
+
+
+@ENGINES
+def test_a_column_that_exists_with_another_type(
+    spark: SparkSession, tmp_path: Path, engine: str
+) -> None:
+    (tmp_path / "a.json").write_text("{}")
+    table = mica.Table.create(tmp_path / "t", "v STRING")
+    with pytest.raises(MicaError) as raised:
+        mica.ingest_json(tmp_path / "a.json", table.path, spark=spark if engine == "spark" else None)
+    assert raised.value.code == "INCOMPATIBLE_TYPE"
+    assert mica.Table.open(table.path).version == 0
+
+
+def test_a_failed_attempt_leaves_files_that_are_never_read(tmp_path: Path, table: mica.Table) -> None:
+    stray = next((tmp_path / "t").glob("*.parquet"))
+    shutil.copy(stray, tmp_path / "t" / "part-stray.zstd.parquet")
+    (tmp_path / "t" / "part-half.zstd.parquet").write_bytes(b"PAR1half")
+    _as_it_was(table)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system with room for about 2 MB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place], check=False, capture_output=True).returncode:
+        pytest.skip("a tmpfs cannot be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", place], check=True)
+
+
+@ENGINES
+def test_a_full_disk(spark: SparkSession, tmp_path: Path, small_disk: Path, engine: str) -> None:
+    rows = [{"n": n, "text": os.urandom(40).hex()} for n in range(60_000)]
+    (tmp_path / "a.ndjson").write_bytes(b"".join(orjson.dumps(r, option=orjson.OPT_APPEND_NEWLINE) for r in rows))
+    (tmp_path / "b.ndjson").write_text('{"fits": 1}')
+    mica.ingest_json(tmp_path / "b.ndjson", small_disk / "t")
+    with pytest.raises(MicaError) as raised:
+        mica.ingest_json(tmp_path / "a.ndjson", small_disk / "t", spark=spark if engine == "spark" else None)
+    assert raised.value.code == "DISK_FULL"
+    table = mica.Table.open(small_disk / "t")
+    assert (table.version, table.scan().count()) == (0, 1)
+    assert len(list((small_disk / "t").glob("*.parquet"))) == 1, "what the failed attempt wrote was deleted"
+    mica.ingest_json(tmp_path / "b.ndjson", small_disk / "t")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
+def test_another_user_without_permission(tmp_path: Path, table: mica.Table) -> None:
+    (tmp_path / "secret.json").write_text("{}")
+    (tmp_path / "secret.json").chmod(0o600)
+    (tmp_path / "open.json").write_text("{}")
+    for path in (tmp_path, *tmp_path.parents):
+        if str(path) != "/":
+            path.chmod(path.stat().st_mode | 0o055)
+
+    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        command = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", sys.executable, "-m", "mica.cli"]
+        return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+    if subprocess.run(
+        ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", sys.executable, "-c", "import mica.table"],
+        check=False, capture_output=True, cwd=ROOT,
+    ).returncode:  # fmt: skip
+        pytest.skip("another user cannot run this interpreter")
+    for arguments in (("ingest", tmp_path / "secret.json", table.path), ("ingest", tmp_path / "open.json", table.path)):
+        done = run(*arguments)
+        assert done.returncode == 1, done.stderr
+        assert "PERMISSION_DENIED" in done.stderr
+        assert len(done.stderr.splitlines()) <= 3
+    _as_it_was(table)
+    assert run("scan", table.path, "--count").stdout.strip() == "1"
+
+
+def test_without_java_the_error_says_what_to_install(tmp_path: Path) -> None:
+    code = "import mica, sys\ntry:\n    mica.session()\nexcept mica.MicaError as e:\n    print(e.code, e.hint)"
+    environment = {**os.environ, "PATH": "/nowhere"}
+    environment.pop("JAVA_HOME", None)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert done.stdout.startswith("NO_JAVA Install Java 17"), done.stderr
+
+
+def test_a_worker_that_is_killed_half_way(spark: SparkSession, tmp_path: Path, table: mica.Table) -> None:
+    rows = b"".join(b'{"n": %d, "text": "%s"}\n' % (n, b"x" * 200) for n in range(400_000))
+    (tmp_path / "a.ndjson").write_bytes(rows)
+    stop = threading.Event()
+    killed: list[int] = []
+
+    def kill() -> None:
+        while not stop.is_set() and not killed:
+            if list((tmp_path / "t").glob("part-*.parquet"))[1:]:
+                for pid in _workers():
+                    os.kill(pid, 9)
+                    killed.append(pid)
+            time.sleep(0.005)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    try:
+        error = _ingest(tmp_path / "a.ndjson", table, spark)
+    finally:
+        stop.set()
+        killer.join()
+    assert killed
+    assert error.code == "WORKER_LOST"
+    # The session goes on, and so does the table.
+    assert mica.ingest_json(tmp_path / "a.ndjson", table.path, spark=spark).rows == 400_000
+
+
+def _workers() -> list[int]:
+    """Python workers of Spark below this process that are busy: forks of the daemon."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                command = (entry / "cmdline").read_bytes()
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                above = (Path("/proc") / str(parent) / "cmdline").read_bytes()
+            except (OSError, ValueError):
+                continue
+            if b"pyspark.daemon" in command and b"pyspark.daemon" in above and _is_mine(parent):
+                found.append(int(entry.name))
+    return found
+
+
+def _is_mine(pid: int) -> bool:
+    while pid > 1:
+        if pid == os.getpid():
+            return True
+        pid = int((Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
+    return False
