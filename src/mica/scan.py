@@ -187,7 +187,9 @@ class Scan:
         kept = scan.kept
         tasks = scan.tasks(jobs.parallelism(spark), TASK_BYTES)
         size = 4 * (pc.sum(kept.column("size")).as_py() or 0)
-        frame = jobs.over_tasks(spark, _Read(scan.spec(spark=True)), tasks, to_spark(scan.schema), size_in_bytes=size)
+        frame = jobs.over_tasks(
+            spark, _Read(scan.spec(spark=True)), tasks, to_spark(scan.schema), size_in_bytes=size, for_people=True
+        )
         return frame if scan.limit is None else frame.limit(scan.limit)
 
     def of_session(self, spark: SparkSession) -> Scan:

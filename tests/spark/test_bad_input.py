@@ -80,9 +80,7 @@ def test_a_file_that_is_no_json_at_all(spark: SparkSession, tmp_path: Path, tabl
 
 
 @ENGINES
-def test_a_column_that_exists_with_another_type(
-    spark: SparkSession, tmp_path: Path, engine: str
-) -> None:
+def test_a_column_that_exists_with_another_type(spark: SparkSession, tmp_path: Path, engine: str) -> None:
     (tmp_path / "a.json").write_text("{}")
     table = mica.Table.create(tmp_path / "t", "v STRING")
     with pytest.raises(MicaError) as raised:
@@ -103,7 +101,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system with room for about 2 MB."""
     place = tmp_path / "small"
     place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place], check=False, capture_output=True).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place], check=False, capture_output=True
+    ).returncode:
         pytest.skip("a tmpfs cannot be mounted here")
     yield place
     subprocess.run(["umount", "-l", place], check=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = '''
+SCRIPT = """
 import sys
 from pathlib import Path
 import mica
@@ -38,7 +38,7 @@ if __name__ == "__main__":
     except mica.CorruptDataError as e:
         assert "bad.json" in str(e), e
     print("connected and done")
-'''
+"""
 
 
 def test_spark_connect_does_the_whole_job(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from mica.storage.base import (
     too_short,
 )
 
-_ERRNO_CODES: Mapping[int, tuple[str, str, str]] = {
+ERRNO_CODES: Mapping[int, tuple[str, str, str]] = {
     errno.ENOENT: ("NOT_FOUND", "does not exist", "Check the path."),
     errno.EISDIR: ("IS_A_DIRECTORY", "is a directory where a file is needed", "Name a file."),
     errno.ENOTDIR: (
@@ -263,7 +263,7 @@ def _local_errors(path: str) -> Iterator[None]:
     except FileExistsError:
         raise
     except OSError as error:
-        known = _ERRNO_CODES.get(error.errno or 0)
+        known = ERRNO_CODES.get(error.errno or 0)
         if known is None:
             raise StorageError("IO", f"{path}: {error.strerror or error}", path=path) from error
         code, says, hint = known

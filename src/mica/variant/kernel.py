@@ -6,12 +6,14 @@ is corrupt data, a wrong argument the caller's mistake, a failing disk a storage
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 import pyarrow as pa
 
 from mica.errors import CorruptDataError, MicaError, StorageError, UserError
+from mica.storage.local import ERRNO_CODES
 
 try:
     from mica import _native
@@ -39,6 +41,10 @@ def to_error(e: Any, **context: Any) -> MicaError:
     """The kernel's error as one of ours, with its place (rule, path, row, offset) as context."""
     places = {name: getattr(e, name, None) for name in ("rule", "path", "row", "offset")}
     code = str(getattr(e, "code", "INTERNAL"))
+    number = re.search(r"\(os error (\d+)\)", str(e)) if code == "IO" else None
+    known = ERRNO_CODES.get(int(number[1])) if number is not None else None
+    if known is not None:
+        return StorageError(known[0], str(getattr(e, "message", e)), hint=known[2], **{**places, **context})
     return _CLASSES.get(code, CorruptDataError)(code, str(getattr(e, "message", e)), **{**places, **context})
 
 

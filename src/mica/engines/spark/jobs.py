@@ -37,19 +37,23 @@ def over_tasks(
     schema: StructType | str,
     *,
     size_in_bytes: int = 0,
+    for_people: bool = False,
 ) -> DataFrame:
     """A DataFrame of what `function` yields for each task; every task is one partition.
 
     `size_in_bytes` is what the result will be about as large as. Spark takes `mapInArrow` to be as large as its input,
     and an input of a few task numbers would make it broadcast a table of any size in a join. So the input is a range
-    that claims the right size, of which one number per partition passes.
+    that claims the right size, of which one number per partition passes. `for_people` says that the DataFrame is handed
+    out: its errors are then shown by Spark, not translated by `collect`.
     """
     if not tasks:
         return spark.createDataFrame([], schema)
     claim = max(1, min(size_in_bytes // (8 * len(tasks)), MAX_CLAIM))
     numbers = spark.range(0, len(tasks) * claim, 1, len(tasks)).filter(f"id % {claim} = 0")
     payloads = [zlib.compress(pickle.dumps(task), 1) for task in tasks]
-    return numbers.mapInArrow(_on_worker(_run_tasks, (pickle.dumps(function), payloads, claim)), schema)
+    return numbers.mapInArrow(
+        _on_worker(_run_tasks, (pickle.dumps(function), payloads, claim), marks=not for_people), schema
+    )
 
 
 def over_rows(
@@ -111,7 +115,7 @@ def versions() -> dict[str, str]:
 
 
 def _on_worker(
-    body: Callable[..., Batches], arguments: tuple[Any, ...]
+    body: Callable[..., Batches], arguments: tuple[Any, ...], *, marks: bool = True
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Wraps a job so that a worker without mica, or with another one, says so before it unpickles anything of ours.
 
@@ -127,7 +131,7 @@ def _on_worker(
         try:
             yield from getattr(jobs, name)(batches, *arguments)
         except Exception as e:
-            raise jobs.marked(e) from e
+            raise (jobs.marked(e) if marks else e) from None
 
     return run
 
