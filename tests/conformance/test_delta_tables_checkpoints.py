@@ -12,6 +12,7 @@ import pytest
 from mica.log.paths import encode_path, escape_partition_value
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction, add_line
+from mica.storage import Storage
 from tests.unit.log.tables import create
 
 DDL = "id BIGINT, s STRING, d DATE, t TIMESTAMP, x DECIMAL(10,2), f DOUBLE, n STRUCT<a: INT>, p STRING, q DATE"
@@ -143,3 +144,39 @@ def test_both_writers_find_each_others_transactions(tmp_path: Path, delta_sessio
     found = load(table.storage)
     assert found.timestamp > table.timestamp
     assert ids(delta_session.read.format("delta").load(path)) == [0, 1, 2, 3, 4]
+
+
+VARIANT_STATS = {
+    "spark.databricks.delta.stats.limitPerVariant": "100",
+    "spark.databricks.delta.variantShredding.parseFooterForStats": "true",
+}
+
+
+def test_delta_sparks_variant_columns_become_the_text_that_it_wrote_itself(tmp_path: Path, delta_session) -> None:
+    """Where `stats_parsed` is the only source, the JSON with its z85 is made again, to the byte."""
+    path = str(tmp_path / "t")
+    delta_session.sql(
+        f"CREATE TABLE delta.`{path}` (id BIGINT, v VARIANT, n STRUCT<w: VARIANT, x: INT>) USING delta TBLPROPERTIES ("
+        "'delta.enableVariantShredding'='true', 'delta.checkpointInterval'='2',"
+        "'delta.checkpoint.writeStatsAsJson'='false', 'delta.checkpoint.writeStatsAsStruct'='true')"
+    )
+    for name, value in VARIANT_STATS.items():
+        delta_session.conf.set(name, value)
+    try:
+        for low in (0, 10):
+            delta_session.range(low, low + 10).selectExpr(
+                "id",
+                """parse_json(concat('{"a":', id, ',"b":{"c":"s', id, '"}, "d": 1.5}')) v""",
+                """named_struct('w', parse_json(concat('{"q":', id, '}')), 'x', 1) n""",
+            ).coalesce(1).write.format("delta").mode("append").save(path)
+    finally:
+        for name in VARIANT_STATS:
+            delta_session.conf.unset(name)
+    table = load(Storage.open(path))
+    assert table.segment.checkpoint is not None
+    commits = [(tmp_path / "t" / "_delta_log" / f"{v:020d}.json").read_bytes().splitlines() for v in (1, 2)]
+    written = [orjson.loads(text)["add"] for lines in commits for text in lines if text.startswith(b'{"add"')]
+    theirs = {add["path"]: orjson.loads(add["stats"]) for add in written}
+    ours = dict(zip(table.files["path"].to_pylist(), map(orjson.loads, table.stats().to_pylist()), strict=True))
+    assert ours == theirs
+    assert all(len(stats["minValues"]["v"]) % 5 == 0 for stats in ours.values())
