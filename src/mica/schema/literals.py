@@ -18,13 +18,13 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from mica.errors import UserError
 from mica.schema.types import DataType, Primitive
 
-_DATE = re.compile(r"([+-]?)(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.DOTALL)
+_DATE = re.compile(r"([+-]?)(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.DOTALL | re.ASCII)
 _TIMESTAMP = re.compile(
     r"""([+-]?)(\d{4,6})(?:-(\d{1,2})(?:-(\d{1,2})
         (?:[ T](?:(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?\s*(.*))?)?)?)?""",
-    re.VERBOSE | re.DOTALL,
+    re.VERBOSE | re.DOTALL | re.ASCII,
 )
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2})(?::?(\d{2}))?)?")
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2})(?::?(\d{2}))?)?", re.ASCII)
 
 _DAY = 86_400_000_000
 _CONTROL = "".join(map(chr, range(33)))  # what Spark trims: white space and ISO control characters

@@ -18,7 +18,7 @@ from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import COLLATIONS, quote_if_needed, type_to_ddl
 from mica.schema.types import BOOLEAN, DATE, STRING, TIMESTAMP, VARIANT, VOID, DataType, Primitive, StructType
 from mica.skipping import casts
-from mica.skipping.coerce import common_type, common_type_of_list, is_exact
+from mica.skipping.coerce import boolean_equality, common_type, common_type_of_list, is_exact
 from mica.skipping.parse import parse
 from mica.skipping.predicate import (
     And,
@@ -262,10 +262,12 @@ class _Binder:
             return self.leaf(column, path, expr.type, strict=expr.strict, at=expr.at)
         if isinstance(child, Column) and self.type_at(column := self.column(child)) == VARIANT and expr.type != VARIANT:
             return self.leaf(column, VariantPath(), expr.type, strict=expr.strict, at=expr.at)
-        return self.cast_to(self.bind(child), expr.type, expr.at, strict=expr.strict and self.ansi)
+        return self.cast_to(self.bind(child), expr.type, expr.at, tries=not expr.strict)
 
-    def cast_to(self, bound: Expr, target: DataType, at: int, *, strict: bool) -> Expr:
-        source = type_of(bound)
+    def cast_to(self, bound: Expr, target: DataType, at: int, *, tries: bool = False) -> Expr:
+        """TRY_CAST has the rules of ANSI whatever the session has, and null instead of an error."""
+        source, legacy = type_of(bound), not self.ansi and not tries
+        strict = self.ansi and not tries
         if source == target:
             return bound
         if not casts.can_cast(source, target):
@@ -273,14 +275,14 @@ class _Binder:
             raise self.error("UNSUPPORTED_EXPRESSION", what, at)
         if isinstance(bound, Literal):
             try:
-                value = casts.cast_value(bound.value, source, target, self.timezone, ansi=self.ansi)
+                value = casts.cast_value(bound.value, source, target, self.timezone, ansi=not legacy)
             except casts.CastFailedError:
                 if strict:
                     what = f"{to_sql(bound)} cannot be cast to {type_to_ddl(target)}"
                     raise self.error("INVALID_CAST", what, at) from None
                 value = None
             return Literal(value, target, at=at)
-        return Cast(bound, target, strict, at=at)
+        return Cast(bound, target, strict, legacy=legacy, at=at)
 
     # --- comparisons
 
@@ -288,6 +290,8 @@ class _Binder:
         left, right = self.bind(expr.left), self.bind(expr.right)
         self.refuse_collated(left, right)
         common = common_type(type_of(left), type_of(right), ansi=self.ansi)
+        if common is None and not self.ansi and expr.op in (Op.EQ, Op.NE, Op.SAFE_EQ, Op.DISTINCT):
+            common = boolean_equality(type_of(left), type_of(right))
         self.check_comparable(expr, common, type_of(left), type_of(right))
         return Compare(expr.op, self.to_common(left, common), self.to_common(right, common), at=expr.at)
 
@@ -312,7 +316,7 @@ class _Binder:
             return bound  # integers and decimals are compared by value
         if type_of(bound) == VOID:
             return Literal(None, common, at=bound.at)
-        return self.cast_to(bound, common, bound.at, strict=self.ansi)
+        return self.cast_to(bound, common, bound.at)
 
     def check_comparable(self, expr: Expr, common: DataType | None, left: DataType, right: DataType) -> None:
         if common is None or VARIANT in (left, right):

@@ -29,6 +29,7 @@ from mica.stats.variant import Value
 
 #: The protocol cuts timestamps to milliseconds: a max stands for itself plus 1 ms.
 _MS = 1000
+_REALS = ("float", "double")
 _OWN_KIND: dict[DataType, str] = {
     STRING: "string",
     DATE: "date",
@@ -63,8 +64,10 @@ def from_stats(leaf: Leaf, stats: LeafStats) -> Interval:
     equal = pc.fill_null(pc.equal(stats.null_count, stats.num_rows), False)
     if leaf.path is not None:
         low, high = path_bounds(stats.min, stats.max, leaf.type)
+        # Bounds of integers and decimals say that the file holds nothing else: no NaN.
+        nan = is_real(leaf.type) and any(v is not None and v.kind in _REALS for v in (*stats.min, *stats.max))
         # A row without the path is null too, and nobody counts those.
-        return Interval(low, high, pa.repeat(True, len(equal)), equal, is_real(leaf.type))
+        return Interval(low, high, pa.repeat(True, len(equal)), equal, nan)
     # Writers differ in whether a field of a null struct counts as a null: a count of 0 there proves nothing.
     some = pc.fill_null(pc.not_equal(stats.null_count, 0), True)
     some = pa.repeat(True, len(equal)) if len(leaf.column) > 1 else some
@@ -120,7 +123,7 @@ def _serve(bound: Value | None, asked: DataType, *, upper: bool) -> object:
     if bound is None:
         return None
     kind, value = bound
-    if kind in ("float", "double"):
+    if kind in _REALS:
         if not is_real(asked) or math.isnan(value):
             return None
         return _cast(value, DOUBLE, asked)

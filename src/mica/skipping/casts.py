@@ -40,9 +40,10 @@ from mica.schema.types import (
 from mica.skipping.coerce import is_exact, is_real
 
 _BITS = {BYTE: 7, SHORT: 15, INTEGER: 31, LONG: 63}
-_INTEGER = re.compile(r"[+-]?\d+")
-_INTEGER_LOOSE = re.compile(r"([+-]?\d*)(?:\.\d*)?")
-_REAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[dDfF]?")
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER_LOOSE = re.compile(r"([+-]?[0-9]*)(?:\.[0-9]*)?")
+_REAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?")
+_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")  # Java's BigDecimal reads digits of all scripts
 _SPECIAL = {"inf": math.inf, "+inf": math.inf, "infinity": math.inf, "+infinity": math.inf, "nan": math.nan}
 _SPECIAL |= {"-inf": -math.inf, "-infinity": -math.inf}
 _TRUE, _FALSE = frozenset(("t", "true", "y", "yes", "1")), frozenset(("f", "false", "n", "no", "0"))
@@ -65,8 +66,10 @@ def can_cast(source: DataType, target: DataType) -> bool:
         return is_exact(target) or is_real(target) or target == STRING
     if is_real(source):
         return is_real(target)
+    if source == BOOLEAN:
+        return is_exact(target) or is_real(target) or target == STRING
     if target == STRING:
-        return source in (BOOLEAN, DATE)
+        return source == DATE
     times = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
     return source in times and target in times
 
@@ -78,11 +81,13 @@ def cast_value(value: Any, source: DataType, target: DataType, zone: str, *, ans
     if source == STRING:
         return _from_string(value, target, zone, ansi=ansi)
     if is_exact(source):
-        return _from_exact(value, target)
+        return _from_exact(value, target, ansi=ansi)
     if is_real(source):
         return _to_float32(value) if target == FLOAT else value
     if target == STRING:
         return str(value).lower() if source == BOOLEAN else literals.show_date(value)
+    if source == BOOLEAN:
+        return _from_exact(int(value), target, ansi=ansi)
     if source == DATE:
         return literals.local_to_utc(value * _DAY, zone) if target == TIMESTAMP else value * _DAY
     if source == TIMESTAMP:
@@ -106,10 +111,8 @@ def _from_string(text: str, target: DataType, zone: str, *, ansi: bool) -> Any:
             found = _to_float32(found)
     elif is_exact(target):
         try:
-            found = _to_decimal(Decimal(trimmed), target) if _REAL.fullmatch(trimmed.rstrip("dDfF")) else None
+            found = _to_decimal(Decimal(trimmed), target) if _DECIMAL.fullmatch(trimmed) else None
         except InvalidOperation:
-            found = None
-        if trimmed[-1:] in tuple("dDfF"):
             found = None
     elif target == BOOLEAN:
         found = True if trimmed.lower() in _TRUE else False if trimmed.lower() in _FALSE else None
@@ -129,22 +132,25 @@ def _parse_integer(text: str, bits: int, *, ansi: bool) -> int | None:
         value = int(text) if _INTEGER.fullmatch(text) else None
     else:
         match = _INTEGER_LOOSE.fullmatch(text)
-        digits = match[1] if match else ""
-        value = int(digits or 0) if match and text.strip("+-") and digits not in ("+", "-") else None
+        # A sign or a point alone: "-" is no number, "-." is 0.
+        digits = match[1].strip("+-") if match else ""
+        value = int(match[1] if digits else 0) if match and text.strip("+-") else None
     return value if value is not None and -(1 << bits) <= value < 1 << bits else None
 
 
-def _from_exact(value: int | Decimal, target: DataType) -> Any:
+def _from_exact(value: int | Decimal, target: DataType, *, ansi: bool) -> Any:
     if target == STRING:
-        return str(value) if isinstance(value, int) else f"{value:f}"
+        return f"{value:f}" if isinstance(value, Decimal) and ansi else str(value)
     if is_real(target):
         return _to_float32_exactly(value) if target == FLOAT else float(value)
     if target in INTEGRALS:
         whole = int(value.to_integral_value(ROUND_DOWN)) if isinstance(value, Decimal) else value
         bits = _BITS[target]
-        if not -(1 << bits) <= whole < 1 << bits:
+        if -(1 << bits) <= whole < 1 << bits:
+            return whole
+        if ansi:
             raise CastFailedError
-        return whole
+        return (whole + (1 << bits)) % (1 << bits + 1) - (1 << bits)  # Java keeps the low bits
     return _to_decimal(Decimal(value), target)
 
 

@@ -74,11 +74,19 @@ def common_type_of_list(types: Iterable[DataType], *, ansi: bool) -> DataType | 
     """The type in which `x IN (…)` compares. Without ANSI one string makes all of them strings."""
     every = list(types)
     if not ansi and STRING in every:
-        return STRING if all(t in (STRING, VOID) or isinstance(t, Primitive) for t in every) else None
+        return STRING if all(isinstance(t, Primitive) and t not in (BOOLEAN, BINARY) for t in every) else None
     found: DataType | None = every[0]
     for other in every[1:]:
         found = None if found is None else common_type(found, other, ansi=ansi)
     return found
+
+
+def boolean_equality(left: DataType, right: DataType) -> DataType | None:
+    """Without ANSI a boolean may equal a number: true is 1, false is 0."""
+    if BOOLEAN not in (left, right):
+        return None
+    other = right if left == BOOLEAN else left
+    return other if is_exact(other) or is_real(other) else None
 
 
 def _with_string(other: DataType, *, ansi: bool) -> DataType | None:

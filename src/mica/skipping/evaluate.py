@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.schema.literals import zone_offset
-from mica.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from mica.schema.types import DATE, INTEGRALS, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from mica.skipping.bind import type_of
 from mica.skipping.bounds import Interval, unknown
 from mica.skipping.casts import cast_array, to_values
@@ -85,7 +85,7 @@ class _Judge:
                 return self.intervals[index]
             case Literal(value, type_):
                 return _constant(value, type_)
-            case Cast(child, type_) if _keeps_order(type_of(child), type_, self.timezone):
+            case Cast(child, type_) if _keeps_order(type_of(child), type_, self.timezone, wraps=expr.legacy):
                 return self.cast(self.value(child), type_of(child), type_)
             case Cast(child, type_):
                 inner = self.value(child)
@@ -202,13 +202,13 @@ def _finite(values: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type))
 
 
-def _keeps_order(source: DataType, target: DataType, zone: str) -> bool:
+def _keeps_order(source: DataType, target: DataType, zone: str, *, wraps: bool) -> bool:
     """Whether the cast is monotone: then the cast bounds bound the cast values.
 
-    Wall clocks are not: one that is set back repeats an hour, a gap is jumped over. Dates are, whatever the zone.
+    Integers that wrap around are not. Wall clocks are not: one that is set back repeats an hour, a gap is jumped over. Dates are, whatever the zone.
     """
     if is_exact(source):
-        return is_exact(target) or is_real(target)
+        return (is_exact(target) and not (wraps and target in INTEGRALS)) or is_real(target)
     if is_real(source):
         return is_real(target)
     if source == DATE:

@@ -98,11 +98,15 @@ class Path(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Expr):
-    """`child::type`. A strict cast fails on a value that it cannot cast, the other kind gives null."""
+    """`child::type`. A strict cast fails on a value that it cannot cast, the other kind gives null.
+
+    `legacy` casts as Spark does without ANSI: integers wrap around, texts are read more loosely.
+    """
 
     child: Expr
     type: DataType
     strict: bool = True
+    legacy: bool = field(default=False, kw_only=True)
 
     @property
     def children(self) -> tuple[Expr, ...]:  # noqa: D102

@@ -121,7 +121,7 @@ class _Rows:
         if isinstance(values, pa.Scalar):
             values = pa.repeat(values, self.count)
         source = type_of(expr.child)
-        found, failed = cast_array(values, source, expr.type, self.bound.timezone, ansi=self.bound.ansi)
+        found, failed = cast_array(values, source, expr.type, self.bound.timezone, ansi=not expr.legacy)
         if failed is not None and expr.strict:
             self.raise_on(failed, asked, f"{to_sql(expr.child)} cannot be cast to {type_to_ddl(expr.type)}")
         return found

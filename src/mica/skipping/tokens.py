@@ -15,7 +15,7 @@ from mica.errors import UserError
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+ | --[^\r\n]* | /\*(?!\+).*?\*/)
-      | (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:[lLsSyYfFdD]|[bB][dD])?(?!\w))
+      | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[lLsSyYfFdD]|[bB][dD])?(?!\w))
       | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
       | (?P<string>'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*")
       | (?P<word>\w+)

@@ -23,8 +23,8 @@ from mica.errors import CorruptDataError, UserError
 Step = str | int
 
 # Spark skips no white space and knows no escapes: a key in quotes ends at the first quote.
-_SPARK_STEP = re.compile(r"""\.([^.\[]+)|\['([^']*)'\]|\["([^"]*)"\]|\[(\d+)\]""", re.DOTALL)
-_NORMAL_STEP = re.compile(r"\['((?:[^'\\\x00-\x1f]|\\(?:[bfnrt'\\]|u00[01][0-9a-f]))*)'\]|\[(0|[1-9]\d*)\]")
+_SPARK_STEP = re.compile(r"""\.([^.\[]+)|\['([^']*)'\]|\["([^"]*)"\]|\[([0-9]+)\]""", re.DOTALL)
+_NORMAL_STEP = re.compile(r"\['((?:[^'\\\x00-\x1f]|\\(?:[bfnrt'\\]|u00[01][0-9a-f]))*)'\]|\[(0|[1-9][0-9]*)\]")
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 _SHORT = {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "'": "\\'", "\\": "\\\\"}

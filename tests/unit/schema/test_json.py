@@ -13,7 +13,8 @@ def test_unknown_metadata_and_types_are_kept() -> None:
     document = {
         "type": "struct",
         "fields": [
-            {"name": "a", "type": "geometry(4326)", "nullable": True, "metadata": {"x": {"y": [1, 1 << 70]}, "z": None}},
+            {"name": "a", "type": "geometry(4326)", "nullable": True, "metadata": {"x": {"y": [1, 1 << 70]},
+            "z": None}},
             {"name": "b", "type": {"type": "map", "keyType": "string", "valueType": {"type": "array", "elementType":
              "decimal(5,2)", "containsNull": False}, "valueContainsNull": False}, "nullable": False,
              "metadata": {"__COLLATIONS": {"b.key": "ICU.de_DE.78"}, "delta.columnMapping.id": 4}},

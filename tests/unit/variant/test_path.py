@@ -26,7 +26,8 @@ def test_sparks_form(text: str, steps: tuple[str | int, ...]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "a", "$ .a", " $.a", "$.", "$..a", "$[ 'a' ]", "$[ 1 ]", "$[-1]", "$['k'q']", "$['a'", "$a", "$ ", "$[99999999999]"],
+    ["", "a", "$ .a", " $.a", "$.", "$..a", "$[ 'a' ]", "$[ 1 ]", "$[-1]", "$['k'q']", "$['a'", "$a", "$ ",
+    "$[99999999999]"],
 )  # fmt: skip
 def test_what_spark_refuses_we_refuse(text: str) -> None:
     with pytest.raises(UserError) as raised:

@@ -1,0 +1,221 @@
+"""Each rule of the table in evaluate.py, over statistics as writers write them."""
+
+import json
+import struct
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from mica.schema.ddl import parse_ddl
+from mica.skipping.bind import bind
+from mica.skipping.explain import to_dict
+from mica.skipping.plan import plan_files
+from mica.stats.variant import encode_bounds
+
+SCHEMA = parse_ddl(
+    "id bigint, s string, ts timestamp, x double, n decimal(20,2), st struct<k: int>, v variant, p int, q string, "
+    "arr array<int>"
+)
+
+
+def i64(value: int) -> bytes:
+    return b"\x18" + struct.pack("<q", value)
+
+
+def f64(value: float) -> bytes:
+    return b"\x1c" + struct.pack("<d", value)
+
+
+def dec(unscaled: int, scale: int) -> bytes:
+    return bytes([0x24, scale]) + struct.pack("<q", unscaled)
+
+
+def text(value: str) -> bytes:
+    return bytes([len(value.encode()) << 2 | 1]) + value.encode()
+
+
+class Snapshot:
+    schema = SCHEMA
+
+    def __init__(self, *documents: Any, partitions: list[dict[str, str | None]] | None = None) -> None:
+        self.texts = pa.array([d if isinstance(d, str | None) else json.dumps(d) for d in documents], pa.string())
+        rows = [list(p.items()) for p in partitions or [{}] * len(documents)]
+        self.files = pa.table({
+            "path": [f"f{i}" for i in range(len(rows))],
+            "partition_values": pa.array(rows, pa.map_(pa.string(), pa.string())),
+        })  # fmt: skip
+        self.asked: list[Any] = []
+
+    def stats(self, indices: Any = None, *, formatter: Any = None) -> pa.Array:
+        self.asked.append(indices)
+        return self.texts if indices is None else self.texts.take(pa.array(indices))
+
+
+def stats(
+    low: dict[str, Any], high: dict[str, Any], nulls: dict[str, Any] | None = None, rows: int = 10
+) -> dict[str, Any]:
+    return {"numRecords": rows, "minValues": low, "maxValues": high, "nullCount": nulls or {}}
+
+
+def variant(low: dict[str, bytes], high: dict[str, bytes], nulls: int = 0) -> dict[str, Any]:
+    return stats({"v": encode_bounds(low)}, {"v": encode_bounds(high)}, {"v": nulls})
+
+
+def kept(where: str, *documents: Any, **options: Any) -> list[int]:
+    partitions = options.pop("partitions", None)
+    bound = bind(where, SCHEMA, partition_columns=["p", "q"], **options)
+    return plan_files(bound, Snapshot(*documents, partitions=partitions)).kept.tolist()
+
+
+A = "$['a']"
+ONE = stats({"id": 5, "s": "b", "x": 1.0}, {"id": 9, "s": "d", "x": 2.0}, {"id": 0, "s": 3, "x": 0})
+
+
+@pytest.mark.parametrize(
+    ("where", "keeps"),
+    [
+        ("id = 4", False), ("id = 5", True), ("id < 5", False), ("id <= 5", True), ("id > 9", False), ("id >= 9", True),
+        ("4 > id", False), ("id <> 5", True), ("id in (1, 4, 10)", False), ("id in (1, 7)", True),
+        ("id in (NULL)", False),
+        ("id in (1,2,3,4,10,11,12,13,14,15)", False), ("id in (1,2,3,4,9,11,12,13,14,15)", True),
+        ("id not in (5, NULL)", False), ("id between 10 and 12", False), ("not id >= 5", False), ("id is null", False),
+        ("id is not null", True), ("id <=> 4", False), ("id <=> null", False), ("s <=> null", True),
+        ("s is null", True),
+        ("s = 'a'", False), ("s >= 'd'", True), ("s > 'd\U0010ffff'", False), ("id = 4.5", False),
+        ("id = 5.5", True), ("id < 4.5", False),
+        ("id = 4 or s = 'c'", True), ("id = 4 or s = 'e'", False), ("id = 4 and s = 'c'", False), ("id < s", True),
+        ("null", False), ("false", False), ("true", True), ("not (id = 4 or id = 5)", True), ("id = 4e0", False),
+        ("(id = 4) is null", True), ("(id = 4) = true", True), ("x > 2", True), ("x >= 3e0", True), ("x < 1e0", False),
+        ("x = 3e0", False), ("x <> 1e0", True), ("x = cast('nan' as double)", True), ("arr is null", True),
+        ("x in (3e0, cast('nan' as double))", True), ("id = x", False), ("id > x", True), ("id < 3e0", False),
+    ],
+)  # fmt: skip
+def test_plain_columns(where: str, keeps: bool) -> None:
+    assert kept(where, ONE) == [0] * keeps
+
+
+def test_a_single_value() -> None:
+    one = stats({"id": 5, "x": 5.0}, {"id": 5, "x": 5.0}, {"id": 0, "x": 0})
+    assert kept("id <> 5", one) == []
+    assert kept("id is distinct from 5", one) == []
+    assert kept("id not in (4, 5)", one) == []
+    assert kept("x <> 5e0", one) == [0]  # a NaN may be there: bounds leave it out
+
+
+def test_all_null_columns_and_empty_files() -> None:
+    nothing = stats({}, {}, {"id": 10, "v": 10})
+    for where in ("id = 1", "id <> 1", "id is not null", "v:a::int = 1", "v:a::int is not null", "id in (1)"):
+        assert kept(where, nothing) == []
+    for where in ("id is null", "id <=> null", "v is null", "v:a::int is null", "id is distinct from 1"):
+        assert kept(where, nothing) == [0]
+    assert kept("id = 1", stats({}, {}, {"id": 0}, rows=0)) == []
+
+
+def test_what_is_not_known_keeps_the_file() -> None:
+    lies = [
+        None, "", "[]", "nonsense", '{"numRecords": -1}', '{"minValues": {"id": "7"}, "maxValues": {"id": true}}',
+        stats({"id": 9}, {"id": 7}), stats({"id": 1.5}, {"id": 2.5}), stats({"id": 10**30}, {"id": 10**30}),
+        stats({"v": "no z85"}, {"v": "1"}), stats({}, {}, {"id": 11, "v": 99}), {"minValues": [1], "nullCount": 3},
+    ]  # fmt: skip
+    assert kept("id = 1000 and v:a::int = 5", *lies) == list(range(len(lies)))
+
+
+def test_timestamps_are_cut_to_milliseconds() -> None:
+    one = stats({"ts": "2020-01-01T00:00:00.000Z"}, {"ts": "2020-01-01T01:00:00.000+01:00"})
+    assert kept("ts > '2020-01-01 00:00:00.000999'", one) == [0]
+    assert kept("ts > '2020-01-01 00:00:00.001'", one) == []
+    assert kept("ts < '2020-01-01 01:00:00'", one, timezone="Europe/Berlin") == []
+    assert kept("ts < '2020'", stats({"ts": "2020-01-01T00:00:00.000"}, {})) == [0]  # whose wall clock?
+
+
+def test_decimals_keep_their_digits() -> None:
+    one = '{"numRecords":1,"minValues":{"n":123456789012345678.91},"maxValues":{"n":123456789012345678.91}}'
+    assert kept("n = 123456789012345678.91", one) == [0]
+    assert kept("n = 123456789012345678.90", one) == []
+
+
+def test_nested_fields() -> None:
+    one = stats({"st": {"k": 1}}, {"st": {"k": 3}}, {"st": {"k": 0}})
+    assert kept("st.k = 5", one) == []
+    assert kept("st.k is null", one) == [0]  # not every writer counts the nulls of a null struct
+    assert kept("st is null", one) == [0]
+
+
+@pytest.mark.parametrize(
+    ("where", "keeps"),
+    [
+        ("v:a::bigint = 4", False), ("v:a::bigint = 5", True), ("v:a::int > 9", False), ("v:a::double > 9", False),
+        ("v:a::decimal(10,1) < 5", False), ("v:a::float <= 5", True),
+        ("try_variant_get(v, '$.a', 'bigint') = 4", False),
+        # Another class may cast into the range.
+        ("v:a::string = '4'", True), ("v:a::boolean", True), ("v:a::timestamp = '2020'", True),
+        # A row without the path is null.
+        ("v:a::bigint is null", True), ("v:a::bigint <=> null", True), ("v:a::bigint is distinct from 7", True),
+        ("v:a::bigint <=> 4", False), ("v:a is null", True), ("v:b::bigint = 4", True), ("v is null", False),
+        ("v is not null", True), ("v:a[0]::bigint = 4", True), ("not v:a::bigint >= 5", False),
+    ],
+)  # fmt: skip
+def test_paths(where: str, keeps: bool) -> None:
+    assert kept(where, variant({A: i64(5)}, {A: i64(9)})) == [0] * keeps
+
+
+def test_classes_of_bounds() -> None:
+    strings = variant({A: text("5")}, {A: text("6")})
+    assert kept("v:a::bigint = 100", strings) == [0]  # '100' may be between '5' and '6'
+    assert kept("v:a::string = '7'", strings) == []
+    doubles = variant({A: f64(1.0)}, {A: f64(2.0)})
+    assert kept("v:a::double < 1", doubles) == []
+    assert kept("v:a::double > 2", doubles) == [0]  # NaN
+    assert kept("v:a::bigint < 1", doubles) == [0]
+    decimals = variant({A: dec(150, 2)}, {A: dec(250, 2)})
+    assert kept("v:a::bigint = 2", decimals) == [0]
+    assert kept("v:a::bigint = 1", decimals) == [0]  # 1.5 is cut to 1
+    assert kept("v:a::bigint = 3", decimals) == []
+    assert kept("v:a::decimal(2,0) = 3", decimals) == [0]  # 2.5 is rounded to 3
+    mixed = variant({A: i64(5)}, {A: text("6")})
+    assert kept("v:a::bigint = 1", mixed) == [0]
+
+
+def test_a_path_in_one_of_the_two_only() -> None:
+    assert kept("v:a::int < 5", variant({A: i64(5)}, {})) == []
+    assert kept("v:a::int > 5", variant({A: i64(5)}, {})) == [0]
+    assert kept("v:a::int > 5", variant({}, {A: i64(5)})) == []
+    assert kept("v:a::int > 5", variant({}, {})) == [0]
+
+
+def test_partitions() -> None:
+    parts = [{"p": "1", "q": "a b%"}, {"p": "2", "q": ""}, {"p": None, "q": None}]
+    assert kept("p = 1", None, None, None, partitions=parts) == [0]
+    assert kept("p <> 1", None, None, None, partitions=parts) == [1]
+    assert kept("p is null or q = 'a b%'", None, None, None, partitions=parts) == [0, 2]
+    assert kept("q is null", None, None, None, partitions=parts) == [1, 2]
+    assert kept("p in (2, 3) and id = 4", ONE, ONE, None, partitions=parts) == []
+
+
+def test_statistics_are_read_for_open_files_only_and_once() -> None:
+    snapshot = Snapshot(ONE, ONE, partitions=[{"p": "1"}, {"p": "2"}])
+    bound = bind("p = 2 and id = 5", SCHEMA, partition_columns=["p"])
+    assert plan_files(bound, snapshot).kept.tolist() == [1]
+    assert [list(i) for i in snapshot.asked] == [[1]]
+    cache: dict[Any, Any] = {}
+    for where in ("id = 5", "id = 6", "id = 7 and p = 2"):
+        plan_files(bind(where, SCHEMA, partition_columns=["p"]), snapshot, cache=cache)
+    assert len(snapshot.asked) == 2
+
+
+def test_explain() -> None:
+    snapshot = Snapshot(ONE, variant({A: i64(5)}, {A: i64(9)}), partitions=[{"p": "1"}, {"p": "2"}])
+    plan = plan_files(bind("p > 0 and id = 4 and v:a::bigint >= 10", SCHEMA, partition_columns=["p"]), snapshot)
+    assert to_dict(plan, snapshot.files["path"]) == {
+        "total": 2,
+        "kept": 0,
+        "dropped": [
+            {"path": "f0", "bounds": {"id": {"min": 5, "max": 9, "no_nulls": True}},
+             "reason": "no row can satisfy id = 4: id is between 5 and 9"},
+            {"path": "f1", "bounds": {"v:a::bigint": {"min": 5, "max": 9}},
+             "reason": "no row can satisfy v:a::bigint >= 10: v:a::bigint is between 5 and 9"},
+        ],
+    }  # fmt: skip
+    json.dumps(to_dict(plan, snapshot.files["path"]))
+    assert to_dict(plan_files(None, snapshot), snapshot.files["path"]) == {"total": 2, "kept": 2, "dropped": []}
