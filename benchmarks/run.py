@@ -15,8 +15,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import environments, events
+from benchmarks import environments
 from benchmarks.process import Peer, PeerError, Reply
+from mica import demo
 from tests.support import delta_jars
 
 PROGRAMS = {
@@ -100,7 +101,7 @@ class Run:
         count = count or self.count
         path = self.folder / "data" / f"events-{count}.ndjson"
         if not path.exists():
-            events.write(path, count)
+            demo.write(path, count)
         return path
 
     def target(self, name: str) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.events import START_US
 from benchmarks.run import Run, disk, thing
+from mica.demo import START_US
 
 FILES = 200
 

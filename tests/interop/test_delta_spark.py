@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import mica
-from benchmarks.events import lines
+from mica.demo import lines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

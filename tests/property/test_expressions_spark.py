@@ -26,9 +26,8 @@ from mica.skipping.rows import evaluate
 
 ZONE = "Europe/Berlin"
 SCHEMA = parse_ddl(
-    "l bigint, i int, h smallint, n decimal(10,2), w decimal(38,10), x double, f float, s string, d date,
-    t timestamp, "
-    "z timestamp_ntz, b boolean, bin binary"
+    "l bigint, i int, h smallint, n decimal(10,2), w decimal(38,10), x double, f float, s string, d date, "
+    "t timestamp, z timestamp_ntz, b boolean, bin binary"
 )
 UTC = dt.UTC
 ANSI_TEXTS = ["1", "-5", " 5 ", "0", "+7", "5", "1", None]

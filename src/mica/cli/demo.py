@@ -46,7 +46,7 @@ def run(
                 "DEMO_DIRECTORY", f"{old} exists and was not made by the demo", hint="Name another directory."
             )
         shutil.rmtree(old, ignore_errors=True)
-    paths = demo.write(events, count, files=8)
+    paths = demo.write_files(events, count, files=8)
     (events / ".mica-demo").touch()
     size = sum(p.stat().st_size for p in paths) / 1e6
     say(f"1. {count:,} events in {len(paths)} NDJSON files, {size:.1f} MB: {events}")
