@@ -1,4 +1,4 @@
-"""What the kernel registers; shapes and rules stand in `mica.variant.kernel` and in the Rust sources."""
+# What the kernel registers; shapes and rules stand in `mica.variant.kernel` and in the Rust sources.
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
