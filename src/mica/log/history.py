@@ -13,10 +13,10 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from mica.errors import CorruptDataError
-from mica.log.actions import parse_line
-from mica.log.paths import LOG, commit_name
+from mica.log.commit_info import commit_info
+from mica.log.paths import LOG
 from mica.log.segment import no_table, read_listing
+from mica.log.time_travel import increasing
 from mica.storage import Storage
 
 _TEXTS = pa.map_(pa.string(), pa.string())
@@ -45,35 +45,15 @@ def history(storage: Storage, *, limit: int | None = None) -> pa.Table:
         raise no_table(str(storage))
     versions = sorted(listing.commits)
     wanted = versions if limit is None else versions[max(0, len(versions) - limit) :]
-    infos = [_commit_info(storage, version) for version in wanted]
+    infos = [commit_info(storage, entry.path, entry.size) for entry in map(listing.commits.__getitem__, wanted)]
     times = _times([listing.commits[version].modified for version in wanted], infos)
     rows = [_row(v, t, info) for v, t, info in zip(wanted, times, infos, strict=True)]
     return pa.Table.from_pylist(rows[::-1], HISTORY)
 
 
 def _times(modified: list[int], infos: list[Mapping[str, Any]]) -> list[int]:
-    times: list[int] = []
-    for when, info in zip(modified, infos, strict=True):
-        own = info.get("inCommitTimestamp")
-        time = own if isinstance(own, int) else when
-        times.append(max(time, times[-1] + 1) if times else time)
-    return times
-
-
-def _commit_info(storage: Storage, version: int) -> Mapping[str, Any]:
-    data = storage.read(commit_name(version))
-    at = data.find(b'"commitInfo"')
-    while at >= 0:
-        # Almost always the first line; the word may also stand inside another one.
-        start, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
-        try:
-            info = parse_line(data[start : end if end >= 0 else len(data)]).get("commitInfo")
-        except CorruptDataError as error:
-            raise CorruptDataError(error.code, error.message, hint=error.hint, version=version) from None
-        if isinstance(info, dict):
-            return info
-        at = -1 if end < 0 else data.find(b'"commitInfo"', end)
-    return {}
+    stamps = [info.get("inCommitTimestamp") for info in infos]
+    return increasing(own if isinstance(own, int) else when for own, when in zip(stamps, modified, strict=True))
 
 
 def _row(version: int, time: int, info: Mapping[str, Any]) -> dict[str, Any]:

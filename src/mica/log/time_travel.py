@@ -8,13 +8,15 @@ for, and a time outside the history is an error that says what the history cover
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime
+from functools import cache
 
 from mica.errors import UserError
-from mica.log.actions import parse_line
-from mica.log.paths import commit_name
+from mica.log.commit_info import commit_info
 from mica.log.segment import Listing, no_table
-from mica.storage import Storage
+from mica.storage import Entry, Storage
 
 Timestamp = int | str | datetime | date
 """Milliseconds since the epoch, an ISO text, a datetime or a date; without a zone they are UTC."""
@@ -46,40 +48,39 @@ def to_millis(asked: Timestamp) -> int:
 def version_at(storage: Storage, listing: Listing, asked: Timestamp) -> int:
     """The version of the table that was current at `asked`."""
     wanted = to_millis(asked)
-    times = commit_times(storage, listing)
-    if not times:
-        raise no_table(str(storage))
-    (first, first_time), (last, last_time) = times[0], times[-1]
-    if wanted < first_time:
-        raise _outside(storage, asked, f"the oldest version that is left ({first}) was made at {_shown(first_time)}")
-    if wanted > last_time:
-        raise _outside(storage, asked, f"the latest version ({last}) was made at {_shown(last_time)}")
-    return max(version for version, time in times if time <= wanted)
-
-
-def commit_times(storage: Storage, listing: Listing) -> list[tuple[int, int]]:
-    """(version, time) of all versions that have a commit file, oldest first, with increasing times."""
     versions = sorted(listing.commits)
-    times = [listing.commits[version].modified for version in versions]
-    # The feature may have been turned on at any version: from the newest back until one has no timestamp of its own.
-    inside = len(versions)
-    while inside > 0:
-        own = in_commit_timestamp(storage, versions[inside - 1])
-        if own is None:
-            break
-        inside -= 1
-        times[inside] = own
-    for at in range(1, len(times)):
-        times[at] = max(times[at], times[at - 1] + 1)
-    return list(zip(versions, times, strict=True))
+    if not versions:
+        raise no_table(str(storage))
+    time = _times(storage, [listing.commits[version] for version in versions])
+    first, last = time(0), time(len(versions) - 1)
+    if wanted < first:
+        raise _outside(storage, asked, f"the oldest version that is left ({versions[0]}) was made at {_shown(first)}")
+    if wanted > last:
+        raise _outside(storage, asked, f"the latest version ({versions[-1]}) was made at {_shown(last)}")
+    return versions[bisect_right(range(len(versions)), wanted, key=time) - 1]
 
 
-def in_commit_timestamp(storage: Storage, version: int) -> int | None:
-    """The in-commit timestamp of a commit, which is in its first line; None where it has none."""
-    head = storage.read(commit_name(version)).lstrip().partition(b"\n")[0]
-    info = parse_line(head).get("commitInfo") if head.strip() else None
-    own = info.get("inCommitTimestamp") if isinstance(info, dict) else None
-    return own if isinstance(own, int) else None
+def _times(storage: Storage, entries: Sequence[Entry]) -> Callable[[int], int]:
+    """Position of a commit → its time. Only the commits that are asked about are read."""
+
+    @cache
+    def own(at: int) -> int | None:
+        stamp = commit_info(storage, entries[at].path, entries[at].size).get("inCommitTimestamp")
+        return stamp if isinstance(stamp, int) else None
+
+    # The feature may have been turned on at any version, and then all later ones have it.
+    count = len(entries)
+    inside = count if own(count - 1) is None else bisect_left(range(count), True, key=lambda at: own(at) is not None)
+    modified = increasing([entry.modified for entry in entries[:inside]])
+    return lambda at: modified[at] if at < inside else own(at) or 0
+
+
+def increasing(times: Iterable[int]) -> list[int]:
+    """The times, each at least one more than the one before."""
+    out: list[int] = []
+    for time in times:
+        out.append(max(time, out[-1] + 1) if out else time)
+    return out
 
 
 def _shown(millis: int) -> str:

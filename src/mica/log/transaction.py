@@ -20,10 +20,11 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from mica.errors import ConflictError, MicaError, StorageError, UserError
+from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UserError
 from mica.log import conflicts, features, properties
-from mica.log.actions import Metadata, Protocol, format_line, parse_line
+from mica.log.actions import Metadata, Protocol, format_line
 from mica.log.checkpoint_writer import write_checkpoint
+from mica.log.commit_info import commit_info
 from mica.log.paths import commit_name, file_keys
 from mica.log.replay import FILES, STATE_FILES, parse_commits, partition_keys
 from mica.log.snapshot import Snapshot, load
@@ -31,7 +32,8 @@ from mica.storage import AlreadyExistsError, Storage
 
 _LOG = logging.getLogger("mica")
 _MAX_ATTEMPTS = 10_000  # each needs another writer to have won: only a broken store gets there
-_MAX_REPEATS = 5  # of one put whose answer was lost
+_MAX_REPEATS = 5  # of one request whose answer was lost
+_PAUSE = 0.05  # seconds before the first repeat, doubled each time
 
 
 @dataclass(frozen=True)
@@ -258,19 +260,27 @@ class Transaction:
                     return True
                 if error.code != "IO" or repeat == _MAX_REPEATS - 1:
                     raise
-                time.sleep(0.05 * 2**repeat)
+                time.sleep(_PAUSE * 2**repeat)
         return False
 
     def _is_mine(self, name: str) -> bool:
-        try:
-            first = self.storage.read(name).partition(b"\n")[0]
-        except StorageError:
-            return False
-        try:
-            info = parse_line(first).get("commitInfo")
-        except MicaError:
-            return False
-        return isinstance(info, dict) and info.get("txnId") == self.id
+        """Whether the commit of that name is this transaction. Not knowing is an error: taking a commit of ours for
+        another's would repeat it, taking another's for ours would lose it."""
+        for repeat in range(_MAX_REPEATS):
+            try:
+                return commit_info(self.storage, name, self.storage.size(name)).get("txnId") == self.id
+            except CorruptDataError:
+                return False
+            except StorageError as error:
+                if error.code == "NOT_FOUND":
+                    return False
+                reason = error
+                time.sleep(_PAUSE * 2**repeat)
+        raise StorageError(
+            "COMMIT_UNKNOWN",
+            f"whether {self.storage.path(name)} is this commit (txnId {self.id}) cannot be read: {reason.message}",
+            hint="Look for the txnId in the table's history before you repeat the operation.",
+        ) from reason
 
     def _rebase(self, base: Snapshot | None) -> Snapshot:
         """The newest version, when nothing up to it conflicts with this transaction."""

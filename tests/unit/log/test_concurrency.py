@@ -175,6 +175,48 @@ def test_a_commit_whose_answer_was_lost_is_recognised(tmp_path: Path, error: Sto
     assert paths(load(Storage.open(tmp_path))) == ["a"]
 
 
+class IsUnreachable(LosesAnswers):
+    """A store that, after a lost answer, cannot be asked `dark` times."""
+
+    dark = 0
+
+    def put_if_absent(self, rel: str, data: bytes) -> None:
+        try:
+            super().put_if_absent(rel, data)
+        except StorageError:
+            self.silent = self.dark
+            raise
+
+    def size(self, rel: str) -> int:
+        if getattr(self, "silent", 0):
+            self.silent -= 1
+            raise StorageError("IO", "no route to host")
+        return super().size(rel)
+
+
+@pytest.mark.parametrize("error", [StorageError("IO", "reset"), AlreadyExistsError("ALREADY_EXISTS", "there")])
+def test_a_commit_is_recognised_when_the_store_is_back(tmp_path: Path, error: StorageError) -> None:
+    create(tmp_path)
+    store = IsUnreachable(str(tmp_path), 1, error)
+    store.dark = 3
+    assert append(load(store), "a").version == 1
+    assert paths(load(Storage.open(tmp_path))) == ["a"]
+
+
+@pytest.mark.parametrize("error", [StorageError("IO", "reset"), AlreadyExistsError("ALREADY_EXISTS", "there")])
+def test_a_commit_that_cannot_be_asked_about_is_not_repeated(
+    tmp_path: Path, error: StorageError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mica.log.transaction._PAUSE", 0.001)
+    create(tmp_path)
+    store = IsUnreachable(str(tmp_path), 1, error)
+    store.dark = 1000
+    with pytest.raises(StorageError, match="txnId") as caught:
+        append(load(store), "a")
+    assert caught.value.code == "COMMIT_UNKNOWN"
+    assert load(Storage.open(tmp_path)).version == 1
+
+
 def test_a_commit_that_failed_in_transit_is_tried_again(tmp_path: Path) -> None:
     create(tmp_path)
     table = load(FailsFirst(str(tmp_path), 2, StorageError("IO", "connection reset")))
