@@ -350,6 +350,18 @@ def test_a_range_file_reads_like_a_file(storage: Storage) -> None:
     assert bytes(buffer) == data[15:19]
 
 
+@pytest.mark.parametrize("how", ["put", "put_if_absent", "writer"])
+def test_a_checksum_of_hadoop_does_not_outlive_the_bytes_it_was_made_of(tmp_path: Path, how: str) -> None:
+    storage = Storage.open(tmp_path)
+    (tmp_path / ".x.crc").write_bytes(b"crc of what Spark wrote there before")
+    if how == "writer":
+        with storage.writer("x") as writer:
+            writer.write(b"1")
+    else:
+        getattr(storage, how)("x", b"1")
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
 def test_sync_makes_another_librarys_file_durable(tmp_path: Path) -> None:
     storage = LocalStorage(str(tmp_path))
     (tmp_path / "x").write_bytes(b"1")

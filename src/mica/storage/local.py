@@ -133,6 +133,7 @@ class LocalStorage(Storage):
     def put(self, rel: str, data: bytes) -> None:
         path = self.path(rel)
         with _local_errors(path), self._staged(path, data) as staged:
+            _drop_checksum(path)
             os.replace(staged, path)
             _sync_directory(os.path.dirname(path))
 
@@ -140,6 +141,7 @@ class LocalStorage(Storage):
         path = self.path(rel)
         try:
             with _local_errors(path), self._staged(path, data) as staged:
+                _drop_checksum(path)
                 os.link(staged, path)
                 _sync_directory(os.path.dirname(path))
         except FileExistsError:
@@ -211,7 +213,9 @@ class _LocalWriter:
             return
         try:
             with _local_errors(self._path):
-                os.replace(self.seal(), self._path)
+                staged = self.seal()
+                _drop_checksum(self._path)
+                os.replace(staged, self._path)
                 self._staged = None
                 _sync_directory(os.path.dirname(self._path))
         finally:
@@ -237,6 +241,14 @@ class _LocalWriter:
             self.close()
         else:
             self.abort()
+
+
+def _drop_checksum(path: str) -> None:
+    """Hadoop keeps `.name.crc` beside the files that it writes to a local disk, and then refuses a file whose bytes are
+    others'. Without it the file is read unchecked."""
+    directory, name = os.path.split(path)
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        os.unlink(os.path.join(directory, f".{name}.crc"))
 
 
 def _sync_directory(path: str) -> None:

@@ -1,0 +1,97 @@
+//! Values for Python: JSON, Variants and z85, a batch at a time.
+
+use arrow::pyarrow::PyArrowType;
+use arrow::record_batch::RecordBatch;
+use mica_kernel::json::{DuplicateKeys, ParseOptions};
+use mica_kernel::values;
+use mica_kernel::zone::Zone;
+use mica_kernel::{Code, Error, Result};
+use pyo3::prelude::*;
+
+use crate::error::{raise, run};
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(json_to_variant, m)?)?;
+    m.add_function(wrap_pyfunction!(variant_to_json, m)?)?;
+    m.add_function(wrap_pyfunction!(validate, m)?)?;
+    m.add_function(wrap_pyfunction!(build_objects, m)?)?;
+    m.add_function(wrap_pyfunction!(z85_encode, m)?)?;
+    m.add_function(wrap_pyfunction!(z85_decode, m)?)?;
+    m.add_function(wrap_pyfunction!(split_variant, m)?)?;
+    Ok(())
+}
+
+/// The options of the JSON parser as Python spells them.
+pub fn parse_options(py: Python<'_>, duplicate_keys: &str, max_size: usize, max_depth: usize) -> PyResult<ParseOptions> {
+    let refuse = |message: String| raise(py, &Error::new(Code::InvalidArgument, message));
+    let duplicate_keys = match duplicate_keys {
+        "error" => DuplicateKeys::Error,
+        "last" => DuplicateKeys::LastWins,
+        other => return Err(refuse(format!("duplicate_keys is \"error\" or \"last\", not {other:?}"))),
+    };
+    if max_size > 128 << 20 {
+        return Err(refuse(format!("max_size may be 128 MiB at most, not {max_size} bytes")));
+    }
+    if max_depth > 1000 {
+        return Err(refuse(format!("max_depth may be 1000 at most, not {max_depth}")));
+    }
+    Ok(ParseOptions { duplicate_keys, max_size, max_depth })
+}
+
+type Batch = PyArrowType<RecordBatch>;
+
+fn each(py: Python<'_>, batch: Batch, work: impl FnOnce(&RecordBatch) -> Result<RecordBatch> + Send) -> PyResult<Batch> {
+    run(py, move || work(&batch.0)).map(PyArrowType)
+}
+
+/// Column 0 (JSON as strings or binary) as the variant column `v`; nulls stay null.
+#[pyfunction]
+#[pyo3(signature = (batch, *, duplicate_keys = "error", max_size = 16 << 20, max_depth = 1000))]
+fn json_to_variant(
+    py: Python<'_>,
+    batch: Batch,
+    duplicate_keys: &str,
+    max_size: usize,
+    max_depth: usize,
+) -> PyResult<Batch> {
+    let options = parse_options(py, duplicate_keys, max_size, max_depth)?;
+    each(py, batch, move |b| values::json_to_variant(b, options))
+}
+
+/// Column 0 (an unshredded variant) as the string column `json`.
+#[pyfunction]
+#[pyo3(signature = (batch, *, timezone = "UTC"))]
+fn variant_to_json(py: Python<'_>, batch: Batch, timezone: &str) -> PyResult<Batch> {
+    let zone = Zone::parse(timezone).map_err(|e| raise(py, &e))?;
+    each(py, batch, move |b| values::variant_to_json(b, &zone))
+}
+
+/// Raises for the first row of column 0 that is no sound Variant.
+#[pyfunction]
+fn validate(py: Python<'_>, batch: Batch) -> PyResult<()> {
+    run(py, move || values::validate(&batch.0))
+}
+
+/// Columns `keys` (list of strings) and `values` (list of value bytes of primitives) as objects `v`.
+#[pyfunction]
+fn build_objects(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
+    each(py, batch, values::build_objects)
+}
+
+/// Column 0 (binary) as z85 text, zero-padded to a multiple of four bytes.
+#[pyfunction]
+fn z85_encode(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
+    each(py, batch, values::z85_encode)
+}
+
+/// Column 0 (z85 text) as binary; a short tail is read as in ascii85.
+#[pyfunction]
+fn z85_decode(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
+    each(py, batch, values::z85_decode)
+}
+
+/// Column 0 (metadata and value joined in either order) as the variant column `v`.
+#[pyfunction]
+fn split_variant(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
+    each(py, batch, values::split_variant)
+}
