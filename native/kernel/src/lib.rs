@@ -12,12 +12,14 @@
 //! ```
 
 pub mod bounds;
+pub mod cast;
 pub mod decode;
 pub mod dictionary;
 pub mod encode;
 pub mod error;
 pub mod extract;
 pub mod infer;
+pub mod java;
 pub mod json;
 pub mod level;
 pub mod names;
@@ -29,7 +31,11 @@ pub mod shred;
 pub mod source;
 pub mod standard;
 pub mod tape;
+pub mod to_json;
 pub mod tree;
+pub mod values;
 pub mod write;
+pub mod z85;
+pub mod zone;
 
 pub use error::{Code, Error, Result};

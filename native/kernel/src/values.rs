@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, GenericListArray, StringArray, StructArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, GenericListArray, StringArray, StructArray,
+};
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
@@ -92,7 +94,8 @@ pub fn build_objects(batch: &RecordBatch) -> Result<RecordBatch> {
                 return Err(argument("keys and values differ in length").row(row as u64));
             }
             let mut names = Names::new();
-            let fields: Vec<u32> = places.clone().map(|i| text(&texts, i).map(|t| names.intern(t))).collect::<Result<_>>()?;
+            let fields: Vec<u32> =
+                places.clone().map(|i| text(&texts, i).map(|t| names.intern(t))).collect::<Result<_>>()?;
             if names.len() < fields.len() {
                 return Err(argument("a key stands twice in one object").rule(12).row(row as u64));
             }
@@ -172,7 +175,8 @@ pub fn split_variant(batch: &RecordBatch) -> Result<RecordBatch> {
             let (meta, value) = match first {
                 Ok(parts) => parts,
                 Err(e) => {
-                    let second = residual::length(bytes, 0).and_then(|at| Ok((at, 0, at + metadata_length(bytes, at)?)));
+                    let second =
+                        residual::length(bytes, 0).and_then(|at| Ok((at, 0, at + metadata_length(bytes, at)?)));
                     sound(second).map_err(|_| e.row(row as u64))?
                 }
             };
@@ -225,7 +229,10 @@ fn each_row(
 /// Metadata, value and nulls of an unshredded variant column; its fields are found by name.
 pub fn parts_of(array: &ArrayRef) -> Result<(BinaryViewArray, BinaryViewArray, Option<NullBuffer>)> {
     let Some(column) = array.as_struct_opt() else {
-        return Err(argument(&format!("a variant column is a struct of metadata and value, not {}", array.data_type())));
+        return Err(argument(&format!(
+            "a variant column is a struct of metadata and value, not {}",
+            array.data_type()
+        )));
     };
     let part = |name: &str| {
         let part = column.column_by_name(name);

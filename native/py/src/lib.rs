@@ -4,11 +4,13 @@ use pyo3::prelude::*;
 
 mod error;
 mod read;
+mod values;
 
 #[pymodule]
 fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("KernelError", m.py().get_type::<error::KernelError>())?;
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     read::register(m)?;
+    values::register(m)?;
     Ok(())
 }

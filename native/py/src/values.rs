@@ -22,7 +22,12 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// The options of the JSON parser as Python spells them.
-pub fn parse_options(py: Python<'_>, duplicate_keys: &str, max_size: usize, max_depth: usize) -> PyResult<ParseOptions> {
+pub fn parse_options(
+    py: Python<'_>,
+    duplicate_keys: &str,
+    max_size: usize,
+    max_depth: usize,
+) -> PyResult<ParseOptions> {
     let refuse = |message: String| raise(py, &Error::new(Code::InvalidArgument, message));
     let duplicate_keys = match duplicate_keys {
         "error" => DuplicateKeys::Error,
@@ -40,7 +45,11 @@ pub fn parse_options(py: Python<'_>, duplicate_keys: &str, max_size: usize, max_
 
 type Batch = PyArrowType<RecordBatch>;
 
-fn each(py: Python<'_>, batch: Batch, work: impl FnOnce(&RecordBatch) -> Result<RecordBatch> + Send) -> PyResult<Batch> {
+fn each(
+    py: Python<'_>,
+    batch: Batch,
+    work: impl FnOnce(&RecordBatch) -> Result<RecordBatch> + Send,
+) -> PyResult<Batch> {
     run(py, move || work(&batch.0)).map(PyArrowType)
 }
 
