@@ -7,10 +7,17 @@ import json
 import os
 import sys
 
-from benchmarks import ingest, memory, plan, skip
+from benchmarks import ingest, lookup, memory, plan, queries, skip
 from benchmarks.run import Run
 
-WORKS = {"ingest": ingest.run, "memory": memory.run, "skip": skip.run, "plan": plan.run}
+WORKS = {
+    "ingest": ingest.run,
+    "memory": memory.run,
+    "skip": skip.run,
+    "plan": plan.run,
+    "lookup": lookup.run,
+    "queries": queries.run,
+}
 
 
 def main() -> int:

@@ -120,6 +120,19 @@ class Run:
             self._peers[name] = Peer(name, PROGRAMS[name], environments.python(name), self.folder, start)
         return self._peers[name]
 
+    def prepare(self, do: str, targets: Mapping[str, str], **arguments: Any) -> list[str]:
+        """Have each system make its own table; gives those that could."""
+        able = []
+        for name, target in targets.items():
+            try:
+                self.peer(name).ask(do, target=target, **arguments)
+            except PeerError as error:
+                self.console.print(f"[red]{error}")
+            else:
+                self.console.print(f"{name}: {do}, {disk(target) / 1e6:.1f} MB")
+                able.append(name)
+        return able
+
     def stop(self, *names: str) -> None:
         """Stop these peers, or all."""
         for name in names or list(self._peers):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.run import Run, disk, thing
+from benchmarks.run import Run, thing
 from mica.demo import START_US
 
 FILES = 200
@@ -13,15 +13,13 @@ def run(run: Run) -> None:
     source = str(run.events())
     peers = run.systems("spark43", "delta", "duckdb", "sail")
     tables = {name: run.target(f"sliced-{name}") for name in [*peers, "mica"]}
-    for name, table in tables.items():
-        run.peer(name).ask("sliced", source=source, target=table, files=FILES)
-        run.console.print(f"{name}: {FILES} files, {disk(table) / 1e6:.1f} MB")
+    able = run.prepare("sliced", tables, source=source, files=FILES)
     # In the middle of a slice: five parts in a hundred of its span of time.
     span = run.count * 50_000 // FILES
     low = START_US + span * (FILES // 2) + span // 2
     request = {"low": low, "high": low + span // 20}
-    things = {name: thing(name, "ranged", target=tables[name], **request) for name in peers}
-    for engine in ("spark", "local"):
+    things = {name: thing(name, "ranged", target=tables[name], **request) for name in able if name != "mica"}
+    for engine in ("spark", "local") if "mica" in able else ():
         things[f"mica {engine}"] = thing("mica", "ranged", target=tables["mica"], engine=engine, **request)
     measures = run.measure(f"a range that hits one of {FILES} files", things)
     run.same("range", {label: measure.replies[-1].found for label, measure in measures.items()})

@@ -5,6 +5,7 @@ python -m benchmarks.peers.mica
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,53 @@ import mica
 from benchmarks.peers.serve import Work, fresh, serve
 
 CODEC = "delta.parquet.compression.codec"
+
+
+DID, TIME, COLLECTION = "v:did::string", "v:time_us::bigint", "v:commit.collection::string"
+CREATED = "v:kind::string = 'commit' AND v:commit.operation::string = 'create'"
+POSTS = f"{CREATED} AND {COLLECTION} = 'app.bsky.feed.post'"
+FEEDS = "('app.bsky.feed.post', 'app.bsky.feed.repost', 'app.bsky.feed.like')"
+
+
+def _rows(table: pa.Table, order: list[tuple[str, str]], limit: int | None = None) -> list[list[Any]]:
+    table = table.take(pc.sort_indices(table, sort_keys=order, null_placement="at_start"))[:limit]
+    return [list(row.values()) for row in table.to_pylist()]
+
+
+def _by_collection(found: pa.Table) -> list[list[Any]]:
+    counts = found.group_by("c").aggregate([([], "count_all")])
+    return _rows(counts, [("count_all", "descending"), ("c", "ascending")])
+
+
+def _users(found: pa.Table) -> list[list[Any]]:
+    counts = found.group_by("c").aggregate([([], "count_all"), ("d", "count_distinct")])
+    return _rows(counts, [("count_all", "descending"), ("c", "ascending")])
+
+
+def _by_hour(found: pa.Table) -> list[list[Any]]:
+    hours = pc.cast(pc.hour(pc.cast(found["t"], pa.timestamp("us"))), pa.int32())
+    counts = found.append_column("h", hours).group_by(["c", "h"]).aggregate([([], "count_all")])
+    return _rows(counts, [("h", "ascending"), ("c", "ascending")])
+
+
+def _earliest(found: pa.Table) -> list[list[Any]]:
+    first = found.group_by("d").aggregate([("t", "min")])
+    return _rows(first, [("t_min", "ascending")], 3)
+
+
+def _spans(found: pa.Table) -> list[list[Any]]:
+    ends = found.group_by("d").aggregate([("t", "min"), ("t", "max")])
+    spans = pa.table({"d": ends["d"], "s": pc.subtract(ends["t_max"], ends["t_min"])})
+    return _rows(spans, [("s", "descending"), ("d", "ascending")], 3)
+
+
+QUERIES: dict[str, tuple[dict[str, str], str | None, Callable[[pa.Table], list[list[Any]]]]] = {
+    "count by collection": ({"c": COLLECTION}, None, _by_collection),
+    "distinct users": ({"c": COLLECTION, "d": DID}, CREATED, _users),
+    "by hour": ({"c": COLLECTION, "t": TIME}, f"{CREATED} AND {COLLECTION} IN {FEEDS}", _by_hour),
+    "earliest posters": ({"d": DID, "t": TIME}, POSTS, _earliest),
+    "longest spans": ({"d": DID, "t": TIME}, POSTS, _spans),
+}
 
 
 class Mica:
@@ -37,7 +85,7 @@ class Mica:
             self._spark.sparkContext.setLogLevel("ERROR")
         return self._spark
 
-    def ingest(self, source: str, target: str, engine: str, codec: str | None = None) -> None:
+    def ingest(self, source: str, target: str, engine: str = "spark", codec: str | None = None) -> None:
         fresh(target)
         spark = self.spark if engine == "spark" else None
         mica.ingest_json(source, target, spark=spark, properties={CODEC: codec} if codec else None)
@@ -71,6 +119,21 @@ class Mica:
         frame = mica.Table.open(target).scan().to_df(self.spark)
         return int(frame.selectExpr("sum(length(to_json(v)))").collect()[0][0])
 
+    def query(self, target: str, name: str) -> list[list[Any]]:
+        """Leaves by to_arrow(), the rest by pyarrow."""
+        columns, where, aggregate = QUERIES[name]
+        return aggregate(mica.Table.open(target).scan(where=where, columns=columns).to_arrow())
+
+    def single(self, source: str, target: str) -> None:
+        frame = self.spark.read.option("singleVariantColumn", "v").json(source)
+        mica.Table.create(fresh(target), "v VARIANT").append(frame.coalesce(1))
+
+    def lookup(self, target: str, where: str, engine: str) -> list[str]:
+        scan = mica.Table.open(target).scan(where=where)
+        if engine == "spark":
+            return sorted(row[0] for row in scan.to_df(self.spark).selectExpr("to_json(v)").collect())
+        return sorted(mica.variant.to_json(scan.to_arrow()["v"].combine_chunks()).to_pylist())
+
     def plan(self, target: str, low: int, high: int, column: str, cached: bool) -> int:
         table = self._open[target].refresh() if cached and target in self._open else mica.Table.open(target)
         self._open[target] = table
@@ -79,6 +142,6 @@ class Mica:
 
 if __name__ == "__main__":
     peer = Mica()
-    names = ["start", "ingest", "check", "sliced", "ranged", "rebuild", "plan"]
+    names = ["start", "ingest", "check", "sliced", "ranged", "query", "single", "lookup", "rebuild", "plan"]
     works: dict[str, Work] = {name: getattr(peer, name) for name in names}
     serve(works)

@@ -54,6 +54,27 @@ def session(kind: str, jars: str, threads: int) -> SparkSession:
     return spark
 
 
+def _path(path: str, type_: str = "string") -> str:
+    return f"variant_get(v, '$.{path}', '{type_}')"
+
+
+DID, TIME, KIND = _path("did"), _path("time_us", "bigint"), _path("kind")
+OPERATION, COLLECTION = _path("commit.operation"), _path("commit.collection")
+CREATED = f"{KIND} = 'commit' AND {OPERATION} = 'create'"
+POSTS = f"{CREATED} AND {COLLECTION} = 'app.bsky.feed.post'"
+FEEDS = "('app.bsky.feed.post', 'app.bsky.feed.repost', 'app.bsky.feed.like')"
+QUERIES = {
+    "count by collection": f"SELECT {COLLECTION} AS c, count(*) AS n FROM t GROUP BY c ORDER BY n DESC, c",
+    "distinct users": f"SELECT {COLLECTION} AS c, count(*) AS n, count(DISTINCT {DID}) FROM t WHERE {CREATED} "
+    "GROUP BY c ORDER BY n DESC, c",
+    "by hour": f"SELECT {COLLECTION} AS c, hour(timestamp_micros({TIME})) AS h, count(*) FROM t WHERE {CREATED} "
+    f"AND {COLLECTION} IN {FEEDS} GROUP BY c, h ORDER BY h, c",
+    "earliest posters": f"SELECT {DID} AS d, min({TIME}) AS f FROM t WHERE {POSTS} GROUP BY d ORDER BY f LIMIT 3",
+    "longest spans": f"SELECT {DID} AS d, max({TIME}) - min({TIME}) AS s FROM t WHERE {POSTS} GROUP BY d "
+    "ORDER BY s DESC, d LIMIT 3",
+}
+
+
 class Peer:
     """The works, on one session."""
 
@@ -116,6 +137,25 @@ class Peer:
         assert row is not None
         return {"rows": row[0], "least": row[1]}
 
+    def query(self, target: str, name: str) -> list[list[Any]]:
+        """One of five questions like JSONBench's."""
+        self.spark.read.format(self.format).load(target).createOrReplaceTempView("t")
+        return [list(row) for row in self.spark.sql(QUERIES[name]).collect()]
+
+    def single(self, source: str, target: str) -> None:
+        """The events in the order of time, in one file."""
+        self._write(self._source(source).coalesce(1), target, None)
+
+    def lookup(self, target: str, where: str) -> list[str]:
+        """Whole rows; `where` is in the words of `variant_get`."""
+        frame = self.spark.read.format(self.format).load(target).where(where)
+        return sorted(row[0] for row in frame.selectExpr("to_json(v)").collect())
+
+    def rebuild(self, target: str) -> int:
+        """Every row's whole Variant."""
+        frame = self.spark.read.format(self.format).load(target)
+        return int(frame.selectExpr("sum(length(to_json(v)))").collect()[0][0])
+
     def plan(self, target: str, low: int, high: int, cached: bool) -> int:
         """How many files of a Delta table stay for a range of `id`; with the last snapshot cached, or without."""
         if not cached:
@@ -135,7 +175,19 @@ class Peer:
 
 def main() -> None:
     peer = Peer(sys.argv[1])
-    names = ["start", "ingest", "check", "sliced", "ranged", "plan", "checkpoint"]
+    names = [
+        "start",
+        "ingest",
+        "check",
+        "sliced",
+        "ranged",
+        "query",
+        "single",
+        "lookup",
+        "rebuild",
+        "plan",
+        "checkpoint",
+    ]
     works: dict[str, Work] = {name: getattr(peer, name) for name in names}
     serve(works)
 
