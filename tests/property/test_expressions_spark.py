@@ -139,11 +139,18 @@ def ask_spark(frame: Any, texts: list[str]) -> dict[str, list[Any] | None]:
                 run(part[: len(part) // 2])
                 run(part[len(part) // 2 :])
             return
-        answers.update({e: got.column(i).to_pylist() for i, e in enumerate(part)})
+        answers.update({e: values(got.column(i)) for i, e in enumerate(part)})
 
     for i in range(0, len(sound), 40):
         run(sound[i : i + 40])
     return answers
+
+
+def values(column: pa.ChunkedArray) -> list[Any] | None:
+    try:
+        return column.to_pylist()
+    except UnicodeDecodeError:  # Spark casts any bytes to a string
+        return None
 
 
 def ours(text: str, rows: pa.Table, ansi: bool) -> list[Any] | UserError:

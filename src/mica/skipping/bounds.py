@@ -12,29 +12,33 @@ so the cast bound bounds the cast values.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from mica.schema.arrow import to_arrow_type
-from mica.schema.types import DATE, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, decimal
+from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, decimal
 from mica.skipping.bind import Leaf
-from mica.skipping.casts import CastFailedError, cast_value, from_values
+from mica.skipping.casts import BITS, CastFailedError, cast_value
 from mica.skipping.coerce import is_exact, is_real
 from mica.skipping.compare import Datum
-from mica.stats.codec import LeafStats
-from mica.stats.variant import Value
+from mica.stats import paths
+from mica.stats.codec import LeafStats, in_order
+from mica.stats.paths import PathSide
 
 #: The protocol cuts timestamps to milliseconds: a max stands for itself plus 1 ms.
 _MS = 1000
-_REALS = ("float", "double")
-_OWN_KIND: dict[DataType, str] = {
-    STRING: "string",
-    DATE: "date",
-    TIMESTAMP: "timestamp",
-    TIMESTAMP_NTZ: "timestamp_ntz",
+_REALS = (paths.FLOAT, paths.DOUBLE)
+_OWN_KIND: dict[DataType, int] = {
+    STRING: paths.STRING,
+    DATE: paths.DATE,
+    TIMESTAMP: paths.TIMESTAMP,
+    TIMESTAMP_NTZ: paths.TIMESTAMP_NTZ,
 }
 
 
@@ -65,7 +69,7 @@ def from_stats(leaf: Leaf, stats: LeafStats) -> Interval:
     if leaf.path is not None:
         low, high = path_bounds(stats.min, stats.max, leaf.type)
         # Bounds of integers and decimals say that the file holds nothing else: no NaN.
-        nan = is_real(leaf.type) and any(v is not None and v.kind in _REALS for v in (*stats.min, *stats.max))
+        nan = is_real(leaf.type) and any(np.isin(side.kinds, _REALS).any() for side in (stats.min, stats.max))
         # A row without the path is null too, and nobody counts those.
         return Interval(low, high, pa.repeat(True, len(equal)), equal, nan)
     # Writers differ in whether a field of a null struct counts as a null: a count of 0 there proves nothing.
@@ -99,47 +103,67 @@ def from_footer(
     return Interval(low, high, some, equal, is_real(leaf.type))
 
 
-def path_bounds(
-    low: Sequence[Value | None], high: Sequence[Value | None], asked: DataType
-) -> tuple[pa.Array, pa.Array]:
+def path_bounds(low: PathSide, high: PathSide, asked: DataType) -> tuple[pa.Array, pa.Array]:
     """Bounds of a variant path as arrays of the type that the predicate asks for; null where they cannot serve it.
 
     A path may stand in one of min and max only; where it stands in both and the kinds differ, neither is used.
     """
-    lows, highs = [], []
-    for a, b in zip(low, high, strict=True):
-        mixed = a is not None and b is not None and a.kind != b.kind
-        one = None if mixed else _serve(a, asked, upper=False)
-        other = None if mixed else _serve(b, asked, upper=True)
-        if one is not None and other is not None and one > other:  # type: ignore[operator]
-            one = other = None  # no interval at all: a mistake of the writer
-        lows.append(one)
-        highs.append(other)
-    return from_values(lows, asked), from_values(highs, asked)
+    mixed = (low.kinds != high.kinds) & (low.kinds != paths.NONE) & (high.kinds != paths.NONE)
+    one, other = _serve(low, asked, ~mixed, upper=False), _serve(high, asked, ~mixed, upper=True)
+    return in_order(one, other)
 
 
-def _serve(bound: Value | None, asked: DataType, *, upper: bool) -> object:
-    """The bound cast to the asked type as the rows will be, or None where its class says nothing about that type."""
-    if bound is None:
-        return None
-    kind, value = bound
-    if kind in _REALS:
-        if not is_real(asked) or math.isnan(value):
-            return None
-        return _cast(value, DOUBLE, asked)
-    if kind == "exact":
+def _serve(side: PathSide, asked: DataType, usable: NDArray[np.bool_], *, upper: bool) -> pa.Array:
+    """The bounds cast to the asked type as the rows will be, null where their class says nothing about that type."""
+    wanted = to_arrow_type(asked)
+    if asked in _OWN_KIND:
+        usable = usable & (side.kinds == _OWN_KIND[asked])
+        if asked == STRING:
+            return pa.array([side.others[i] if ok else None for i, ok in enumerate(usable.tolist())], wanted)
+        days = asked == DATE
+        values = side.ints + (_MS if upper and not days else 0)
+        return pa.array(values, pa.int64(), mask=~usable).cast(pa.int32() if days else pa.int64()).cast(wanted)
+    if asked in INTEGRALS:
+        bits = BITS[asked]
+        fits = usable & (side.kinds == paths.EXACT) & (side.ints >= -(1 << bits)) & (side.ints <= (1 << bits) - 1)
+        fits[list(side.others)] = False
+        array = pa.array(side.ints, pa.int64(), mask=~fits).cast(wanted)
+    elif asked == DOUBLE:
+        exact, real = usable & (side.kinds == paths.EXACT), usable & np.isin(side.kinds, _REALS)
+        exact[list(side.others)] = False
+        array = pa.array(np.where(exact, side.ints.astype(np.float64), side.reals), mask=~(exact | real))
+    else:
+        array = pa.nulls(len(usable), wanted)
+        if asked == FLOAT or is_exact(asked):
+            return _one_by_one(side, asked, usable, range(len(usable)), array)
+        return array
+    if is_real(asked):
+        array = pc.if_else(pc.is_finite(array), array, pa.scalar(None, wanted))
+    return _one_by_one(side, asked, usable, side.others, array) if side.others else array
+
+
+def _one_by_one(
+    side: PathSide, asked: DataType, usable: NDArray[np.bool_], rows: Iterable[int], array: pa.Array
+) -> pa.Array:
+    """Fills in the values that arrays cannot hold or cast exactly: decimals, and roundings to float and decimal."""
+    values = array.to_pylist()
+    for row in rows:
+        if usable[row]:
+            values[row] = _cast_one(side, row, asked)
+    return pa.array(values, array.type)
+
+
+def _cast_one(side: PathSide, row: int, asked: DataType) -> object:
+    kind = int(side.kinds[row])
+    if kind == paths.EXACT:
+        value: Any = side.others.get(row, int(side.ints[row]))
         source = LONG if isinstance(value, int) else decimal(38, min(38, max(0, -value.as_tuple().exponent)))
-        return _cast(value, source, asked) if is_exact(asked) or is_real(asked) else None
-    if _OWN_KIND.get(asked) != kind:
+    elif kind in _REALS and is_real(asked) and math.isfinite(side.reals[row]):
+        value, source = float(side.reals[row]), DOUBLE
+    else:
         return None
-    return value + _MS if upper and asked in (TIMESTAMP, TIMESTAMP_NTZ) else value
-
-
-def _cast(value: object, source: DataType, asked: DataType) -> object:
     try:
         cast: object = cast_value(value, source, asked, "UTC", ansi=True)
     except CastFailedError:
         return None
-    if asked in (FLOAT, DOUBLE) and isinstance(cast, float) and math.isinf(cast):
-        return None
-    return cast
+    return None if isinstance(cast, float) and math.isinf(cast) else cast

@@ -12,6 +12,7 @@ import math
 import re
 import struct
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -39,7 +40,7 @@ from mica.schema.types import (
 )
 from mica.skipping.coerce import is_exact, is_real
 
-_BITS = {BYTE: 7, SHORT: 15, INTEGER: 31, LONG: 63}
+BITS = {BYTE: 7, SHORT: 15, INTEGER: 31, LONG: 63}
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _INTEGER_LOOSE = re.compile(r"([+-]?[0-9]*)(?:\.[0-9]*)?")
 _REAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?")
@@ -102,7 +103,7 @@ def _from_string(text: str, target: DataType, zone: str, *, ansi: bool) -> Any:
         return text.encode()
     trimmed = text.strip(_TRIM)
     if target in INTEGRALS:
-        found = _parse_integer(trimmed, _BITS[target], ansi=ansi)
+        found = _parse_integer(trimmed, BITS[target], ansi=ansi)
     elif is_real(target):
         found = _SPECIAL.get(trimmed.lower())
         if found is None and _REAL.fullmatch(trimmed):
@@ -145,7 +146,7 @@ def _from_exact(value: int | Decimal, target: DataType, *, ansi: bool) -> Any:
         return _to_float32_exactly(value) if target == FLOAT else float(value)
     if target in INTEGRALS:
         whole = int(value.to_integral_value(ROUND_DOWN)) if isinstance(value, Decimal) else value
-        bits = _BITS[target]
+        bits = BITS[target]
         if -(1 << bits) <= whole < 1 << bits:
             return whole
         if ansi:
@@ -179,8 +180,8 @@ def _to_float32_exactly(value: int | Decimal) -> float:
         return near
     (bits,) = struct.unpack("<i", struct.pack("<f", near))
     around = [struct.unpack("<f", struct.pack("<i", bits + d))[0] for d in (-1, 0, 1) if (bits & 0x7FFFFFFF) + d >= 0]
-    exact = Decimal(value)
-    ranked = sorted((abs(Decimal(f) - exact), i != 1, f) for i, f in enumerate(around) if math.isfinite(f))
+    exact = Fraction(value)
+    ranked = sorted((abs(Fraction(f) - exact), i != 1, f) for i, f in enumerate(around) if math.isfinite(f))
     if len(ranked) > 1 and ranked[0][0] == ranked[1][0]:
         # A tie goes to the even mantissa.
         even = [f for _, _, f in ranked[:2] if struct.unpack("<i", struct.pack("<f", f))[0] % 2 == 0]

@@ -205,7 +205,8 @@ def _finite(values: pa.Array) -> pa.Array:
 def _keeps_order(source: DataType, target: DataType, zone: str, *, wraps: bool) -> bool:
     """Whether the cast is monotone: then the cast bounds bound the cast values.
 
-    Integers that wrap around are not. Wall clocks are not: one that is set back repeats an hour, a gap is jumped over. Dates are, whatever the zone.
+    Integers that wrap around are not. Wall clocks are not: one that is set back repeats an hour, a gap is jumped
+    over. Dates are, whatever the zone.
     """
     if is_exact(source):
         return (is_exact(target) and not (wraps and target in INTEGRALS)) or is_real(target)

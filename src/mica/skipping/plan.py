@@ -21,6 +21,7 @@ from mica.skipping.predicate import Expr
 from mica.skipping.rewrite import conjuncts, leaves_of
 from mica.stats.codec import LeafStats, Wanted, read_stats
 from mica.stats.partition import column_texts, parse_values
+from mica.stats.paths import PathSide
 from mica.stats.schema import PHYSICAL_NAME, physical_names
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
@@ -143,8 +144,5 @@ def _read(
 
 def _take(stats: LeafStats, rows: Rows) -> LeafStats:
     places = pa.array(rows)
-    sides = [
-        [side[i] for i in rows.tolist()] if isinstance(side, list) else side.take(places)
-        for side in (stats.min, stats.max)
-    ]
+    sides = [side.take(rows if isinstance(side, PathSide) else places) for side in (stats.min, stats.max)]
     return LeafStats(sides[0], sides[1], stats.null_count.take(places), stats.num_rows.take(places))

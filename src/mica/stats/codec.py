@@ -26,7 +26,8 @@ import pyarrow.compute as pc
 from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
 from mica.stats import times, z85
-from mica.stats.variant import Value, lookup, split
+from mica.stats.paths import read_side
+from mica.stats.variant import split
 from mica.variant import kernel
 from mica.variant.path import VariantPath
 
@@ -48,7 +49,7 @@ class Wanted:
 class LeafStats:
     """Per file: bounds, nulls of the column and rows of the file; null where unknown.
 
-    For a plain leaf `min` and `max` are Arrow arrays of its type, for a path lists of `Value`.
+    For a plain leaf `min` and `max` are Arrow arrays of its type, for a path a `PathSide` each.
     """
 
     min: Any
@@ -82,13 +83,12 @@ def read_stats(texts: pa.Array | pa.ChunkedArray, wanted: Sequence[Wanted]) -> l
         null_array = pa.array(nulls[j], pa.int64())
         if leaf.path is not None:
             key = leaf.path.normalized
-            low, high = (_path_values(side, key) for side in sides[j])
-            out.append(LeafStats(low, high, null_array, num_rows))
+            out.append(LeafStats(read_side(sides[j][0], key), read_side(sides[j][1], key), null_array, num_rows))
         else:
             low, high = (
                 _typed(side, leaf.type, upper=upper) for side, upper in zip(sides[j], (False, True), strict=True)
             )
-            out.append(LeafStats(*_in_order(low, high), null_array, num_rows))
+            out.append(LeafStats(*in_order(low, high), null_array, num_rows))
     return out
 
 
@@ -157,7 +157,8 @@ def _decimal(value: Any, precision: int, scale: int) -> Decimal | None:
     return exact if isinstance(exponent, int) and -exponent <= scale else None
 
 
-def _in_order(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
+def in_order(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Both, null where the lower bound is above the upper one: no interval at all, a mistake of the writer."""
     if low.null_count == len(low) or high.null_count == len(high):
         return low, high
     wrong = pc.fill_null(pc.greater(low, high), False)
@@ -165,15 +166,6 @@ def _in_order(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
         return low, high
     nothing = pa.scalar(None, low.type)
     return pc.if_else(wrong, nothing, low), pc.if_else(wrong, nothing, high)
-
-
-def _path_values(texts: list[Any], key: str) -> list[Value | None]:
-    encoded = pa.array([t if isinstance(t, str) else None for t in texts], pa.string())
-    found: list[Value | None] = []
-    for data in z85.decode_array(encoded):
-        parts = None if data is None else split(data)
-        found.append(None if parts is None else lookup(*parts, key))
-    return found
 
 
 class VariantBoundsCodec:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from mica.stats import z85
 
 #: Length of a primitive's bytes after its header, by type id; strings and binary say their own.
 _SIZES = {0: 0, 1: 0, 2: 0, 3: 1, 4: 2, 5: 4, 6: 8, 7: 8, 8: 5, 9: 9, 10: 17, 11: 4, 12: 8, 13: 8, 14: 4, 17: 8}
+_EXACT = Context(prec=40)  # the default one rounds at 28 digits
 _SIZES |= {18: 8, 19: 8, 20: 16}
 
 
@@ -74,27 +75,41 @@ def split(data: bytes) -> tuple[bytes, bytes] | None:
     return parts if metadata_first else (parts[1], parts[0])
 
 
-def lookup(metadata: bytes, value: bytes, key: str) -> Value | None:
-    """The bound of that path in the object, or None: not there, of no type that is compared, or damaged."""
-    field_id = _ids(metadata).get(key)
-    if field_id is None or len(value) < 2 or value[0] & 3 != 2:
-        return None
+class KeyPlace(NamedTuple):
+    """Where an object keeps the offset of a key, counted from its first byte; `at` is -1 where it lacks the key.
+
+    `ids_end`: the end of header, count and ids, which together with the metadata say all of this. `last`: the place
+    of the last offset, the length of all values. `values`: the first value. `width`: bytes of an offset.
+    """
+
+    at: int
+    ids_end: int
+    last: int
+    values: int
+    width: int
+
+
+def key_place(metadata: bytes, value: bytes, key: str) -> KeyPlace:
+    """Finds a key in the object `value`, which must come from `split`."""
     layout = _layout(value, 0)
     if layout is None:
+        return KeyPlace(-1, min(2, len(value)), 0, 0, 1)
+    _, ids, offsets, values, id_width, width = layout
+    field_id = _ids(metadata).get(key)
+    place = -1
+    if field_id is not None:
+        wanted = field_id.to_bytes(4, "little")[:id_width] if field_id < 1 << 8 * id_width else b""
+        all_ids = (value[i : i + id_width] for i in range(ids, offsets, id_width))
+        place = next((i for i, found in enumerate(all_ids) if found == wanted), -1)
+    return KeyPlace(offsets + place * width if place >= 0 else -1, offsets, values - width, values, width)
+
+
+def lookup(metadata: bytes, value: bytes, key: str) -> Value | None:
+    """The bound of that path in the object, or None: not there, of no type that is compared, or damaged."""
+    place = key_place(metadata, value, key)
+    if place.at < 0:
         return None
-    count, ids, offsets, data, id_width, offset_width = layout
-    if id_width == 1:
-        place = value.find(field_id, ids, offsets)
-        place = -1 if place < 0 else place - ids
-    else:
-        wanted = int.from_bytes(field_id, "little").to_bytes(id_width, "little")
-        found = (i for i in range(count) if value[ids + i * id_width : ids + (i + 1) * id_width] == wanted)
-        place = next(found, -1)
-    if place < 0:
-        return None
-    at = offsets + place * offset_width
-    start = data + int.from_bytes(value[at : at + offset_width], "little")
-    return read_value(value, start)
+    return read_value(value, place.values + int.from_bytes(value[place.at : place.at + place.width], "little"))
 
 
 def paths(metadata: bytes, value: bytes) -> dict[str, Value | None]:
@@ -104,7 +119,7 @@ def paths(metadata: bytes, value: bytes) -> dict[str, Value | None]:
         return {}
     count, ids, _, _, id_width, _ = layout
     present = {int.from_bytes(value[ids + i * id_width : ids + (i + 1) * id_width], "little") for i in range(count)}
-    names = [key for key, code in _ids(metadata).items() if int.from_bytes(code, "little") in present]
+    names = [key for key, code in _ids(metadata).items() if code in present]
     return {key: lookup(metadata, value, key) for key in names}
 
 
@@ -132,7 +147,7 @@ def read_value(value: bytes, at: int) -> Value | None:
             return Value("exact", int.from_bytes(body, "little", signed=True))
         case 8 | 9 | 10:
             unscaled = int.from_bytes(body[1:], "little", signed=True)
-            return Value("exact", Decimal(unscaled).scaleb(-body[0])) if body[0] <= 38 else None
+            return Value("exact", Decimal(unscaled).scaleb(-body[0], _EXACT)) if body[0] <= 38 else None
         case 7:
             return Value("double", struct.unpack("<d", body)[0])
         case 14:
@@ -154,15 +169,15 @@ def _string(body: bytes) -> Value | None:
 
 
 @lru_cache(maxsize=4096)
-def _ids(metadata: bytes) -> dict[str, bytes]:
-    """Key → its id, little-endian, in one byte where it fits. Files of one writer share metadata."""
+def _ids(metadata: bytes) -> dict[str, int]:
+    """Key → its id. Files of one writer share metadata."""
     if _metadata_length(metadata, 0) != len(metadata):
         return {}
     width = (metadata[0] >> 6) + 1
     count = int.from_bytes(metadata[1 : 1 + width], "little")
     first = 1 + width * (count + 2)
     ends = [int.from_bytes(metadata[1 + width * i : 1 + width * (i + 1)], "little") for i in range(1, count + 2)]
-    ids: dict[str, bytes] = {}
+    ids: dict[str, int] = {}
     for i in range(count):
         try:
             key = metadata[first + ends[i] : first + ends[i + 1]].decode()
@@ -170,7 +185,7 @@ def _ids(metadata: bytes) -> dict[str, bytes]:
             return {}
         if ends[i] > ends[i + 1] or key in ids:
             return {}
-        ids[key] = i.to_bytes(4, "little") if i > 255 else i.to_bytes(1, "little")
+        ids[key] = i
     return ids
 
 

@@ -9,8 +9,12 @@ Source: ZeroMQ RFC 32; Delta RFC "Variant Shredding", its example.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 _ALPHABET = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
 _CODES = np.full(256, 255, np.uint8)
@@ -42,25 +46,53 @@ def decode(text: str) -> bytes | None:
     return data[: len(data) - (5 - tail)] if tail else data
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Many decoded texts in one buffer: `rows` are those in it, with `starts` and `lengths` by row.
+
+    `alone` holds the few that are not: texts with a short tail.
+    """
+
+    data: NDArray[np.uint8]
+    rows: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    alone: dict[int, bytes]
+
+    def bytes_of(self, row: int) -> bytes:
+        """The bytes of one row of the buffer."""
+        start = int(self.starts[row])
+        return self.data[start : start + int(self.lengths[row])].tobytes()
+
+
+def decode_joined(texts: Sequence[str | None]) -> Joined:
+    """Many texts at once; null and what is no z85 are in neither `rows` nor `alone`."""
+    strict, alone = [], {}
+    for i, text in enumerate(texts):
+        if text is None:
+            continue
+        if len(text) % 5 == 0 and text.isascii():
+            strict.append(i)
+        elif (data := decode(text)) is not None:
+            alone[i] = data
+    joined = "".join([texts[i] or "" for i in strict]).encode()
+    codes = _CODES[np.frombuffer(joined, np.uint8)].reshape(-1, 5)
+    numbers = codes.astype(np.uint64) @ _POWERS
+    rows = np.array(strict, np.int64)
+    sizes = np.array([len(texts[i] or "") for i in strict], np.int64) // 5 * 4
+    ends = np.cumsum(sizes)
+    starts, lengths = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.int64)
+    starts[rows], lengths[rows] = ends - sizes, sizes
+    wrong = np.flatnonzero((codes == 255).any(axis=1) | (numbers > 0xFFFFFFFF))
+    rows = np.delete(rows, np.unique(np.searchsorted(ends, wrong * 4, side="right")))
+    return Joined(np.frombuffer(numbers.astype(">u4").tobytes(), np.uint8), rows, starts, lengths, alone)
+
+
 def decode_array(texts: pa.Array) -> list[bytes | None]:
     """Many texts at once; null and what is no z85 are None."""
     rows: list[str | None] = texts.to_pylist()
-    strict = [i for i, row in enumerate(rows) if row is not None and len(row) % 5 == 0 and row.isascii()]
-    found: list[bytes | None] = [None] * len(rows)
-    if strict:
-        joined = "".join([rows[i] or "" for i in strict]).encode()
-        codes = _CODES[np.frombuffer(joined, np.uint8)].reshape(-1, 5)
-        numbers = codes.astype(np.uint64) @ _POWERS
-        wrong = np.flatnonzero((codes == 255).any(axis=1) | (numbers > 0xFFFFFFFF))
-        data = numbers.astype(">u4").tobytes()
-        ends = np.cumsum([len(rows[i] or "") for i in strict]) // 5
-        damaged = set(np.searchsorted(ends, wrong, side="right").tolist())
-        start = 0
-        for place, (i, end) in enumerate(zip(strict, ends.tolist(), strict=True)):
-            if place not in damaged:
-                found[i] = data[start * 4 : end * 4]
-            start = end
-    for i, row in enumerate(rows):
-        if row is not None and len(row) % 5:
-            found[i] = decode(row)
+    joined = decode_joined(rows)
+    found: list[bytes | None] = [joined.alone.get(i) for i in range(len(rows))]
+    for row in joined.rows.tolist():
+        found[row] = joined.bytes_of(row)
     return found
