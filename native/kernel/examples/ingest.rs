@@ -1,0 +1,93 @@
+//! Phase times of JSON → tape → columns → Parquet on one core:
+//! `cargo run --release --example ingest -- events.ndjson out.parquet [zstd]`.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::Schema;
+use mica_kernel::infer::{Limits, Sample};
+use mica_kernel::json::{JsonParser, ParseOptions};
+use mica_kernel::names::Names;
+use mica_kernel::shred::Shredder;
+use mica_kernel::standard::variant_field;
+use mica_kernel::tape::Tape;
+use mica_kernel::tree::Tree;
+use mica_kernel::write::{FileWriter, WriteOptions, parse_compression};
+
+fn show(name: &str, time: Duration, bytes: usize) {
+    println!("{name:28} {:8.1} ms {:8.0} MB/s", time.as_secs_f64() * 1e3, bytes as f64 / time.as_secs_f64() / 1e6);
+}
+
+fn leaves(tree: &Tree) -> usize {
+    match (&tree.object, &tree.array) {
+        (Some(fields), _) => fields.iter().map(|f| leaves(&f.tree)).sum(),
+        (_, Some(element)) => leaves(element),
+        _ => 1,
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let input = arguments.next().ok_or("which NDJSON file?")?;
+    let output = arguments.next().ok_or("which Parquet file to write?")?;
+    let compression = parse_compression(&arguments.next().unwrap_or_else(|| "zstd".into()))?;
+    let text = std::fs::read_to_string(&input)?;
+    let lines: Vec<&str> = text.lines().collect();
+    let (mut parser, mut tape) = (JsonParser::new(ParseOptions::default()), Tape::default());
+
+    let start = Instant::now();
+    let mut names = Names::new();
+    let mut sample = Sample::new(Limits::default())?;
+    for line in lines.iter().take(4096) {
+        parser.parse(line, &mut tape, &mut names)?;
+        sample.add(&tape.view(line.as_bytes(), &names));
+    }
+    let tree = sample.tree(&names)?;
+    let common = sample.common_names(&names);
+    show("infer", start.elapsed(), lines.iter().take(4096).map(|l| l.len()).sum());
+    println!("{} leaves: {:?}", leaves(&tree), tree.to_arrow()?);
+
+    let mut names = Names::new();
+    let mut shredder = Shredder::new(&tree, common.iter().map(String::as_str), &mut names)?;
+    let start = Instant::now();
+    for line in &lines {
+        parser.parse(line, &mut tape, &mut names)?;
+        names.truncate(shredder.names_len());
+    }
+    show("parse alone", start.elapsed(), text.len());
+
+    let schema = Arc::new(Schema::new(vec![variant_field("v", &tree, true)]));
+    let _ = std::fs::remove_file(&output);
+    let options = WriteOptions { compression, ..WriteOptions::default() };
+    let mut writer = FileWriter::new(schema.clone(), Some(&output), options)?;
+    let (mut shredding, mut finishing, mut writing) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+    let whole = Instant::now();
+    for lines in lines.chunks(8192) {
+        let start = Instant::now();
+        for line in lines {
+            parser.parse(line, &mut tape, &mut names)?;
+            shredder.append(&tape.view(line.as_bytes(), &names))?;
+            names.truncate(shredder.names_len());
+        }
+        shredding += start.elapsed();
+        let start = Instant::now();
+        let column: ArrayRef = shredder.finish_ref()?;
+        let batch = RecordBatch::try_new(schema.clone(), vec![column])?;
+        finishing += start.elapsed();
+        let start = Instant::now();
+        writer.write(&batch)?;
+        writing += start.elapsed();
+    }
+    let start = Instant::now();
+    let summary = writer.close()?;
+    writing += start.elapsed();
+    show("parse and shred", shredding, text.len());
+    show("finish columns", finishing, text.len());
+    show("write", writing, text.len());
+    show("all", whole.elapsed(), text.len());
+    println!("{} rows, {} bytes, {} row groups", summary.rows, summary.size, summary.row_groups);
+    println!("{} paths with bounds", summary.bounds.paths.num_rows());
+    Ok(())
+}

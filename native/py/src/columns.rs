@@ -1,0 +1,186 @@
+//! Columns for Python: trees, shredding, and writing Parquet files.
+
+use std::sync::Mutex;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Schema};
+use arrow::pyarrow::{FromPyArrow, ToPyArrow};
+use mica_kernel::batch::{infer_column, shred_batch};
+use mica_kernel::infer::Limits;
+use mica_kernel::tree::Tree;
+use mica_kernel::write::{FileWriter as KernelWriter, WriteOptions, parse_compression};
+use mica_kernel::{Code, Error};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::error::{raise, run};
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_function(wrap_pyfunction!(infer, m)?)?;
+    m.add_function(wrap_pyfunction!(shred, m)?)?;
+    m.add_class::<FileWriter>()?;
+    Ok(())
+}
+
+/// A column's names from the top: a list or tuple of them, or one text with dots between.
+pub fn column_path(path: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    match path.extract::<String>() {
+        Ok(text) => Ok(text.split('.').map(str::to_owned).collect()),
+        Err(_) => path.extract(),
+    }
+}
+
+/// `max_fields`, `max_depth`, `min_share` and `min_presence`; what is not there has its default.
+pub fn limits(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Limits> {
+    let mut limits = Limits::default();
+    for (name, value) in given {
+        match name.extract::<String>()?.as_str() {
+            "max_fields" => limits.max_fields = value.extract()?,
+            "max_depth" => limits.max_depth = value.extract()?,
+            "min_share" => limits.min_share = value.extract()?,
+            "min_presence" => limits.min_presence = value.extract()?,
+            other => {
+                let message = format!("there is no limit {other:?}: take max_fields, max_depth, min_share, min_presence");
+                return Err(raise(py, &Error::new(Code::InvalidArgument, message)));
+            }
+        }
+    }
+    limits.check().map_err(|e| raise(py, &e))?;
+    Ok(limits)
+}
+
+pub fn tree(py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<Tree> {
+    let data_type = DataType::from_pyarrow_bound(given)?;
+    Tree::from_arrow(&data_type).map_err(|e| raise(py, &e))
+}
+
+/// The shredding tree of a variant column, from a sample of its rows.
+#[pyfunction]
+#[pyo3(signature = (batch, column_path, limits=None))]
+fn infer<'py>(
+    py: Python<'py>,
+    batch: &Bound<'py, PyAny>,
+    column_path: &Bound<'py, PyAny>,
+    limits: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let batch = RecordBatch::from_pyarrow_bound(batch)?;
+    let path = self::column_path(column_path)?;
+    let limits = limits.map_or(Ok(Limits::default()), |given| self::limits(py, given))?;
+    run(py, || infer_column(&batch, &path, limits)?.to_arrow())?.to_pyarrow(py)
+}
+
+/// The batch with variant columns in the standard layout; `trees` maps column paths to trees.
+#[pyfunction]
+fn shred<'py>(py: Python<'py>, batch: &Bound<'py, PyAny>, trees: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let batch = RecordBatch::from_pyarrow_bound(batch)?;
+    let mut wanted = Vec::new();
+    for (path, data_type) in trees {
+        // A top-level column may have a dot in its name.
+        let path = match path.extract::<String>() {
+            Ok(name) if batch.schema().column_with_name(&name).is_some() => vec![name],
+            _ => column_path(&path)?,
+        };
+        wanted.push((path, tree(py, &data_type)?));
+    }
+    run(py, || shred_batch(&batch, &wanted))?.to_pyarrow(py)
+}
+
+/// Writes one Parquet file and gathers what the log needs of it.
+#[pyclass(module = "mica._native")]
+struct FileWriter {
+    writer: Mutex<KernelWriter>,
+}
+
+impl FileWriter {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut KernelWriter) -> mica_kernel::Result<T> + Send,
+    ) -> PyResult<T> {
+        run(py, || match self.writer.lock() {
+            Ok(mut writer) => work(&mut writer),
+            Err(_) => Err(Error::new(Code::InvalidArgument, "the writer failed before and cannot go on")),
+        })
+    }
+}
+
+#[pymethods]
+impl FileWriter {
+    /// `path` must not exist; without one the bytes come from `take_bytes`. Variant columns are those that the
+    /// schema marks; `bloom_filters` lists Parquet column paths. `bounds` may say `{"min_max": False}`: none are
+    /// given then.
+    #[new]
+    #[pyo3(signature = (
+        schema, *, path=None, compression="zstd", row_group_rows=None, row_group_bytes=None, page_rows=None,
+        page_bytes=None, key_value_metadata=None, created_by=None, bloom_filters=None,
+    ))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        schema: &Bound<'_, PyAny>,
+        path: Option<String>,
+        compression: &str,
+        row_group_rows: Option<usize>,
+        row_group_bytes: Option<usize>,
+        page_rows: Option<usize>,
+        page_bytes: Option<usize>,
+        key_value_metadata: Option<&Bound<'_, PyDict>>,
+        created_by: Option<String>,
+        bloom_filters: Option<Vec<Vec<String>>>,
+    ) -> PyResult<Self> {
+        let schema = Schema::from_pyarrow_bound(schema)?;
+        let mut options = WriteOptions::default();
+        options.compression = parse_compression(compression).map_err(|e| raise(py, &e))?;
+        options.row_group_rows = row_group_rows.unwrap_or(options.row_group_rows);
+        options.row_group_bytes = row_group_bytes.unwrap_or(options.row_group_bytes);
+        options.page_rows = page_rows.unwrap_or(options.page_rows);
+        options.page_bytes = page_bytes.unwrap_or(options.page_bytes);
+        options.created_by = created_by.unwrap_or(options.created_by);
+        options.bloom_filters = bloom_filters.unwrap_or_default();
+        if let Some(metadata) = key_value_metadata {
+            options.key_value_metadata =
+                metadata.iter().map(|(k, v)| Ok((k.extract()?, v.extract()?))).collect::<PyResult<_>>()?;
+        }
+        let writer = run(py, || KernelWriter::new(schema.into(), path.as_deref(), options))?;
+        Ok(FileWriter { writer: Mutex::new(writer) })
+    }
+
+    fn write(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<()> {
+        let batch = RecordBatch::from_pyarrow_bound(batch)?;
+        self.with(py, |writer| writer.write(&batch))
+    }
+
+    /// Bytes of the file so far, an estimate of what is buffered included.
+    #[getter]
+    fn bytes_written(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |writer| Ok(writer.bytes_written()))
+    }
+
+    #[getter]
+    fn rows(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |writer| Ok(writer.rows()))
+    }
+
+    /// What was written since the last call, when there is no path.
+    fn take_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.with(py, |writer| Ok(writer.take_bytes()))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Ends the file: `{"rows", "size", "row_groups", "plain", "paths"}`, the last two record batches.
+    fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let summary = self.with(py, KernelWriter::close)?;
+        let out = PyDict::new(py);
+        out.set_item("rows", summary.rows)?;
+        out.set_item("size", summary.size)?;
+        out.set_item("row_groups", summary.row_groups)?;
+        out.set_item("plain", summary.bounds.plain.to_pyarrow(py)?)?;
+        out.set_item("paths", summary.bounds.paths.to_pyarrow(py)?)?;
+        Ok(out)
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err("a FileWriter cannot be pickled"))
+    }
+}
