@@ -11,6 +11,7 @@
 //!                         └──────▶ extract ──▶ one path, cast
 //! ```
 
+pub mod batch;
 pub mod bounds;
 pub mod cast;
 pub mod decode;

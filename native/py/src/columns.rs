@@ -108,8 +108,7 @@ impl FileWriter {
 #[pymethods]
 impl FileWriter {
     /// `path` must not exist; without one the bytes come from `take_bytes`. Variant columns are those that the
-    /// schema marks; `bloom_filters` lists Parquet column paths. `bounds` may say `{"min_max": False}`: none are
-    /// given then.
+    /// schema marks; `bloom_filters` lists Parquet column paths.
     #[new]
     #[pyo3(signature = (
         schema, *, path=None, compression="zstd", row_group_rows=None, row_group_bytes=None, page_rows=None,

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+mod columns;
 mod error;
 mod read;
 mod values;
@@ -10,6 +11,7 @@ mod values;
 fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("KernelError", m.py().get_type::<error::KernelError>())?;
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    columns::register(m)?;
     read::register(m)?;
     values::register(m)?;
     Ok(())

@@ -1,0 +1,119 @@
+//! Which paths become columns, and of which type.
+
+mod common;
+
+use arrow::datatypes::DataType;
+use common::{infer, some};
+use mica_kernel::infer::Limits;
+use mica_kernel::tree::{LeafType, Tree};
+
+fn of(lines: &[String]) -> Tree {
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    infer(&some(&lines), Limits::default())
+}
+
+fn field<'a>(tree: &'a Tree, name: &str) -> Option<&'a Tree> {
+    tree.object.as_ref()?.iter().find(|f| f.name == name).map(|f| &f.tree)
+}
+
+fn leaf(tree: &Tree, name: &str) -> Option<LeafType> {
+    field(tree, name).unwrap_or_else(|| panic!("no field {name}")).leaf
+}
+
+#[test]
+fn a_path_of_99_percent_one_type_is_typed_and_one_of_98_is_not() {
+    let rows = |odd: usize| -> Vec<String> {
+        (0..1000).map(|i| if i < odd { "{\"a\": 1}".into() } else { "{\"a\": \"x\"}".into() }).collect()
+    };
+    assert_eq!(leaf(&of(&rows(10)), "a"), Some(LeafType::String));
+    assert_eq!(leaf(&of(&rows(11)), "a"), None);
+    assert!(field(&of(&rows(500)), "a").is_some(), "a frequent path has a column even without a type");
+}
+
+#[test]
+fn nulls_and_absence_do_not_count_against_a_type() {
+    let rows: Vec<String> = (0..1000)
+        .map(|i| match i % 3 {
+            0 => "{\"a\": null, \"b\": 1}".into(),
+            1 => "{\"b\": 1}".into(),
+            _ => "{\"a\": 5, \"b\": 1}".into(),
+        })
+        .collect();
+    assert_eq!(leaf(&of(&rows), "a"), Some(LeafType::Int64));
+}
+
+#[test]
+fn integers_and_decimals_are_one_class_and_doubles_another() {
+    let rows = |text: &dyn Fn(usize) -> String| (0..200).map(text).collect::<Vec<_>>();
+    let mixed = rows(&|i| if i % 2 == 0 { format!("{{\"a\": {i}}}") } else { format!("{{\"a\": {i}.25}}") });
+    assert_eq!(leaf(&of(&mixed), "a"), Some(LeafType::Decimal { precision: 18, scale: 2 }));
+    let whole = rows(&|i| if i % 2 == 0 { format!("{{\"a\": {i}}}") } else { format!("{{\"a\": {i}.00}}") });
+    assert_eq!(leaf(&of(&whole), "a"), Some(LeafType::Int64));
+    let wide = rows(&|i| format!("{{\"a\": {i}23456789012345.5678}}"));
+    assert_eq!(leaf(&of(&wide), "a"), Some(LeafType::Decimal { precision: 38, scale: 4 }));
+    let doubles = rows(&|i| if i % 2 == 0 { format!("{{\"a\": {i}}}") } else { format!("{{\"a\": {i}e0}}") });
+    assert_eq!(leaf(&of(&doubles), "a"), None);
+}
+
+#[test]
+fn a_few_wide_numbers_do_not_make_a_column_of_longs_wide() {
+    let rows: Vec<String> = (0..1000)
+        .map(|i| if i == 7 { "{\"a\": 1.5}".into() } else { format!("{{\"a\": {}}}", 1_732_206_349_000_000_i64 + i) })
+        .collect();
+    assert_eq!(leaf(&of(&rows), "a"), Some(LeafType::Int64));
+}
+
+#[test]
+fn a_map_of_rare_keys_makes_no_columns() {
+    let rows: Vec<String> =
+        (0..2000).map(|i| format!("{{\"id\": {i}, \"m\": {{\"k{}\": 1, \"j{}\": 2}}}}", i % 1500, i * 7 % 1999)).collect();
+    let tree = of(&rows);
+    assert_eq!(leaf(&tree, "id"), Some(LeafType::Int64));
+    assert!(field(&tree, "m").is_some_and(Tree::is_untyped));
+    assert!(of(&(0..2000).map(|i| format!("{{\"k{i}\": 1}}")).collect::<Vec<_>>()).is_untyped());
+}
+
+#[test]
+fn a_rare_field_beside_frequent_ones_makes_no_column() {
+    let rows: Vec<String> = (0..2000)
+        .map(|i| if i % 500 == 0 { "{\"a\": 1, \"rare\": 1}".into() } else { "{\"a\": 1}".into() })
+        .collect();
+    assert!(field(&of(&rows), "rare").is_none());
+}
+
+#[test]
+fn arrays_are_typed_by_their_elements() {
+    let rows: Vec<String> =
+        (0..100).map(|i| format!("{{\"o\": [{{\"x\": {i}}}, {{\"x\": 1, \"y\": \"s\"}}], \"mixed\": [1, \"a\"]}}")).collect();
+    let tree = of(&rows);
+    let element = field(&tree, "o").and_then(|t| t.array.as_deref()).unwrap();
+    assert_eq!(leaf(element, "x"), Some(LeafType::Int64));
+    assert_eq!(leaf(element, "y"), Some(LeafType::String));
+    assert!(field(&tree, "mixed").is_some_and(Tree::is_untyped));
+}
+
+#[test]
+fn limits_keep_the_most_frequent_leaves_and_do_not_depend_on_the_order_of_names() {
+    let rows: Vec<String> = (0..100)
+        .map(|i| if i % 2 == 0 { "{\"d\": 1, \"c\": 1, \"b\": 1, \"a\": 1}".into() } else { "{\"c\": 1, \"b\": 2}".into() })
+        .collect();
+    let lines: Vec<&str> = rows.iter().map(String::as_str).collect();
+    let tree = infer(&some(&lines), Limits { max_fields: 3, ..Limits::default() });
+    assert_eq!(tree.object.unwrap().iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);
+}
+
+#[test]
+fn depth_ends_the_tree() {
+    let line = format!("{}1{}", "{\"a\":".repeat(30), "}".repeat(30));
+    let tree = infer(&some(&[&line; 20]), Limits { max_depth: 3, ..Limits::default() });
+    let at = field(field(field(&tree, "a").unwrap(), "a").unwrap(), "a").unwrap();
+    assert!(at.is_untyped());
+}
+
+#[test]
+fn nothing_to_learn_gives_an_untyped_tree() {
+    assert_eq!(infer(&[], Limits::default()).to_arrow().unwrap(), DataType::Null);
+    assert_eq!(infer(&some(&["null", "{}", "[]"]), Limits::default()).to_arrow().unwrap(), DataType::Null);
+    assert_eq!(infer(&some(&["1", "2"]), Limits::default()).leaf, Some(LeafType::Int64));
+    assert!(mica_kernel::infer::Sample::new(Limits { min_share: 0.0, ..Limits::default() }).is_err());
+}
