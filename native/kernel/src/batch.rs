@@ -21,25 +21,20 @@ use crate::standard::{METADATA, VALUE, is_variant, mark, tree_of, variant_field}
 use crate::tape::Tape;
 use crate::tree::Tree;
 
-/// Rows that an inferred tree is made from at most, and bytes of their values.
-pub const SAMPLE_ROWS: usize = 4096;
-pub const SAMPLE_BYTES: usize = 8 << 20;
 /// Rows that are looked at for names that rows share.
-const COMMON_ROWS: usize = 256;
+pub const COMMON_ROWS: usize = 256;
 
 /// The tree of the variant column at `path`, names from the top.
 pub fn infer_column(batch: &RecordBatch, path: &[String], limits: Limits) -> Result<Tree> {
     let (mut sample, mut names) = (Sample::new(limits)?, Names::new());
     let (array, nulls) = find(batch, path)?;
     let column = Column::open(&array, nulls, &path.join("."))?;
-    let mut bytes = 0;
     let (mut decoder, mut tape) = (VariantDecoder::new(), Tape::default());
     for row in 0..column.len() {
-        if sample.rows() >= SAMPLE_ROWS || bytes >= SAMPLE_BYTES {
+        if sample.is_full() {
             break;
         }
         if let Some(value) = column.decode(row, &mut decoder, &mut tape, &mut names)? {
-            bytes += value.len();
             sample.add(&tape.view(value, &names));
         }
     }

@@ -22,23 +22,25 @@ pub struct Limits {
     pub max_fields: usize,
     /// Levels below the root that are typed.
     pub max_depth: usize,
-    /// Of a path's values, the share that must be of one class.
-    pub min_share: f64,
     /// Of the objects that could have a field, the share that must have it.
-    pub min_presence: f64,
+    pub min_share: f64,
+    /// Of a path's values, the share that must be of one class.
+    pub typed_share: f64,
+    /// Rows looked at.
+    pub sample_rows: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { max_fields: 300, max_depth: 20, min_share: 0.99, min_presence: 0.01 }
+        Limits { max_fields: 300, max_depth: 50, min_share: 0.01, typed_share: 0.99, sample_rows: 4096 }
     }
 }
 
 impl Limits {
     pub fn check(&self) -> Result<()> {
-        let shares = [("min_share", self.min_share), ("min_presence", self.min_presence)];
-        if let Some((name, share)) = shares.into_iter().find(|(_, share)| !(*share > 0.0 && *share <= 1.0)) {
-            let message = format!("{name} is a share above 0 and at most 1, not {share}");
+        let shares = [("min_share", self.min_share), ("typed_share", self.typed_share)];
+        if let Some((name, share)) = shares.into_iter().find(|(_, share)| !(0.0..=1.0).contains(share)) {
+            let message = format!("{name} is a share from 0 to 1, not {share}");
             return Err(Error::new(Code::InvalidArgument, message));
         }
         if self.max_depth > MAX_TREE_DEPTH {
@@ -49,6 +51,8 @@ impl Limits {
     }
 }
 
+/// Bytes of rows that are looked at, however few rows they make.
+const SAMPLE_BYTES: usize = 8 << 20;
 /// An object with more than this share of rare fields among all its fields is a map.
 const MAP_SHARE: f64 = 0.5;
 /// Digits of a decimal that are kept free for values larger than the sample's.
@@ -147,6 +151,7 @@ pub struct Sample {
     /// By name id: how often it stood anywhere.
     names: Vec<u32>,
     rows: u32,
+    bytes: usize,
     open: Vec<(usize, u32)>,
 }
 
@@ -154,16 +159,18 @@ impl Sample {
     pub fn new(limits: Limits) -> Result<Self> {
         limits.check()?;
         let shapes = vec![Shape::default()];
-        Ok(Sample { limits, shapes, lookup: HashMap::new(), names: Vec::new(), rows: 0, open: Vec::new() })
+        Ok(Sample { limits, shapes, lookup: HashMap::new(), names: Vec::new(), rows: 0, bytes: 0, open: Vec::new() })
     }
 
-    pub fn rows(&self) -> usize {
-        self.rows as usize
+    /// Whether enough rows were seen.
+    pub fn is_full(&self) -> bool {
+        self.rows as usize >= self.limits.sample_rows || self.bytes >= SAMPLE_BYTES
     }
 
     /// Adds a row. All rows must be of one [`Names`].
     pub fn add(&mut self, view: &TapeView) {
         self.rows += 1;
+        self.bytes += view.source.len();
         self.open.clear();
         let mut at = 0;
         while let Some(node) = view.nodes.get(at) {
@@ -256,7 +263,7 @@ impl Sample {
         let values: u32 = shape.counts.iter().sum();
         let dominant = CLASSES.into_iter().find(|&class| {
             let count = shape.counts[class as usize];
-            count > 0 && f64::from(count) >= self.limits.min_share * f64::from(values)
+            count > 0 && f64::from(count) >= self.limits.typed_share * f64::from(values)
         });
         let leaf = match dominant {
             Some(Class::Object) if depth < self.limits.max_depth => return self.object(shape, names, depth),
@@ -268,7 +275,7 @@ impl Sample {
                 };
             }
             None | Some(Class::Object | Class::Array) => None,
-            Some(Class::Number) => shape.numbers.leaf(values, self.limits.min_share),
+            Some(Class::Number) => shape.numbers.leaf(values, self.limits.typed_share),
             Some(Class::String) => Some(LeafType::String),
             Some(Class::Boolean) => Some(LeafType::Boolean),
             Some(Class::Double) => Some(LeafType::Double),
@@ -310,7 +317,7 @@ impl Sample {
     fn enough(&self, objects: u32) -> f64 {
         let objects = f64::from(objects);
         let few = (0.2 * objects).min(2.0);
-        (self.limits.min_presence * objects).max(few).max(f64::from(self.rows) / 1000.0)
+        (self.limits.min_share * objects).max(few).max(f64::from(self.rows) / 1000.0)
     }
 }
 
@@ -325,8 +332,8 @@ impl Numbers {
     }
 
     /// The smallest of int64, decimal(18, s) and decimal(38, s) that holds all.
-    fn leaf(&self, values: u32, min_share: f64) -> Option<LeafType> {
-        let mostly_long = f64::from(self.long) >= min_share * f64::from(values);
+    fn leaf(&self, values: u32, typed_share: f64) -> Option<LeafType> {
+        let mostly_long = f64::from(self.long) >= typed_share * f64::from(values);
         let scale = if self.fractions { self.scale } else { 0 };
         let needed = self.digits + scale;
         if self.long == values && !self.fractions {

@@ -20,6 +20,7 @@ pub mod encode;
 pub mod error;
 pub mod extract;
 pub mod infer;
+pub mod ingest;
 pub mod java;
 pub mod json;
 pub mod level;

@@ -115,5 +115,5 @@ fn nothing_to_learn_gives_an_untyped_tree() {
     assert_eq!(infer(&[], Limits::default()).to_arrow().unwrap(), DataType::Null);
     assert_eq!(infer(&some(&["null", "{}", "[]"]), Limits::default()).to_arrow().unwrap(), DataType::Null);
     assert_eq!(infer(&some(&["1", "2"]), Limits::default()).leaf, Some(LeafType::Int64));
-    assert!(mica_kernel::infer::Sample::new(Limits { min_share: 0.0, ..Limits::default() }).is_err());
+    assert!(mica_kernel::infer::Sample::new(Limits { min_share: 1.5, ..Limits::default() }).is_err());
 }

@@ -210,7 +210,7 @@ proptest! {
     #[test]
     fn any_json_by_the_tree_of_its_own_rows_comes_back(rows in prop::collection::vec(prop::option::weighted(0.9, json()), 1..12)) {
         let lines: Vec<Option<&str>> = rows.iter().map(Option::as_deref).collect();
-        let inferred = infer(&lines, Limits { min_share: 0.6, ..Limits::default() });
+        let inferred = infer(&lines, Limits { typed_share: 0.6, ..Limits::default() });
         kept(&lines, &inferred.to_arrow().unwrap(), &[]);
     }
 }

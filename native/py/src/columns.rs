@@ -31,7 +31,7 @@ pub fn column_path(path: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     }
 }
 
-/// `max_fields`, `max_depth`, `min_share` and `min_presence`; what is not there has its default.
+/// `max_fields`, `max_depth`, `min_share`, `typed_share` and `sample_rows`; what is not there has its default.
 pub fn limits(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Limits> {
     let mut limits = Limits::default();
     for (name, value) in given {
@@ -39,9 +39,11 @@ pub fn limits(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Limits> {
             "max_fields" => limits.max_fields = value.extract()?,
             "max_depth" => limits.max_depth = value.extract()?,
             "min_share" => limits.min_share = value.extract()?,
-            "min_presence" => limits.min_presence = value.extract()?,
+            "sample_rows" => limits.sample_rows = value.extract()?,
+            "typed_share" => limits.typed_share = value.extract()?,
             other => {
-                let message = format!("there is no limit {other:?}: take max_fields, max_depth, min_share, min_presence");
+                let known = "max_fields, max_depth, min_share, typed_share, sample_rows";
+                let message = format!("there is no limit {other:?}: take {known}");
                 return Err(raise(py, &Error::new(Code::InvalidArgument, message)));
             }
         }

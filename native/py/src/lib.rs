@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 
 mod columns;
 mod error;
+mod ingest;
 mod read;
 mod values;
 
@@ -12,6 +13,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("KernelError", m.py().get_type::<error::KernelError>())?;
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     columns::register(m)?;
+    ingest::register(m)?;
     read::register(m)?;
     values::register(m)?;
     Ok(())

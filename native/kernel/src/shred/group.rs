@@ -111,6 +111,13 @@ impl Group {
         self.value.put_with(index, |out| row.residual.subtree(&row.view, row.dictionary, at, out))
     }
 
+    /// Writes a value that this level does not type.
+    pub fn put_whole(&mut self, index: usize, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+        let mut written = Ok(());
+        self.value.put_with(index, |out| written = write(out))?;
+        written
+    }
+
     /// Bytes buffered, about.
     pub fn byte_len(&self) -> usize {
         let typed = match &self.typed {

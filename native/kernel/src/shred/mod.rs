@@ -14,6 +14,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, StructArray};
 use arrow::datatypes::{DataType, Fields};
 
+use crate::encode::{DictionaryCache, TapeEncoder};
 use crate::error::Result;
 use crate::names::Names;
 use crate::shred::column::{Bits, Bytes};
@@ -27,7 +28,8 @@ use crate::tree::Tree;
 pub struct Shredder {
     fields: Fields,
     root: Group,
-    untyped: bool,
+    /// For an untyped tree: each row has the metadata of its own names, as any unshredded Variant.
+    whole: Option<(DictionaryCache, TapeEncoder)>,
     metadata: Bytes,
     valid: Bits,
     rows: usize,
@@ -48,7 +50,7 @@ impl Shredder {
         Ok(Shredder {
             fields: column_fields(tree),
             root,
-            untyped: tree.is_untyped(),
+            whole: tree.is_untyped().then(Default::default),
             metadata: Bytes::default(),
             valid: Bits::default(),
             rows: 0,
@@ -80,6 +82,14 @@ impl Shredder {
     /// Adds the row that the tape holds.
     pub fn append(&mut self, view: &TapeView) -> Result<()> {
         let index = self.rows;
+        if let Some((dictionaries, encoder)) = &mut self.whole {
+            let dictionary = dictionaries.of(view, 0)?;
+            self.metadata.put(index, dictionary.metadata())?;
+            self.root.put_whole(index, |out| encoder.encode(view, 0, dictionary, out))?;
+            self.valid.mark(index);
+            self.rows += 1;
+            return Ok(());
+        }
         let mut row =
             Row { view: *view, dictionary: &mut self.dictionary, residual: &mut self.residual, left: &mut self.left };
         self.root.put(&mut row, 0, index)?;
@@ -98,7 +108,7 @@ impl Shredder {
     pub fn finish(&mut self) -> Result<StructArray> {
         let rows = std::mem::take(&mut self.rows);
         let metadata = self.metadata.finish_required(rows);
-        let columns: Vec<ArrayRef> = if self.untyped {
+        let columns: Vec<ArrayRef> = if self.whole.is_some() {
             vec![metadata, self.root.finish_untyped_required(rows)]
         } else {
             let (value, typed) = self.root.finish(rows)?;

@@ -254,7 +254,8 @@ impl FileWriter {
         }
     }
 
-    /// Ends the file. A file on disk is flushed to the operating system and to the disk.
+    /// Ends the file. A file on disk has been handed to the operating system; whoever needs it to outlive a crash of
+    /// the machine syncs it.
     pub fn close(&mut self) -> Result<Summary> {
         if self.writer.is_none() {
             self.start(&[])?;
@@ -264,10 +265,7 @@ impl FileWriter {
         let size = writer.bytes_written() as u64;
         match writer.inner_mut() {
             Sink::Memory(buffer) => self.rest = std::mem::take(buffer),
-            Sink::File(file) => {
-                file.flush()?;
-                file.get_ref().sync_all()?;
-            }
+            Sink::File(file) => file.flush()?,
         }
         let counts: Vec<i64> = self.counted.iter().map(|(_, count)| *count).collect();
         let bounds = bounds::collect(&self.schema, metadata.row_groups(), &counts)?;

@@ -1,0 +1,179 @@
+//! The hot path: rows of JSON become columns in the standard layout without being a Variant in between.
+//!
+//! Bad rows stop the reading or are kept aside, as the reader was told. A batch ends by rows, by bytes or by time,
+//! so that control goes back to whoever may want to stop.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use arrow::array::{BinaryArray, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{Schema, SchemaRef};
+
+use crate::batch::{COMMON_ROWS, MAX_NAMES};
+use crate::error::Result;
+use crate::infer::{Limits, Sample};
+use crate::json::{JsonParser, Next, ParseOptions, ReaderOptions, RowReader};
+use crate::names::Names;
+use crate::shred::Shredder;
+use crate::standard::variant_field;
+use crate::tape::Tape;
+use crate::tree::{MAX_TREE_DEPTH, Tree};
+
+/// A batch is handed over after this time at the latest, whatever it holds.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// Rows between two looks at the clock and the bytes.
+const STRIDE: usize = 128;
+
+pub struct JsonIngest {
+    column: String,
+    reader: RowReader,
+    parser: JsonParser,
+    tape: Tape,
+    names: Names,
+    /// Names for the shared dictionary, from the rows that were looked at last.
+    common: Option<Vec<String>>,
+    plan: Option<Plan>,
+}
+
+/// What one tree needs.
+struct Plan {
+    tree: Tree,
+    schema: SchemaRef,
+    shredder: Shredder,
+}
+
+impl JsonIngest {
+    /// `column` names the variant column of the batches.
+    pub fn new(column: &str, reader: ReaderOptions, parse: ParseOptions) -> Result<Self> {
+        Ok(JsonIngest {
+            column: column.to_owned(),
+            reader: RowReader::new(reader)?,
+            parser: JsonParser::new(parse),
+            tape: Tape::default(),
+            names: Names::new(),
+            common: None,
+            plan: None,
+        })
+    }
+
+    pub fn reader(&mut self) -> &mut RowReader {
+        &mut self.reader
+    }
+
+    pub fn bytes_read(&self) -> u64 {
+        self.reader.bytes_read()
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.reader.rows()
+    }
+
+    pub fn wants_input(&self) -> bool {
+        self.reader.wants_input()
+    }
+
+    /// The tree of the rows to come, which are kept and read again. Rows that are no documents are passed over:
+    /// they are reported when they are read.
+    pub fn infer(&mut self, limits: Limits) -> Result<Tree> {
+        let sample = self.look_ahead(limits)?;
+        let tree = sample.tree(&self.names)?;
+        self.common = Some(sample.common_names(&self.names));
+        Ok(tree)
+    }
+
+    fn look_ahead(&mut self, limits: Limits) -> Result<Sample> {
+        // A sample counts by the ids of its names: it begins with none, and the plan must be made anew after it.
+        self.plan = None;
+        self.names.truncate(0);
+        let mut sample = Sample::new(limits)?;
+        self.reader.mark();
+        while !sample.is_full() {
+            let Next::Row(text) = self.reader.next()? else { break };
+            if self.parser.parse(text, &mut self.tape, &mut self.names).is_ok() {
+                sample.add(&self.tape.view(text.as_bytes(), &self.names));
+            }
+        }
+        self.reader.rewind();
+        Ok(sample)
+    }
+
+    fn plan(&mut self, tree: &Tree) -> Result<()> {
+        if self.plan.as_ref().is_some_and(|plan| plan.tree == *tree) {
+            return Ok(());
+        }
+        if self.common.is_none() && !tree.is_untyped() {
+            let limits = Limits { sample_rows: COMMON_ROWS, max_depth: MAX_TREE_DEPTH, ..Limits::default() };
+            let sample = self.look_ahead(limits)?;
+            self.common = Some(sample.common_names(&self.names));
+        }
+        self.names.truncate(0);
+        let common = self.common.iter().flatten().map(String::as_str);
+        let shredder = Shredder::new(tree, common, &mut self.names)?;
+        let schema = Arc::new(Schema::new(vec![variant_field(&self.column, tree, true)]));
+        self.plan = Some(Plan { tree: tree.clone(), schema, shredder });
+        Ok(())
+    }
+
+    /// The next rows, `None` after the last. A batch without rows means: feed more input, or call again.
+    pub fn next_batch(&mut self, tree: &Tree, max_rows: usize, max_bytes: usize) -> Result<Option<RecordBatch>> {
+        self.plan(tree)?;
+        let JsonIngest { reader, parser, tape, names, plan: Some(plan), .. } = self else { return Ok(None) };
+        let shredder = &mut plan.shredder;
+        let started = Instant::now();
+        let (mut text_bytes, mut seen, mut ended) = (0, 0_usize, false);
+        while shredder.rows() < max_rows {
+            if seen.is_multiple_of(STRIDE)
+                && seen > 0
+                && (shredder.byte_len() >= max_bytes || started.elapsed() >= PATIENCE)
+            {
+                break;
+            }
+            let error = match reader.next()? {
+                Next::Row(text) => {
+                    seen += 1;
+                    text_bytes += text.len();
+                    match parser.parse(text, tape, names) {
+                        Ok(()) => {
+                            shredder.append(&tape.view(text.as_bytes(), names))?;
+                            None
+                        }
+                        Err(error) => Some(error),
+                    }
+                }
+                Next::NeedInput => break,
+                Next::End => {
+                    ended = true;
+                    break;
+                }
+            };
+            if let Some(error) = error {
+                reader.reject(error)?;
+            }
+            if names.len() > MAX_NAMES {
+                names.truncate(shredder.names_len());
+            }
+            if text_bytes >= max_bytes {
+                break;
+            }
+        }
+        if ended && shredder.rows() == 0 {
+            return Ok(None);
+        }
+        Ok(Some(RecordBatch::try_new(plan.schema.clone(), vec![shredder.finish_ref()?])?))
+    }
+
+    /// The bad rows since the last call: `file`, `line`, `column` and `offset` (bytes), `reason`, `text`.
+    pub fn take_errors(&mut self) -> Result<RecordBatch> {
+        let name = self.reader.name().to_owned();
+        let bad = self.reader.take_bad();
+        let number = |of: fn(&crate::json::BadRow) -> u64| -> Int64Array { bad.iter().map(|b| of(b) as i64).collect() };
+        Ok(RecordBatch::try_from_iter([
+            ("file", Arc::new(bad.iter().map(|_| Some(&name)).collect::<StringArray>()) as _),
+            ("line", Arc::new(number(|b| b.line)) as _),
+            ("column", Arc::new(number(|b| b.column)) as _),
+            ("offset", Arc::new(number(|b| b.offset)) as _),
+            ("reason", Arc::new(bad.iter().map(|b| Some(&b.reason)).collect::<StringArray>()) as _),
+            ("text", Arc::new(bad.iter().map(|b| Some(&b.text)).collect::<BinaryArray>()) as _),
+        ])?)
+    }
+}

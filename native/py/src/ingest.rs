@@ -1,0 +1,148 @@
+//! JSON input for Python: one split of one file, read in shredded batches.
+
+use std::sync::Mutex;
+
+use arrow::pyarrow::ToPyArrow;
+use mica_kernel::infer::Limits;
+use mica_kernel::ingest::JsonIngest;
+use mica_kernel::json::{Compression, DuplicateKeys, Format, OnError, ParseOptions, ReaderOptions};
+use mica_kernel::{Code, Error};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::columns::{limits, tree};
+use crate::error::{raise, run};
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<JsonReader>()
+}
+
+/// Text that a row may have per byte of the Variant that it may become: white space costs nothing there.
+const TEXT_PER_BYTE: usize = 4;
+
+/// One split of one JSON input. Without a `path` the bytes are fed: while `wants_input`, `feed` or `finish`.
+#[pyclass(module = "mica._native")]
+struct JsonReader {
+    ingest: Mutex<JsonIngest>,
+}
+
+impl JsonReader {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut JsonIngest) -> mica_kernel::Result<T> + Send,
+    ) -> PyResult<T> {
+        run(py, || match self.ingest.lock() {
+            Ok(mut ingest) => work(&mut ingest),
+            Err(_) => Err(Error::new(Code::InvalidArgument, "the reader failed before and cannot go on")),
+        })
+    }
+}
+
+fn choice<T>(py: Python<'_>, option: &str, given: &str, choices: &[(&str, T)]) -> PyResult<T>
+where
+    T: Copy,
+{
+    choices.iter().find(|(name, _)| *name == given).map(|(_, choice)| *choice).ok_or_else(|| {
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        let message = format!("{option} is one of {}, not {given:?}", names.join(", "));
+        raise(py, &Error::new(Code::InvalidArgument, message))
+    })
+}
+
+#[pymethods]
+impl JsonReader {
+    #[new]
+    #[pyo3(signature = (
+        *, column, format="ndjson", compression=None, path=None, start=0, end=None, duplicate_keys="error",
+        max_size=16 << 20, max_depth=1000, on_error="fail", name=None,
+    ))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        column: &str,
+        format: &str,
+        compression: Option<&str>,
+        path: Option<String>,
+        start: u64,
+        end: Option<u64>,
+        duplicate_keys: &str,
+        max_size: usize,
+        max_depth: usize,
+        on_error: &str,
+        name: Option<String>,
+    ) -> PyResult<Self> {
+        let compressions = [("none", Compression::None), ("gzip", Compression::Gzip), ("zstd", Compression::Zstd)];
+        let duplicates = [("error", DuplicateKeys::Error), ("last", DuplicateKeys::LastWins)];
+        let parse = ParseOptions {
+            duplicate_keys: choice(py, "duplicate_keys", duplicate_keys, &duplicates)?,
+            max_size,
+            max_depth,
+        };
+        let reader = ReaderOptions {
+            name: name.or_else(|| path.clone()).unwrap_or_else(|| "input".into()),
+            format: choice(py, "format", format, &[("ndjson", Format::Ndjson), ("json", Format::Json)])?,
+            compression: choice(py, "compression", compression.unwrap_or("none"), &compressions)?,
+            path,
+            start,
+            end,
+            on_error: choice(py, "on_error", on_error, &[("fail", OnError::Fail), ("collect", OnError::Collect)])?,
+            max_row: max_size.saturating_mul(TEXT_PER_BYTE),
+        };
+        let ingest = run(py, || JsonIngest::new(column, reader, parse))?;
+        Ok(JsonReader { ingest: Mutex::new(ingest) })
+    }
+
+    fn feed(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<()> {
+        self.with(py, |ingest| ingest.reader().feed(bytes))
+    }
+
+    /// No more bytes will be fed.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |ingest| {
+            ingest.reader().finish();
+            Ok(())
+        })
+    }
+
+    fn wants_input(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |ingest| Ok(ingest.wants_input()))
+    }
+
+    /// The shredding tree of the rows to come; they are kept and read again.
+    #[pyo3(signature = (limits=None))]
+    fn infer<'py>(&self, py: Python<'py>, limits: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
+        let limits = limits.map_or(Ok(Limits::default()), |given| self::limits(py, given))?;
+        self.with(py, |ingest| ingest.infer(limits)?.to_arrow())?.to_pyarrow(py)
+    }
+
+    /// The next rows as a batch of one column in the layout of the tree, `None` after the last. It comes within a
+    /// second, maybe without rows.
+    fn next_batch<'py>(
+        &self,
+        py: Python<'py>,
+        tree: &Bound<'py, PyAny>,
+        max_rows: usize,
+        max_bytes: usize,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let tree = self::tree(py, tree)?;
+        let batch = self.with(py, |ingest| ingest.next_batch(&tree, max_rows, max_bytes))?;
+        batch.map(|batch| batch.to_pyarrow(py)).transpose()
+    }
+
+    /// The bad rows since the last call: file, line, column, offset, reason, text.
+    fn take_errors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.with(py, JsonIngest::take_errors)?.to_pyarrow(py)
+    }
+
+    /// Before decompression.
+    #[getter]
+    fn bytes_read(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |ingest| Ok(ingest.bytes_read()))
+    }
+
+    #[getter]
+    fn lines(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |ingest| Ok(ingest.rows()))
+    }
+}
