@@ -22,7 +22,7 @@ pub struct Limits {
     pub max_fields: usize,
     /// Levels below the root that are typed.
     pub max_depth: usize,
-    /// Of the objects that could have a field, the share that must have it.
+    /// Of the rows, and of the objects that could have a field, the share that must have it.
     pub min_share: f64,
     /// Of a path's values, the share that must be of one class.
     pub typed_share: f64,
@@ -55,6 +55,8 @@ impl Limits {
 const SAMPLE_BYTES: usize = 8 << 20;
 /// An object with more than this share of rare fields among all its fields is a map.
 const MAP_SHARE: f64 = 0.5;
+/// What the levels of a column below an array cost, in those of one that is not.
+const ARRAY_COST: f64 = 3.0;
 /// Digits of a decimal that are kept free for values larger than the sample's.
 const HEADROOM: u32 = 2;
 /// Names that the shared dictionary takes besides the tree's: a row carries a copy of it.
@@ -268,6 +270,9 @@ impl Sample {
         let leaf = match dominant {
             Some(Class::Object) if depth < self.limits.max_depth => return self.object(shape, names, depth),
             Some(Class::Array) if depth < self.limits.max_depth => {
+                if f64::from(shape.seen) < self.enough_arrays() {
+                    return Candidate::Value(shape.seen);
+                }
                 let element = shape.children.iter().find(|(name, _)| *name == NO_NAME);
                 return match element.map(|&(_, element)| self.candidate(element, names, depth + 1)) {
                     None | Some(Candidate::Value(_)) => Candidate::Value(shape.seen),
@@ -313,11 +318,16 @@ impl Sample {
     }
 
     /// How often a field must occur among so many objects. A few objects prove little: there a field must occur
-    /// twice; and of all rows at least one in a thousand must have it, however rare its parent.
+    /// twice. And its share is asked of all rows too: the levels of a column cost a bit or two a row, in bytes and in
+    /// time, however few of them have it.
     fn enough(&self, objects: u32) -> f64 {
-        let objects = f64::from(objects);
-        let few = (0.2 * objects).min(2.0);
-        (self.limits.min_share * objects).max(few).max(f64::from(self.rows) / 1000.0)
+        let few = (0.2 * f64::from(objects)).min(2.0);
+        (self.limits.min_share * f64::from(objects.max(self.rows))).max(few)
+    }
+
+    /// How often an array must occur: its levels cost several times as much.
+    fn enough_arrays(&self) -> f64 {
+        ARRAY_COST * self.limits.min_share * f64::from(self.rows)
     }
 }
 

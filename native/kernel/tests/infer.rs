@@ -65,8 +65,9 @@ fn a_few_wide_numbers_do_not_make_a_column_of_longs_wide() {
 
 #[test]
 fn a_map_of_rare_keys_makes_no_columns() {
-    let rows: Vec<String> =
-        (0..2000).map(|i| format!("{{\"id\": {i}, \"m\": {{\"k{}\": 1, \"j{}\": 2}}}}", i % 1500, i * 7 % 1999)).collect();
+    let rows: Vec<String> = (0..2000)
+        .map(|i| format!("{{\"id\": {i}, \"m\": {{\"k{}\": 1, \"j{}\": 2}}}}", i % 1500, i * 7 % 1999))
+        .collect();
     let tree = of(&rows);
     assert_eq!(leaf(&tree, "id"), Some(LeafType::Int64));
     assert!(field(&tree, "m").is_some_and(Tree::is_untyped));
@@ -75,16 +76,16 @@ fn a_map_of_rare_keys_makes_no_columns() {
 
 #[test]
 fn a_rare_field_beside_frequent_ones_makes_no_column() {
-    let rows: Vec<String> = (0..2000)
-        .map(|i| if i % 500 == 0 { "{\"a\": 1, \"rare\": 1}".into() } else { "{\"a\": 1}".into() })
-        .collect();
+    let rows: Vec<String> =
+        (0..2000).map(|i| if i % 500 == 0 { "{\"a\": 1, \"rare\": 1}".into() } else { "{\"a\": 1}".into() }).collect();
     assert!(field(&of(&rows), "rare").is_none());
 }
 
 #[test]
 fn arrays_are_typed_by_their_elements() {
-    let rows: Vec<String> =
-        (0..100).map(|i| format!("{{\"o\": [{{\"x\": {i}}}, {{\"x\": 1, \"y\": \"s\"}}], \"mixed\": [1, \"a\"]}}")).collect();
+    let rows: Vec<String> = (0..100)
+        .map(|i| format!("{{\"o\": [{{\"x\": {i}}}, {{\"x\": 1, \"y\": \"s\"}}], \"mixed\": [1, \"a\"]}}"))
+        .collect();
     let tree = of(&rows);
     let element = field(&tree, "o").and_then(|t| t.array.as_deref()).unwrap();
     assert_eq!(leaf(element, "x"), Some(LeafType::Int64));
@@ -94,9 +95,16 @@ fn arrays_are_typed_by_their_elements() {
 
 #[test]
 fn limits_keep_the_most_frequent_leaves_and_do_not_depend_on_the_order_of_names() {
-    let rows: Vec<String> = (0..100)
-        .map(|i| if i % 2 == 0 { "{\"d\": 1, \"c\": 1, \"b\": 1, \"a\": 1}".into() } else { "{\"c\": 1, \"b\": 2}".into() })
-        .collect();
+    let rows: Vec<String> =
+        (0..100)
+            .map(|i| {
+                if i % 2 == 0 {
+                    "{\"d\": 1, \"c\": 1, \"b\": 1, \"a\": 1}".into()
+                } else {
+                    "{\"c\": 1, \"b\": 2}".into()
+                }
+            })
+            .collect();
     let lines: Vec<&str> = rows.iter().map(String::as_str).collect();
     let tree = infer(&some(&lines), Limits { max_fields: 3, ..Limits::default() });
     assert_eq!(tree.object.unwrap().iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["a", "b", "c"]);

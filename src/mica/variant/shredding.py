@@ -34,7 +34,7 @@ class Limits:
     max_fields: int = 300
     max_depth: int = 50
     min_share: float = 0.01
-    typed_share: float = 0.9
+    typed_share: float = 0.99
     sample_rows: int = 4096
 
     def __post_init__(self) -> None:

@@ -1,8 +1,10 @@
-//! How each leaf column is encoded, decided once per file on the first batch: a dictionary where the sample says
-//! that a row group's distinct values will be few and small, otherwise the encoding that compresses best for the
-//! type among those that Spark, DuckDB, arrow and parquet-java read.
+//! How each leaf column is encoded, decided once per file on the first batch: a dictionary where a sample says that
+//! a row group's distinct values will be few and small, otherwise the encoding that compresses best for the values
+//! among those that Spark, DuckDB, arrow and parquet-java read.
 //!
 //! A dictionary that is tried and given up costs a hash of every value and a page of plain ones: better not tried.
+//! Values that repeat among near rows only (what is new today) are not worth one either: the codec finds those
+//! itself. So the sample is taken at both ends of the batch, and what counts is what they share.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -16,10 +18,14 @@ use parquet::basic::Encoding;
 use crate::error::Result;
 use crate::standard::{METADATA, VALUE, is_variant};
 
-/// Values looked at per leaf.
-const SAMPLE: usize = 4096;
+/// Values looked at per leaf, at each end of the batch.
+const SAMPLE: usize = 2048;
+/// Fewer values are no sample.
+const FEW: usize = 64;
 /// A dictionary page beyond this is given up by the writer, and is slow to read besides.
-pub const DICTIONARY_BYTES: usize = 2 << 20;
+pub const DICTIONARY_BYTES: usize = 4 << 20;
+/// Bytes that neighbours share, on average, where writing them once pays.
+const SHARED_PREFIX: f64 = 3.0;
 
 /// What a leaf is to its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,8 +101,9 @@ fn visit(field: &ArrowField, array: &ArrayRef, within: Context, rows: usize, out
                 VALUE if within == Context::Group => Role::Value,
                 _ => Role::Data,
             };
-            let encoding = fallback(array.data_type());
-            out.push(Choice { role, dictionary: dictionary_pays(array, rows)?, encoding });
+            let sample = Sample::of(array)?;
+            let dictionary = sample.as_ref().is_none_or(|s| s.dictionary_pays(rows));
+            out.push(Choice { role, dictionary, encoding: fallback(array.data_type(), sample.as_ref()) });
         }
     }
     Ok(())
@@ -112,7 +119,7 @@ fn per_row(rows: usize, parent: &ArrayRef, child: &ArrayRef) -> usize {
 }
 
 /// The encoding where there is no dictionary.
-fn fallback(data_type: &DataType) -> Option<Encoding> {
+fn fallback(data_type: &DataType, sample: Option<&Sample>) -> Option<Encoding> {
     match data_type {
         DataType::Int8
         | DataType::Int16
@@ -121,101 +128,112 @@ fn fallback(data_type: &DataType) -> Option<Encoding> {
         | DataType::Date32
         | DataType::Time64(_)
         | DataType::Timestamp(_, _) => Some(Encoding::DELTA_BINARY_PACKED),
+        DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Utf8View
+        | DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+            if sample.is_some_and(|s| s.prefix >= SHARED_PREFIX) =>
+        {
+            Some(Encoding::DELTA_BYTE_ARRAY)
+        }
         _ => None,
     }
 }
 
-/// Whether a row group's distinct values make a dictionary that is smaller than the values.
-fn dictionary_pays(array: &ArrayRef, rows: usize) -> Result<bool> {
-    if matches!(array.data_type(), DataType::Boolean) {
-        return Ok(false);
-    }
-    let Some(sample) = sample(array)? else { return Ok(true) };
-    let valid = (array.len() - array.null_count()) as f64 / array.len().max(1) as f64;
-    let values = (rows as f64 * valid).max(1.0);
-    let distinct = sample.distinct_among(values);
-    Ok(distinct * (sample.width + 4.0) <= DICTIONARY_BYTES as f64 && distinct <= values / 2.0)
-}
-
+/// What the values at both ends of a batch say of the column.
 struct Sample {
-    seen: f64,
-    distinct: f64,
-    /// Bytes of a value, about.
+    /// The share of rows that have a value.
+    valid: f64,
+    /// Distinct values at the first end, at the last, and among both.
+    first: f64,
+    last: f64,
+    both: f64,
+    /// Bytes of a value, about, and those that it shares with the one before.
     width: f64,
+    prefix: f64,
 }
 
 impl Sample {
-    /// Distinct values among so many, by the birthday problem: how often the sample met a value again tells how
-    /// many there are.
-    fn distinct_among(&self, values: f64) -> f64 {
-        let again = self.seen - self.distinct;
-        if again < 1.0 {
-            return values;
-        }
-        if self.distinct * 4.0 <= self.seen {
-            // Far fewer values than were looked at: the sample has met nearly all that are frequent, and the tail
-            // grows slowly.
-            return (self.distinct * (values / self.seen).sqrt()).clamp(self.distinct, values.max(self.distinct));
-        }
-        let population = self.seen * self.seen / (2.0 * again);
-        (population * (1.0 - (-values / population).exp())).min(values)
-    }
-}
-
-/// `None` when there are too few values to judge by, or a type that is not looked into.
-fn sample(array: &ArrayRef) -> Result<Option<Sample>> {
-    let hasher = DefaultHashBuilder::default();
-    let mut distinct: HashSet<u64> = HashSet::new();
-    let (mut seen, mut bytes) = (0_usize, 0_usize);
-    let mut add = |value: &[u8]| {
-        seen += 1;
-        bytes += value.len();
-        distinct.insert(hasher.hash_one(value));
-    };
-    let nulls = array.logical_nulls();
-    match array.data_type() {
-        DataType::Utf8 => {
-            let values = array.as_string::<i32>();
-            valid(nulls.as_ref(), array.len()).for_each(|i| add(values.value(i).as_bytes()));
-        }
-        DataType::LargeUtf8 => {
-            let values = array.as_string::<i64>();
-            valid(nulls.as_ref(), array.len()).for_each(|i| add(values.value(i).as_bytes()));
-        }
-        DataType::Utf8View => {
-            let values = array.as_string_view();
-            valid(nulls.as_ref(), array.len()).for_each(|i| add(values.value(i).as_bytes()));
-        }
-        DataType::Binary => {
-            let values = array.as_binary::<i32>();
-            valid(nulls.as_ref(), array.len()).for_each(|i| add(values.value(i)));
-        }
-        DataType::LargeBinary => {
-            let values = array.as_binary::<i64>();
-            valid(nulls.as_ref(), array.len()).for_each(|i| add(values.value(i)));
-        }
-        DataType::BinaryView => {
-            let values = array.as_binary_view();
-            valid(nulls.as_ref(), array.len()).for_each(|i| add(values.value(i)));
-        }
-        other => {
-            let Some(width) = other.primitive_width() else { return Ok(None) };
-            let data = array.to_data();
-            let Some(buffer) = data.buffers().first() else { return Ok(None) };
-            let start = data.offset();
-            for i in valid(nulls.as_ref(), array.len()) {
-                let at = (start + i) * width;
-                add(buffer.get(at..at + width).unwrap_or_default());
+    /// `None` when there are too few values to judge by.
+    fn of(array: &ArrayRef) -> Result<Option<Sample>> {
+        match array.data_type() {
+            DataType::Boolean => Ok(None),
+            DataType::Utf8 => {
+                let values = array.as_string::<i32>();
+                Ok(Self::sampled(array, |i| values.value(i).as_bytes()))
+            }
+            DataType::LargeUtf8 => {
+                let values = array.as_string::<i64>();
+                Ok(Self::sampled(array, |i| values.value(i).as_bytes()))
+            }
+            DataType::Utf8View => {
+                let values = array.as_string_view();
+                Ok(Self::sampled(array, |i| values.value(i).as_bytes()))
+            }
+            DataType::Binary => {
+                let values = array.as_binary::<i32>();
+                Ok(Self::sampled(array, |i| values.value(i)))
+            }
+            DataType::LargeBinary => {
+                let values = array.as_binary::<i64>();
+                Ok(Self::sampled(array, |i| values.value(i)))
+            }
+            DataType::BinaryView => {
+                let values = array.as_binary_view();
+                Ok(Self::sampled(array, |i| values.value(i)))
+            }
+            other => {
+                let Some(width) = other.primitive_width() else { return Ok(None) };
+                let data = array.to_data();
+                let Some(buffer) = data.buffers().first() else { return Ok(None) };
+                let start = data.offset();
+                Ok(Self::sampled(array, |i| buffer.get((start + i) * width..(start + i + 1) * width).unwrap_or(&[])))
             }
         }
     }
-    if seen < 64 {
-        return Ok(None);
-    }
-    let width = bytes as f64 / seen as f64;
-    Ok(Some(Sample { seen: seen as f64, distinct: distinct.len() as f64, width }))
-}
 
-fn valid(nulls: Option<&NullBuffer>, len: usize) -> impl Iterator<Item = usize> {
-    (0..len).filter(move |&i| nulls.is_none_or(|n| n.is_valid(i))).take(SAMPLE)
+    fn sampled<'a>(array: &ArrayRef, value: impl Fn(usize) -> &'a [u8]) -> Option<Sample> {
+        let nulls = array.logical_nulls();
+        let values = array.len() - nulls.as_ref().map_or(0, NullBuffer::null_count);
+        if values < FEW {
+            return None;
+        }
+        let hasher = DefaultHashBuilder::default();
+        let (mut bytes, mut shared, mut seen) = (0, 0, 0);
+        let mut before: &[u8] = &[];
+        let mut look = |i: usize| {
+            let value = value(i);
+            bytes += value.len();
+            shared += before.iter().zip(value).take_while(|(a, b)| a == b).count();
+            seen += 1;
+            before = value;
+            hasher.hash_one(value)
+        };
+        let take = SAMPLE.min(values / 2);
+        let valid = |i: &usize| nulls.as_ref().is_none_or(|n| n.is_valid(*i));
+        let first: HashSet<u64> = (0..array.len()).filter(valid).take(take).map(&mut look).collect();
+        let last: HashSet<u64> = (0..array.len()).rev().filter(valid).take(take).map(&mut look).collect();
+        Some(Sample {
+            valid: values as f64 / array.len().max(1) as f64,
+            first: first.len() as f64,
+            last: last.len() as f64,
+            both: first.intersection(&last).count() as f64,
+            width: bytes as f64 / f64::from(seen),
+            prefix: shared as f64 / f64::from(seen),
+        })
+    }
+
+    /// Whether the distinct values of so many rows make a dictionary that is smaller than the values, by capture and
+    /// recapture: what one end of the batch met again of the other's values tells how many there are.
+    fn dictionary_pays(&self, rows: usize) -> bool {
+        if self.both < 1.0 {
+            return false;
+        }
+        let population = self.first * self.last / self.both;
+        let values = (rows as f64 * self.valid).max(1.0);
+        let distinct = population * (1.0 - (-values / population).exp());
+        distinct * (self.width + 4.0) <= DICTIONARY_BYTES as f64 && distinct <= 0.75 * values
+    }
 }

@@ -44,7 +44,7 @@ impl Default for WriteOptions {
             row_group_rows: 128 << 10,
             row_group_bytes: 64 << 20,
             page_rows: 16 << 10,
-            page_bytes: 1 << 20,
+            page_bytes: 2 << 20,
             key_value_metadata: Vec::new(),
             created_by: format!("mica version {}", env!("CARGO_PKG_VERSION")),
             bloom_filters: Vec::new(),

@@ -70,9 +70,7 @@ pub fn of_variant(variant: &Variant) -> Model {
         Variant::String(v) => Model::Text((*v).to_owned()),
         Variant::ShortString(v) => Model::Text(v.as_str().to_owned()),
         Variant::List(list) => Model::List(list.iter().map(|v| of_variant(&v)).collect()),
-        Variant::Object(object) => {
-            Model::Object(object.iter().map(|(k, v)| (k.to_owned(), of_variant(&v))).collect())
-        }
+        Variant::Object(object) => Model::Object(object.iter().map(|(k, v)| (k.to_owned(), of_variant(&v))).collect()),
         other => Model::Other(format!("{other:?}")),
     }
 }
