@@ -142,7 +142,7 @@ class LocalStorage(Storage):
         try:
             with _local_errors(path), self._staged(path, data) as staged:
                 _drop_checksum(path)
-                os.link(staged, path)
+                _link(staged, path)
                 _sync_directory(os.path.dirname(path))
         except FileExistsError:
             raise AlreadyExistsError("ALREADY_EXISTS", f"{path} exists already") from None
@@ -241,6 +241,20 @@ class _LocalWriter:
             self.close()
         else:
             self.abort()
+
+
+def _link(staged: str, path: str) -> None:
+    try:
+        os.link(staged, path)
+    except OSError as error:
+        if error.errno in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
+            raise StorageError(
+                "NOT_SUPPORTED",
+                f"{path} cannot be created atomically: its file system has no hard links",
+                hint="Keep the table on a file system with hard links, or in an object store.",
+                path=path,
+            ) from error
+        raise
 
 
 def _drop_checksum(path: str) -> None:
