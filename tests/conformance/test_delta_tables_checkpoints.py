@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.paths import encode_path, escape_partition_value
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction, add_line
@@ -152,31 +153,76 @@ VARIANT_STATS = {
 }
 
 
-def test_delta_sparks_variant_columns_become_the_text_that_it_wrote_itself(tmp_path: Path, delta_session) -> None:
-    """Where `stats_parsed` is the only source, the JSON with its z85 is made again, to the byte."""
-    path = str(tmp_path / "t")
-    delta_session.sql(
+def with_variants(path: str, session, **properties: str) -> Snapshot:
+    """A table by delta-spark with statistics on variant paths: versions 0 to 2, two files."""
+    listed = ", ".join(f"'{name}'='{value}'" for name, value in properties.items())
+    session.sql(
         f"CREATE TABLE delta.`{path}` (id BIGINT, v VARIANT, n STRUCT<w: VARIANT, x: INT>) USING delta TBLPROPERTIES ("
-        "'delta.enableVariantShredding'='true', 'delta.checkpointInterval'='2',"
-        "'delta.checkpoint.writeStatsAsJson'='false', 'delta.checkpoint.writeStatsAsStruct'='true')"
+        f"'delta.enableVariantShredding'='true', {listed})"
     )
     for name, value in VARIANT_STATS.items():
-        delta_session.conf.set(name, value)
+        session.conf.set(name, value)
     try:
         for low in (0, 10):
-            delta_session.range(low, low + 10).selectExpr(
+            session.range(low, low + 10).selectExpr(
                 "id",
                 """parse_json(concat('{"a":', id, ',"b":{"c":"s', id, '"}, "d": 1.5}')) v""",
                 """named_struct('w', parse_json(concat('{"q":', id, '}')), 'x', 1) n""",
             ).coalesce(1).write.format("delta").mode("append").save(path)
     finally:
         for name in VARIANT_STATS:
-            delta_session.conf.unset(name)
-    table = load(Storage.open(path))
-    assert table.segment.checkpoint is not None
-    commits = [(tmp_path / "t" / "_delta_log" / f"{v:020d}.json").read_bytes().splitlines() for v in (1, 2)]
+            session.conf.unset(name)
+    return load(Storage.open(path))
+
+
+def written_stats(root: Path) -> dict[str, object]:
+    """The statistics as they stand in the commits."""
+    commits = [(root / "_delta_log" / f"{v:020d}.json").read_bytes().splitlines() for v in (1, 2)]
     written = [orjson.loads(text)["add"] for lines in commits for text in lines if text.startswith(b'{"add"')]
-    theirs = {add["path"]: orjson.loads(add["stats"]) for add in written}
-    ours = dict(zip(table.files["path"].to_pylist(), map(orjson.loads, table.stats().to_pylist()), strict=True))
-    assert ours == theirs
-    assert all(len(stats["minValues"]["v"]) % 5 == 0 for stats in ours.values())
+    return {add["path"]: orjson.loads(add["stats"]) for add in written}
+
+
+def stats_of(table: Snapshot) -> dict[str, object]:
+    return dict(zip(table.files["path"].to_pylist(), map(orjson.loads, table.stats().to_pylist()), strict=True))
+
+
+def test_delta_sparks_variant_columns_become_the_text_that_it_wrote_itself(tmp_path: Path, delta_session) -> None:
+    """Where `stats_parsed` is the only source, the JSON with its z85 is made again, to the byte."""
+    table = with_variants(
+        str(tmp_path / "t"),
+        delta_session,
+        **{
+            "delta.checkpointInterval": "2",
+            "delta.checkpoint.writeStatsAsJson": "false",
+            "delta.checkpoint.writeStatsAsStruct": "true",
+        },
+    )
+    assert table.segment.checkpoint is not None
+    assert stats_of(table) == written_stats(tmp_path / "t")
+    assert all(len(stats["minValues"]["v"]) % 5 == 0 for stats in stats_of(table).values())
+
+
+@pytest.mark.parametrize("json", ["true", "false"])
+def test_delta_spark_reads_our_variant_columns(tmp_path: Path, delta_session, json: str) -> None:
+    properties = {"delta.checkpointInterval": "100", "delta.checkpoint.writeStatsAsJson": json}
+    with_variants(str(tmp_path / "t"), delta_session, **properties)
+    written = written_stats(tmp_path / "t")
+    # Under another name, for delta-spark keeps what it knows of a path.
+    (tmp_path / "t").rename(tmp_path / "u")
+    path = str(tmp_path / "u")
+    write_checkpoint(load(Storage.open(path)))
+    for version in range(2):  # delta-spark wants to see the commit of the checkpoint's version
+        (tmp_path / "u" / "_delta_log" / f"{version:020d}.json").unlink()
+
+    frame = delta_session.read.format("delta").load(path)
+    assert ids(frame) == list(range(20))
+    assert ids(frame.where("id > 12 and v is not null and variant_get(v, '$.a', 'int') < 15")) == [13, 14]
+    delta_session.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.checkpointInterval'='1')")
+    delta_session.range(50, 51).selectExpr("id", "parse_json('1') v", "NULL n").write.format("delta").mode(
+        "append"
+    ).save(path)
+    found = load(Storage.open(path))
+    assert found.segment.checkpoint is not None
+    assert found.segment.checkpoint.version == found.version == 4
+    kept = {name: stats for name, stats in stats_of(found).items() if name in written}
+    assert kept == written  # our Variants went through delta-spark's checkpoint and came back the same

@@ -26,10 +26,11 @@ from mica.log.paths import LAST_CHECKPOINT, checkpoint_name, file_keys
 from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES
 from mica.log.snapshot import Snapshot
 from mica.log.stats_struct import parse_stats, stats_type
-from mica.schema.arrow import to_arrow_type
+from mica.schema.arrow import is_variant, to_arrow_type
 from mica.schema.types import StructType
 from mica.stats.partition import column_texts, parse_values
 from mica.stats.schema import physical_name
+from mica.variant import kernel
 
 _TEXTS = pa.map_(pa.string(), pa.string())
 _REMOVE = pa.struct(
@@ -86,9 +87,27 @@ def write_checkpoint(snapshot: Snapshot, *, now: int | None = None) -> int:
 
 def parquet_bytes(table: pa.Table) -> bytes:
     """The checkpoint as a Parquet file, in names that every reader of lists and maps understands."""
+    if _holds_variants(table.schema):
+        # Only the kernel can say in a Parquet schema that a group is a VARIANT.
+        writer = kernel.FileWriter(table.schema, compression="snappy")
+        for batch in table.to_batches():
+            writer.write(batch)
+        writer.close()
+        return bytes(writer.take_bytes())
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="snappy", use_compliant_nested_type=True, store_schema=False)
     return bytes(sink.getvalue().to_pybytes())
+
+
+def _holds_variants(schema: pa.Schema) -> bool:
+    kind = schema.field("add").type if "add" in schema.names else pa.struct([])
+    return kind.get_field_index("stats_parsed") >= 0 and _is_or_holds_variant(kind.field("stats_parsed"))
+
+
+def _is_or_holds_variant(field: pa.Field) -> bool:
+    if not pa.types.is_struct(field.type):
+        return False
+    return is_variant(field) or any(_is_or_holds_variant(child) for child in field.type)
 
 
 def checkpoint_table(snapshot: Snapshot, *, now: int) -> pa.Table:
@@ -157,7 +176,7 @@ def _adds(snapshot: Snapshot) -> pa.StructArray:
     if properties.STATS_AS_JSON.of(configuration):
         columns["stats"] = texts
     if properties.STATS_AS_STRUCT.of(configuration):
-        kind = stats_type(snapshot.schema, snapshot.partition_columns, configuration, variants=False)
+        kind = stats_type(snapshot.schema, snapshot.partition_columns, configuration)
         columns["stats_parsed"] = parse_stats(texts, kind)
         if snapshot.partition_columns:
             columns["partitionValues_parsed"] = partition_values_parsed(

@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
 from mica.schema.arrow import to_arrow_type, variant_field
-from mica.schema.types import VARIANT, StructType
+from mica.schema.types import StructType
 from mica.stats.codec import VariantBoundsCodec
 from mica.stats.schema import indexed_leaves
 
@@ -41,11 +41,11 @@ _CODEC = VariantBoundsCodec()
 
 
 def stats_type(
-    schema: StructType, partition_columns: tuple[str, ...], configuration: Mapping[str, str], *, variants: bool = True
+    schema: StructType, partition_columns: tuple[str, ...], configuration: Mapping[str, str]
 ) -> pa.StructType:
-    """The type of `stats_parsed`: the columns that statistics are collected for, variant bounds only when asked for."""
+    """The type of `stats_parsed`: the columns that statistics are collected for, with variant bounds as Variants."""
     leaves = indexed_leaves(schema, configuration, partition_columns)
-    bounded = [leaf for leaf in leaves if leaf.has_bounds and (variants or leaf.type != VARIANT)]
+    bounded = [leaf for leaf in leaves if leaf.has_bounds]
     bounds = _nested([(leaf.names, to_arrow_type(leaf.type)) for leaf in bounded])
     nulls = _nested([(leaf.names, pa.int64()) for leaf in leaves])
     fields = [pa.field("numRecords", pa.int64()), pa.field("tightBounds", pa.bool_())]

@@ -327,7 +327,7 @@ class Transaction:
         if version and version % properties.CHECKPOINT_INTERVAL.of(snapshot.metadata.configuration) == 0:
             try:
                 write_checkpoint(snapshot)
-            except (MicaError, pa.ArrowException) as error:
+            except Exception as error:  # noqa: BLE001 - the commit stands, whatever happens to its checkpoint
                 _LOG.warning(
                     "version %d of %s is committed, but its checkpoint is not: %s", version, self.storage, error
                 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import orjson
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from obstore.store import MemoryStore
 
@@ -13,8 +14,9 @@ from mica.errors import CorruptDataError, UnsupportedTableError, UserError
 from mica.log.actions import Metadata
 from mica.log.checkpoint_writer import checkpoint_table, parquet_bytes, write_checkpoint
 from mica.log.snapshot import Snapshot, load
-from mica.log.transaction import Transaction
+from mica.log.transaction import Transaction, add_line
 from mica.schema.ddl import parse_ddl
+from mica.stats.variant import encode_bounds
 from mica.storage import Storage
 from mica.storage.remote import RemoteStorage
 from tests.unit.log.tables import append, create, line, paths
@@ -233,3 +235,29 @@ def test_a_log_without_protocol_or_metadata_is_corrupt(tmp_path: Path, kept: str
     (tmp_path / LOG / f"{0:020d}.json").write_bytes(orjson.dumps({kept: action}))
     with pytest.raises(CorruptDataError, match="metaData" if kept == "protocol" else "protocol"):
         load(table.storage)
+
+
+@pytest.mark.parametrize("form", ["both", "struct"])
+def test_variant_bounds_stand_in_checkpoints_as_variants(tmp_path: Path, form: str) -> None:
+    properties = {"delta__checkpoint__writeStatsAsJson": "false"} if form == "struct" else {}
+    table = create(tmp_path, "id BIGINT, v VARIANT, s STRUCT<w: VARIANT, x: INT>", **properties)
+    text = encode_bounds({"$['a']": bytes([12, 5]), "$['b']": bytes([0x0D]) + b"abc"})
+    bounds = {"id": 1, "v": text, "s": {"w": text, "x": 3}}
+    stats = {
+        "numRecords": 2,
+        "minValues": bounds,
+        "maxValues": {"id": 9},
+        "nullCount": {"id": 0, "v": 1, "s": {"w": 0, "x": 0}},
+    }
+    transaction = Transaction(table, "WRITE")
+    transaction.add_files([add_line("a", 1, 1, stats=orjson.dumps(stats).decode()), add_line("b", 1, 1)])
+    table = transaction.commit().snapshot
+    write_checkpoint(table)
+    for version in range(2):
+        (tmp_path / LOG / f"{version:020d}.json").unlink()
+    found = load(table.storage)
+    assert [text and orjson.loads(text) for text in found.stats().to_pylist()] == [stats, None]
+    same(found, table)
+    schema = str(pq.ParquetFile(tmp_path / LOG / f"{1:020d}.checkpoint.parquet").schema)
+    assert schema.count("(Variant(1))") == 4
+    assert ("stats (String)" in schema) == (form == "both")
