@@ -60,7 +60,8 @@ class Leaf:
         """As the kernel's scan takes it. A path gives two columns: the values and the mask of failed casts."""
         if self.path is None:
             return {"column": list(self.column)}
-        return {"column": list(self.column), "path": list(self.path.steps), "type": to_arrow_type(self.type)}
+        asked = "variant" if self.type == VARIANT else to_arrow_type(self.type)
+        return {"column": list(self.column), "path": list(self.path.steps), "type": asked}
 
     @property
     def name(self) -> str:
