@@ -95,7 +95,9 @@ fn every_value_casts_to_every_type_as_in_spark() {
             let got = shown(values.as_ref());
             assert_eq!(failed.value(0), got == "-" && expected != "null");
             let text = if *name == "string" { String::from_utf8(unhex(&expected_cast[1..])).ok() } else { None };
-            if got != *expected_cast && !text.is_some_and(|t| java_17(&t)) {
+            // Spark makes strings of bytes that are no UTF-8, which Arrow has no place for: here the cast fails.
+            let bytes = *name == "string" && text.is_none();
+            if got != *expected_cast && !bytes && !text.is_some_and(|t| java_17(&t)) {
                 wrong.push(format!("{expected} as {name}: {got}, Spark {expected_cast}"));
             }
             checked += 1;
@@ -105,12 +107,14 @@ fn every_value_casts_to_every_type_as_in_spark() {
     assert!(wrong.is_empty(), "{} of {checked}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Java before 19 prints some doubles with more digits than they need; the recording was made with Java 17.
+/// Java before 19 prints some numbers with more digits than they need; the recording was made with Java 17.
 fn java_17(text: &str) -> bool {
-    let shortest = |n: f64| {
+    let shorter = |push: &dyn Fn(&mut Vec<u8>)| {
         let mut out = Vec::new();
-        java::push_double(&mut out, n);
-        String::from_utf8(out).unwrap()
+        push(&mut out);
+        out.len() < text.len()
     };
-    text.contains(['E', '.']) && text.parse::<f64>().is_ok_and(|n| shortest(n).len() < text.len())
+    text.contains('E')
+        && (text.parse::<f64>().is_ok_and(|n| shorter(&|out| java::push_double(out, n)))
+            || text.parse::<f32>().is_ok_and(|n| shorter(&|out| java::push_float(out, n))))
 }

@@ -105,9 +105,9 @@ impl CastBuilder {
         let zone = &self.zone;
         let done = match &mut self.values {
             Values::Boolean(b) => put!(b, to_bool(scalar)),
-            Values::Int8(b) => put!(b, to_i64_narrow(scalar).and_then(|v| i8::try_from(v).ok())),
-            Values::Int16(b) => put!(b, to_i64_narrow(scalar).and_then(|v| i16::try_from(v).ok())),
-            Values::Int32(b) => put!(b, to_i64_narrow(scalar).and_then(|v| i32::try_from(v).ok())),
+            Values::Int8(b) => put!(b, number::to_i64(scalar).and_then(|v| i8::try_from(v).ok())),
+            Values::Int16(b) => put!(b, number::to_i64(scalar).and_then(|v| i16::try_from(v).ok())),
+            Values::Int32(b) => put!(b, number::to_i64(scalar).and_then(|v| i32::try_from(v).ok())),
             Values::Int64(b) => put!(b, number::to_i64(scalar)),
             Values::Float(b) => put!(b, number::to_f32(scalar)),
             Values::Double(b) => put!(b, number::to_f64(scalar)),
@@ -208,11 +208,6 @@ impl CastBuilder {
         };
         (values, BooleanArray::new(self.failed.finish(), None))
     }
-}
-
-/// For targets narrower than 64 bits.
-fn to_i64_narrow(scalar: &Scalar) -> Option<i64> {
-    number::to_i64(scalar)
 }
 
 fn to_bool(scalar: &Scalar) -> Option<bool> {

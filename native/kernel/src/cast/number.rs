@@ -23,7 +23,7 @@ pub fn to_i64(scalar: &Scalar) -> Option<i64> {
 }
 
 /// Java's narrowing saturates, and the check before it compares with 2^63 as a double: exactly 2^63 passes.
-fn float_to_i64(value: f64) -> Option<i64> {
+pub fn float_to_i64(value: f64) -> Option<i64> {
     (value.floor() <= i64::MAX as f64 && value.ceil() >= i64::MIN as f64).then_some(value as i64)
 }
 
@@ -65,7 +65,7 @@ pub fn to_decimal(scalar: &Scalar, precision: u8, scale: u8) -> Option<i128> {
         Scalar::Decimal(unscaled, scale) => Number::of(unscaled, scale as i64),
         Scalar::Float(v) => Number::of_double(v as f64)?,
         Scalar::Double(v) => Number::of_double(v)?,
-        Scalar::Timestamp(v) => Number::of_double(v as f64 / MICROS as f64)?,
+        Scalar::Timestamp(v) => Number::of(v as i128, 6),
         Scalar::Str(s) => Number::parse(text::trim_java(s))?,
         _ => return None,
     };

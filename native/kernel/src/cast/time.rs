@@ -4,7 +4,7 @@
 use crate::tape::Scalar;
 use crate::zone::{DAY, Zone, civil, days_from_civil, days_in_month};
 
-use super::number::pow10;
+use super::number::{float_to_i64, pow10};
 use super::text::trim_all;
 
 const MICROS: i64 = 1_000_000;
@@ -12,7 +12,10 @@ const MICROS: i64 = 1_000_000;
 pub fn to_date(scalar: &Scalar, zone: &Zone) -> Option<i32> {
     match *scalar {
         Scalar::Date(days) => Some(days),
-        Scalar::Timestamp(micros) => i32::try_from(local_micros(micros, zone)?.div_euclid(DAY * MICROS)).ok(),
+        Scalar::Timestamp(micros) => {
+            let seconds = micros.div_euclid(MICROS);
+            i32::try_from((seconds + zone.offset_at(seconds) as i64).div_euclid(DAY)).ok()
+        }
         Scalar::TimestampNtz(micros) => i32::try_from(micros.div_euclid(DAY * MICROS)).ok(),
         Scalar::Str(text) => parse_date(text),
         _ => None,
@@ -47,14 +50,15 @@ pub fn to_timestamp_ntz(scalar: &Scalar, zone: &Zone) -> Option<i64> {
                 return None;
             }
             parsed.zone?;
-            parsed.local()
+            let (seconds, fraction) = parsed.local()?;
+            micros(seconds, fraction)
         }
         _ => None,
     }
 }
 
 fn from_seconds(seconds: f64) -> Option<i64> {
-    seconds.is_finite().then_some((seconds * MICROS as f64) as i64)
+    float_to_i64(seconds * MICROS as f64)
 }
 
 /// The wall clock of an instant.
@@ -63,7 +67,12 @@ fn local_micros(micros: i64, zone: &Zone) -> Option<i64> {
 }
 
 fn instant_micros(local: i64, zone: &Zone) -> Option<i64> {
-    zone.instant_of(local.div_euclid(MICROS)).checked_mul(MICROS)?.checked_add(local.rem_euclid(MICROS))
+    micros(zone.instant_of(local.div_euclid(MICROS)), local.rem_euclid(MICROS))
+}
+
+/// In wide numbers, for the seconds of the least timestamp are already out of range.
+fn micros(seconds: i64, micros: i64) -> Option<i64> {
+    i64::try_from(seconds as i128 * MICROS as i128 + micros as i128).ok()
 }
 
 /// `[+-]y…[-m[m][-d[d]]]`, years of 4 to 7 digits; after a whole date a space or `T` begins what is ignored.
@@ -122,9 +131,9 @@ fn parse_timestamp(text: &str, zone: &Zone) -> Option<i64> {
         let today = (now + zone.offset_at(now) as i64).div_euclid(DAY);
         let (year, month, day) = civil(today);
         let today = Parsed { date: [year, month as i64, day as i64], ..parsed };
-        return instant_micros(today.local()?, &zone);
+        return today.instant(&zone);
     }
-    instant_micros(parsed.local()?, &zone)
+    parsed.instant(&zone)
 }
 
 /// The parts of a timestamp text. `zone` is `None` when the text names one that does not exist.
@@ -136,13 +145,19 @@ struct Parsed {
 }
 
 impl Parsed {
-    fn local(&self) -> Option<i64> {
-        let [hour, minute, second, micros] = self.time;
+    /// Seconds of the wall clock, and microseconds of the second.
+    fn local(&self) -> Option<(i64, i64)> {
+        let [hour, minute, second, fraction] = self.time;
         if hour > 23 || minute > 59 || second > 59 {
             return None;
         }
         let days = date(self.date[0], self.date[1], self.date[2])?;
-        (days * DAY + hour * 3600 + minute * 60 + second).checked_mul(MICROS)?.checked_add(micros)
+        Some((days * DAY + hour * 3600 + minute * 60 + second, fraction))
+    }
+
+    fn instant(&self, zone: &Zone) -> Option<i64> {
+        let (seconds, fraction) = self.local()?;
+        micros(zone.instant_of(seconds), fraction)
     }
 
     /// Spark's reader, segment by segment: 0 to 2 the date, 3 to 5 the time, 6 the fraction, 7 the zone.
