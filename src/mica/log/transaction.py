@@ -20,7 +20,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UserError
+from mica.errors import ConflictError, CorruptDataError, StorageError, UserError
 from mica.log import conflicts, features, properties
 from mica.log.actions import Metadata, Protocol, format_line
 from mica.log.checkpoint_writer import write_checkpoint
