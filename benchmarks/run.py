@@ -173,9 +173,9 @@ class Run:
         """All systems must have found the same."""
         distinct = {str(answer) for answer in answers.values()}
         if len(distinct) == 1:
-            self.console.print(f"{what}: the same answer from {', '.join(answers)}: {distinct.pop()}")
+            self.console.print(f"{what}: the same answer from {', '.join(answers)}: {distinct.pop()[:100]}")
         else:
-            self.console.print(f"[red]{what}: the answers differ: {answers}")
+            self.console.print(f"[red]{what}: the answers differ: {str(answers)[:2000]}")
             self.ratios.append(Ratio(f"{what}: answers agree", 0, 1, ""))
 
     def faster(self, ours: Measure | None, theirs: Measure | None, times: float, what: str) -> None:
