@@ -1,0 +1,99 @@
+"""Which rows of a file might match, by the bounds in its footer or page index.
+
+The rule: the same judge as for files, over the bounds of row groups or pages. A bound is used where the kernel calls it
+usable, for comparisons of its own class only; what the footer cannot prove is read.
+
+Source: Parquet "VariantShredding", "Data Skipping": the matching `value` must be all null (rule 41).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.errors import UserError
+from mica.schema.arrow import from_arrow_type, to_arrow_type
+from mica.schema.types import BOOLEAN, VARIANT, DataType
+from mica.skipping.bind import Bound, Leaf
+from mica.skipping.bounds import Interval, from_constants, unknown
+from mica.skipping.casts import cast_array
+from mica.skipping.coerce import is_exact, is_real
+from mica.skipping.evaluate import judge
+from mica.skipping.rewrite import conjuncts
+
+Ranges = list[tuple[int, int]]
+
+
+def matching_ranges(
+    bound: Bound, found: pa.RecordBatch, columns: Mapping[int, str], constants: Mapping[int, pa.Scalar]
+) -> Ranges:
+    """The ranges of rows, in order and apart from each other, outside of which no row matches.
+
+    `found` is what the kernel's `FileReader.bounds` gives; `columns` maps leaf numbers of `bound` to its columns,
+    `constants` those that are one value in the whole file: partition columns, and null for columns that it lacks.
+    """
+    count = found.num_rows
+    intervals: dict[int, Interval] = {}
+    for i, leaf in enumerate(bound.leaves):
+        if i in constants:
+            intervals[i] = from_constants(pa.repeat(constants[i], count), leaf.type)
+        elif i in columns:
+            intervals[i] = _interval(leaf, found.column(columns[i]), found.column("rows"), bound.timezone)
+        else:
+            intervals[i] = unknown(count, leaf.type)
+    might = np.ones(count, np.bool_)
+    for part in conjuncts(bound.expr):
+        might &= np.asarray(judge(part, intervals, count, timezone=bound.timezone))
+    starts = found.column("first_row").to_numpy()[might]
+    ends = starts + found.column("rows").to_numpy()[might]
+    ranges: Ranges = []
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        if ranges and ranges[-1][1] == start:
+            ranges[-1] = (ranges[-1][0], end)
+        elif end > start:
+            ranges.append((start, end))
+    return ranges
+
+
+def _interval(leaf: Leaf, column: pa.StructArray, rows: pa.Array, zone: str) -> Interval:
+    """A leaf's interval from the kernel's struct of min, max, null_count and usable."""
+    count = len(column)
+    low, high, null_count, usable = (column.field(name) for name in ("min", "max", "null_count", "usable"))
+    usable = pc.fill_null(usable, False)
+    all_null = pc.and_(pc.fill_null(pc.equal(null_count, rows), False), usable)
+    if leaf.path is not None:
+        some: pa.Array = pa.repeat(True, count)  # the value may be null or of a type that the cast makes null
+    else:
+        some = pc.fill_null(pc.not_equal(null_count, 0), True)
+    bounds = [_cast(pc.if_else(usable, side, pa.scalar(None, side.type)), leaf, zone) for side in (low, high)]
+    return Interval(bounds[0], bounds[1], some, all_null, is_real(leaf.type))
+
+
+def _cast(side: pa.Array, leaf: Leaf, zone: str) -> pa.Array:
+    """The bounds in the type that the predicate asks for; null where their class says nothing about that type."""
+    nothing = pa.nulls(len(side), to_arrow_type(leaf.type))
+    if pa.types.is_null(side.type) or leaf.type == VARIANT:
+        return nothing
+    try:
+        stored = from_arrow_type(side.type)
+    except UserError:  # a type that no Delta column has: times, nanoseconds
+        return nothing
+    if not _same_class(stored, leaf.type):
+        return nothing
+    if pa.types.is_timestamp(side.type) and side.type.unit == "ns":
+        return nothing
+    cast, _ = cast_array(side, stored, leaf.type, zone, ansi=True)
+    if is_real(leaf.type):
+        cast = pc.if_else(pc.is_finite(cast), cast, pa.scalar(None, cast.type))
+    return cast
+
+
+def _same_class(stored: DataType, asked: DataType) -> bool:
+    if is_exact(stored):
+        return is_exact(asked) or is_real(asked)
+    if is_real(stored):
+        return is_real(asked)
+    return stored == asked and stored != BOOLEAN

@@ -1,0 +1,72 @@
+"""Row ranges from footers and page indexes of files that pyarrow and Spark wrote."""
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mica.schema.ddl import parse_ddl
+from mica.skipping.bind import bind
+from mica.skipping.footer import matching_ranges
+from mica.variant.kernel import FileReader
+
+SCHEMA = parse_ddl(
+    "id bigint, i int, s string, x double, ts timestamp, n decimal(10,2), b boolean, st struct<k: int>, p int"
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    rows = 1000
+    table = pa.table(
+        {
+            "id": pa.array([None if i < 100 else i for i in range(rows)], pa.int64()),
+            "i": pa.array(range(rows), pa.int32()),
+            "s": [f"k{i:04}" for i in range(rows)],
+            "x": [float(i) if i != 550 else float("nan") for i in range(rows)],
+            "ts": pa.array([i * 1000 for i in range(rows)], pa.timestamp("us", "UTC")),
+            "n": pa.array(range(rows), pa.int64()).cast(pa.decimal128(19, 0)).cast(pa.decimal128(10, 2)),
+            "b": [i >= 500 for i in range(rows)],
+            "st": [{"k": i} for i in range(rows)],
+        }
+    )
+    path = tmp_path_factory.mktemp("footer") / "rows.parquet"
+    pq.write_table(table, path, row_group_size=100, data_page_size=64, write_batch_size=10, write_page_index=True)
+    return str(path)
+
+
+def ranges(path: str, where: str, *, pages: bool = False, part: int | None = 1) -> list[tuple[int, int]]:
+    bound = bind(where, SCHEMA, partition_columns=["p"])
+    columns = {i: str(i) for i, leaf in enumerate(bound.leaves) if not leaf.partition}
+    items: list[dict[str, Any]] = [{**bound.leaves[i].item, "name": name} for i, name in columns.items()]
+    found = FileReader(path=path, name=path).bounds(items, pages=pages)
+    constants = {i: pa.scalar(part, pa.int32()) for i, leaf in enumerate(bound.leaves) if leaf.partition}
+    return matching_ranges(bound, found, columns, constants)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        ("id = 250", [(200, 300)]), ("id > 850 or i < 50", [(0, 100), (800, 1000)]), ("id is null", [(0, 100)]),
+        ("id is not null and i < 200", [(100, 200)]), ("s = 'k0450'", [(400, 500)]), ("s >= 'k09'", [(900, 1000)]),
+        ("x < 100", [(0, 100)]), ("x = 550e0", [(500, 600)]), ("x > 950", [(0, 1000)]), ("n = 42.5", [(0, 100)]),
+        ("i = 42.5", [(0, 100)]), ("ts < '1970-01-01 00:00:00.05'", [(0, 100)]),
+        ("st.k between 100 and 199", [(100, 200)]),
+        ("p = 2", []), ("p = 1 and id = 250", [(200, 300)]), ("id = 5000", []), ("true", [(0, 1000)]),
+    ],
+)  # fmt: skip
+def test_row_groups(path: str, where: str, expected: list[tuple[int, int]]) -> None:
+    assert ranges(path, where) == expected
+
+
+def test_pages_are_finer(path: str) -> None:
+    (found,) = ranges(path, "i = 250", pages=True)
+    assert found[0] <= 250 < found[1]
+    assert found[1] - found[0] < 100
+
+
+def test_a_missing_column_is_null(path: str) -> None:
+    bound = bind("i = 1 and p is null", SCHEMA)
+    found = FileReader(path=path, name=path).bounds([{"column": ["i"], "name": "i"}])
+    assert matching_ranges(bound, found, {0: "i"}, {1: pa.scalar(None, pa.int32())}) == [(0, 100)]
