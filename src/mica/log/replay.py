@@ -19,6 +19,7 @@ from mica.errors import CorruptDataError
 from mica.log.actions import Metadata, Protocol, parse_line
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
 from mica.log.paths import file_keys
+from mica.log.properties import COLUMN_MAPPING_MODE
 
 DELETION_VECTOR = pa.struct(
     [
@@ -89,13 +90,15 @@ class State:
 
 
 def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], name: str) -> Commits:
-    """Parses commits, oldest first. `partition_columns` are all names that partition values may be keyed by; those of
-    metaData lines in the commits themselves are found here. `name` says in errors what was read."""
+    """Parses commits, oldest first. `partition_columns` are the keys of partition values so far (`partition_keys`);
+    those of metaData lines in the commits themselves are found here. `name` says in errors what was read."""
     # `isspace` stops at the first character of a line, where `strip` would copy megabytes.
     filled = [chunk for chunk in chunks if chunk and not chunk.isspace()]
     data = filled[0] if len(filled) == 1 else b"\n".join(chunk.rstrip(b"\r\n") for chunk in filled)
     lines, longest = split_lines(data)
-    columns = list(dict.fromkeys([*partition_columns, *_partition_columns(data, lines)]))
+    found = _partition_columns(data, lines)
+    needed = found[-1] if found else list(partition_columns)
+    columns = list(dict.fromkeys([*needed, *partition_columns, *(name for names in found for name in names)]))
     try:
         table = read_lines(data, lines, longest, _json_schema(columns))
     except BrokenLinesError as error:
@@ -111,7 +114,7 @@ def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], nam
     adds = pa.table(
         [
             pc.struct_field(added, "path"),
-            _partition_map(added, columns),
+            _partition_map(added, columns, len(set(needed))),
             pc.struct_field(added, "size"),
             pc.struct_field(added, "modificationTime"),
             pc.struct_field(added, "deletionVector"),
@@ -146,29 +149,30 @@ def _require_paths(actions: pa.StructArray, name: str) -> None:
         )
 
 
-def _partition_columns(data: bytes, lines: pa.Array) -> list[str]:
-    # The names must be known before the files are parsed. With column mapping the keys are physical names
-    # (PROTOCOL.md "Column Mapping"), so every physical name in the schema is taken as well.
+def _partition_columns(data: bytes, lines: pa.Array) -> list[list[str]]:
+    """The keys by each metaData action: they must be known before the files are parsed."""
     if b'"metaData"' not in data:
         return []
-    names: list[str] = []
-    for row in np.flatnonzero(np.asarray(pc.match_substring(lines.cast(pa.large_binary()), b'"metaData"'))):
+    found = []
+    for row in np.flatnonzero(np.asarray(pc.match_substring(lines, b'"metaData"'))):
         action = parse_line(lines[int(row)].as_buffer().to_pybytes()).get("metaData")
         if isinstance(action, dict):
-            names += partition_keys(Metadata.parse(action))
-    return names
+            found.append(partition_keys(Metadata.parse(action)))
+    return found
 
 
 def partition_keys(metadata: Metadata) -> list[str]:
-    """The keys that `partitionValues` of a table may have: its partition columns by logical and by physical name."""
-    names = list(metadata.partition_columns)
-    if names and "delta.columnMapping.physicalName" in metadata.schema_string:
-        schema = parse_line(metadata.schema_string)
-        for column in schema.get("fields", ()):
-            physical = column.get("metadata", {}).get("delta.columnMapping.physicalName")
-            if column.get("name") in names and physical is not None:
-                names.append(physical)
-    return names
+    """The keys of `partitionValues`: the partition columns, by their physical names where columns are mapped
+    (PROTOCOL.md "Column Mapping")."""
+    columns = list(dict.fromkeys(metadata.partition_columns))
+    if not columns or COLUMN_MAPPING_MODE.of(metadata.configuration) == "none":
+        return columns
+    physical = {}
+    fields = parse_line(metadata.schema_string).get("fields")
+    for field_ in fields if isinstance(fields, list) else ():
+        if isinstance(field_, dict) and isinstance(field_.get("metadata"), dict):
+            physical[field_.get("name")] = field_["metadata"].get("delta.columnMapping.physicalName")
+    return [str(physical.get(name) or name) for name in columns]
 
 
 def _json_schema(columns: list[str]) -> pa.Schema:
@@ -180,9 +184,10 @@ def _json_schema(columns: list[str]) -> pa.Schema:
     return pa.schema([("add", pa.struct(add)), ("remove", pa.struct(common))])
 
 
-def _partition_map(adds: pa.StructArray, columns: list[str]) -> pa.MapArray:
-    """struct<a, b> → map<string, string> with the keys whose value is there. A key with a null value and a missing key
-    mean the same (PROTOCOL.md "Partition Value Serialization")."""
+def _partition_map(adds: pa.StructArray, columns: list[str], needed: int) -> pa.MapArray:
+    """struct<a, b> → map<string, string>. The first `needed` columns are keys of every file, null or not (other readers
+    look them up); the others, of an earlier partitioning, are keys where any file has them. A key with a null value and
+    a missing key mean the same (PROTOCOL.md "Partition Value Serialization")."""
     count = len(adds)
     if not columns:
         return pa.MapArray.from_arrays(
@@ -190,8 +195,7 @@ def _partition_map(adds: pa.StructArray, columns: list[str]) -> pa.MapArray:
         )
     values = pc.struct_field(adds, "partitionValues")
     fields = [pc.struct_field(values, [i]) for i in range(len(columns))]
-    # Several names for one column (logical and physical): only those that occur become keys.
-    used = [i for i, column in enumerate(fields) if column.null_count < count] if len(columns) > 1 else [0]
+    used = [i for i, column in enumerate(fields) if i < needed or column.null_count < count]
     width = len(used)
     offsets = pa.array(np.arange(count + 1, dtype=np.int32) * width)
     keys = pa.array(np.tile(np.arange(width, dtype=np.int32), count))

@@ -8,6 +8,7 @@ files are asked for, so that the metadata of a table that we cannot read can sti
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -28,6 +29,8 @@ from mica.log.stats_struct import format_stats
 from mica.schema import json as schema_json
 from mica.schema.types import StructType
 from mica.storage import Entry, Storage
+
+_READERS = 16
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,9 @@ class Snapshot:
         return self.storage.at(decoded) if is_absolute(path) else (self.storage, decoded)
 
     def refresh(self, version: int | None = None) -> Snapshot:
-        """The latest version (or `version`, not older than this one), reading only the commits that are new."""
+        """The latest version (or `version`), reading only the commits that are new."""
+        if version is not None and version < self.version:
+            return load(self.storage, version)
         entries = self.storage.list(LOG, start_after=f"{LOG}/{self.version:020d}.json~", recursive=False)
         listing = read_listing(entries)
         target = max(self.version, listing.latest) if version is None else version
@@ -189,7 +194,7 @@ def _last_checkpoint(storage: Storage) -> int | None:
 
 def _extend(storage: Storage, state: State, segment: Segment, deltas: Sequence[LogFile]) -> Snapshot:
     if deltas:
-        chunks = [storage.read(delta.entry.path) for delta in deltas]
+        chunks = _read_all(storage, [delta.entry.path for delta in deltas])
         keys = [] if state.metadata is None else partition_keys(state.metadata)
         state = apply(state, parse_commits(chunks, keys, _names(storage, deltas)))
     if state.protocol is None or state.metadata is None:
@@ -204,6 +209,14 @@ def _extend(storage: Storage, state: State, segment: Segment, deltas: Sequence[L
     if timestamp is None:
         timestamp = segment.last_entry.modified
     return Snapshot(storage, segment.version, timestamp, state.protocol, state.metadata, state, segment)
+
+
+def _read_all(storage: Storage, names: list[str]) -> list[bytes]:
+    """Whole files, in their order; over a network several at a time."""
+    if storage.local_path is not None or len(names) < 2:
+        return [storage.read(name) for name in names]
+    with ThreadPoolExecutor(min(_READERS, len(names))) as pool:
+        return list(pool.map(storage.read, names))
 
 
 def _names(storage: Storage, deltas: Sequence[LogFile]) -> str:

@@ -89,16 +89,40 @@ def test_partition_values_are_maps_with_nulls_and_any_names() -> None:
     assert values == [{"p q": "1", "ä": None}, {"p q": "", "ä": "x/ü"}]
 
 
-def test_partition_values_are_found_by_physical_names() -> None:
+def test_a_partition_column_is_a_key_even_where_all_values_are_null() -> None:
+    metadata = orjson.dumps({"metaData": {"id": "1", "partitionColumns": ["p", "q"], "schemaString": "{}"}})
+    state = replay([metadata, add("a", partitionValues={"p": None, "q": None}), add("b", partitionValues={})])
+    assert state.files["partition_values"].to_pylist() == [[("p", None), ("q", None)]] * 2
+
+
+def test_partition_values_of_an_earlier_partitioning_are_kept() -> None:
+    def metadata(*columns: str) -> bytes:
+        return orjson.dumps({"metaData": {"id": "1", "partitionColumns": columns, "schemaString": "{}"}})
+
+    state = replay(
+        [metadata("p"), add("a", partitionValues={"p": "1"})], [metadata("q"), add("b", partitionValues={"q": "2"})]
+    )
+    values = state.files.sort_by("path")["partition_values"].to_pylist(maps_as_pydicts="strict")
+    assert [{k: v for k, v in row.items() if v is not None} for row in values] == [{"p": "1"}, {"q": "2"}]
+    assert "q" in values[1]
+
+
+@pytest.mark.parametrize(("mode", "key"), [("name", "col-1"), ("id", "col-1"), ("none", "p")])
+def test_partition_values_are_keyed_by_physical_names_where_columns_are_mapped(mode: str, key: str) -> None:
     schema = {
         "type": "struct",
         "fields": [
             {"name": "p", "type": "string", "nullable": True, "metadata": {"delta.columnMapping.physicalName": "col-1"}}
         ],
     }
-    metadata = {"id": "1", "partitionColumns": ["p"], "schemaString": orjson.dumps(schema).decode()}
-    state = replay([orjson.dumps({"metaData": metadata}), add("a", partitionValues={"col-1": "x"})])
-    assert state.files["partition_values"].to_pylist() == [[("col-1", "x")]]
+    metadata = {
+        "id": "1",
+        "partitionColumns": ["p"],
+        "schemaString": orjson.dumps(schema).decode(),
+        "configuration": {"delta.columnMapping.mode": mode},
+    }
+    state = replay([orjson.dumps({"metaData": metadata}), add("a", partitionValues={key: "x"})])
+    assert state.files["partition_values"].to_pylist() == [[(key, "x")]]
 
 
 def test_other_actions_have_a_last_word_too() -> None:

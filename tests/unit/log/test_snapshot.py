@@ -59,6 +59,7 @@ def test_every_way_to_a_version_gives_the_same(storage: Storage) -> None:
     same(table, first.refresh())
     same(load(storage, 3).refresh(7), table)
     same(load(storage, 5), load(storage, 4).refresh(5))
+    same(table.refresh(5), load(storage, 5))
     storage.delete(f"{LOG}/_last_checkpoint")
     same(table, load(storage))
     storage.put(f"{LOG}/_last_checkpoint", b"{ broken")
