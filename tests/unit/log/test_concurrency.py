@@ -229,3 +229,23 @@ def test_a_commit_that_was_refused_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="no space left"):
         append(table, "a")
     assert paths(load(Storage.open(tmp_path))) == []
+
+
+def test_a_disk_that_fills_up_leaves_the_last_commit(tmp_path: Path) -> None:
+    place = tmp_path / "small"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)]
+    if os.geteuid() or subprocess.run(mount, check=False).returncode:
+        pytest.skip("only root can mount a small tmpfs here")
+    try:
+        table = create(place, delta__checkpointInterval="4")
+        done: list[str] = []
+        with pytest.raises(StorageError) as caught:
+            for number in range(1000):
+                table = append(table, f"{number:04d}" + "x" * 5000).snapshot
+                done.append(f"{number:04d}" + "x" * 5000)
+        assert caught.value.code == "DISK_FULL"
+        assert len(done) > 3
+        assert paths(load(table.storage)) == done
+    finally:
+        subprocess.run(["umount", "-l", place], check=True)
