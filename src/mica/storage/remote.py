@@ -31,6 +31,13 @@ _CLIENT_OPTIONS = frozenset(
     }
 )
 
+# Options whose values may stand in an error; every other one is taken for a secret.
+_NO_SECRETS = frozenset(
+    prefix + name
+    for prefix in ("", "aws_", "azure_storage_", "google_")
+    for name in ("region", "default_region", "endpoint", "endpoint_url", "bucket", "bucket_name", "account_name")
+)
+
 _REMOTE_CODES: Mapping[str, tuple[str, str | None]] = {
     "AlreadyExistsError": ("ALREADY_EXISTS", None),
     "PreconditionError": ("ALREADY_EXISTS", None),
@@ -202,13 +209,14 @@ class RemoteStorage(Storage):
                 type(error).__name__, ("INVALID_NAME" if "parse path" in str(error) else "IO", None)
             )
             # The rest of an obstore message is a debug dump, which may hold headers and signed addresses.
-            reason = self._redacted(str(error).strip().partition("\n")[0])
+            reason = ": " + self._redacted(str(error).strip().partition("\n")[0])
+            says = {"NOT_FOUND": " does not exist", "ALREADY_EXISTS": " exists already"}.get(code, reason)
             kind = AlreadyExistsError if code == "ALREADY_EXISTS" else StorageError
-            raise kind(code, f"{self.path(rel)}: {reason}", hint=hint, path=self.path(rel)) from None
+            raise kind(code, f"{self.path(rel)}{says}", hint=hint, path=self.path(rel)) from None
 
     def _redacted(self, text: str) -> str:
         for name, value in self._options.items():
-            if name not in _CLIENT_OPTIONS and len(str(value)) > 3:
+            if name not in _CLIENT_OPTIONS | _NO_SECRETS and len(str(value)) > 3:
                 text = text.replace(str(value), "***")
         return text
 
