@@ -40,6 +40,9 @@ from mica.skipping.predicate import (
 from mica.skipping.tokens import syntax_error
 from mica.variant.path import VariantPath
 
+#: The key of a field's metadata that says what a string column was declared as.
+CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
+
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
@@ -201,6 +204,9 @@ class _Binder:
             collations = f.metadata.get(COLLATIONS)
             if f.type == STRING and isinstance(collations, Mapping) and f.name in collations:
                 self.collated[tuple(found)] = str(collations[f.name])
+            padded = str(f.metadata.get(CHAR_VARCHAR, ""))
+            if padded.startswith("char("):  # Spark pads both sides before it compares
+                self.collated[tuple(found)] = padded
             if i + 1 < len(expr.names):
                 if not isinstance(f.type, StructType):
                     hint = f"Write {'.'.join(found)}:{expr.names[i + 1]}." if f.type == VARIANT else None
@@ -328,10 +334,10 @@ class _Binder:
             raise self.error("UNSUPPORTED_EXPRESSION", f"{type_to_ddl(common)} cannot be compared here yet", expr.at)
 
     def refuse_collated(self, *sides: Expr) -> None:
-        """A collated column is compared by its collation, which binary bounds and binary order do not know."""
+        """Collated and padded columns are compared by rules that binary bounds and binary order do not know."""
         for side in sides:
             if isinstance(side, LeafRef) and (name := self.collated.get(self.leaves[side.index].column)) is not None:
-                what = f"{side.text} is collated ({name}) and cannot be compared here yet"
+                what = f"{side.text} is compared by rules of its own ({name}), which cannot be done here yet"
                 raise self.error("UNSUPPORTED_EXPRESSION", what, side.at)
 
     def error(self, code: str, what: str, at: int, hint: str | None = None) -> UserError:
