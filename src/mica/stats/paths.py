@@ -32,7 +32,6 @@ _FIXED = {
 }  # fmt: skip
 
 _MAX_GROUPS = 16
-_CHUNK = 1 << 16
 
 Ints = NDArray[np.int64]
 
@@ -101,22 +100,13 @@ def _read_group(joined: z85.Joined, todo: Ints, key: str, side: PathSide) -> Int
         return todo[1:]
     metadata, value = parts
     place = key_place(metadata, value, key)
-    prefix = np.frombuffer(first[: len(metadata) + place.ids_end], np.uint8)
-    same = _begin_with(joined, todo, prefix)
+    prefix, begins = first[: len(metadata) + place.ids_end], joined.raw.startswith
+    same = joined.lengths[todo] >= len(prefix)
+    same &= np.array([begins(prefix, start) for start in joined.starts[todo].tolist()], np.bool_)
     if place.at >= 0:
         base = len(metadata)
         _read_rows(joined, todo[same], base + place.at, base + place.last, base + place.values, place.width, side)
     return todo[~same]
-
-
-def _begin_with(joined: z85.Joined, rows: Ints, prefix: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    same = joined.lengths[rows] >= len(prefix)
-    for at in range(0, len(rows), _CHUNK):
-        part = rows[at : at + _CHUNK]
-        fits = np.flatnonzero(same[at : at + _CHUNK])
-        begins = joined.data[joined.starts[part[fits]][:, None] + np.arange(len(prefix))]
-        same[at + fits] = (begins == prefix).all(axis=1)
-    return same
 
 
 def _read_rows(joined: z85.Joined, rows: Ints, at: int, last: int, values: int, width: int, side: PathSide) -> None:

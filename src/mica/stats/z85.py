@@ -17,7 +17,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 _ALPHABET = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-_CODES = np.full(256, 255, np.uint8)
+_INVALID = 255
+_TOP = 50_529_027
+_CODES = np.full(256, _INVALID, np.uint8)
 _CODES[np.frombuffer(_ALPHABET, np.uint8)] = np.arange(85, dtype=np.uint8)
 _LETTERS = np.frombuffer(_ALPHABET, np.uint8)
 _POWERS = np.array([85**4, 85**3, 85**2, 85, 1], np.uint64)
@@ -38,9 +40,8 @@ def decode(text: str) -> bytes | None:
     if tail == 1:
         return None
     # A tail of n characters stands for n - 1 bytes; the missing characters count as the highest digit.
-    codes = _CODES[np.frombuffer(raw + b"#" * (-len(raw) % 5), np.uint8)]
-    numbers = codes.reshape(-1, 5).astype(np.uint64) @ _POWERS
-    if (codes == 255).any() or (numbers > 0xFFFFFFFF).any():
+    numbers, wrong = _numbers(raw + b"#" * (-len(raw) % 5))
+    if len(wrong):
         return None
     data = numbers.astype(">u4").tobytes()
     return data[: len(data) - (5 - tail)] if tail else data
@@ -53,6 +54,7 @@ class Joined:
     `alone` holds the few that are not: texts with a short tail.
     """
 
+    raw: bytes
     data: NDArray[np.uint8]
     rows: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -62,7 +64,7 @@ class Joined:
     def bytes_of(self, row: int) -> bytes:
         """The bytes of one row of the buffer."""
         start = int(self.starts[row])
-        return self.data[start : start + int(self.lengths[row])].tobytes()
+        return self.raw[start : start + int(self.lengths[row])]
 
 
 def decode_joined(texts: Sequence[str | None]) -> Joined:
@@ -76,16 +78,29 @@ def decode_joined(texts: Sequence[str | None]) -> Joined:
         elif (data := decode(text)) is not None:
             alone[i] = data
     joined = "".join([texts[i] or "" for i in strict]).encode()
-    codes = _CODES[np.frombuffer(joined, np.uint8)].reshape(-1, 5)
-    numbers = codes.astype(np.uint64) @ _POWERS
+    numbers, wrong = _numbers(joined)
     rows = np.array(strict, np.int64)
     sizes = np.array([len(texts[i] or "") for i in strict], np.int64) // 5 * 4
     ends = np.cumsum(sizes)
     starts, lengths = np.zeros(len(texts), np.int64), np.zeros(len(texts), np.int64)
     starts[rows], lengths[rows] = ends - sizes, sizes
-    wrong = np.flatnonzero((codes == 255).any(axis=1) | (numbers > 0xFFFFFFFF))
     rows = np.delete(rows, np.unique(np.searchsorted(ends, wrong * 4, side="right")))
-    return Joined(np.frombuffer(numbers.astype(">u4").tobytes(), np.uint8), rows, starts, lengths, alone)
+    raw = numbers.astype(">u4").tobytes()
+    return Joined(raw, np.frombuffer(raw, np.uint8), rows, starts, lengths, alone)
+
+
+def _numbers(text: bytes) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """The number of each five characters, and the places of those that are none."""
+    codes = _CODES[np.frombuffer(text, np.uint8)].reshape(-1, 5)
+    high = codes[:, 0].astype(np.uint32)
+    for i in range(1, 4):
+        high *= np.uint32(85)
+        high += codes[:, i]
+    # 2^32 - 1 is 85 times _TOP: above it the last digit would overflow.
+    wrong = (high > _TOP) | ((high == _TOP) & (codes[:, 4] > 0))
+    if codes.size and codes.max() == _INVALID:
+        wrong |= (codes == _INVALID).any(axis=1)
+    return high * np.uint32(85) + codes[:, 4], np.flatnonzero(wrong)
 
 
 def decode_array(texts: pa.Array) -> list[bytes | None]:
