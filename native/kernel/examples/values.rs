@@ -1,12 +1,20 @@
-//! Throughput of JSON → tape → Variant → JSON beside arrow-rs: `cargo run --release --example values [rows]`.
+//! Throughput of JSON → tape → Variant → JSON beside arrow-rs, one core: `cargo run --release --example values [rows]`.
+//! Ours validates every byte; arrow-rs does not.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use mica_kernel::encode::{DictionaryCache, TapeEncoder};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use mica_kernel::decode::VariantDecoder;
 use mica_kernel::json::{JsonParser, ParseOptions};
 use mica_kernel::names::Names;
 use mica_kernel::tape::Tape;
+use mica_kernel::values;
+use mica_kernel::zone::Zone;
+use parquet_variant_compute as peer;
 
 fn events(rows: usize) -> Vec<String> {
     let texts = [
@@ -37,14 +45,15 @@ fn events(rows: usize) -> Vec<String> {
         .collect()
 }
 
-fn time(name: &str, bytes: usize, mut work: impl FnMut()) {
+fn time<T>(name: &str, bytes: usize, mut work: impl FnMut() -> T) -> f64 {
     let mut best = f64::MAX;
     for _ in 0..5 {
         let start = Instant::now();
-        work();
+        black_box(work());
         best = best.min(start.elapsed().as_secs_f64());
     }
     println!("{name:40} {:8.1} ms {:8.0} MB/s", best * 1e3, bytes as f64 / best / 1e6);
+    best
 }
 
 fn main() {
@@ -59,16 +68,24 @@ fn main() {
             black_box(tape.nodes.len());
         }
     });
-    let (mut cache, mut encoder) = (DictionaryCache::new(), TapeEncoder::new());
-    time("json -> tape -> variant", bytes, || {
-        let (mut metadata, mut values) = (Vec::new(), Vec::new());
-        for line in &lines {
-            parser.parse(line, &mut tape, &mut names).unwrap();
-            let view = tape.view(line.as_bytes(), &names);
-            let dictionary = cache.of(&view, 0).unwrap();
-            metadata.extend_from_slice(dictionary.metadata());
-            encoder.encode(&view, 0, dictionary, &mut values).unwrap();
+    let texts: ArrayRef = Arc::new(StringArray::from(lines));
+    let schema = Arc::new(Schema::new(vec![Field::new("json", DataType::Utf8, true)]));
+    let batch = RecordBatch::try_new(schema, vec![texts.clone()]).unwrap();
+    let ours = time("json -> variant", bytes, || values::json_to_variant(&batch, ParseOptions::default()).unwrap());
+    let peers = time("json -> variant, arrow-rs", bytes, || peer::json_to_variant(&texts).unwrap());
+    let variants = values::json_to_variant(&batch, ParseOptions::default()).unwrap();
+    let theirs: ArrayRef = Arc::new(peer::json_to_variant(&texts).unwrap().into_inner());
+    println!("{:40} {:8.1} times", "", peers / ours);
+    let column = variants.column(0).clone();
+    let (metadata, value, _) = values::parts_of(&column).unwrap();
+    let mut decoder = VariantDecoder::new();
+    time("variant -> tape, validated", bytes, || {
+        for row in 0..rows {
+            decoder.decode(metadata.value(row), value.value(row), &mut tape, &mut names).unwrap();
+            black_box(tape.nodes.len());
         }
-        black_box((metadata.len(), values.len()));
     });
+    let ours = time("variant -> json", bytes, || values::variant_to_json(&variants, &Zone::UTC).unwrap());
+    let peers = time("variant -> json, arrow-rs", bytes, || peer::variant_to_json(&theirs).unwrap());
+    println!("{:40} {:8.1} times", "", peers / ours);
 }
