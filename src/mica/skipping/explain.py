@@ -14,12 +14,15 @@ import numpy as np
 import pyarrow as pa
 
 from mica.schema import literals
-from mica.schema.types import DataType
+from mica.schema.types import STRING, DataType
 from mica.skipping.bind import Bound
 from mica.skipping.bounds import Interval
 from mica.skipping.casts import to_values
 from mica.skipping.plan import FilePlan
 from mica.skipping.predicate import Expr, LeafRef, to_sql, walk
+
+#: A leaf as the person wrote it, its type, and what is known of it in one file.
+_Known = tuple[str, DataType, dict[str, Any]]
 
 
 def dropped_files(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None = None) -> list[dict[str, Any]]:
@@ -37,18 +40,20 @@ def _details(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | Non
         return
     for file, number in list(zip(plan.dropped.tolist(), plan.reasons.tolist(), strict=True))[:limit]:
         part = plan.parts[number]
-        bounds = dict(_bounds(plan, plan.bound, part, file))
-        yield {"path": paths[file].as_py(), "bounds": bounds, "reason": _reason(part, bounds)}
+        known = list(_bounds(plan, plan.bound, part, file))
+        bounds = {name: shown for name, _, shown in known}
+        yield {"path": paths[file].as_py(), "bounds": bounds, "reason": _reason(part, known)}
 
 
-def _bounds(plan: FilePlan, bound: Bound, part: Expr, file: int) -> Iterator[tuple[str, dict[str, Any]]]:
+def _bounds(plan: FilePlan, bound: Bound, part: Expr, file: int) -> Iterator[_Known]:
     refs = {node.index: node for node in walk(part) if isinstance(node, LeafRef)}
     for files, intervals in plan.stages:
         at = int(np.searchsorted(files, file))
         if at == len(files) or files[at] != file or not refs.keys() <= intervals.keys():
             continue
         for index, ref in refs.items():
-            yield ref.text, _show(intervals[index], bound.leaves[index].type, at)
+            type_ = bound.leaves[index].type
+            yield ref.text, type_, _show(intervals[index], type_, at)
 
 
 def _show(interval: Interval, type_: DataType, at: int) -> dict[str, Any]:
@@ -76,24 +81,21 @@ def plain(value: Any, type_: DataType) -> Any:
     return value.hex() if isinstance(value, bytes) else value
 
 
-def _reason(part: Expr, bounds: dict[str, dict[str, Any]]) -> str:
+def _reason(part: Expr, known: list[_Known]) -> str:
     facts = []
-    for name, shown in bounds.items():
+    for name, type_, shown in known:
+        low, high = (repr(v) if type_ == STRING else v for v in (shown.get("min"), shown.get("max")))
         if shown.get("all_null"):
             facts.append(f"{name} is null in every row")
-        elif "min" in shown and shown.get("min") == shown.get("max"):
-            facts.append(f"{name} is {_text(shown['min'])}")
+        elif "min" in shown and low == high:
+            facts.append(f"{name} is {low}")
         elif "min" in shown and "max" in shown:
-            facts.append(f"{name} is between {_text(shown['min'])} and {_text(shown['max'])}")
+            facts.append(f"{name} is between {low} and {high}")
         elif "min" in shown:
-            facts.append(f"{name} is at least {_text(shown['min'])}")
+            facts.append(f"{name} is at least {low}")
         elif "max" in shown:
-            facts.append(f"{name} is at most {_text(shown['max'])}")
+            facts.append(f"{name} is at most {high}")
         elif shown.get("no_nulls"):
             facts.append(f"{name} is never null")
     why = "; ".join(facts) or "it holds for no row"
     return f"no row can satisfy {to_sql(part)}: {why}"
-
-
-def _text(value: Any) -> str:
-    return repr(value) if isinstance(value, str) else str(value)
