@@ -28,7 +28,7 @@ setup-tests:
 	@scripts/setup.sh --tests
 
 test-rust: setup-tests
-	$(CARGO) test $(MANIFEST) --release -p mica-kernel
+	$(CARGO) test $(MANIFEST) --release -p mica-kernel --lib --tests
 
 test-python: setup-tests
 	$(PY) -m pytest $(PYTEST_ARGS)

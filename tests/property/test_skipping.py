@@ -51,7 +51,8 @@ MICROS = st.one_of(
     st.integers(1_577_836_800_000_000, 1_577_836_800_005_000),
 )
 VALUES: dict[DataType, st.SearchStrategy[Any]] = {
-    LONG: INTS, decimal(10, 2): DECIMALS, DOUBLE: FLOATS, FLOAT: FLOATS.map(lambda v: struct.unpack("<f", pack32(v))[0]),
+    LONG: INTS, decimal(10, 2): DECIMALS, DOUBLE: FLOATS,
+    FLOAT: FLOATS.map(lambda v: struct.unpack("<f", pack32(v))[0]),
     STRING: TEXTS, DATE: DAYS, TIMESTAMP: MICROS, PLAIN["b"]: st.booleans(), PLAIN["st.k"]: st.integers(-6, 6),
     TIMESTAMP_NTZ: MICROS,
 }  # fmt: skip

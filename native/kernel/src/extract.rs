@@ -12,6 +12,7 @@ use arrow::datatypes::{DataType, Field};
 
 use crate::dictionary::Dictionary;
 use crate::error::{Code, Error, Result};
+use crate::inspect::quoted;
 use crate::level::{Leaf, Level, VariantColumn, is_null};
 use crate::reconstruct::{ByteColumn, Reconstructor, build_variant, check_shape, write_leaf};
 use crate::residual::{Residual, head, length, number};
@@ -54,7 +55,7 @@ pub fn path_text(column: &str, steps: &[Step]) -> String {
     let mut text = format!("{column}:$");
     for step in steps {
         match step {
-            Step::Key(key) => text.push_str(&format!("['{}']", key.replace('\\', "\\\\").replace('\'', "\\'"))),
+            Step::Key(key) => text.push_str(&format!("[{}]", quoted(key))),
             Step::Index(index) => text.push_str(&format!("[{index}]")),
         }
     }

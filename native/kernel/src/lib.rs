@@ -21,6 +21,7 @@ pub mod error;
 pub mod extract;
 pub mod infer;
 pub mod ingest;
+pub mod inspect;
 pub mod java;
 pub mod json;
 pub mod level;

@@ -8,6 +8,7 @@
 
 use crate::dictionary::Dictionary;
 use crate::error::{Code, Error, Result};
+use crate::tape::Scalar;
 
 /// A field of a residual object: its id, and where its value lies.
 #[derive(Debug, Clone, Copy)]
@@ -249,6 +250,50 @@ pub fn length(value: &[u8], at: usize) -> Result<usize> {
     })
 }
 
+/// A validated primitive; `None` for objects and arrays.
+pub fn scalar(bytes: &[u8]) -> Option<Scalar<'_>> {
+    let (first, rest) = bytes.split_first()?;
+    let text = |bytes| std::str::from_utf8(bytes).ok().map(Scalar::Str);
+    let eight = || Some(i64::from_le_bytes(rest.try_into().ok()?));
+    let four = || Some(i32::from_le_bytes(rest.try_into().ok()?));
+    match (first & 3, first >> 2) {
+        (1, _) => text(rest),
+        (0, id) => match id {
+            0 => Some(Scalar::Null),
+            1 | 2 => Some(Scalar::Boolean(id == 1)),
+            3 => Some(Scalar::Int(i8::from_le_bytes(rest.try_into().ok()?) as i64)),
+            4 => Some(Scalar::Int(i16::from_le_bytes(rest.try_into().ok()?) as i64)),
+            5 => four().map(|v| Scalar::Int(v as i64)),
+            6 => eight().map(Scalar::Int),
+            7 => eight().map(|v| Scalar::Double(f64::from_bits(v as u64))),
+            8..=10 => {
+                let (scale, unscaled) = rest.split_first()?;
+                Some(Scalar::Decimal(sign_extended(unscaled), *scale))
+            }
+            11 => four().map(Scalar::Date),
+            12 => eight().map(Scalar::Timestamp),
+            13 => eight().map(Scalar::TimestampNtz),
+            14 => four().map(|v| Scalar::Float(f32::from_bits(v as u32))),
+            15 => rest.get(4..).map(Scalar::Binary),
+            16 => text(rest.get(4..)?),
+            17 => eight().map(Scalar::Time),
+            18 => eight().map(Scalar::TimestampNanos),
+            19 => eight().map(Scalar::TimestampNtzNanos),
+            20 => Some(Scalar::Uuid(u128::from_be_bytes(rest.try_into().ok()?))),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A little-endian number of at most 16 bytes.
+fn sign_extended(unscaled: &[u8]) -> i128 {
+    let mut wide = [if unscaled.last().is_some_and(|b| b & 0x80 != 0) { 0xff } else { 0 }; 16];
+    let len = unscaled.len().min(16);
+    wide[..len].copy_from_slice(&unscaled[..len]);
+    i128::from_le_bytes(wide)
+}
+
 /// Checks a primitive, or the head of a container; gives the end of the value.
 fn check_one(value: &[u8], at: usize) -> Result<usize> {
     let end = at + length(value, at)?;
@@ -269,14 +314,12 @@ fn check_one(value: &[u8], at: usize) -> Result<usize> {
 
 /// Scale and precision of decimal4, decimal8 and decimal16 (rule 8).
 fn check_decimal(header: u8, scale: u8, unscaled: &[u8], at: usize) -> Result<()> {
-    let mut wide = [if unscaled.last().is_some_and(|b| b & 0x80 != 0) { 0xff } else { 0 }; 16];
-    wide[..unscaled.len()].copy_from_slice(unscaled);
     let digits = match header {
         0x20 => 9,
         0x24 => 18,
         _ => 38,
     };
-    if scale > 38 || i128::from_le_bytes(wide).unsigned_abs() >= 10u128.pow(digits) {
+    if scale > 38 || sign_extended(unscaled).unsigned_abs() >= 10u128.pow(digits) {
         return Err(fault(8, at, "a decimal has a scale or more digits than its type allows"));
     }
     Ok(())

@@ -191,6 +191,26 @@ impl PyFileReader {
         run(py, || self.file.row_groups()).map(PyArrowType)
     }
 
+    /// Whether the leaf may equal any value of column 0, a bool for each row group: false is certain.
+    fn may_contain(
+        &self,
+        py: Python<'_>,
+        leaf: Bound<'_, PyDict>,
+        values: PyArrowType<RecordBatch>,
+    ) -> PyResult<Vec<bool>> {
+        let leaf = parse_items(&[leaf])?.remove(0);
+        let found = run(py, move || match values.0.columns() {
+            [values, ..] => self.file.may_contain(&leaf, values),
+            [] => Err(Error::new(Code::InvalidArgument, "may_contain asks about the values of column 0")),
+        })?;
+        Ok(found.values().iter().collect())
+    }
+
+    /// Per node of every variant column: column, path, type, typed_rows, residual_rows, typed_bytes, residual_bytes.
+    fn inspect(&self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
+        run(py, || self.file.inspect()).map(PyArrowType)
+    }
+
     /// Per row group or page: row_group, first_row, rows and, by the item's name, min, max, null_count, usable.
     #[pyo3(signature = (leaves, *, pages = false))]
     fn bounds(

@@ -60,7 +60,7 @@ class WriteSpec:
     storage: Storage
     schema: StructType
     partition_by: tuple[str, ...] = ()
-    #: Shredding trees by the path of the column; a Variant column that is absent is inferred per file. None: shred nothing.
+    #: Shredding trees by the path of the column; an absent Variant column is inferred per file. None: shred nothing.
     trees: Mapping[tuple[str, ...], pa.DataType] | None = field(default_factory=dict)
     variants: tuple[tuple[str, ...], ...] = ()
     limits: Mapping[str, Any] = field(default_factory=dict)

@@ -29,7 +29,8 @@ def test_unknown_metadata_and_types_are_kept() -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "[]", '"long"', "{", '{"type":"struct"}', '{"type":"struct","fields":[1]}',
-     '{"type":"struct","fields":[{"name":"a"}]}', '{"type":"struct","fields":[{"name":"a","type":"long","nullable":1}]}',
+     '{"type":"struct","fields":[{"name":"a"}]}',
+     '{"type":"struct","fields":[{"name":"a","type":"long","nullable":1}]}',
      '{"type":"struct","fields":[{"name":"a","type":"long","metadata":[1]}]}', "[" * 100_000],
 )  # fmt: skip
 def test_what_is_no_schema(text: str) -> None:

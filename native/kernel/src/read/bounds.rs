@@ -11,8 +11,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, Int32Array, Int64Array, RecordBatch,
-    StringArray, StructArray, new_null_array,
+    Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, Int32Array, Int64Array, RecordBatch, StringArray,
+    StructArray, new_null_array,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Float32Type, Float64Type, Schema};
@@ -31,17 +31,17 @@ use crate::read::{FileReader, guard};
 use crate::standard::is_variant;
 
 /// A leaf as the file has it.
-struct Resolved {
+pub(crate) struct Resolved {
     /// The leaf column that holds the values; `None` when no row has any (the path is not typed) or when the
     /// path ends on an object or array.
-    typed: Option<usize>,
-    data_type: DataType,
+    pub typed: Option<usize>,
+    pub data_type: DataType,
     /// Residual that must be all null, by its leaf column.
-    residual: Option<usize>,
+    pub residual: Option<usize>,
     /// A column without bounds whose leaf tells nulls from values (a whole variant).
-    nulls_only: bool,
+    pub nulls_only: bool,
     /// The path lies where the file's shape cannot say anything.
-    opaque: bool,
+    pub opaque: bool,
 }
 
 #[derive(Default, Clone, PartialEq)]
@@ -131,7 +131,7 @@ fn span_columns(spans: &[Span]) -> Vec<(FieldRef, ArrayRef)> {
     ]
 }
 
-fn resolve(file: &FileReader, item: &Item) -> Result<Resolved> {
+pub(crate) fn resolve(file: &FileReader, item: &Item) -> Result<Resolved> {
     let node = find(file.columns(), &item.column).ok_or_else(|| {
         let name = item.column.join(".");
         Error::new(Code::InvalidArgument, format!("{} has no column {name}", file.name())).path(name)
@@ -259,9 +259,7 @@ fn null_pages(metadata: &ParquetMetaData, span: &Span, first: u64, column: usize
     let end = first + span.rows;
     let begin = pages.partition_point(|p| p.first_row_index.max(0) as u64 <= first).saturating_sub(1);
     let last = pages.partition_point(|p| (p.first_row_index.max(0) as u64) < end);
-    !pages.is_empty()
-        && last as u64 <= columns.num_pages()
-        && (begin..last).all(|page| columns.is_null_page(page))
+    !pages.is_empty() && last as u64 <= columns.num_pages() && (begin..last).all(|page| columns.is_null_page(page))
 }
 
 /// The bound of the page that holds the span; page boundaries never lie inside a span.
@@ -327,9 +325,7 @@ fn chunk_bound(group: &RowGroupMetaData, column: usize, rows: u64) -> Bound {
         Statistics::Float(s) => pair(s.min_opt(), s.max_opt(), |v| Raw::Float(*v)),
         Statistics::Double(s) => pair(s.min_opt(), s.max_opt(), |v| Raw::Double(*v)),
         Statistics::ByteArray(s) => pair(s.min_opt(), s.max_opt(), |v: &ByteArray| bytes(v.data())),
-        Statistics::FixedLenByteArray(s) => {
-            pair(s.min_opt(), s.max_opt(), |v: &FixedLenByteArray| bytes(v.as_bytes()))
-        }
+        Statistics::FixedLenByteArray(s) => pair(s.min_opt(), s.max_opt(), |v: &FixedLenByteArray| bytes(v.as_bytes())),
         Statistics::Int96(_) => (None, None),
     };
     Bound { min, max, null_count, usable: false }
@@ -373,10 +369,7 @@ fn bound_array(leaf: &Resolved, bounds: &[Bound]) -> Result<ArrayRef> {
 }
 
 /// Physical values as an array of the leaf's type, and which of them could be read as one.
-fn raw_array<'a>(
-    data_type: &DataType,
-    raws: impl Iterator<Item = Option<&'a Raw>>,
-) -> Result<(ArrayRef, Vec<bool>)> {
+fn raw_array<'a>(data_type: &DataType, raws: impl Iterator<Item = Option<&'a Raw>>) -> Result<(ArrayRef, Vec<bool>)> {
     let raws: Vec<Option<&Raw>> = raws.collect();
     let int = |raw: &&Raw| match raw {
         Raw::Int(v) => Some(*v),

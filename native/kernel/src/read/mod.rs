@@ -1,6 +1,7 @@
 //! Reading Parquet: one file, opened once; its bounds and its rows, by row group, page and leaf column.
 //!
 //! - `batch`: the same on an Arrow batch
+//! - `bloom`: bloom filters, for equality
 //! - `bounds`: what the footer says of leaves
 //! - `footer`: footer and page index in few requests
 //! - `schema`: the schema as a tree over leaf columns
@@ -9,6 +10,7 @@
 //! - `nested`: variants inside structs, lists and maps
 
 pub mod batch;
+pub mod bloom;
 pub mod bounds;
 pub mod footer;
 pub mod nested;
@@ -74,6 +76,10 @@ impl FileReader {
 
     pub fn metadata(&self) -> &ParquetMetaData {
         &self.metadata
+    }
+
+    fn source(&self) -> &dyn Source {
+        self.source.as_ref()
     }
 
     fn metadata_arc(&self) -> &Arc<ParquetMetaData> {

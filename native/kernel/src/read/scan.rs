@@ -261,7 +261,7 @@ impl Scan {
     /// Finds the column that cannot be decoded, by decoding each alone.
     fn blame(&self, group: usize, leaves: &[usize], message: &str) -> Error {
         let schema = self.file.metadata().file_metadata().schema_descr();
-        let guilty = leaves.iter().find(|leaf| guard(self.file.name(), || self.decode_alone(group, **leaf)).is_err());
+        let guilty = leaves.iter().find(|leaf| guard(self.file.name(), || self.file.each_batch(group, &[**leaf], |_| Ok(()))).is_err());
         let error = match guilty {
             Some(leaf) => {
                 let path = schema.column(*leaf).path().string();
@@ -278,21 +278,29 @@ impl Scan {
         };
         error
     }
+}
 
-    fn decode_alone(&self, group: usize, leaf: usize) -> Result<()> {
-        let mask = ProjectionMask::leaves(self.file.arrow.parquet_schema(), [leaf]);
-        let mut decoder = ParquetPushDecoderBuilder::new_with_metadata(self.file.arrow.clone())
+impl FileReader {
+    /// Decodes some leaf columns of one row group, all rows.
+    pub(crate) fn each_batch(
+        &self,
+        group: usize,
+        leaves: &[usize],
+        mut seen: impl FnMut(RecordBatch) -> Result<()>,
+    ) -> Result<()> {
+        let mask = ProjectionMask::leaves(self.arrow.parquet_schema(), leaves.iter().copied());
+        let mut decoder = ParquetPushDecoderBuilder::new_with_metadata(self.arrow.clone())
             .with_row_groups(vec![group])
             .with_projection(mask)
-            .with_batch_size(1024)
+            .with_batch_size(4096)
             .build()?;
         loop {
             match decoder.try_decode()? {
                 DecodeResult::NeedsData(ranges) => {
-                    let bytes = self.file.fetch(&ranges)?;
+                    let bytes = self.fetch(&ranges)?;
                     decoder.push_ranges(ranges, bytes)?;
                 }
-                DecodeResult::Data(_) => {}
+                DecodeResult::Data(batch) => seen(batch)?,
                 DecodeResult::Finished => return Ok(()),
             }
         }

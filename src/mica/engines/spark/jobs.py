@@ -130,7 +130,7 @@ def _on_worker(
         jobs.check_versions(expected)
         try:
             yield from getattr(jobs, name)(batches, *arguments)
-        except Exception as e:
+        except Exception as e:  # noqa: BLE001 - all of them cross to the driver
             raise (jobs.marked(e) if marks else e) from None
 
     return run
