@@ -8,15 +8,21 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, make_array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field};
 
+use crate::cast::CastBuilder;
+use crate::decode::VariantDecoder;
 use crate::dictionary::Dictionary;
 use crate::error::{Code, Error, Result};
 use crate::inspect::quoted;
 use crate::level::{Leaf, Level, VariantColumn, is_null};
+use crate::names::Names;
 use crate::reconstruct::{ByteColumn, Reconstructor, build_variant, check_shape, write_leaf};
-use crate::residual::{Residual, head, length, number};
+use crate::residual::{Residual, head, length, number, scalar};
 use crate::standard::mark;
+use crate::tape::Tape;
+use crate::zone::Zone;
 
 /// One step of a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +36,7 @@ pub enum Step {
 pub enum Target {
     /// A Variant again: SQL NULL where the path is missing, Variant null where it is a JSON null.
     Variant,
-    /// An Arrow type, with the semantics of Spark's `try_variant_get`.
+    /// An Arrow type, cast as Spark's `try_variant_get` does.
     Type(DataType),
 }
 
@@ -90,13 +96,18 @@ fn typed_only(column: &VariantColumn, steps: &[Step], wanted: &DataType) -> Resu
         level = &field.level;
         nulls = NullBuffer::union(nulls.as_ref(), level.nulls.as_ref());
     }
-    match &level.leaf {
-        Some(leaf) if leaf.array.data_type() == wanted && !holds_values(level) => {
-            let nulls = NullBuffer::union(nulls.as_ref(), leaf.array.nulls());
-            Ok(Some(make_array(leaf.array.to_data().into_builder().nulls(nulls).build()?)))
-        }
-        _ => Ok(None),
+    let Some(leaf) = level.leaf.as_ref().filter(|_| !holds_values(level)) else { return Ok(None) };
+    if leaf.array.data_type() != wanted && !widens(leaf.array.data_type(), wanted) {
+        return Ok(None);
     }
+    let nulls = NullBuffer::union(nulls.as_ref(), leaf.array.nulls());
+    let values = make_array(leaf.array.to_data().into_builder().nulls(nulls).build()?);
+    Ok(Some(if values.data_type() == wanted { values } else { cast(&values, wanted)? }))
+}
+
+/// Integers that become wider ones: no row fails.
+fn widens(from: &DataType, to: &DataType) -> bool {
+    from.is_signed_integer() && to.is_signed_integer() && from.primitive_width() < to.primitive_width()
 }
 
 fn holds_values(level: &Level) -> bool {
@@ -298,10 +309,51 @@ fn extract_variant(column: &VariantColumn, finder: &mut Finder<'_>) -> Result<Ex
 }
 
 fn extract_cast(
-    _column: &VariantColumn,
-    _finder: &mut Finder<'_>,
+    column: &VariantColumn,
+    finder: &mut Finder<'_>,
     wanted: &DataType,
-    _timezone: &str,
+    timezone: &str,
 ) -> Result<Extracted> {
-    Err(Error::new(Code::UnsupportedType, format!("paths cannot be cast to {wanted} yet")))
+    let mut casts = CastBuilder::new(wanted, Zone::parse(timezone)?)?;
+    let mut printer = Printer::default();
+    for row in 0..column.len {
+        let place = |e: Error| e.row(row as u64);
+        match finder.find(column, row).map_err(place)? {
+            Found::Missing => casts.append_null(),
+            Found::Leaf(leaf, at) => casts.append(&leaf.scalar(at)),
+            Found::Bytes(bytes) => match scalar(bytes) {
+                Some(scalar) => casts.append(&scalar),
+                None => printer.append(&mut casts, metadata_of(column, row).map_err(place)?, bytes).map_err(place)?,
+            },
+            // An object or array is text or nothing: only the text is worth the reconstruction.
+            Found::Subtree(..) if wanted != &DataType::Utf8 => casts.append_failed(),
+            Found::Subtree(level, at) => {
+                let metadata = metadata_of(column, row).map_err(place)?;
+                let mut bytes = std::mem::take(&mut printer.bytes);
+                bytes.clear();
+                finder.reconstructor.write_row(level, metadata, at, &mut bytes).map_err(place)?;
+                printer.append(&mut casts, metadata, &bytes).map_err(place)?;
+                printer.bytes = bytes;
+            }
+        }
+    }
+    let (values, failed) = casts.finish();
+    Ok(Extracted { values, failed, variant: false })
+}
+
+/// Objects and arrays on their way to a cast: bytes become a tape.
+#[derive(Default)]
+struct Printer {
+    decoder: VariantDecoder,
+    tape: Tape,
+    names: Names,
+    bytes: Vec<u8>,
+}
+
+impl Printer {
+    fn append(&mut self, casts: &mut CastBuilder, metadata: &[u8], value: &[u8]) -> Result<()> {
+        self.decoder.decode(metadata, value, &mut self.tape, &mut self.names)?;
+        casts.append_node(&self.tape.view(value, &self.names), 0);
+        Ok(())
+    }
 }

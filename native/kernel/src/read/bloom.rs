@@ -30,7 +30,10 @@ impl FileReader {
             let mut may = Vec::with_capacity(groups.len());
             for group in groups {
                 let hidden = resolved.residual.is_some_and(|residual| !all_null(group, residual));
-                let place = group.columns().get(column).and_then(|c| Some((c.bloom_filter_offset()?, c.bloom_filter_length()?)));
+                let place = group
+                    .columns()
+                    .get(column)
+                    .and_then(|c| Some((c.bloom_filter_offset()?, c.bloom_filter_length()?)));
                 let Some((offset, length)) = place.filter(|_| !hidden) else {
                     may.push(true);
                     continue;

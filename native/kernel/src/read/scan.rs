@@ -261,7 +261,9 @@ impl Scan {
     /// Finds the column that cannot be decoded, by decoding each alone.
     fn blame(&self, group: usize, leaves: &[usize], message: &str) -> Error {
         let schema = self.file.metadata().file_metadata().schema_descr();
-        let guilty = leaves.iter().find(|leaf| guard(self.file.name(), || self.file.each_batch(group, &[**leaf], |_| Ok(()))).is_err());
+        let guilty = leaves
+            .iter()
+            .find(|leaf| guard(self.file.name(), || self.file.each_batch(group, &[**leaf], |_| Ok(()))).is_err());
         let error = match guilty {
             Some(leaf) => {
                 let path = schema.column(*leaf).path().string();
