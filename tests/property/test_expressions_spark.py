@@ -146,17 +146,23 @@ def ask_spark(frame: Any, texts: list[str]) -> dict[str, list[Any] | None]:
     return answers
 
 
-def values(column: pa.ChunkedArray) -> list[Any] | None:
+def values(column: pa.Array | pa.ChunkedArray) -> list[Any] | None:
+    """As Python values; dates and timestamps as ints, for Python's own know no year beyond 9999."""
+    if pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    elif pa.types.is_timestamp(column.type):
+        column = column.cast(pa.int64())
     try:
-        return column.to_pylist()
+        found: list[Any] = column.to_pylist()
     except UnicodeDecodeError:  # Spark casts any bytes to a string
         return None
+    return found
 
 
-def ours(text: str, rows: pa.Table, ansi: bool) -> list[Any] | UserError:
+def ours(text: str, rows: pa.Table, ansi: bool) -> list[Any] | UserError | None:
     try:
         bound = bind_value(text, SCHEMA, ansi=ansi, timezone=ZONE)
         leaves = [rows.column(leaf.column[0]).combine_chunks() for leaf in bound.leaves]
-        return evaluate(bound, leaves, num_rows=rows.num_rows).to_pylist()
+        return values(evaluate(bound, leaves, num_rows=rows.num_rows))
     except UserError as e:
         return e
