@@ -23,8 +23,9 @@ from mica.engines import local
 from mica.errors import UserError
 from mica.log.properties import parse_size
 from mica.schema.arrow import to_arrow
+from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import plan_write
-from mica.schema.types import VARIANT, StructField, StructType
+from mica.schema.types import VARIANT, VOID, Primitive, StructField, StructType
 from mica.skipping.bind import Bound, bind_value
 from mica.storage import Storage
 from mica.tasks.ingest import IngestSpec, Split, ingest_rows, ingest_splits
@@ -129,21 +130,26 @@ def ingest_json(
         timezone = str(spark.conf.get("spark.sql.session.timeZone"))
     document = StructType((StructField(column, VARIANT),))
     bound = {name: bind_value(text, document, ansi=ansi, timezone=timezone) for name, text in (columns or {}).items()}
-    keys = _sort_keys(sort_by, document, bound, ansi, timezone)
     schema = _schema(document, bound)
     target = open_target(
         table, schema, tuple(partition_by), mode=mode, properties=properties or {}, storage_options=storage_options,
         operation="ingest_json",
     )  # fmt: skip
     plan_write(target.schema, to_arrow(schema))
+    # Names match without regard to case; from here on the table's spelling is the one name of each column.
+    column = target.schema.field(column).name
+    document = StructType((StructField(column, VARIANT),))
+    bound = {
+        target.schema.field(name).name: bind_value(text, document, ansi=ansi, timezone=timezone)
+        for name, text in (columns or {}).items()
+    }
+    keys = _sort_keys(sort_by, document, bound, ansi, timezone)
     tree = None if shredding is None else _tree(shredding, column)
-    write = target.write_spec(
-        {} if tree is None else {(target.schema.field(column).name,): tree}, target_file_size=_size(target_file_size)
-    )
+    write = target.write_spec({} if tree is None else {(column,): tree}, target_file_size=_size(target_file_size))
     kept_aside = _quarantine(target, quarantine, storage_options) if on_error == "quarantine" else None
     spec = IngestSpec(
         write=write,
-        column=target.schema.field(column).name,
+        column=column,
         tree=tree,
         columns=bound,
         keys=keys,
@@ -268,8 +274,12 @@ def _sort_keys(
         for direction in (" asc", " desc"):
             if words.lower().endswith(direction):
                 words = words[: -len(direction)]
-        known = bound.get(words)
-        keys[f"__mica_sort_{place}"] = known or bind_value(words, document, ansi=ansi, timezone=timezone)
+        known = next((value for name, value in bound.items() if name.lower() == words.lower()), None)
+        key = known or bind_value(words, document, ansi=ansi, timezone=timezone)
+        if not isinstance(key.type, Primitive) or key.type in (VARIANT, VOID):
+            raise UserError("TYPE_MISMATCH", f"rows cannot be sorted by {words!r}, which is {type_to_ddl(key.type)}",
+                            hint="Say which type the path has, as in v:a::bigint.")  # fmt: skip
+        keys[f"__mica_sort_{place}"] = key
     return keys
 
 

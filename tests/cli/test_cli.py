@@ -71,6 +71,7 @@ def test_log_shows_the_commits(table: Path) -> None:
     (row,) = orjson.loads(mica("log", table, "--json").stdout)
     assert row["version"] == 0
     assert row["operation"] == "WRITE"
+    assert row["operation_parameters"]["mode"] == "Append"
     assert "WRITE" in mica("log", table).stdout
 
 

@@ -21,7 +21,7 @@ def run(
     """Show the history of a table, newest first."""
     rows = Table.open(table, storage_options=storage_options(storage_option or ())).history(limit).to_pylist()
     if json:
-        print_json(rows)
+        print_json([{name: dict(v) if isinstance(v, list) else v for name, v in row.items()} for row in rows])
         return
     shown = [[row["version"], _time(row["timestamp"]), row["operation"], _facts(row)] for row in rows]
     print_rows(table, ["version", "time", "operation", "what"], shown, right=["version"])

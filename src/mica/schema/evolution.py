@@ -194,7 +194,7 @@ def _list_cast(source: pa.Field, element: StructField, at: str) -> _Cast:
     def run(array: pa.Array) -> pa.Array:
         if not pa.types.is_list(array.type):
             array = pc.cast(array, pa.list_(array.type.value_field))
-        values = cast(array.flatten())
+        values = cast(_own(array.flatten()))
         _check_nulls(values, wanted, f"{at}.element")
         return pa.ListArray.from_arrays(
             _offsets(array), values, type=pa.list_(wanted), mask=array.is_null() if array.null_count else None
@@ -213,13 +213,18 @@ def _map_cast(source: pa.Field, target: MapType, at: str) -> _Cast:
     def run(array: pa.Array) -> pa.Array:
         # Few functions take maps; a map is a list of entries.
         listed = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field])))
-        entries = listed.flatten()
+        entries = _own(listed.flatten())
         keys, values = key(_child(entries, 0)), value(_child(entries, 1))
         _check_nulls(values, wanted.item_field, f"{at}.value")
         mask = array.is_null() if array.null_count else None
         return pa.MapArray.from_arrays(_offsets(listed), keys, values, type=wanted, mask=mask)
 
     return run
+
+
+def _own(values: pa.Array) -> pa.Array:
+    """The same values; none at all are made anew, for arrow-rs refuses an empty slice of strings that begins late."""
+    return values if len(values) else pa.array([], values.type)
 
 
 def _offsets(array: pa.Array) -> pa.Array:

@@ -231,12 +231,23 @@ def look(split: Split) -> tuple[str | None, str]:
 
 
 def _spans_lines(text: bytes) -> bool:
-    """Whether a file that begins so is an array, or documents over several lines: no NDJSON line ends with `{` or
-    `,`.
+    """Whether a file that begins so is one array, or documents over several lines.
+
+    No NDJSON line ends with `{`, `[` or `,`, but a line that was cut short may: a second line that is a document by
+    itself tells. An array on the first line with more lines behind it is a document of NDJSON.
     """
-    text = text.removeprefix(b"\xef\xbb\xbf").lstrip()
-    first, newline, _ = text.partition(b"\n")
-    return text.startswith(b"[") or (bool(newline) and first.rstrip().endswith((b"{", b",")))
+    lines = [line for line in text.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
+    first, second = (*lines[:2], b"", b"")[:2]
+    if first.lstrip().startswith(b"["):
+        return not (second and _is_json(first))
+    return first.rstrip().endswith((b"{", b"[", b",")) and bool(second) and not _is_json(second)
+
+
+def _is_json(line: bytes) -> bool:
+    with contextlib.suppress(orjson.JSONDecodeError):
+        orjson.loads(line)
+        return True
+    return False
 
 
 class BadLines:

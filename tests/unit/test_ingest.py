@@ -1,0 +1,56 @@
+"""Ingests in process: what the lines of a file become, and what happens to those that cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mica
+
+
+def _ingest(tmp_path: Path, text: str, **options: Any) -> mica.IngestReport:
+    (tmp_path / "in.json").write_text(text)
+    return mica.ingest_json(tmp_path / "in.json", tmp_path / "table", **options)
+
+
+def _documents(tmp_path: Path) -> list[Any]:
+    found: list[Any] = mica.Table.open(tmp_path / "table").scan(columns=["v"]).to_pandas()["v"].tolist()
+    return found
+
+
+def test_names_match_without_regard_to_case(tmp_path: Path) -> None:
+    _ingest(tmp_path, '{"a":"x"}', columns={"Day": "v:a::string"})
+    _ingest(tmp_path, '{"a":"y"}', columns={"day": "V:a::string"})
+    _ingest(tmp_path, '{"a":"z"}', column="V", columns={"DAY": "v:a::string"}, sort_by=["DaY"])
+    assert mica.Table.open(tmp_path / "table").scan(columns=["Day"]).to_arrow()["Day"].to_pylist() == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("text", "documents"),
+    [
+        ("[1,2]\n[3]\n", [[1, 2], [3]]),
+        ('[1,2]\n{"a":1}', [[1, 2], {"a": 1}]),
+        ("[1,2]\n\n", [1, 2]),
+        ("[1,\n2]\n", [1, 2]),
+        ('{\n "a": 1\n}\n{"a":2}', [{"a": 1}, {"a": 2}]),
+        ('{"a":[{"x":1},\n{"x":2}]}\n', [{"a": [{"x": 1}, {"x": 2}]}]),
+    ],
+)
+def test_an_array_or_lines_of_documents(tmp_path: Path, text: str, documents: list[Any]) -> None:
+    _ingest(tmp_path, text)
+    assert _documents(tmp_path) == documents
+
+
+@pytest.mark.parametrize("first", ['{"a":1,', "{", '{"a":['])
+def test_a_first_line_that_was_cut_short_spoils_itself_alone(tmp_path: Path, first: str) -> None:
+    report = _ingest(tmp_path, f'{first}\n{{"a":2}}\n{{"a":3}}\n', on_error="quarantine")
+    assert (report.rows, report.bad_lines, _documents(tmp_path)) == (2, 1, [{"a": 2}, {"a": 3}])
+
+
+def test_rows_are_not_sorted_by_what_has_no_order(tmp_path: Path) -> None:
+    with pytest.raises(mica.UserError, match="VARIANT") as caught:
+        _ingest(tmp_path, '{"a":1}\n{"a":2}', sort_by=["v:a"])
+    assert caught.value.code == "TYPE_MISMATCH"
+    assert not (tmp_path / "table").exists()
