@@ -58,6 +58,21 @@ def matching_ranges(
     return ranges
 
 
+def intersect(left: Ranges, right: Ranges) -> Ranges:
+    """The rows that are in both; each in order and without overlaps."""
+    found: Ranges = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        start, end = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
+        if start < end:
+            found.append((start, end))
+        if left[i][1] < right[j][1]:
+            i += 1
+        else:
+            j += 1
+    return found
+
+
 def _interval(leaf: Leaf, column: pa.StructArray, rows: pa.Array, zone: str) -> Interval:
     """A leaf's interval from the kernel's struct of min, max, null_count and usable."""
     count = len(column)

@@ -21,6 +21,7 @@ from mica.log.paths import is_absolute
 from mica.schema.arrow import to_arrow, to_arrow_type
 from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bind import Bound, Leaf
+from mica.skipping.footer import intersect, matching_ranges
 from mica.skipping.rows import evaluate, filter_rows
 from mica.stats.partition import parse_values
 from mica.stats.schema import physical_name, physical_names
@@ -143,10 +144,23 @@ class _File:
     def passing(self, predicate: Bound, ranges: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         """The ranges of rows for which the predicate is true."""
         leaves = distinct(predicate.leaves)
+        ranges = self.possible(predicate, ranges)
         positions = _Positions(ranges)
         for found in self.leaves(leaves, ranges):
             mask = filter_rows(predicate, found.of(predicate), num_rows=found.rows)
             yield from positions.take(mask, found.rows)
+
+    def possible(self, predicate: Bound, ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """`ranges` less the row groups, then the pages, of which the footer proves that no row matches."""
+        columns = {i: self._column(leaf) for i, leaf in enumerate(predicate.leaves)}
+        constants = {i: column.value for i, column in columns.items() if column.item is None}
+        items = [{**column.item, "name": str(i)} for i, column in columns.items() if column.item is not None]
+        names = {i: str(i) for i in columns if i not in constants}
+        for pages in (False, True):
+            if ranges and items:
+                found = self.reader.bounds(items, pages=pages)
+                ranges = intersect(ranges, matching_ranges(predicate, found, names, constants))
+        return ranges
 
     def leaves(self, leaves: list[Leaf], ranges: list[tuple[int, int]]) -> Iterator[Leaves]:
         """The values of the leaves in the rows of `ranges`, a batch at a time."""

@@ -8,7 +8,7 @@ import pytest
 
 from mica.schema.ddl import parse_ddl
 from mica.skipping.bind import bind
-from mica.skipping.footer import matching_ranges
+from mica.skipping.footer import intersect, matching_ranges
 from mica.variant.kernel import FileReader
 
 SCHEMA = parse_ddl(
@@ -70,3 +70,9 @@ def test_a_missing_column_is_null(path: str) -> None:
     bound = bind("i = 1 and p is null", SCHEMA)
     found = FileReader(path=path, name=path).bounds([{"column": ["i"], "name": "i"}])
     assert matching_ranges(bound, found, {0: "i"}, {1: pa.scalar(None, pa.int32())}) == [(0, 100)]
+
+
+def test_ranges_in_both() -> None:
+    assert intersect([(0, 10), (20, 30)], [(5, 25), (29, 40)]) == [(5, 10), (20, 25), (29, 30)]
+    assert intersect([(0, 10)], []) == []
+    assert intersect([(0, 1), (2, 3)], [(1, 2)]) == []
