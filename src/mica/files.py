@@ -10,7 +10,6 @@ import glob
 import os
 import re
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -62,8 +61,7 @@ class FilesSource(Source):
     def __init__(self, paths: Sequence[str], storage_options: Mapping[str, str] | None = None) -> None:
         self.storage = Storage.open(os.path.dirname(paths[0]) or ".", storage_options)  # noqa: PTH120 - may be a URI
         self.name = paths[0] if len(paths) == 1 else f"{len(paths)} Parquet files"
-        with ThreadPoolExecutor(min(local.threads(), len(paths))) as threads:
-            heads = list(threads.map(partial(_head, self.storage), paths))
+        heads = list(local.run(partial(_head, self.storage), paths))
         self.schema = _one_schema(paths, [from_arrow(head.schema) for head in heads])
         self._files = pa.table(
             {
@@ -102,11 +100,11 @@ class Head:
     size: int
 
 
-def _head(storage: Storage, path: str) -> Head:
+def _head(storage: Storage, path: str) -> list[Any]:
     place, rel = storage.at(absolute(path))
     size = place.size(rel)
     reader = _open(place, rel, size)
-    return Head(reader.schema, reader.num_rows, size)
+    return [Head(reader.schema, reader.num_rows, size)]
 
 
 def _open(place: Storage, rel: str, size: int) -> kernel.FileReader:
@@ -203,11 +201,16 @@ def _written(storage: Storage, facts: pa.Table) -> Written:
 
 
 def inspect_file(path: str, storage_options: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-    """The shredding tree of a file, parents first: one row per node with what the kernel found there."""
+    """The shredding tree of a file, parents first: column, path, type, rows and bytes that are typed and that are not."""
     place, rel = Storage.open(os.path.dirname(path) or ".", storage_options), os.path.basename(path)  # noqa: PTH119, PTH120
     reader = _open(place, rel, place.size(rel))
     rows: list[dict[str, Any]] = reader.inspect().to_pylist()
-    return rows
+    return [{**row, "type": _NAMES.get(row["type"], row["type"].lower())} for row in rows]
+
+
+#: Arrow's names of leaf types, as SQL has them.
+_NAMES = {"Utf8": "string", "Int8": "tinyint", "Int16": "smallint", "Int32": "int", "Int64": "bigint", "Float32": "float",
+          "Float64": "double", "Date32": "date", "Boolean": "boolean", "Binary": "binary"}  # fmt: skip
 
 
 def find(paths: Paths, storage_options: Mapping[str, str] | None = None) -> list[str]:

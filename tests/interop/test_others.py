@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def ingested(tmp_path: Path) -> mica.Table:
-    (tmp_path / "events.ndjson").write_bytes(
-        b"".join(bytes(line).rstrip(b"\n") + b"\n" for line in lines(2_000, seed=9))
-    )
+    (tmp_path / "events.ndjson").write_bytes(lines(0, 2_000, seed=9))
     mica.ingest_json(tmp_path / "events.ndjson", tmp_path / "t", target_file_size="100KB")
     return mica.Table.open(tmp_path / "t")
 

@@ -25,7 +25,7 @@ ROWS = 6_000
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three files: plain, gzip, and a JSON array; together ROWS events."""
     directory = tmp_path_factory.mktemp("events")
-    found = [bytes(line).rstrip(b"\n") for line in lines(ROWS, seed=3)]
+    found = lines(0, ROWS, seed=3).splitlines()
     (directory / "a.ndjson").write_bytes(b"\n".join(found[:2000]))
     with gzip.open(directory / "b.ndjson.gz", "wb") as file:
         file.write(b"\n".join(found[2000:4000]) + b"\n")

@@ -48,7 +48,9 @@ def print_rows(title: str, names: Sequence[str], rows: Sequence[Sequence[Any]], 
 def errors(error: MicaError) -> int:
     """Two or three lines about an error; its exit status."""
     where = ", ".join(f"{name} {value}" for name, value in error.context.items() if str(value) not in error.message)
-    sys.stderr.write(f"error: {error.message}{f' ({where})' if where else ''} [{error.code}]\n")
+    # The line that points into a text with a caret is for wider places than a terminal's error.
+    lines = [line for line in error.message.splitlines() if line.strip() != "^"]
+    sys.stderr.write(f"error [{error.code}]: {chr(10).join(lines)}{f' ({where})' if where else ''}\n")
     if error.hint:
         sys.stderr.write(f"{error.hint}\n")
     return error.exit_status

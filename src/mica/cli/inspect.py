@@ -28,11 +28,15 @@ def run(
     for name in ("path", "type", "typed", "bytes", "residual bytes"):
         table.add_column(name, justify="left" if name in ("path", "type") else "right")
     for row in rows:
-        path = "  " * row["depth"] + row["name"]
-        table.add_row(Text(path), Text(row["type"]), _share(row), f"{row['bytes']:,}", f"{row['residual_bytes']:,}")
+        path = row["path"].removeprefix("$")
+        depth = path.count("['") + path.count("[*")
+        shown = "  " * depth + (path[path.rfind("[") :].strip("[]'") if path else row["column"])
+        sizes = [f"{row[name]:,}" for name in ("typed_bytes", "residual_bytes")]
+        table.add_row(Text(shown), Text(row["type"]), _share(row), *sizes)
     out().print(table)
 
 
 def _share(row: dict[str, Any]) -> str:
-    typed, untyped = row["typed_rows"], row["untyped_rows"]
-    return f"{typed / (typed + untyped):.1%}" if typed + untyped else ""
+    typed, residual = row["typed_rows"], row["residual_rows"]
+    # An object that is typed and has a residual is counted on both sides: the residual holds its rare fields.
+    return f"{typed / max(typed, typed + residual if row['type'] != 'object' else typed, 1):.1%}"

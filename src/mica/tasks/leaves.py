@@ -25,6 +25,10 @@ class Leaves:
     rows: int
     columns: dict[Leaf, list[pa.Array]]
 
+    def filter(self, mask: pa.BooleanArray, rows: int) -> Leaves:
+        """The `rows` rows for which the mask is true."""
+        return Leaves(rows, {leaf: [c.filter(mask) for c in columns] for leaf, columns in self.columns.items()})
+
     def of(self, bound: Bound) -> list[pa.Array]:
         """The columns that an expression is evaluated on."""
         return [column for leaf in bound.leaves for column in self.columns[leaf]]

@@ -86,11 +86,16 @@ def read_file(spec: ReadSpec, part: FilePart) -> Iterator[pa.RecordBatch]:
     """The rows of the file that pass, as batches of the scan's schema."""
     file = _File(spec, part)
     ranges = file.ranges()
-    if spec.predicate is not None:
-        ranges = merged(file.passing(spec.predicate, ranges))
     schema = to_arrow(spec.schema)
     leaves = distinct(leaf for value in spec.outputs.values() for leaf in value.leaves)
-    for found in file.leaves(leaves, ranges):
+    if spec.predicate is None:
+        batches = file.leaves(leaves, ranges)
+    elif set(leaves) <= set(spec.predicate.leaves):
+        # The predicate reads all that is asked for: once is enough.
+        batches = file.filtered(spec.predicate, ranges)
+    else:
+        batches = file.leaves(leaves, merged(file.passing(spec.predicate, ranges)))
+    for found in batches:
         arrays = []
         for value, wanted in zip(spec.outputs.values(), schema, strict=True):
             array = evaluate(value, found.of(value), num_rows=found.rows)
@@ -161,6 +166,14 @@ class _File:
                 found = self.reader.bounds(items, pages=pages)
                 ranges = intersect(ranges, matching_ranges(predicate, found, names, constants))
         return ranges
+
+    def filtered(self, predicate: Bound, ranges: list[tuple[int, int]]) -> Iterator[Leaves]:
+        """The leaves of the predicate in the rows for which it is true."""
+        for found in self.leaves(distinct(predicate.leaves), self.possible(predicate, ranges)):
+            mask = filter_rows(predicate, found.of(predicate), num_rows=found.rows)
+            rows = mask.true_count
+            if rows:
+                yield found if rows == found.rows else found.filter(mask, rows)
 
     def leaves(self, leaves: list[Leaf], ranges: list[tuple[int, int]]) -> Iterator[Leaves]:
         """The values of the leaves in the rows of `ranges`, a batch at a time."""

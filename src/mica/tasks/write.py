@@ -22,7 +22,6 @@ import pyarrow.compute as pc
 from mica.errors import MicaError
 from mica.log.paths import encode_path, escape_partition_value, new_file_name
 from mica.log.transaction import add_line
-from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
 from mica.schema.types import StructType
 from mica.stats.collect import stats_json
@@ -86,8 +85,6 @@ def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[
             size += batch.nbytes
             for piece in cut(batch):
                 writer.write(plan.apply(piece))
-        if spec.name is not None and rows == 0:
-            writer.write_empty()
         adds = writer.close()
     yield facts([*adds, {"kind": "read", "rows": rows, "bytes": size}])
 
@@ -122,14 +119,12 @@ class TableWriter:
         if batch.num_rows == 0:
             return
         for values, rows in self._partitioned(batch):
-            file = self._file(values)
-            file.write(rows, trees)
-            if file.bytes >= self.spec.target_file_size:
-                self._finish(values)
-
-    def write_empty(self) -> None:
-        """Begins a file without rows: one that was asked for by name is there afterwards, rows or no rows."""
-        self._file(()).begin_empty()
+            # A file can be rolled between two pieces only.
+            for piece in cut(rows, self.spec.target_file_size):
+                file = self._file(values)
+                file.write(piece, trees)
+                if file.bytes >= self.spec.target_file_size:
+                    self._finish(values)
 
     def rolls(self) -> bool:
         """Whether no file is open: what comes next begins a new file, which may be shredded in another way."""
@@ -244,10 +239,6 @@ class DataFile:
             self._trees = dict(trees if trees is not None else self.spec.trees or {})
             self._begin(batch.schema if trees is not None else self._shredded(batch).schema)
         self._put(batch if trees is not None and trees == self._trees else self._shredded(batch))
-
-    def begin_empty(self) -> None:
-        """Begins the file before there is a row; Variants are unshredded."""
-        self._begin(to_arrow(self.spec.schema))
 
     def close(self) -> dict[str, Any]:
         """Finishes the file; the fact of it."""

@@ -264,7 +264,7 @@ impl Scan {
         let guilty = leaves
             .iter()
             .find(|leaf| guard(self.file.name(), || self.file.each_batch(group, &[**leaf], |_| Ok(()))).is_err());
-        match guilty {
+        let error = match guilty {
             Some(leaf) => {
                 let path = schema.column(*leaf).path().string();
                 Error::new(
@@ -277,7 +277,8 @@ impl Scan {
                 Code::CorruptFile,
                 format!("{}: row group {group} cannot be decoded: {message}", self.file.name()),
             ),
-        }
+        };
+        error
     }
 }
 
