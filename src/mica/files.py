@@ -10,6 +10,7 @@ import glob
 import os
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -61,7 +62,8 @@ class FilesSource(Source):
     def __init__(self, paths: Sequence[str], storage_options: Mapping[str, str] | None = None) -> None:
         self.storage = Storage.open(os.path.dirname(paths[0]) or ".", storage_options)  # noqa: PTH120 - may be a URI
         self.name = paths[0] if len(paths) == 1 else f"{len(paths)} Parquet files"
-        heads = list(local.run(partial(_head, self.storage), paths))
+        with ThreadPoolExecutor(min(local.threads(), len(paths))) as threads:
+            heads = list(threads.map(partial(_head, self.storage), paths))
         self.schema = _one_schema(paths, [from_arrow(head.schema) for head in heads])
         self._files = pa.table(
             {
@@ -100,11 +102,11 @@ class Head:
     size: int
 
 
-def _head(storage: Storage, path: str) -> list[Any]:
+def _head(storage: Storage, path: str) -> Head:
     place, rel = storage.at(absolute(path))
     size = place.size(rel)
     reader = _open(place, rel, size)
-    return [Head(reader.schema, reader.num_rows, size)]
+    return Head(reader.schema, reader.num_rows, size)
 
 
 def _open(place: Storage, rel: str, size: int) -> kernel.FileReader:

@@ -24,6 +24,8 @@ PIECES = [
     *["2024-01-31", "2024-02-30", "1582-10-10", "10:11:12", "23:59:60", "24:00", "+01:00", "-7", "UTC", "GMT+2", "\t"],
     *["America/New_York", "Europe/Paris", "PST", "12345678901234567890", "0.5", ".999999", "é", "\u00a0"],
 ]
+UTF_16 = '{"\U0001f600":1,"\ufffd":2}'.encode()
+"""Spark sorts these keys by their UTF-16 units, where the encoding demands the order of their bytes."""
 
 
 @pytest.fixture
@@ -107,6 +109,10 @@ def test_texts_become_what_spark_makes_of_them(spark: SparkSession) -> None:
                 kernel.json_to_variant(batch)
         else:
             ours = kernel.variant_to_json(kernel.json_to_variant(batch)).column(0)[0].as_py()
+            if text == UTF_16:
+                assert json.loads(ours) == json.loads(row.j)
+                assert ours != row.j
+                continue
             assert ours == row.j or java_17(ours.encode().hex(), row.j.encode().hex()), text
 
 

@@ -51,7 +51,7 @@ def new_table(
     if "variantType" in needed:
         wanted.setdefault(properties.ENABLE_SHREDDING.name, "true")
     needed |= properties.needed_features(wanted)
-    _refuse_mapping(wanted)
+    _refuse(wanted)
     kept = {name: text for name, text in wanted.items() if not name.startswith("delta.feature.")}
     metadata = Metadata.new(schema_json.dumps(schema), columns, kept, created_time=created_time)
     protocol = features.minimal_protocol(needed)
@@ -71,7 +71,7 @@ def altered(
     one). What the change needs is added to the protocol; nothing is ever taken from it."""
     changes = changes or {}
     properties.check(changes)
-    _refuse_mapping(changes)
+    _refuse(changes)
     needed = properties.needed_features({name: text for name, text in changes.items() if text is not None})
     kept = {name: text for name, text in changes.items() if not name.startswith("delta.feature.")}
     changed = metadata.with_configuration(kept)
@@ -114,7 +114,7 @@ def _partitions(schema: StructType, columns: list[str]) -> list[str]:
     return found
 
 
-def _refuse_mapping(configuration: Mapping[str, str | None]) -> None:
+def _refuse(configuration: Mapping[str, str | None]) -> None:
     mode = configuration.get(properties.COLUMN_MAPPING_MODE.name)
     if mode is not None and mode.lower() != "none":
         raise UnsupportedTableError(
@@ -122,4 +122,11 @@ def _refuse_mapping(configuration: Mapping[str, str | None]) -> None:
             f"{properties.COLUMN_MAPPING_MODE.name}={mode}: mica reads tables with column mapping, but makes none",
             hint="Leave the property out.",
             feature="columnMapping",
+        )
+    if any(name.startswith("delta.constraints.") and text is not None for name, text in configuration.items()):
+        raise UnsupportedTableError(
+            "UNSUPPORTED_WRITER_FEATURE",
+            "mica checks no CHECK constraints, so it sets none",
+            hint="Leave delta.constraints.* out.",
+            feature="checkConstraints",
         )

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.errors import CorruptDataError
+from mica.errors import CorruptDataError, UserError
 from mica.schema import literals
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import type_to_ddl
@@ -119,7 +119,14 @@ def _format(value: Any, type_: DataType) -> str | None:
     if type_ == TIMESTAMP_NTZ:
         return literals.show_timestamp(value)
     if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise UserError(
+                "INVALID_PARTITION_VALUE",
+                f"the binary value {value[:32]!r} is no UTF-8, and partition values are texts",
+                hint="Partition by another column.",
+            ) from None
     if isinstance(value, float):
         names = {math.inf: "Infinity", -math.inf: "-Infinity"}
         return "NaN" if math.isnan(value) else names.get(value, repr(value))

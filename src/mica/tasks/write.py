@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from mica.errors import MicaError
 from mica.log.paths import encode_path, escape_partition_value, new_file_name
 from mica.log.transaction import add_line
+from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
 from mica.schema.types import StructType
 from mica.stats.collect import stats_json
@@ -85,6 +86,8 @@ def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[
             size += batch.nbytes
             for piece in cut(batch):
                 writer.write(plan.apply(piece))
+        if spec.name is not None and rows == 0:
+            writer.write_empty()
         adds = writer.close()
     yield facts([*adds, {"kind": "read", "rows": rows, "bytes": size}])
 
@@ -125,6 +128,10 @@ class TableWriter:
                 file.write(piece, trees)
                 if file.bytes >= self.spec.target_file_size:
                     self._finish(values)
+
+    def write_empty(self) -> None:
+        """Begins a file without rows: one that was asked for by name is there afterwards, rows or no rows."""
+        self._file(()).begin_empty()
 
     def rolls(self) -> bool:
         """Whether no file is open: what comes next begins a new file, which may be shredded in another way."""
@@ -239,6 +246,10 @@ class DataFile:
             self._trees = dict(trees if trees is not None else self.spec.trees or {})
             self._begin(batch.schema if trees is not None else self._shredded(batch).schema)
         self._put(batch if trees is not None and trees == self._trees else self._shredded(batch))
+
+    def begin_empty(self) -> None:
+        """Begins the file before there is a row; Variants are unshredded."""
+        self._begin(to_arrow(self.spec.schema))
 
     def close(self) -> dict[str, Any]:
         """Finishes the file; the fact of it."""

@@ -128,3 +128,11 @@ def test_nothing_asked_nothing_changed() -> None:
 def test_a_bad_property_is_refused() -> None:
     with pytest.raises(MicaError):
         make("id INT", delta__checkpointInterval="x")
+
+
+def test_constraints_that_nobody_would_check_are_refused() -> None:
+    with pytest.raises(UnsupportedTableError):
+        make("a INT", delta__constraints__c="a > 1")
+    with pytest.raises(UnsupportedTableError):
+        altered(*make("a INT"), changes={"delta.constraints.c": "a > 1"})
+    altered(*make("a INT"), changes={"delta.constraints.c": None})

@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from mica.errors import CorruptDataError
+from mica.errors import CorruptDataError, UserError
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import parse_type
+from mica.schema.types import BINARY
 from mica.stats.partition import column_texts, format_values, parse_values
 
 
@@ -54,3 +55,9 @@ def test_one_column_of_the_map() -> None:
     maps = pa.array([[("a b", "1"), ("c", None)], [("c", "2")], []], pa.map_(pa.string(), pa.string()))
     assert column_texts(maps, "a b").to_pylist() == ["1", None, None]
     assert column_texts(pa.chunked_array([maps, maps]), "c").to_pylist() == [None, "2", None] * 2
+
+
+def test_a_binary_value_that_is_no_text_is_refused() -> None:
+    with pytest.raises(UserError, match="no UTF-8") as caught:
+        format_values(pa.array([b"ok", b"\xff"]), BINARY)
+    assert caught.value.code == "INVALID_PARTITION_VALUE"

@@ -162,6 +162,8 @@ impl Parsed {
 
     /// Spark's reader, segment by segment: 0 to 2 the date, 3 to 5 the time, 6 the fraction, 7 the zone.
     fn read(text: &str) -> Option<Self> {
+        // Only the very first character may be the T of a time alone, before any trimming.
+        let bare_time = text.starts_with('T');
         let text = trim_all(text);
         let bytes = text.as_bytes();
         let (sign, mut at) = sign(bytes);
@@ -182,7 +184,7 @@ impl Parsed {
                 at += 1;
                 continue;
             }
-            if at == 0 && byte == b'T' {
+            if at == 0 && byte == b'T' && bare_time {
                 time_only = true;
                 i = 3;
                 at += 1;

@@ -264,7 +264,7 @@ impl Scan {
         let guilty = leaves
             .iter()
             .find(|leaf| guard(self.file.name(), || self.file.each_batch(group, &[**leaf], |_| Ok(()))).is_err());
-        let error = match guilty {
+        match guilty {
             Some(leaf) => {
                 let path = schema.column(*leaf).path().string();
                 Error::new(
@@ -277,8 +277,7 @@ impl Scan {
                 Code::CorruptFile,
                 format!("{}: row group {group} cannot be decoded: {message}", self.file.name()),
             ),
-        };
-        error
+        }
     }
 }
 

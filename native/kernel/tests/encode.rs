@@ -1,0 +1,179 @@
+//! The encoding's rules on what we write: widths, order, duplicates, and the writer beside the tape encoder.
+
+use mica_kernel::Code;
+use mica_kernel::decode::VariantDecoder;
+use mica_kernel::encode::{Dictionary, DictionaryCache, TapeEncoder, VariantWriter, variant_size};
+use mica_kernel::json::{JsonParser, ParseOptions};
+use mica_kernel::names::Names;
+use mica_kernel::tape::{Kind, Scalar, Tape};
+use mica_kernel::to_json::JsonPrinter;
+use mica_kernel::z85;
+use mica_kernel::zone::Zone;
+
+fn encode(text: &str) -> (Vec<u8>, Vec<u8>) {
+    let (mut tape, mut names) = (Tape::default(), Names::new());
+    JsonParser::new(ParseOptions::default()).parse(text, &mut tape, &mut names).unwrap();
+    let view = tape.view(text.as_bytes(), &names);
+    let mut cache = DictionaryCache::new();
+    let dictionary = cache.of(&view, 0).unwrap();
+    let mut value = Vec::new();
+    TapeEncoder::new().encode(&view, 0, dictionary, &mut value).unwrap();
+    assert_eq!(variant_size(&view, 0).unwrap(), dictionary.metadata().len() + value.len());
+    (dictionary.metadata().to_vec(), value)
+}
+
+fn print(metadata: &[u8], value: &[u8]) -> String {
+    let (mut tape, mut names) = (Tape::default(), Names::new());
+    let findings = VariantDecoder::new().decode(metadata, value, &mut tape, &mut names).unwrap();
+    assert!(!findings.unsorted_ids);
+    let mut out = Vec::new();
+    JsonPrinter::new().print(&tape.view(value, &names), 0, &Zone::UTC, &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn rule_10_keys_are_sorted_by_their_bytes_beyond_u_ffff_too() {
+    let (metadata, value) = encode("{\"\u{1f600}\":1,\"\u{fffd}\":2,\"\":3,\"a\":4,\"B\":5}");
+    assert_eq!(print(&metadata, &value), "{\"\":3,\"B\":5,\"a\":4,\"\u{fffd}\":2,\"\u{1f600}\":1}");
+}
+
+#[test]
+fn rule_14_large_containers_count_in_four_bytes() {
+    for count in [0, 1, 255, 256, 65_535, 65_536, 70_000] {
+        let members: Vec<String> = (0..count).map(|i| format!("\"k{i:06}\":{i}")).collect();
+        let text = format!("{{{}}}", members.join(","));
+        let (metadata, value) = encode(&text);
+        assert_eq!(print(&metadata, &value), text);
+        assert_eq!(value[0] & 0x40 != 0, count > 255, "{count}");
+        let elements: Vec<String> = (0..count).map(|i| i.to_string()).collect();
+        let text = format!("[{}]", elements.join(","));
+        let (metadata, value) = encode(&text);
+        assert_eq!(print(&metadata, &value), text);
+        assert_eq!(value[0] & 0x10 != 0, count > 255, "{count}");
+    }
+}
+
+#[test]
+fn rule_4_offsets_take_the_bytes_they_need() {
+    for (length, width) in [(100, 1), (300, 2), (70_000, 3), (17_000_000, 4)] {
+        let text = format!("[\"{}\"]", "x".repeat(length));
+        let (mut tape, mut names) = (Tape::default(), Names::new());
+        let options = ParseOptions { max_size: 128 << 20, ..ParseOptions::default() };
+        JsonParser::new(options).parse(&text, &mut tape, &mut names).unwrap();
+        let (metadata, value) = encode_with(&tape, &text, &names);
+        assert_eq!((value[0] >> 2 & 3) + 1, width);
+        assert_eq!(print(&metadata, &value), text);
+    }
+}
+
+fn encode_with(tape: &Tape, text: &str, names: &Names) -> (Vec<u8>, Vec<u8>) {
+    let view = tape.view(text.as_bytes(), names);
+    let mut cache = DictionaryCache::new();
+    let dictionary = cache.of(&view, 0).unwrap();
+    let mut value = Vec::new();
+    TapeEncoder::new().encode(&view, 0, dictionary, &mut value).unwrap();
+    (dictionary.metadata().to_vec(), value)
+}
+
+#[test]
+fn the_writer_writes_what_the_encoder_writes() {
+    let texts = [
+        r#"{"b":[1,[2.5,{}],"x"],"a":{"c":null,"b":{"z":true}}}"#.to_string(),
+        format!(r#"{{"b":["{}"],"a":{{"c":"{}"}}}}"#, "y".repeat(300), "z".repeat(70_000)),
+        "[[[[]]]]".to_string(),
+        "5".to_string(),
+    ];
+    let mut writer = VariantWriter::new();
+    for text in texts.iter().cycle().take(12) {
+        let (mut tape, mut names) = (Tape::default(), Names::new());
+        JsonParser::new(ParseOptions::default()).parse(text, &mut tape, &mut names).unwrap();
+        let view = tape.view(text.as_bytes(), &names);
+        let mut cache = DictionaryCache::new();
+        let dictionary = cache.of(&view, 0).unwrap();
+        let start = writer.len();
+        let mut ends = Vec::new();
+        for (i, node) in view.nodes.iter().enumerate() {
+            while ends.last() == Some(&i) {
+                ends.pop();
+                writer.end().unwrap();
+            }
+            if let Some((id, rank)) = dictionary.field(node.name) {
+                writer.field(id, rank);
+            }
+            match node.kind {
+                Kind::Object => writer.begin_object(),
+                Kind::Array => writer.begin_array(),
+                _ => writer.scalar(&view.scalar(node).unwrap()),
+            }
+            if node.is_container() {
+                ends.push(node.b as usize);
+            }
+        }
+        ends.iter().for_each(|_| writer.end().unwrap());
+        assert_eq!(writer.bytes()[start..], encode(text).1);
+    }
+}
+
+#[test]
+fn rule_12_the_writer_refuses_a_name_twice() {
+    let mut writer = VariantWriter::new();
+    writer.begin_object();
+    for _ in 0..2 {
+        writer.field(3, 3);
+        writer.scalar(&Scalar::Null);
+    }
+    assert_eq!(writer.end().unwrap_err().rule, Some(12));
+}
+
+#[test]
+fn rules_10_to_12_unsorted_ids_are_read_and_reported_and_duplicates_refused() {
+    let metadata = [0x01, 2, 0, 1, 2, b'b', b'a'];
+    let mut decode = |value: &[u8]| {
+        let (mut tape, mut names) = (Tape::default(), Names::new());
+        VariantDecoder::new().decode(&metadata, value, &mut tape, &mut names).map(|f| f.unsorted_ids)
+    };
+    assert!(!decode(&[2, 2, 1, 0, 0, 2, 4, 12, 1, 12, 2]).unwrap());
+    assert!(!decode(&[2, 2, 1, 0, 2, 0, 4, 12, 1, 12, 2]).unwrap(), "offsets need not be monotonic");
+    assert!(decode(&[2, 2, 0, 1, 0, 2, 4, 12, 1, 12, 2]).unwrap());
+    assert_eq!(decode(&[2, 2, 1, 1, 0, 2, 4, 12, 1, 12, 2]).unwrap_err().rule, Some(12));
+    assert_eq!(decode(&[2, 1, 2, 0, 2, 12, 1]).unwrap_err().code, Code::MalformedVariant);
+    let error = decode(&[2, 1, 1, 0, 1, 21 << 2]).unwrap_err();
+    assert_eq!((error.rule, error.path.as_deref()), (Some(7), Some("$['a']")));
+}
+
+#[test]
+fn a_dictionary_of_any_order_serves() {
+    let mut names = Names::new();
+    let ids: Vec<u32> = ["b", "a", "unused"].iter().map(|n| names.intern(n)).collect();
+    let sorted = Dictionary::sorted(ids.clone(), &names).unwrap();
+    assert_eq!(sorted.metadata(), [0x11, 3, 0, 1, 2, 8, b'a', b'b', b'u', b'n', b'u', b's', b'e', b'd']);
+    let unsorted = Dictionary::over(vec![0x01, 3, 0, 1, 2, 8], ids.clone(), &names);
+    assert_eq!(unsorted.field(ids[0]), Some((0, 1)));
+    assert_eq!(unsorted.field(ids[1]), Some((1, 0)));
+}
+
+#[test]
+fn z85_is_read_with_and_without_padding() {
+    let encode = |bytes: &[u8]| {
+        let mut out = Vec::new();
+        z85::encode(bytes, &mut out);
+        String::from_utf8(out).unwrap()
+    };
+    let decode = |text: &str| {
+        let mut out = Vec::new();
+        z85::decode(text.as_bytes(), &mut out).map(|()| out)
+    };
+    assert_eq!(encode(&[0x86, 0x4f, 0xd2, 0x6f, 0xb5, 0x59, 0xf7, 0x5b]), "HelloWorld");
+    for length in 0..40 {
+        let bytes: Vec<u8> = (0..length).map(|i| (i * 37 + 200) as u8).collect();
+        let text = encode(&bytes);
+        assert_eq!(text.len() % 5, 0);
+        assert_eq!(decode(&text).unwrap()[..length], bytes);
+        // As ascii85 writes a tail: as many letters as bytes, and one more.
+        let tail = &text[..text.len() - (4 - length % 4) % 4];
+        assert_eq!(decode(tail).unwrap(), bytes);
+    }
+    for bad in ["0", "00000~", "#####", "\"0000"] {
+        assert!(decode(bad).is_err(), "{bad}");
+    }
+}

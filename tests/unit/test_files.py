@@ -1,0 +1,41 @@
+"""Bare Parquet files: many at once, none of a kind, and files without rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import mica
+from mica.schema.arrow import variant_field
+
+
+def _variants(*texts: str) -> pa.Table:
+    return pa.Table.from_arrays([mica.variant.from_json(list(texts))], schema=pa.schema([variant_field("v")]))
+
+
+def test_many_files_are_one_scan(tmp_path: Path) -> None:
+    mica.write_parquet(_variants('{"a":1}', "null"), tmp_path / "a.parquet", shredding={"v": "struct<a: bigint>"})
+    mica.write_parquet(_variants('{"a":2}'), tmp_path / "b.parquet", shredding={"v": None})
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "c.parquet")
+    scan = mica.read_parquet(tmp_path)
+    assert scan.schema.names == ["v", "x"]
+    assert scan.to_pandas()["v"].tolist() == [{"a": 1}, None, {"a": 2}, None]
+    assert mica.read_parquet([tmp_path / "a.parquet", tmp_path / "b.parquet"], where="v:a::int = 2").count() == 1
+
+
+def test_columns_of_two_types_are_refused(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"x": ["1"]}), tmp_path / "b.parquet")
+    with pytest.raises(mica.UserError) as caught:
+        mica.read_parquet(tmp_path)
+    assert caught.value.code == "INCOMPATIBLE_FILES"
+
+
+def test_a_file_without_rows_is_a_file(tmp_path: Path) -> None:
+    written = mica.write_parquet(_variants("1").slice(1), tmp_path / "a.parquet")
+    assert (written.rows, len(written.files)) == (0, 1)
+    scan = mica.read_parquet(tmp_path / "a.parquet")
+    assert (scan.schema.names, scan.to_arrow().num_rows, scan.count()) == (["v"], 0, 0)
