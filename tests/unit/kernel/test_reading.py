@@ -1,0 +1,278 @@
+"""The Parquet reader: projections and what they fetch, row ranges, bounds, inspection, and files that lie."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mica import _native
+from mica.variant.values import decode
+
+ROWS = 20_000
+
+
+def documents(count: int) -> list[dict[str, Any]]:
+    """Rows of one shape, of which every hundredth has an odd `id`, in the second half of them only."""
+    return [
+        {
+            "id": f"x{i}" if i % 100 == 0 and i >= count // 2 else i,
+            "at": i * 10,
+            "who": {"name": f"user-{i % 7}", "tags": [i % 3, "t"]},
+            "filler": f"{i * 2654435761 % 2**32:08x}" * 12,
+            **({"rare": {"deep": [{"x": i}]}} if i % 50 == 0 else {}),
+        }
+        for i in range(count)
+    ]
+
+
+@pytest.fixture(scope="module")
+def docs() -> list[dict[str, Any]]:
+    return documents(ROWS)
+
+
+@pytest.fixture(scope="module")
+def path(docs: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of four row groups, each of several pages."""
+    texts = pa.record_batch([pa.array([json.dumps(d) for d in docs])], ["json"])
+    tree = pa.struct(
+        [
+            ("id", pa.int64()),
+            ("at", pa.int64()),
+            ("who", pa.struct([("name", pa.string()), ("tags", pa.list_(pa.int64()))])),
+            ("filler", pa.string()),
+        ]
+    )
+    batch = _native.shred(_native.json_to_variant(texts), {"v": tree})
+    target = tmp_path_factory.mktemp("reading") / "v.parquet"
+    writer = _native.FileWriter(batch.schema, path=str(target), row_group_rows=5_000, page_rows=1_000)
+    writer.write(batch)
+    writer.close()
+    return target
+
+
+def opened(path: Path, **kwargs: Any) -> Any:
+    return _native.FileReader(path=str(path), name=path.name, **kwargs)
+
+
+def column(batches: Any, name: str = "0") -> list[Any]:
+    return [value for batch in batches for value in batch.column(name).to_pylist()]
+
+
+def values(batches: Any) -> list[Any]:
+    return [v and decode(v["metadata"], v["value"]) for v in column(batches)]
+
+
+def test_whole_variants_come_back(path: Path, docs: list[dict[str, Any]]) -> None:
+    assert values(opened(path).scan([{"column": "v"}])) == docs
+
+
+@pytest.mark.parametrize(
+    ("steps", "type_", "expected"),
+    [
+        (["at"], pa.int64(), lambda d: d["at"]),
+        (["at"], pa.string(), lambda d: str(d["at"])),
+        (["id"], pa.string(), lambda d: str(d["id"])),
+        (["id"], pa.int64(), lambda d: d["id"] if isinstance(d["id"], int) else None),
+        (["who", "name"], pa.string(), lambda d: d["who"]["name"]),
+        (["who", "tags", 0], pa.int64(), lambda d: d["who"]["tags"][0]),
+        (["who", "tags", 1], pa.string(), lambda d: "t"),
+        (["who", "tags", 2], pa.string(), lambda d: None),
+        (["who", "tags"], pa.string(), lambda d: json.dumps(d["who"]["tags"], separators=(",", ":"))),
+        (["who", "tags", "name"], pa.string(), lambda d: None),
+        (["rare", "deep", 0, "x"], pa.int64(), lambda d: d["rare"]["deep"][0]["x"] if "rare" in d else None),
+        (
+            ["rare", "deep", 0],
+            pa.string(),
+            lambda d: json.dumps(d["rare"]["deep"][0]).replace(" ", "") if "rare" in d else None,
+        ),
+        (["nowhere"], pa.string(), lambda d: None),
+    ],
+)
+def test_a_path_is_taken_from_the_leaf_or_from_the_residual(
+    path: Path, docs: list[dict[str, Any]], steps: list[Any], type_: pa.DataType, expected: Any
+) -> None:
+    assert column(opened(path).scan([{"column": "v", "path": steps, "type": type_}])) == [expected(d) for d in docs]
+
+
+def test_failed_casts_are_marked_and_missing_paths_are_not(path: Path, docs: list[dict[str, Any]]) -> None:
+    items = [{"column": "v", "path": p, "type": pa.int64()} for p in (["id"], ["rare"], ["nowhere"])]
+    batches = list(opened(path).scan(items))
+    assert column(batches, "0!") == [isinstance(d["id"], str) for d in docs]
+    assert column(batches, "1!") == ["rare" in d for d in docs]
+    assert not any(column(batches, "2!"))
+
+
+def test_a_path_can_stay_a_variant(path: Path, docs: list[dict[str, Any]]) -> None:
+    batches = list(opened(path).scan([{"column": "v", "path": ["who"], "type": "variant"}]))
+    assert batches[0].schema.field(0).metadata[b"ARROW:extension:name"] == b"arrow.parquet.variant"
+    assert values(batches) == [d["who"] for d in docs]
+
+
+def test_a_typed_path_fetches_its_leaf_alone(path: Path) -> None:
+    reader = opened(path)
+    footer = reader.bytes_read
+    list(reader.scan([{"column": "v", "path": ["at"], "type": pa.int64()}]))
+    assert reader.bytes_read - footer < path.stat().st_size / 10
+
+
+def test_rows_are_given_by_range_and_only_their_pages_fetched(path: Path, docs: list[dict[str, Any]]) -> None:
+    reader = opened(path)
+    footer = reader.bytes_read
+    ranges = [(10, 12), (4_999, 5_001), (17_500, 17_506)]
+    expected = [docs[i] for start, end in ranges for i in range(start, end)]
+    assert values(reader.scan([{"column": "v"}], ranges=ranges)) == expected
+    assert reader.bytes_read - footer < path.stat().st_size / 2
+
+
+def test_ranges_out_of_order_or_beyond_the_file_are_the_callers_mistake(path: Path) -> None:
+    for ranges in ([(5, 9), (8, 10)], [(9, 5)], [(0, ROWS + 1)]):
+        with pytest.raises(_native.KernelError) as caught:
+            opened(path).scan([{"column": "v"}], ranges=ranges)
+        assert caught.value.code == "INVALID_ARGUMENT"
+
+
+def test_batches_are_cut_by_rows_and_by_bytes(path: Path) -> None:
+    by_rows = list(opened(path).scan([{"column": "v"}], max_rows=700))
+    assert max(b.num_rows for b in by_rows) <= 700
+    by_bytes = list(opened(path).scan([{"column": "v"}], max_bytes=64 << 10))
+    assert max(b.nbytes for b in by_bytes) < 128 << 10
+    assert sum(b.num_rows for b in by_rows) == sum(b.num_rows for b in by_bytes) == ROWS
+
+
+def test_a_scan_of_nothing_counts_rows_without_reading_any(path: Path) -> None:
+    reader = opened(path)
+    footer = reader.bytes_read
+    assert sum(b.num_rows for b in reader.scan([], ranges=[(3, 4_000)])) == 3_997
+    assert reader.bytes_read == footer
+
+
+def test_bytes_may_come_from_a_function(path: Path, docs: list[dict[str, Any]]) -> None:
+    data = path.read_bytes()
+    asked: list[tuple[int, int]] = []
+
+    def fetch(ranges: list[tuple[int, int]]) -> list[bytes]:
+        asked.extend(ranges)
+        return [data[start:end] for start, end in ranges]
+
+    reader = _native.FileReader(name="remote", size=len(data), fetch=fetch)
+    assert column(reader.scan([{"column": "v", "path": ["at"], "type": pa.int64()}])) == [d["at"] for d in docs]
+    assert reader.bytes_read == sum(end - start for start, end in asked)
+
+
+@pytest.mark.parametrize("pages", [False, True])
+def test_bounds_hold_and_are_usable_only_without_residuals(path: Path, docs: list[dict[str, Any]], pages: bool) -> None:
+    leaves = [{"column": "v", "path": [key], "type": pa.int64()} for key in ("at", "id", "nowhere")]
+    table = opened(path).bounds(leaves, pages=pages).to_pylist()
+    assert len(table) == 4 if not pages else len(table) >= 20
+    assert table[0]["first_row"] == 0
+    assert sum(row["rows"] for row in table) == ROWS
+    for row in table:
+        span = docs[row["first_row"] : row["first_row"] + row["rows"]]
+        assert row["0"]["usable"]
+        assert row["0"]["min"] <= min(d["at"] for d in span)
+        assert row["0"]["max"] >= max(d["at"] for d in span)
+        assert row["1"]["usable"] == all(isinstance(d["id"], int) for d in span)
+        assert not row["2"]["usable"], "the root has residuals, where the path could be"
+
+
+def test_inspect_counts_what_is_typed_and_what_is_not(path: Path, docs: list[dict[str, Any]]) -> None:
+    nodes = {row["path"]: row for row in opened(path).inspect().to_pylist()}
+    odd = sum(isinstance(d["id"], str) for d in docs)
+    assert (nodes["$['id']"]["typed_rows"], nodes["$['id']"]["residual_rows"]) == (ROWS - odd, odd)
+    assert (nodes["$['who']"]["type"], nodes["$['who']"]["typed_rows"]) == ("object", ROWS)
+    tags = nodes["$['who']['tags'][*]"]
+    assert (tags["typed_rows"], tags["residual_rows"]) == (ROWS, ROWS)
+    assert nodes["$"]["residual_rows"] == sum("rare" in d for d in docs)
+
+
+def test_a_missing_column_is_named(path: Path) -> None:
+    with pytest.raises(_native.KernelError, match="no column w"):
+        opened(path).scan([{"column": "w"}])
+
+
+def test_plain_columns_nested_ones_and_variants_inside_others(tmp_path: Path) -> None:
+    variant = pa.struct([pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)])
+    one = {"metadata": b"\x01\x00\x00", "value": b"\x0c\x01"}
+    table = pa.table(
+        {
+            "a": pa.array([1, None, 3], pa.int32()),
+            "s": pa.array(
+                [{"v": one, "n": 1}, {"v": None, "n": 2}, None], pa.struct([("v", variant), ("n", pa.int8())])
+            ),
+            "l": pa.array([[one, None], None, []], pa.list_(variant)),
+            "m": pa.array([[("k", one)], None, []], pa.map_(pa.string(), variant)),
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet")
+    reader = opened(tmp_path / "t.parquet", variants=[["s", "v"], ["l", "element"], ["m", "value"]])
+    items = [{"column": c, "name": str(c)} for c in ("a", "l", "m")] + [{"column": ["s", "v"]}, {"column": ["s"]}]
+    (batch,) = reader.scan([{**item, "name": str(i)} for i, item in enumerate(items)])
+    assert column([batch], "0") == [1, None, 3]
+    assert column([batch], "1") == [[one, None], None, []]
+    assert column([batch], "2") == [[("k", one)], None, []]
+    assert column([batch], "3") == [one, None, None]
+    assert column([batch], "4") == [{"v": one, "n": 1}, {"v": None, "n": 2}, None]
+
+
+def test_a_variant_inside_a_list_that_is_malformed_names_its_row(tmp_path: Path) -> None:
+    variant = pa.struct([pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)])
+    good, bad = ({"metadata": b"\x01\x00\x00", "value": v} for v in (b"\x0c\x01", b"\x0c"))
+    table = pa.table({"l": pa.array([[good], [], [good, bad]], pa.list_(variant))})
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(_native.KernelError) as caught:
+        list(opened(tmp_path / "t.parquet", variants=[["l", "element"]]).scan([{"column": "l"}]))
+    assert (caught.value.code, caught.value.row) == ("MALFORMED_VARIANT", 2)
+
+
+def test_int96_timestamps_become_microseconds(tmp_path: Path) -> None:
+    table = pa.table({"t": pa.array([0, 1_700_000_000_123_456], pa.timestamp("us"))})
+    pq.write_table(table, tmp_path / "t.parquet", use_deprecated_int96_timestamps=True)
+    (batch,) = opened(tmp_path / "t.parquet").scan([{"column": "t"}])
+    assert batch.column(0).type == pa.timestamp("us")
+    assert batch.column(0).to_pylist() == table["t"].to_pylist()
+
+
+def corrupt(path: Path, **kwargs: Any) -> Any:
+    with pytest.raises(_native.KernelError) as caught:
+        list(opened(path, **kwargs).scan([{"column": "v"}]))
+    assert path.name in str(caught.value)
+    return caught.value
+
+
+def test_a_file_that_vanished_was_cut_short_or_grew(path: Path, tmp_path: Path) -> None:
+    data = path.read_bytes()
+    assert corrupt(tmp_path / "gone.parquet").code == "CORRUPT_FILE"
+    for name, content in {"empty": b"", "cut": data[:-100], "head": data[:4], "text": b"hello " * 50}.items():
+        (tmp_path / name).write_bytes(content)
+        assert corrupt(tmp_path / name).code == "CORRUPT_FILE"
+    (tmp_path / "grown").write_bytes(data + b"x")
+    assert corrupt(tmp_path / "grown", size=len(data)).code == "CORRUPT_FILE"
+
+
+def test_a_file_that_is_cut_while_it_is_read(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "v.parquet"
+    copy.write_bytes(path.read_bytes())
+    reader = opened(copy)
+    with copy.open("r+b") as file:
+        file.truncate(1_000)
+    with pytest.raises(_native.KernelError) as caught:
+        list(reader.scan([{"column": "v"}]))
+    assert caught.value.code == "CORRUPT_FILE"
+
+
+def test_damaged_pages_name_row_group_and_column(path: Path, tmp_path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    chunk = pq.ParquetFile(path).metadata.row_group(1)
+    at = next(c for c in (chunk.column(i) for i in range(chunk.num_columns)) if "at.typed_value" in c.path_in_schema)
+    start = at.dictionary_page_offset or at.data_page_offset
+    data[start : start + at.total_compressed_size] = b"\xff" * at.total_compressed_size
+    (tmp_path / "bad.parquet").write_bytes(bytes(data))
+    error = corrupt(tmp_path / "bad.parquet")
+    assert error.code == "CORRUPT_FILE"
+    assert "row group 1" in str(error)
+    assert error.path == "v.typed_value.at.typed_value"
