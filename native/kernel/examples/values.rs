@@ -1,10 +1,10 @@
 //! Throughput of JSON → tape → Variant → JSON beside arrow-rs, one core: `cargo run --release --example values [rows]`.
 //! Ours validates every byte; arrow-rs does not.
 
+use std::error::Error;
 use std::hint::black_box;
-use std::time::Instant;
-
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
@@ -45,47 +45,54 @@ fn events(rows: usize) -> Vec<String> {
         .collect()
 }
 
-fn time<T>(name: &str, bytes: usize, mut work: impl FnMut() -> T) -> f64 {
+/// The best of five runs, in seconds.
+fn time<T, E: Into<Box<dyn Error>>>(
+    name: &str,
+    bytes: usize,
+    mut work: impl FnMut() -> Result<T, E>,
+) -> Result<f64, Box<dyn Error>> {
     let mut best = f64::MAX;
     for _ in 0..5 {
         let start = Instant::now();
-        black_box(work());
+        black_box(work().map_err(Into::into)?);
         best = best.min(start.elapsed().as_secs_f64());
     }
     println!("{name:40} {:8.1} ms {:8.0} MB/s", best * 1e3, bytes as f64 / best / 1e6);
-    best
+    Ok(best)
 }
 
-fn main() {
+fn main() -> Result<(), Box<dyn Error>> {
     let rows = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(100_000);
     let lines = events(rows);
     let bytes = lines.iter().map(String::len).sum();
     println!("{rows} rows, {} bytes a row", bytes / rows);
     let (mut parser, mut tape, mut names) = (JsonParser::new(ParseOptions::default()), Tape::default(), Names::new());
     time("json -> tape", bytes, || {
-        for line in &lines {
-            parser.parse(line, &mut tape, &mut names).unwrap();
+        lines.iter().try_for_each(|line| {
+            parser.parse(line, &mut tape, &mut names)?;
             black_box(tape.nodes.len());
-        }
-    });
+            mica_kernel::Result::Ok(())
+        })
+    })?;
     let texts: ArrayRef = Arc::new(StringArray::from(lines));
     let schema = Arc::new(Schema::new(vec![Field::new("json", DataType::Utf8, true)]));
-    let batch = RecordBatch::try_new(schema, vec![texts.clone()]).unwrap();
-    let ours = time("json -> variant", bytes, || values::json_to_variant(&batch, ParseOptions::default()).unwrap());
-    let peers = time("json -> variant, arrow-rs", bytes, || peer::json_to_variant(&texts).unwrap());
-    let variants = values::json_to_variant(&batch, ParseOptions::default()).unwrap();
-    let theirs: ArrayRef = Arc::new(peer::json_to_variant(&texts).unwrap().into_inner());
+    let batch = RecordBatch::try_new(schema, vec![texts.clone()])?;
+    let ours = time("json -> variant", bytes, || values::json_to_variant(&batch, ParseOptions::default()))?;
+    let peers = time("json -> variant, arrow-rs", bytes, || peer::json_to_variant(&texts))?;
     println!("{:40} {:8.1} times", "", peers / ours);
-    let column = variants.column(0).clone();
-    let (metadata, value, _) = values::parts_of(&column).unwrap();
+    let variants = values::json_to_variant(&batch, ParseOptions::default())?;
+    let theirs: ArrayRef = Arc::new(peer::json_to_variant(&texts)?.into_inner());
+    let (metadata, value, _) = values::parts_of(variants.column(0))?;
     let mut decoder = VariantDecoder::new();
     time("variant -> tape, validated", bytes, || {
-        for row in 0..rows {
-            decoder.decode(metadata.value(row), value.value(row), &mut tape, &mut names).unwrap();
+        (0..rows).try_for_each(|row| {
+            decoder.decode(metadata.value(row), value.value(row), &mut tape, &mut names)?;
             black_box(tape.nodes.len());
-        }
-    });
-    let ours = time("variant -> json", bytes, || values::variant_to_json(&variants, &Zone::UTC).unwrap());
-    let peers = time("variant -> json, arrow-rs", bytes, || peer::variant_to_json(&theirs).unwrap());
+            mica_kernel::Result::Ok(())
+        })
+    })?;
+    let ours = time("variant -> json", bytes, || values::variant_to_json(&variants, &Zone::UTC))?;
+    let peers = time("variant -> json, arrow-rs", bytes, || peer::variant_to_json(&theirs))?;
     println!("{:40} {:8.1} times", "", peers / ours);
+    Ok(())
 }
