@@ -6,6 +6,7 @@ The rule: a value that the tool cannot hold exactly is handed over as a Python o
 from __future__ import annotations
 
 import base64
+import contextlib
 import decimal
 import itertools
 from collections.abc import Iterable, Iterator
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import pyarrow as pa
 
-from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, contains
+from mica.schema.types import VARIANT, ArrayType, DataType, MapType, Primitive, StructType, contains
 from mica.variant.values import to_json, to_python
 
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ def to_pandas(table: pa.Table, schema: StructType) -> pd.DataFrame:
     import pandas as pd
 
     held = {f.name for f in schema.fields if contains(f.type, VARIANT)}
-    frame = table.drop_columns(sorted(held)).to_pandas() if held else table.to_pandas()
+    try:
+        frame = table.drop_columns(sorted(held)).to_pandas() if held else table.to_pandas()
+    except (OverflowError, ValueError):
+        held = set(schema.names)  # a date beyond the year 9999
     if not held:
         return frame
     columns: dict[str, Any] = {}
@@ -57,8 +61,13 @@ def python_values(column: pa.ChunkedArray | pa.Array, type_: DataType) -> list[A
     if isinstance(column, pa.ChunkedArray):
         return [value for chunk in column.chunks for value in python_values(chunk, type_)]
     if not contains(type_, VARIANT):
-        values: list[Any] = column.to_pylist()
-        return values
+        with contextlib.suppress(OverflowError, ValueError):
+            values: list[Any] = column.to_pylist()
+            return values
+        # Python's dates end with the year 9999: those beyond are handed over as texts.
+        if isinstance(type_, Primitive):
+            texts: list[Any] = column.cast(pa.string()).to_pylist()
+            return texts
     present = column.is_valid().to_pylist()
     match type_:
         case StructType(fields):

@@ -203,16 +203,19 @@ def _written(storage: Storage, facts: pa.Table) -> Written:
 
 
 def inspect_file(path: str, storage_options: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-    """The shredding tree of a file, parents first: column, path, type, rows and bytes, typed and untyped."""
-    place, rel = Storage.open(os.path.dirname(path) or ".", storage_options), os.path.basename(path)  # noqa: PTH119, PTH120
+    """The shredding tree of a file, parents first: column, path, type, rows and bytes that are typed or residual."""
+    head, slash, rel = path.rpartition("/")
+    place = Storage.open(head or slash or ".", storage_options)
     reader = _open(place, rel, place.size(rel))
     rows: list[dict[str, Any]] = reader.inspect().to_pylist()
     return [{**row, "type": _NAMES.get(row["type"], row["type"].lower())} for row in rows]
 
 
 #: Arrow's names of leaf types, as SQL has them.
-_NAMES = {"Utf8": "string", "Int8": "tinyint", "Int16": "smallint", "Int32": "int", "Int64": "bigint",
-          "Float32": "float", "Float64": "double", "Date32": "date", "Boolean": "boolean", "Binary": "binary"}  # fmt: skip
+_NAMES = {
+    "Utf8": "string", "Int8": "tinyint", "Int16": "smallint", "Int32": "int", "Int64": "bigint", "Float32": "float",
+    "Float64": "double", "Date32": "date", "Boolean": "boolean", "Binary": "binary",
+}  # fmt: skip
 
 
 def find(paths: Paths, storage_options: Mapping[str, str] | None = None) -> list[str]:

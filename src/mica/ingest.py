@@ -23,7 +23,7 @@ from mica.engines import local
 from mica.errors import UserError
 from mica.log.properties import parse_size
 from mica.schema.arrow import to_arrow
-from mica.schema.ddl import type_to_ddl
+from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.evolution import plan_write
 from mica.schema.types import VARIANT, VOID, Primitive, StructField, StructType
 from mica.skipping.bind import Bound, bind_value
@@ -195,7 +195,7 @@ class _Run:
         directions = ["descending" if down else "ascending" for down in self.descending]
         by = list(zip(self.spec.keys, directions, strict=True))
         partitions = [(name, "ascending") for name in self.spec.write.partition_by]
-        order = pc.sort_indices(rows, sort_keys=[*partitions, *by], null_placement="at_start")
+        order = pc.sort_indices(rows, sort_keys=[*partitions, *by])
         ordered = rows.drop_columns(list(self.spec.keys)).take(order)
         shares = _even(ordered, local.threads())
         return self._collected(local.run(partial(_write_table, self.spec.write), shares))
@@ -206,7 +206,7 @@ class _Run:
         spec = self.spec
         tasks = inputs.share(self.files, jobs.parallelism(spark))
         if not spec.keys and not spec.write.partition_by:
-            return jobs.collect(jobs.over_tasks(spark, partial(ingest_splits, spec), tasks, FACTS_DDL))
+            return jobs.collect(jobs.over_tasks(spark, partial(ingest_splits, spec), tasks, FACTS_DDL), self._watch)
         from pyspark.sql import functions as sql
 
         from mica.engines.spark.types import to_spark
@@ -215,7 +215,7 @@ class _Run:
         frame = jobs.over_tasks(
             spark, partial(_for_spark, spec), tasks, to_spark(spec.rows_schema), size_in_bytes=plain
         )
-        partitions = [sql.col(f"`{name}`") for name in spec.write.partition_by]
+        partitions = [sql.col(quote_if_needed(name)) for name in spec.write.partition_by]
         if spec.keys:
             by = [
                 sql.desc(name) if down else sql.asc(name) for name, down in zip(spec.keys, self.descending, strict=True)
@@ -224,8 +224,18 @@ class _Run:
             frame = frame.repartitionByRange(count, *partitions, *by).sortWithinPartitions(*partitions, *by)
             frame = frame.drop(*spec.keys)
         else:
-            frame = frame.hint("rebalance", *spec.write.partition_by).sortWithinPartitions(*partitions)
-        return jobs.collect(jobs.over_rows(frame, partial(write_files, spec.write), FACTS_DDL))
+            frame = frame.hint("rebalance", *map(quote_if_needed, spec.write.partition_by)).sortWithinPartitions(
+                *partitions
+            )
+        return jobs.collect(jobs.over_rows(frame, partial(write_files, spec.write), FACTS_DDL), self._watch)
+
+    @property
+    def _watch(self) -> Callable[[float], None] | None:
+        """What is told of a Spark job's progress, when somebody looks on."""
+        report, total = self._report, self._progress.total_bytes
+        if report is None:
+            return None
+        return lambda share: report(replace(self._progress, input_bytes=int(total * share)))
 
     def _collected(self, batches: Iterator[pa.RecordBatch]) -> pa.Table:
         kept = []

@@ -18,6 +18,7 @@ from mica.engines import local
 from mica.engines.spark import types as spark_types
 from mica.errors import UserError
 from mica.schema.arrow import to_arrow
+from mica.schema.ddl import quote_if_needed
 from mica.schema.evolution import plan_write
 from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec, write_files
 from mica.variant.shredding import ShreddingSchema
@@ -45,7 +46,7 @@ def on_spark(spec: WriteSpec, frame: Any) -> pa.Table:
     if spec.partition_by:
         # Rows of one partition value are brought together, so that its files reach their size.
         columns = [name for name in frame.columns if name.lower() in {n.lower() for n in spec.partition_by}]
-        frame = frame.hint("rebalance", *columns) if columns else frame
+        frame = frame.hint("rebalance", *map(quote_if_needed, columns)) if columns else frame
     return jobs.collect(jobs.over_rows(frame, partial(write_files, spec), FACTS_DDL))
 
 

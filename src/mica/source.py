@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import orjson
@@ -46,5 +47,13 @@ class TableSource(Source):
 
     def rows(self, indices: pa.Array) -> pa.Array:
         """`numRecords` of the files at `indices`; null where the log does not know."""
-        texts = self.snapshot.stats(indices).to_pylist()
-        return pa.array([None if text is None else orjson.loads(text).get("numRecords") for text in texts], pa.int64())
+        return pa.array([_rows(text) for text in self.snapshot.stats(indices).to_pylist()], pa.int64())
+
+
+def _rows(stats: str | None) -> int | None:
+    """`numRecords` of a file's statistics; None where they do not say it or are damaged, for they are only a hint."""
+    with contextlib.suppress(orjson.JSONDecodeError):
+        found = orjson.loads(stats) if stats is not None else None
+        rows = found.get("numRecords") if isinstance(found, dict) else None
+        return rows if type(rows) is int and 0 <= rows < 1 << 63 else None
+    return None

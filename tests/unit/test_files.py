@@ -39,3 +39,12 @@ def test_a_file_without_rows_is_a_file(tmp_path: Path) -> None:
     assert (written.rows, len(written.files)) == (0, 1)
     scan = mica.read_parquet(tmp_path / "a.parquet")
     assert (scan.schema.names, scan.to_arrow().num_rows, scan.count()) == (["v"], 0, 0)
+
+
+def test_dates_beyond_python_are_texts(tmp_path: Path) -> None:
+    rows = pa.table(
+        {"d": pa.array([3_000_000, None], pa.date32()), "l": pa.array([[3_000_000], []], pa.list_(pa.date32()))}
+    )
+    mica.write_parquet(rows, tmp_path / "a.parquet")
+    frame = mica.read_parquet(tmp_path / "a.parquet").to_pandas()
+    assert frame.to_dict("list") == {"d": ["10183-09-21", None], "l": [["10183-09-21"], []]}

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import orjson
+import typer
 
-from mica.errors import MicaError, UserError
+from mica.errors import MicaError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,7 +63,7 @@ def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise UserError("INVALID_ARGUMENT", f"{option} is {text!r}", hint="Write NAME=VALUE.")
+            raise typer.BadParameter(f"{text!r} is not NAME=VALUE.", param_hint=option)
         found[name.strip()] = value.strip()
     return found
 

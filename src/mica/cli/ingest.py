@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -28,8 +28,12 @@ def run(
         list[str] | None, typer.Option("--sort-by", "-s", help="An expression to sort by. Repeatable.")
     ] = None,
     shredding: Annotated[str | None, typer.Option("--shredding", help="A shredding schema, as Spark DDL.")] = None,
-    mode: Annotated[str, typer.Option("--mode", help="append, error or overwrite.")] = "append",
-    on_error: Annotated[str, typer.Option("--on-error", help="fail or quarantine.")] = "fail",
+    mode: Annotated[
+        Literal["append", "error", "overwrite"], typer.Option("--mode", help="What to do where there is a table.")
+    ] = "append",
+    on_error: Annotated[
+        Literal["fail", "quarantine"], typer.Option("--on-error", help="What to do with lines that cannot be read.")
+    ] = "fail",
     quarantine: Annotated[
         str | None, typer.Option("--quarantine", help="Where bad lines go; the table's _quarantine/ without it.")
     ] = None,
@@ -61,8 +65,8 @@ def run(
             partition_by=partition_by or (),
             sort_by=sort_by or (),
             shredding=shredding,
-            mode=mode,  # type: ignore[arg-type]
-            on_error=on_error,  # type: ignore[arg-type]
+            mode=mode,
+            on_error=on_error,
             quarantine=quarantine,
             target_file_size=target_file_size,
             properties=pairs(table_property or (), "--property"),

@@ -62,6 +62,8 @@ class Storage(ABC):
         from mica.storage.local import LocalStorage
 
         text = os.fspath(location)
+        if not text:
+            raise UserError.bad_value("the path", text, "a path or a URI; . is the working directory")
         scheme, rest = split_scheme(text)
         if scheme is None:
             return LocalStorage(text)

@@ -32,6 +32,15 @@ _CLASSES: Mapping[str, type[MicaError]] = {
 }
 
 
+#: The way out, by code.
+_HINTS: Mapping[str, str] = {
+    "INVALID_JSON": "Mend the text; an ingest sets bad lines aside with on_error='quarantine'.",
+    "DUPLICATE_KEY": "Let the last one win with duplicate_keys='last'.",
+    "TOO_LARGE": "Raise max_size, up to 128 MiB.",
+    "CORRUPT_FILE": "Restore the file from a copy.",
+}
+
+
 def version() -> str:
     """The version of the kernel, which is the package's."""
     return str(_native.__version__)
@@ -45,7 +54,8 @@ def to_error(e: Any, **context: Any) -> MicaError:
     known = ERRNO_CODES.get(int(number[1])) if number is not None else None
     if known is not None:
         return StorageError(known[0], str(getattr(e, "message", e)), hint=known[2], **{**places, **context})
-    return _CLASSES.get(code, CorruptDataError)(code, str(getattr(e, "message", e)), **{**places, **context})
+    kind = _CLASSES.get(code, CorruptDataError)
+    return kind(code, str(getattr(e, "message", e)), hint=_HINTS.get(code), **{**places, **context})
 
 
 def call(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:

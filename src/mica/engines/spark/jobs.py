@@ -6,10 +6,12 @@ task needs travels in the function's own bytes, never in the text of a plan: sec
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pickle
 import platform
 import re
+import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -63,14 +65,35 @@ def over_rows(
     return rows.mapInArrow(_on_worker(_run_rows, (pickle.dumps(function),)), schema)
 
 
-def collect(frame: DataFrame) -> pa.Table:
-    """Runs the job once and brings its (small) result here; an error of a task comes out as the task raised it."""
+def collect(frame: DataFrame, watch: Callable[[float], None] | None = None) -> pa.Table:
+    """Runs the job once and brings its (small) result here; an error of a task comes out as the task raised it.
+
+    `watch` is told now and then which share of the running stages' tasks is done.
+    """
     from pyspark.errors import PySparkException
 
+    ended = threading.Event()
+    watcher = threading.Thread(target=_watch, args=(frame.sparkSession, watch, ended), daemon=True)
+    if watch is not None:
+        watcher.start()
     try:
         return frame.toArrow()
     except PySparkException as e:
         raise translate(e) from e
+    finally:
+        ended.set()
+
+
+def _watch(spark: SparkSession, watch: Callable[[float], None], ended: threading.Event) -> None:
+    """Progress is decoration: where a session cannot tell (Spark Connect), there is none."""
+    with contextlib.suppress(Exception):
+        tracker = spark.sparkContext.statusTracker()
+        while not ended.wait(0.5):
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            tasks = sum(stage.numTasks for stage in stages if stage is not None)
+            done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
+            if tasks:
+                watch(done / tasks)
 
 
 #: A task's own error, at the end of the worker's trace.

@@ -1,0 +1,62 @@
+"""The whole job on an object store: nothing is on the local disk, and bytes are fetched and put by the storage alone."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+import orjson
+import pytest
+from obstore.store import MemoryStore
+
+import mica
+from mica import inputs
+from mica.demo import lines
+from mica.storage import Storage
+from mica.storage.remote import RemoteStorage
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
+    memory = MemoryStore()
+    real = Storage.open
+
+    def opened(location: Any, options: Any = None) -> Storage:
+        text = str(location)
+        if text.startswith("s3://bucket"):
+            return RemoteStorage("s3://bucket", text.removeprefix("s3://bucket").strip("/"), None, memory)
+        return real(location, options)
+
+    monkeypatch.setattr(Storage, "open", staticmethod(opened))
+    return memory
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_json_on_a_store_becomes_a_table_on_a_store(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch, split: bool
+) -> None:
+    data = lines(0, 3_000, seed=2)
+    home = RemoteStorage("s3://bucket", "", None, store)
+    home.put("in/a.ndjson", data)
+    home.put("in/b.ndjson.gz", gzip.compress(data))
+    if split:
+        monkeypatch.setattr(inputs, "LEAST_BYTES", 1)
+        monkeypatch.setattr(inputs, "TASK_BYTES", 200_000)
+    report = mica.ingest_json("s3://bucket/in/*", "s3://bucket/t", target_file_size="150KB")
+    assert report.rows == 6_000
+    assert report.files > 2
+    table = mica.Table.open("s3://bucket/t")
+    found = table.scan().to_arrow()
+    texts = mica.variant.to_json(found.column("v").combine_chunks()).to_pylist()
+    expected = sorted([orjson.dumps(orjson.loads(t), option=orjson.OPT_SORT_KEYS) for t in data.splitlines()] * 2)
+    assert sorted(orjson.dumps(orjson.loads(t), option=orjson.OPT_SORT_KEYS) for t in texts) == expected
+    where = "v:commit.collection::string = 'app.bsky.feed.post'"
+    assert table.scan(where=where).count() == sum(b'"collection":"app.bsky.feed.post"' in t for t in expected)
+
+
+def test_a_broken_line_leaves_nothing_on_the_store(store: MemoryStore) -> None:
+    home = RemoteStorage("s3://bucket", "", None, store)
+    home.put("in/a.ndjson", lines(0, 3_000, seed=2) + b"{\n")
+    with pytest.raises(mica.CorruptDataError, match=r"a\.ndjson"):
+        mica.ingest_json("s3://bucket/in/a.ndjson", "s3://bucket/t", target_file_size="100KB")
+    assert [entry.path for entry in home.list()] == ["in/a.ndjson"]
