@@ -70,15 +70,14 @@ def collect(frame: DataFrame, watch: Callable[[float], None] | None = None) -> p
 
     `watch` is told now and then which share of the running stages' tasks is done.
     """
-    from pyspark.errors import PySparkException
-
     ended = threading.Event()
     watcher = threading.Thread(target=_watch, args=(frame.sparkSession, watch, ended), daemon=True)
     if watch is not None:
         watcher.start()
     try:
         return frame.toArrow()
-    except PySparkException as e:
+    except Exception as e:
+        # A failed job comes as PySparkException, as gRPC's error or as Py4J's, by session and by what failed.
         raise translate(e) from e
     finally:
         ended.set()
