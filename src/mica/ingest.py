@@ -28,7 +28,7 @@ from mica.schema.evolution import plan_write
 from mica.schema.types import VARIANT, VOID, Primitive, StructField, StructType
 from mica.skipping.bind import Bound, bind_value
 from mica.storage import Storage
-from mica.tasks.ingest import IngestSpec, Split, ingest_rows, ingest_splits
+from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits
 from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec, write_files
 from mica.variant.shredding import ShreddingSchema
 from mica.writing import Target, open_target
@@ -161,7 +161,8 @@ def ingest_json(
     run = _Run(spec, files, [name.endswith(" desc") for name in _lower(sort_by)], progress)
     facts = run.on_spark(spark) if spark is not None else run.in_process()
     commit = target.commit(facts)
-    bad = pc.sum(facts.column("bad")).as_py() or 0
+    # Not from the facts: where rows are sorted or shuffled, the tasks that read are not those that write.
+    bad = count_bad_lines(kept_aside) if kept_aside is not None else 0
     return IngestReport(
         table=str(target.storage),
         version=commit.version,

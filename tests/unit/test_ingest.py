@@ -54,3 +54,14 @@ def test_rows_are_not_sorted_by_what_has_no_order(tmp_path: Path) -> None:
         _ingest(tmp_path, '{"a":1}\n{"a":2}', sort_by=["v:a"])
     assert caught.value.code == "TYPE_MISMATCH"
     assert not (tmp_path / "table").exists()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"sort_by": ["v:a::int"]}, {"columns": {"a": "v:a::int"}, "partition_by": ["a"]}]
+)
+def test_bad_lines_are_counted_whoever_reads_them(tmp_path: Path, options: dict[str, Any]) -> None:
+    report = _ingest(tmp_path, '{"a":1}\n{"a":,}\n{"a":2}\nno\n', on_error="quarantine", **options)
+    assert (report.rows, report.bad_lines) == (2, 2)
+    assert report.quarantine is not None
+    (kept,) = Path(report.quarantine).iterdir()
+    assert kept.read_text().count('"line":') == 2

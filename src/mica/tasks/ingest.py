@@ -82,7 +82,7 @@ class IngestSpec:
 def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     """Writes the documents of the splits to data files; yields facts, what was read as it goes."""
     infers = spec.write.trees is not None and spec.tree is None
-    with TableWriter(spec.write) as writer, BadLines(spec.quarantine) as bad:
+    with TableWriter(spec.write) as writer, BadLines(spec.quarantine, splits) as bad:
         tree = spec.tree if spec.write.trees is not None and spec.tree is not None else pa.null()
         for split in splits:
             progress = Progress()
@@ -106,7 +106,7 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
 def ingest_rows(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     """The documents of the splits as rows of the table, Variants unshredded, with the sort keys at the end."""
     schema = to_arrow(spec.rows_schema)
-    with BadLines(spec.quarantine) as bad:
+    with BadLines(spec.quarantine, splits) as bad:
         for split in splits:
             reader = open_reader(spec, split)
             while True:
@@ -253,9 +253,11 @@ def _is_json(line: bytes) -> bool:
 class BadLines:
     """Lines that could not be read, kept aside in one NDJSON file per task: file, line, column, reason, text."""
 
-    def __init__(self, storage: Storage | None) -> None:
+    def __init__(self, storage: Storage | None, splits: Sequence[Split]) -> None:
         self._storage = storage
-        self._path = f"bad-{uuid.uuid4()}.ndjson"
+        # Named after the input: Spark reads the input of a sort twice, and the second file replaces the first.
+        places = "\n".join(f"{split.name}\n{split.start}" for split in splits)
+        self._path = f"bad-{uuid.uuid5(uuid.NAMESPACE_URL, places)}.ndjson"
         self._writer: Writer | None = None
         self._done = False
 
@@ -289,6 +291,11 @@ class BadLines:
         if self._writer is not None:
             self._writer.close()
             self._writer, self._done = None, True
+
+
+def count_bad_lines(quarantine: Storage) -> int:
+    """How many lines a run has set aside, whichever tasks did."""
+    return sum(quarantine.read(entry.path).count(b"\n") for entry in quarantine.list())
 
 
 def _text(value: object) -> str:
