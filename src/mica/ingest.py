@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 Mode = Literal["append", "error", "overwrite"]
 
+#: The largest Variant that Spark reads.
+MAX_SIZE = 128 << 20
+
 #: Bytes on disk per byte of plain JSON, about, for choosing how many files a sorted job writes.
 ON_DISK = 0.22
 
@@ -125,6 +128,9 @@ def ingest_json(
     _one_of("mode", mode, ("append", "error", "overwrite"))
     _one_of("on_error", on_error, ("fail", "quarantine"))
     _one_of("duplicate_keys", duplicate_keys, ("error", "last"))
+    largest = _size(max_size)
+    if largest is None or largest > MAX_SIZE:
+        raise UserError.bad_value("max_size", max_size, "at most 128MB: Spark reads no larger Variant")
     if spark is not None:
         ansi = str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
         timezone = str(spark.conf.get("spark.sql.session.timeZone"))
@@ -154,7 +160,7 @@ def ingest_json(
         columns=bound,
         keys=keys,
         quarantine=kept_aside,
-        reader={"duplicate_keys": duplicate_keys, "max_size": _size(max_size)},
+        reader={"duplicate_keys": duplicate_keys, "max_size": largest},
         timezone=timezone,
     )
     files = inputs.find(paths, storage_options)

@@ -127,3 +127,10 @@ def test_importing_mica_loads_neither_pyspark_nor_parquet() -> None:
     code = "import sys, mica.table, mica.cli.app; print('pyspark' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_deep_documents_are_shown(tmp_path: Path) -> None:
+    (tmp_path / "deep.json").write_text("[" * 900 + "1" + "]" * 900)
+    assert mica("ingest", "deep.json", "t", cwd=tmp_path).returncode == 0
+    shown = mica("scan", "t", cwd=tmp_path)
+    assert (shown.returncode, "[[[[" in shown.stdout) == (0, True)

@@ -65,3 +65,8 @@ def test_bad_lines_are_counted_whoever_reads_them(tmp_path: Path, options: dict[
     assert report.quarantine is not None
     (kept,) = Path(report.quarantine).iterdir()
     assert kept.read_text().count('"line":') == 2
+
+
+def test_a_limit_beyond_spark_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(mica.UserError, match="max_size"):
+        _ingest(tmp_path, "1", max_size="129MB")

@@ -12,6 +12,8 @@ from mica.cli import options
 from mica.cli.console import print_json, print_rows
 from mica.cli.source import scan_of
 from mica.convert import json_lines, python_values
+from mica.schema.types import VARIANT
+from mica.variant.values import to_json
 
 #: Rows that are shown to a person who did not say how many.
 SHOWN = 20
@@ -49,7 +51,10 @@ def run(
         return
     shown, names = [], scan.schema.names
     for batch in scan.batches():
-        columns = [python_values(c, f.type) for c, f in zip(batch.columns, scan.schema.fields, strict=True)]
+        columns = [
+            to_json(c).to_pylist() if f.type == VARIANT else python_values(c, f.type)
+            for c, f in zip(batch.columns, scan.schema.fields, strict=True)
+        ]
         shown += [[_short(value) for value in row] for row in zip(*columns, strict=True)]
     print_rows("", names, shown)
     if limit is None and len(shown) == SHOWN:
