@@ -184,22 +184,22 @@ class TableWriter:
 
 def groups(columns: list[pa.Array]) -> Iterator[tuple[tuple[str | None, ...], pa.Array]]:
     """The distinct combinations of values, each with the indices of its rows in their order."""
-    codes, keys = None, []
+    combinations: list[tuple[str | None, ...]] = [()]
+    codes: pa.Array = None
     for column in columns:
         encoded = column.dictionary_encode(null_encoding="encode")
-        keys.append(encoded.dictionary)
-        own = encoded.indices.cast(pa.int64())
-        codes = own if codes is None else pc.add(pc.multiply(codes, len(encoded.dictionary)), own)
-    assert codes is not None
+        keys, own = encoded.dictionary.to_pylist(), encoded.indices.cast(pa.int64())
+        both = own if codes is None else pc.add(pc.multiply(codes, len(keys)), own)
+        # Numbered anew after each column, codes stay below the number of rows and never overflow.
+        again = both.dictionary_encode()
+        pairs = [divmod(code, len(keys)) for code in again.dictionary.to_pylist()]
+        combinations = [(*combinations[before], keys[place]) for before, place in pairs]
+        codes = again.indices.cast(pa.int64())
     order = pc.sort_indices(codes)  # stable
     runs = pc.run_end_encode(codes.take(order), run_end_type=pa.int64())
     start = 0
     for code, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-        values, rest = [], code
-        for key in reversed(keys):
-            rest, place = divmod(rest, len(key))
-            values.append(key[place].as_py())
-        yield tuple(reversed(values)), order.slice(start, end - start)
+        yield combinations[code], order.slice(start, end - start)
         start = end
 
 

@@ -1,4 +1,4 @@
-"""The whole job on an object store: nothing is on the local disk, and bytes are fetched and put by the storage alone."""
+"""The whole job on an object store: nothing is on the local disk, bytes go through the storage alone."""
 
 from __future__ import annotations
 

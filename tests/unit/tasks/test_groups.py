@@ -1,0 +1,22 @@
+"""Rows of one partition are brought together, in their order."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from mica.tasks.write import groups
+
+
+def test_many_columns_of_many_values_keep_their_rows() -> None:
+    rows = 3000
+    texts = [[None if (i * (k + 7)) % rows == 5 else str((i * (k + 7)) % rows) for i in range(rows)] for k in range(7)]
+    found = {values: indices.to_pylist() for values, indices in groups([pa.array(t, pa.string()) for t in texts])}
+    expected: dict[tuple[str | None, ...], list[int]] = {}
+    for i, values in enumerate(zip(*texts, strict=True)):
+        expected.setdefault(values, []).append(i)
+    assert found == expected
+
+
+def test_rows_keep_their_order_within_a_group() -> None:
+    found = [(v, i.to_pylist()) for v, i in groups([pa.array(["b", "a", "b", None]), pa.array(["x", "x", "x", None])])]
+    assert found == [(("b", "x"), [0, 2]), (("a", "x"), [1]), ((None, None), [3])]
