@@ -113,7 +113,7 @@ fn limits_keep_the_most_frequent_leaves_and_do_not_depend_on_the_order_of_names(
 #[test]
 fn depth_ends_the_tree() {
     let line = format!("{}1{}", "{\"a\":".repeat(30), "}".repeat(30));
-    let tree = infer(&some(&[&line; 20]), Limits { max_depth: 3, ..Limits::default() });
+    let tree = infer(&some(&[line.as_str(); 20]), Limits { max_depth: 3, ..Limits::default() });
     let at = field(field(field(&tree, "a").unwrap(), "a").unwrap(), "a").unwrap();
     assert!(at.is_untyped());
 }

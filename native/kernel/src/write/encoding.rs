@@ -24,8 +24,10 @@ const SAMPLE: usize = 2048;
 const FEW: usize = 64;
 /// A dictionary page beyond this is given up by the writer, and is slow to read besides.
 pub const DICTIONARY_BYTES: usize = 4 << 20;
-/// Bytes that neighbours share, on average, where writing them once pays.
+/// Bytes that neighbours share, on average, where writing them once pays; unless this share of the values comes
+/// again nearby, for then the codec does better with whole values.
 const SHARED_PREFIX: f64 = 3.0;
+const REPEATED: f64 = 0.1;
 
 /// What a leaf is to its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +136,7 @@ fn fallback(data_type: &DataType, sample: Option<&Sample>) -> Option<Encoding> {
         | DataType::Binary
         | DataType::LargeBinary
         | DataType::BinaryView
-            if sample.is_some_and(|s| s.prefix >= SHARED_PREFIX) =>
+            if sample.is_some_and(|s| s.prefix >= SHARED_PREFIX && s.first + s.last > (1.0 - REPEATED) * s.seen) =>
         {
             Some(Encoding::DELTA_BYTE_ARRAY)
         }
@@ -146,7 +148,8 @@ fn fallback(data_type: &DataType, sample: Option<&Sample>) -> Option<Encoding> {
 struct Sample {
     /// The share of rows that have a value.
     valid: f64,
-    /// Distinct values at the first end, at the last, and among both.
+    /// Values looked at; distinct ones at the first end, at the last, and among both.
+    seen: f64,
     first: f64,
     last: f64,
     both: f64,
@@ -217,6 +220,7 @@ impl Sample {
         let last: HashSet<u64> = (0..array.len()).rev().filter(valid).take(take).map(&mut look).collect();
         Some(Sample {
             valid: values as f64 / array.len().max(1) as f64,
+            seen: f64::from(seen),
             first: first.len() as f64,
             last: last.len() as f64,
             both: first.intersection(&last).count() as f64,
