@@ -4,6 +4,7 @@
 //! The base is sorted and says so; with names appended the sorted bit is cleared (rule 5). It holds every name of
 //! the tree, so every field name of a row, shredded or not, is in its metadata (rule 20).
 
+use crate::encode::{push_uint, uint_width};
 use crate::names::Names;
 
 const NONE: u32 = u32::MAX;
@@ -88,31 +89,16 @@ impl Dictionary {
 /// Metadata of version 1: header, size, offsets, the names' bytes.
 fn write(names: &Names, ids: &[u32], flags: u8, out: &mut Vec<u8>) {
     let text: usize = ids.iter().map(|&id| names.get(id).len()).sum();
-    let width = width_of(text.max(ids.len()) as u64);
+    let width = uint_width(text.max(ids.len()));
     out.push(1 | flags | (width as u8 - 1) << 6);
-    push(out, ids.len() as u64, width);
+    push_uint(out, ids.len(), width);
     let mut end = 0;
-    push(out, end, width);
+    push_uint(out, end, width);
     for &id in ids {
-        end += names.get(id).len() as u64;
-        push(out, end, width);
+        end += names.get(id).len();
+        push_uint(out, end, width);
     }
     for &id in ids {
         out.extend_from_slice(names.get(id).as_bytes());
     }
-}
-
-/// The fewest bytes, 1 to 4, that hold the number.
-pub fn width_of(number: u64) -> usize {
-    match number {
-        0..=0xff => 1,
-        0x100..=0xffff => 2,
-        0x1_0000..=0xff_ffff => 3,
-        _ => 4,
-    }
-}
-
-#[inline]
-pub fn push(out: &mut Vec<u8>, number: u64, width: usize) {
-    out.extend_from_slice(number.to_le_bytes().get(..width).unwrap_or_default());
 }

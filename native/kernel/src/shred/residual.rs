@@ -5,8 +5,10 @@
 //! after it), then bytes from the first to the last. Values stand in document order, field ids in the order of the
 //! names (rules 10 and 11).
 
-use crate::shred::dictionary::{Dictionary, push, width_of};
-use crate::tape::{Kind, Node, TapeView};
+use crate::encode::{Header, int_width, push_scalar, push_string, push_uint, scalar_size, string_size};
+use crate::names::NO_NAME;
+use crate::shred::dictionary::Dictionary;
+use crate::tape::{Kind, Node, Scalar, TapeView};
 
 /// Reusable storage of the two passes.
 #[derive(Default)]
@@ -21,37 +23,7 @@ pub struct Residual {
 struct Entry {
     name: u32,
     id: u32,
-    offset: u32,
-}
-
-/// The variable parts of a container's encoding.
-struct Shape {
-    count: usize,
-    /// Bytes of a field id; 0 for arrays.
-    id_width: usize,
-    offset_width: usize,
-    data: usize,
-}
-
-impl Shape {
-    fn large(&self) -> bool {
-        self.count > 255
-    }
-
-    fn header(&self) -> usize {
-        let count = if self.large() { 4 } else { 1 };
-        1 + count + self.id_width * self.count + self.offset_width * (self.count + 1)
-    }
-
-    fn write_start(&self, out: &mut Vec<u8>) {
-        let offset = self.offset_width as u8 - 1;
-        let large = self.large() as u8;
-        out.push(match self.id_width {
-            0 => 3 | offset << 2 | large << 4,
-            id => 2 | offset << 2 | (id as u8 - 1) << 4 | large << 6,
-        });
-        push(out, self.count as u64, if self.large() { 4 } else { 1 });
-    }
+    offset: usize,
 }
 
 impl Residual {
@@ -79,8 +51,8 @@ impl Residual {
             self.measure_run(view, dictionary, field, end, first);
         }
         let children = fields.iter().map(|&f| f as usize);
-        let shape = self.gather(view, dictionary, children, first);
-        self.write_object(view, &shape, out);
+        let (header, data) = self.gather(view, dictionary, children, first);
+        self.write_object(&header, data, out);
         for &field in fields {
             let field = field as usize;
             let end = view.nodes.get(field).map_or(field, |n| n.next(field));
@@ -97,17 +69,17 @@ impl Residual {
     fn measure_run(&mut self, view: &TapeView, dictionary: &mut Dictionary, at: usize, end: usize, base: usize) {
         // Names first and forwards, so that a row's dictionary grows in document order.
         for node in view.nodes.get(at + 1..end).unwrap_or_default() {
-            if node.name != crate::names::NO_NAME {
+            if node.name != NO_NAME {
                 dictionary.id(node.name);
             }
         }
         for index in (at..end).rev() {
             let Some(node) = view.nodes.get(index) else { continue };
             let size = if node.is_container() {
-                let shape = self.shape(view, dictionary, index, node, base);
-                shape.header() + shape.data
+                let (header, data) = self.header(view, dictionary, index, node, base);
+                header.size() + data
             } else {
-                scalar_size(view, node)
+                size(view, node)
             };
             if let Some(slot) = self.sizes.get_mut(index - base) {
                 *slot = size as u32;
@@ -119,19 +91,23 @@ impl Residual {
         self.sizes.get(index - base).copied().unwrap_or(0) as usize
     }
 
-    fn shape(&self, view: &TapeView, dictionary: &mut Dictionary, at: usize, node: &Node, base: usize) -> Shape {
+    /// The header of the container at `at`, whose children are measured, and the bytes of its children.
+    fn header(
+        &self,
+        view: &TapeView,
+        dictionary: &mut Dictionary,
+        at: usize,
+        node: &Node,
+        base: usize,
+    ) -> (Header, usize) {
         let (mut data, mut most) = (0, 0);
-        let mut child = at + 1;
-        for _ in 0..node.a {
-            let Some(c) = view.nodes.get(child) else { break };
+        for child in children(view, at, node) {
             data += self.size(child, base);
             if node.kind == Kind::Object {
-                most = most.max(dictionary.id(c.name));
+                most = most.max(view.nodes.get(child).map_or(0, |c| dictionary.id(c.name)));
             }
-            child = c.next(child);
         }
-        let id_width = if node.kind == Kind::Object { width_of(most.into()) } else { 0 };
-        Shape { count: node.a as usize, id_width, offset_width: width_of(data as u64), data }
+        (Header::new(node.a as usize, (node.kind == Kind::Object).then_some(most), data), data)
     }
 
     /// Fills `fields` with an object's children, in the order of their names.
@@ -141,34 +117,29 @@ impl Residual {
         dictionary: &mut Dictionary,
         children: impl Iterator<Item = usize>,
         base: usize,
-    ) -> Shape {
+    ) -> (Header, usize) {
         self.fields.clear();
         let (mut offset, mut most) = (0, 0);
         for child in children {
             let Some(node) = view.nodes.get(child) else { continue };
             let id = dictionary.id(node.name);
             most = most.max(id);
-            self.fields.push(Entry { name: node.name, id, offset: offset as u32 });
+            self.fields.push(Entry { name: node.name, id, offset });
             offset += self.size(child, base);
         }
         self.fields.sort_unstable_by(|a, b| view.names.get(a.name).as_bytes().cmp(view.names.get(b.name).as_bytes()));
-        Shape {
-            count: self.fields.len(),
-            id_width: width_of(most.into()),
-            offset_width: width_of(offset as u64),
-            data: offset,
-        }
+        (Header::new(self.fields.len(), Some(most), offset), offset)
     }
 
-    fn write_object(&self, _view: &TapeView, shape: &Shape, out: &mut Vec<u8>) {
-        shape.write_start(out);
+    fn write_object(&self, header: &Header, data: usize, out: &mut Vec<u8>) {
+        header.push_start(out);
         for entry in &self.fields {
-            push(out, entry.id.into(), shape.id_width);
+            push_uint(out, entry.id as usize, header.id_width.unwrap_or(1));
         }
         for entry in &self.fields {
-            push(out, entry.offset.into(), shape.offset_width);
+            push_uint(out, entry.offset, header.offset_width);
         }
-        push(out, shape.data as u64, shape.offset_width);
+        push_uint(out, data, header.offset_width);
     }
 
     fn write(
@@ -184,18 +155,18 @@ impl Residual {
             let Some(node) = view.nodes.get(index) else { continue };
             match node.kind {
                 Kind::Object => {
-                    let shape = self.gather(view, dictionary, children(view, index, node), base);
-                    self.write_object(view, &shape, out);
+                    let (header, data) = self.gather(view, dictionary, children(view, index, node), base);
+                    self.write_object(&header, data, out);
                 }
                 Kind::Array => {
-                    let shape = self.shape(view, dictionary, index, node, base);
-                    shape.write_start(out);
+                    let (header, data) = self.header(view, dictionary, index, node, base);
+                    header.push_start(out);
                     let mut offset = 0;
                     for child in children(view, index, node) {
-                        push(out, offset as u64, shape.offset_width);
+                        push_uint(out, offset, header.offset_width);
                         offset += self.size(child, base);
                     }
-                    push(out, offset as u64, shape.offset_width);
+                    push_uint(out, data, header.offset_width);
                 }
                 _ => scalar(view, node, out),
             }
@@ -212,102 +183,18 @@ fn children<'a>(view: &'a TapeView, at: usize, node: &Node) -> impl Iterator<Ite
     })
 }
 
-const fn primitive(id: u8) -> u8 {
-    id << 2
-}
-
-/// Bytes of an integer: as it came, or the fewest.
-fn int_width(node: &Node) -> usize {
-    let value = node.int();
-    let fewest = if i8::try_from(value).is_ok() {
-        1
-    } else if i16::try_from(value).is_ok() {
-        2
-    } else if i32::try_from(value).is_ok() {
-        4
-    } else {
-        8
-    };
-    fewest.max(node.aux as usize)
-}
-
-fn decimal_width(unscaled: i128, scale: u8) -> usize {
-    const NINE: u128 = 999_999_999;
-    const EIGHTEEN: u128 = 999_999_999_999_999_999;
-    match unscaled.unsigned_abs() {
-        digits if digits <= NINE && scale <= 9 => 4,
-        digits if digits <= EIGHTEEN && scale <= 18 => 8,
-        _ => 16,
-    }
-}
-
-fn scalar_size(view: &TapeView, node: &Node) -> usize {
-    1 + match node.kind {
-        Kind::Null | Kind::True | Kind::False | Kind::Object | Kind::Array => 0,
-        Kind::Int => int_width(node),
-        Kind::Decimal => 1 + decimal_width(view.wide(node), node.aux),
-        Kind::Float | Kind::Date => 4,
-        Kind::Double
-        | Kind::Timestamp
-        | Kind::TimestampNtz
-        | Kind::TimestampNanos
-        | Kind::TimestampNtzNanos
-        | Kind::Time => 8,
-        Kind::Uuid => 16,
-        Kind::Str if view.bytes(node).len() <= 63 => view.bytes(node).len(),
-        Kind::Str | Kind::Binary => 4 + view.bytes(node).len(),
+fn size(view: &TapeView, node: &Node) -> usize {
+    match node.kind {
+        Kind::Str => string_size(node.b as usize),
+        Kind::Int => 1 + int_width(node.int()).max(node.aux) as usize,
+        _ => view.scalar(node).map_or(1, |scalar| scalar_size(&scalar, 0)),
     }
 }
 
 fn scalar(view: &TapeView, node: &Node, out: &mut Vec<u8>) {
     match node.kind {
-        Kind::Null | Kind::Object | Kind::Array => out.push(primitive(0)),
-        Kind::True => out.push(primitive(1)),
-        Kind::False => out.push(primitive(2)),
-        Kind::Int => {
-            let width = int_width(node);
-            out.push(primitive(3 + width.trailing_zeros() as u8));
-            push(out, node.bits(), width);
-        }
-        Kind::Decimal => {
-            let unscaled = view.wide(node);
-            let width = decimal_width(unscaled, node.aux);
-            out.push(primitive(6 + width.trailing_zeros() as u8));
-            out.push(node.aux);
-            out.extend_from_slice(unscaled.to_le_bytes().get(..width).unwrap_or_default());
-        }
-        Kind::Float => fixed(out, 14, node.bits(), 4),
-        Kind::Double => fixed(out, 7, node.bits(), 8),
-        Kind::Date => fixed(out, 11, node.bits(), 4),
-        Kind::Timestamp => fixed(out, 12, node.bits(), 8),
-        Kind::TimestampNtz => fixed(out, 13, node.bits(), 8),
-        Kind::Time => fixed(out, 17, node.bits(), 8),
-        Kind::TimestampNanos => fixed(out, 18, node.bits(), 8),
-        Kind::TimestampNtzNanos => fixed(out, 19, node.bits(), 8),
-        Kind::Uuid => {
-            out.push(primitive(20));
-            out.extend_from_slice(&view.wide(node).to_be_bytes());
-        }
-        Kind::Str => {
-            let bytes = view.bytes(node);
-            if bytes.len() <= 63 {
-                out.push(1 | (bytes.len() as u8) << 2);
-                out.extend_from_slice(bytes);
-            } else {
-                long(out, 16, bytes);
-            }
-        }
-        Kind::Binary => long(out, 15, view.bytes(node)),
+        Kind::Str => push_string(out, view.bytes(node)),
+        Kind::Int => push_scalar(out, &Scalar::Int(node.int()), node.aux),
+        _ => push_scalar(out, &view.scalar(node).unwrap_or(Scalar::Null), 0),
     }
-}
-
-fn fixed(out: &mut Vec<u8>, id: u8, bits: u64, width: usize) {
-    out.push(primitive(id));
-    push(out, bits, width);
-}
-
-fn long(out: &mut Vec<u8>, id: u8, bytes: &[u8]) {
-    out.push(primitive(id));
-    push(out, bytes.len() as u64, 4);
-    out.extend_from_slice(bytes);
 }
