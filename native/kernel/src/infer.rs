@@ -304,10 +304,12 @@ impl Sample {
         for &(name, child) in shape.children.iter().filter(|(name, _)| *name != NO_NAME) {
             let seen = self.shapes.get(child as usize).map_or(0, |s| s.seen);
             all += u64::from(seen);
+            let name = names.get(name);
             if f64::from(seen) < enough {
                 rare += u64::from(seen);
-            } else {
-                fields.push((names.get(name).to_owned(), self.candidate(child, names, depth + 1)));
+            } else if !name.contains('\0') {
+                // Arrow has no names with a NUL (see `check_tree`).
+                fields.push((name.to_owned(), self.candidate(child, names, depth + 1)));
             }
         }
         if fields.is_empty() || rare as f64 > MAP_SHARE * all as f64 {

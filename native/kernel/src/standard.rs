@@ -97,6 +97,10 @@ pub fn check_tree(tree: &Tree) -> Result<()> {
             ));
         }
         for field in fields {
+            if field.name.contains('\0') {
+                let message = format!("the key {:?} cannot be shredded: column names hold no NUL", field.name);
+                return Err(Error::new(Code::UnsupportedType, message).path(&field.name));
+            }
             check_tree(&field.tree).map_err(|e| e.path(&field.name))?;
         }
     }

@@ -125,3 +125,12 @@ fn nothing_to_learn_gives_an_untyped_tree() {
     assert_eq!(infer(&some(&["1", "2"]), Limits::default()).leaf, Some(LeafType::Int64));
     assert!(mica_kernel::infer::Sample::new(Limits { min_share: 1.5, ..Limits::default() }).is_err());
 }
+
+#[test]
+fn a_key_with_a_nul_is_no_column_and_is_kept() {
+    let lines = some(&["{\"\\u0000\": 1, \"a\": 2}"; 10]);
+    let tree = infer(&lines, Limits::default());
+    assert_eq!(tree.object.as_ref().unwrap().iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["a"]);
+    assert_eq!(common::our_models(&common::shred(&lines, &tree, &[]).unwrap()), common::plain_models(&lines));
+    assert!(infer(&some(&["{\"\\u0000\": 1}"; 10]), Limits::default()).is_untyped());
+}
