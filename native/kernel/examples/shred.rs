@@ -63,6 +63,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         theirs = theirs.min(start.elapsed());
     }
     println!("{rows} rows");
-    println!("ours, validation included {ours:?}, arrow-rs {theirs:?}: {:.2} times", theirs.as_secs_f64() / ours.as_secs_f64());
+    println!(
+        "ours, validation included {ours:?}, arrow-rs {theirs:?}: {:.2} times",
+        theirs.as_secs_f64() / ours.as_secs_f64()
+    );
     Ok(())
 }

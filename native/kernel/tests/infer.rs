@@ -1,5 +1,7 @@
 //! Which paths become columns, and of which type.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 mod common;
 
 use arrow::datatypes::DataType;
