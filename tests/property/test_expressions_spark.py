@@ -93,6 +93,7 @@ def table(texts: list[str | None]) -> pa.Table:
     return pa.table(columns, schema=to_arrow(SCHEMA))
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize(("ansi", "texts"), [(True, ANSI_TEXTS), (False, LOOSE_TEXTS)])
 def test_as_spark(spark: Any, tmp_path: Path, rng: random.Random, ansi: bool, texts: list[str | None]) -> None:
     rows = table(texts)

@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
@@ -287,6 +288,7 @@ def cast_cell(cell: tuple[DataType, Any] | None, asked: DataType) -> Any:
         return None
 
 
+@pytest.mark.timeout(3600)
 @given(st.lists(files(), min_size=1, max_size=4), PREDICATES)
 def test_no_matching_row_is_lost(found: list[dict[str, Any]], where: str) -> None:
     bound = bind(where, SCHEMA, ansi=False, partition_columns=["p", "q"])

@@ -1,7 +1,7 @@
 """Predicates over paths of Variants give what Spark gives: every kind of value against every type asked for.
 
-The campaign profile runs the whole matrix, otherwise a sample. Casts to text of doubles and of times are the kernel's
-subject and compared in its own tests.
+The campaign profile runs the whole matrix (of strict casts a part), otherwise a sample. Casts to text of doubles and of
+times are the kernel's subject and compared in its own tests.
 """
 
 from __future__ import annotations
@@ -65,11 +65,15 @@ def matrix() -> list[str]:
     return found
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("ansi", [True, False])
 def test_as_spark(spark: Any, tmp_path: Path, rng: random.Random, ansi: bool) -> None:
     asked = matrix()
     if os.environ.get("MICA_PROFILE") != "campaign":
         asked = rng.sample(asked, 150)
+    else:  # strict casts go one by one, since most fail on some row
+        strict = [t for t in asked if "::" in t]
+        asked = [t for t in asked if "::" not in t] + rng.sample(strict, 400)
     variants = from_json(pa.array(DOCUMENTS, pa.string()))
     batch = pa.record_batch([variants], schema=pa.schema([variant_field("v")]))
     frame = spark.createDataFrame([(i, d) for i, d in enumerate(DOCUMENTS)], "i INT, j STRING").coalesce(1)
