@@ -125,6 +125,9 @@ def ingest_json(
     then.
     """
     began = time.monotonic()
+    given: Any = columns
+    if given is not None and not isinstance(given, Mapping):
+        raise UserError.bad_value("columns", given, "a dict of name to expression")
     _one_of("mode", mode, ("append", "error", "overwrite"))
     _one_of("on_error", on_error, ("fail", "quarantine"))
     _one_of("duplicate_keys", duplicate_keys, ("error", "last"))
@@ -228,6 +231,8 @@ class _Run:
                 sql.desc(name) if down else sql.asc(name) for name, down in zip(spec.keys, self.descending, strict=True)
             ]
             count = max(1, round(plain * ON_DISK / spec.write.target_file_size))
+            # Each range is to be one file: one that came out larger than planned is not cut into a file and a rest.
+            spec = replace(spec, write=replace(spec.write, target_file_size=spec.write.target_file_size * 3 // 2))
             frame = frame.repartitionByRange(count, *partitions, *by).sortWithinPartitions(*partitions, *by)
             frame = frame.drop(*spec.keys)
         else:

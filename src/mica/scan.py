@@ -78,8 +78,12 @@ class Scan:
     timezone: str = "UTC"
 
     def __post_init__(self) -> None:
-        if self.limit is not None and (self.limit < 0):
+        limit: Any = self.limit
+        if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
             raise UserError.bad_value("limit", self.limit, "a number of rows, 0 or more")
+        where: Any = self.where
+        if where is not None and not isinstance(where, str):
+            raise UserError.bad_value("where", where, "a predicate as SQL text")
         # A wrong name or text is told where the scan is made, not where it is run.
         _ = self.predicate, self.outputs
 
@@ -95,6 +99,8 @@ class Scan:
         """The columns that come out: name → bound expression."""
         asked = self.source.schema.names if self.columns is None else self.columns
         columns = dict(asked) if isinstance(asked, Mapping) else asked
+        if not isinstance(columns, dict | str) and len(set(columns)) < len(list(columns)):
+            raise UserError.bad_value("columns", asked, "each name once, or a dict of name to expression")
         found = bind_columns(columns, self.source.schema, **self._options)
         if not found:
             raise UserError.bad_value("columns", self.columns, "at least one column")

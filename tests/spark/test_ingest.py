@@ -173,3 +173,26 @@ def test_empty_input_makes_an_empty_table(spark: SparkSession, tmp_path: Path) -
         report = mica.ingest_json(tmp_path / "a.json", tmp_path / name, spark=session)
         assert (report.rows, report.files, report.version) == (0, 0, 0)
         assert mica.Table.open(tmp_path / name).scan().to_arrow().num_rows == 0
+
+
+def test_paths_may_come_in_a_dataframe_and_an_overwrite_replaces_all(
+    spark: SparkSession, source: Path, tmp_path: Path
+) -> None:
+    paths = spark.createDataFrame([(str(source / "a.ndjson"),), (str(source / "c.json"),)], "path string")
+    report = mica.ingest_json(paths, tmp_path / "t", spark=spark)
+    assert (report.rows, report.input_files) == (4_000, 2)
+    again = mica.ingest_json(source / "b.ndjson.gz", tmp_path / "t", spark=spark, mode="overwrite")
+    assert (again.rows, again.version) == (2_000, 1)
+    assert mica.Table.open(tmp_path / "t").scan().count() == 2_000
+    assert mica.Table.open(tmp_path / "t", version=0).scan().count() == 4_000
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_one_large_gzip_becomes_several_files(spark: SparkSession, source: Path, tmp_path: Path, engine: str) -> None:
+    report = mica.ingest_json(
+        source / "b.ndjson.gz", tmp_path / "t", spark=spark if engine == "spark" else None, target_file_size="60KB"
+    )
+    assert report.files > 2
+    sizes = mica.Table.open(tmp_path / "t").files().column("size").to_pylist()
+    assert max(sizes) < 200_000
+    assert report.bytes == sum(sizes)

@@ -50,7 +50,7 @@ def to_error(e: Any, **context: Any) -> MicaError:
     """The kernel's error as one of ours, with its place (rule, path, row, offset) as context."""
     places = {name: getattr(e, name, None) for name in ("rule", "path", "row", "offset")}
     code = str(getattr(e, "code", "INTERNAL"))
-    number = re.search(r"\(os error (\d+)\)", str(e)) if code == "IO" else None
+    number = re.search(r"\(os error (\d+)\)", str(e)) if code in ("IO", "CORRUPT_FILE") else None
     known = ERRNO_CODES.get(int(number[1])) if number is not None else None
     if known is not None:
         return StorageError(known[0], str(getattr(e, "message", e)), hint=known[2], **{**places, **context})
