@@ -12,8 +12,8 @@
 //! Children are found by name (rule 1); a `value` that is not there is null in every row.
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, PrimitiveArray,
-    StringArray, StructArray,
+    Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray,
+    PrimitiveArray, StringArray, StructArray,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::cast;
@@ -31,8 +31,9 @@ use crate::tree::{LeafType, MAX_TREE_DEPTH};
 pub struct VariantColumn {
     /// SQL NULL is a null group (rule 28).
     pub nulls: Option<NullBuffer>,
-    /// Absent only when a projection left it out because nothing read needs it.
-    pub metadata: Option<BinaryArray>,
+    /// Absent only when a projection left it out because nothing read needs it. Views: rows mostly share one
+    /// metadata, and a scan that reads few residuals copies none.
+    pub metadata: Option<BinaryViewArray>,
     pub root: Level,
     pub len: usize,
     /// Levels in the tree; `Level::number` counts them from 0.
@@ -115,7 +116,7 @@ impl VariantColumn {
     pub fn open(array: &StructArray, path: &str) -> Result<Self> {
         let mut levels = 0;
         let metadata = match array.column_by_name("metadata") {
-            Some(column) => Some(binary(column, &format!("{path}.metadata"))?),
+            Some(column) => Some(binary_view(column, &format!("{path}.metadata"))?),
             None => None,
         };
         let root = Level::open(array, path, true, 0, &mut levels)?;
@@ -331,10 +332,22 @@ fn twice(seen: &mut bool, path: &str, name: &str) -> Result<()> {
     Ok(())
 }
 
+fn binary_view(column: &ArrayRef, path: &str) -> Result<BinaryViewArray> {
+    match column.data_type() {
+        DataType::BinaryView => Ok(column.as_binary_view().clone()),
+        DataType::Binary | DataType::LargeBinary => Ok(cast(column, &DataType::BinaryView)?.as_binary_view().clone()),
+        other => Err(not_binary(path, other)),
+    }
+}
+
 fn binary(column: &ArrayRef, path: &str) -> Result<BinaryArray> {
     match column.data_type() {
         DataType::Binary => Ok(column.as_binary::<i32>().clone()),
         DataType::LargeBinary | DataType::BinaryView => Ok(cast(column, &DataType::Binary)?.as_binary::<i32>().clone()),
-        other => Err(shredding(2, path, format!("{path} is {other}, where the Variant encoding asks for binary"))),
+        other => Err(not_binary(path, other)),
     }
+}
+
+fn not_binary(path: &str, found: &DataType) -> Error {
+    shredding(2, path, format!("{path} is {found}, where the Variant encoding asks for binary"))
 }

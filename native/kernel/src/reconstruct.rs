@@ -8,8 +8,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BinaryArray, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, StructArray};
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields};
 
 use crate::dictionary::Dictionary;
@@ -44,7 +45,8 @@ pub fn unshred_column(column: &VariantColumn) -> Result<StructArray> {
         }
         out.end_row()?;
     }
-    build_variant(metadata, out.finish()?, column.nulls.clone())
+    let metadata = cast(metadata, &DataType::Binary)?;
+    build_variant(metadata.as_binary::<i32>(), out.finish()?, column.nulls.clone())
 }
 
 /// A binary column under construction. Its bytes are written in place, row after row.
@@ -73,7 +75,7 @@ impl ByteColumn {
     }
 }
 
-fn require_metadata(column: &VariantColumn) -> Result<&BinaryArray> {
+fn require_metadata(column: &VariantColumn) -> Result<&BinaryViewArray> {
     column.metadata.as_ref().ok_or_else(|| {
         Error::new(Code::MalformedShredding, format!("the variant column {} has no metadata", column.root.path))
             .rule(2)

@@ -18,9 +18,10 @@ pub mod projection;
 pub mod scan;
 pub mod schema;
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
@@ -34,7 +35,7 @@ use schema::Node;
 pub struct FileReader {
     source: Box<dyn Source>,
     metadata: Arc<ParquetMetaData>,
-    /// How arrow-rs reads it (INT96 as microseconds).
+    /// How arrow-rs decodes it: INT96 as microseconds, the metadata of variants as views.
     arrow: ArrowReaderMetadata,
     /// The same for people, with variant columns marked.
     schema: SchemaRef,
@@ -49,9 +50,14 @@ impl FileReader {
         guard(source.name(), || {
             let mut read = 0;
             let metadata = footer::load(source.as_ref(), &mut read)?;
-            let arrow = arrow_metadata(source.as_ref(), &metadata)?;
-            let schema = Arc::new(schema::mark_variants(arrow.schema(), variants)?);
+            let plain = ArrowReaderMetadata::try_new(metadata.clone(), options())
+                .map_err(|e| footer::corrupt(source.as_ref(), &e))?;
+            let plain = schema::reading_schema(plain.schema(), metadata.file_metadata().schema_descr());
+            let schema = Arc::new(schema::mark_variants(&plain, variants)?);
             let columns = Node::columns(schema.fields());
+            let decoding = Arc::new(schema::decoding_schema(&plain, &schema));
+            let arrow = ArrowReaderMetadata::try_new(metadata.clone(), options().with_schema(decoding))
+                .map_err(|e| footer::corrupt(source.as_ref(), &e))?;
             Ok((metadata, arrow, schema, columns, read))
         })
         .map(|(metadata, arrow, schema, columns, read)| FileReader {
@@ -115,29 +121,40 @@ impl FileReader {
             let mut read = 0;
             let metadata = Arc::new(footer::load_page_index(self.source.as_ref(), &self.metadata, &mut read)?);
             self.bytes_read.fetch_add(read, Ordering::Relaxed);
-            let arrow = arrow_metadata(self.source.as_ref(), &metadata)?;
+            let arrow =
+                ArrowReaderMetadata::try_new(metadata.clone(), options().with_schema(self.arrow.schema().clone()))
+                    .map_err(|e| footer::corrupt(self.source.as_ref(), &e))?;
             Ok((metadata, arrow))
         })?;
         Ok(self.with_pages.get_or_init(|| loaded))
     }
 }
 
-fn arrow_metadata(source: &dyn Source, metadata: &Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata> {
-    // The embedded Arrow schema is ignored: the Parquet types say what the data is, whoever wrote it.
-    let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let inferred =
-        ArrowReaderMetadata::try_new(metadata.clone(), plain.clone()).map_err(|e| footer::corrupt(source, &e))?;
-    let wanted = schema::reading_schema(inferred.schema(), metadata.file_metadata().schema_descr());
-    if &wanted == inferred.schema().as_ref() {
-        return Ok(inferred);
-    }
-    ArrowReaderMetadata::try_new(metadata.clone(), plain.with_schema(Arc::new(wanted)))
-        .map_err(|e| footer::corrupt(source, &e))
+/// The embedded Arrow schema is ignored: the Parquet types say what the data is, whoever wrote it.
+fn options() -> ArrowReaderOptions {
+    ArrowReaderOptions::new().with_skip_arrow_metadata(true)
 }
 
-/// The Parquet library may panic on corrupt bytes: to the caller that is a corrupt file.
+thread_local! {
+    /// Whether this thread is inside of [`guard`].
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The Parquet library may panic on corrupt bytes: to the caller that is a corrupt file, and nothing is printed.
 pub fn guard<T>(file: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    match catch_unwind(AssertUnwindSafe(work)) {
+    static QUIET: Once = Once::new();
+    QUIET.call_once(|| {
+        let loud = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !GUARDED.get() {
+                loud(info);
+            }
+        }));
+    });
+    let outer = GUARDED.replace(true);
+    let done = catch_unwind(AssertUnwindSafe(work));
+    GUARDED.set(outer);
+    match done {
         Ok(done) => done,
         Err(panic) => {
             let text = Error::panicked(panic.as_ref()).message;

@@ -20,6 +20,7 @@ use crate::level::VariantColumn;
 use crate::read::nested::{unshred_nested, unshredded_field};
 use crate::read::schema::{Node, find};
 use crate::read::{FileReader, guard, projection};
+use crate::standard::is_variant;
 
 /// What one output column is.
 #[derive(Debug, Clone)]
@@ -98,6 +99,7 @@ impl Scan {
                 )
                 .path(name));
             }
+            refuse_int96(&file, node)?;
         }
         Ok(Scan { file, items, options, next_group: 0, next_row: 0, current: None, done: false })
     }
@@ -304,6 +306,21 @@ impl FileReader {
                 DecodeResult::Data(batch) => seen(batch)?,
                 DecodeResult::Finished => return Ok(()),
             }
+        }
+    }
+}
+
+/// INT96 is a timestamp in plain columns and no type that a variant can be shredded to (rule 21).
+fn refuse_int96(file: &FileReader, node: &Node) -> Result<()> {
+    if !is_variant(&node.field) {
+        return node.children.iter().try_for_each(|child| refuse_int96(file, child));
+    }
+    let schema = file.metadata().file_metadata().schema_descr();
+    match node.leaves.clone().find(|&leaf| schema.column(leaf).physical_type() == PhysicalType::INT96) {
+        None => Ok(()),
+        Some(leaf) => {
+            let path = schema.column(leaf).path().string();
+            Err(Error::new(Code::MalformedShredding, format!("{path} of {} is INT96", file.name())).rule(21).path(path))
         }
     }
 }

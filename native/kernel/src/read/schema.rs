@@ -107,6 +107,35 @@ fn with_micros(field: &FieldRef, parquet: &SchemaDescriptor, leaf: &mut usize) -
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
+/// The schema to decode with: as [`reading_schema`], and the metadata of variants as views. `marked` is the same
+/// schema with its variants marked.
+pub fn decoding_schema(schema: &Schema, marked: &Schema) -> Schema {
+    Schema::new(with_views(schema.fields(), marked.fields()))
+}
+
+fn with_views(fields: &Fields, marked: &Fields) -> Fields {
+    fields.iter().zip(marked).map(|(field, marked)| with_view(field, marked)).collect()
+}
+
+fn with_view(field: &FieldRef, marked: &FieldRef) -> FieldRef {
+    let data_type = match (field.data_type(), marked.data_type()) {
+        (DataType::Struct(children), _) if is_variant(marked) => DataType::Struct(
+            children
+                .iter()
+                .map(|child| match (child.name().as_str(), child.data_type()) {
+                    ("metadata", DataType::Binary) => {
+                        Arc::new(child.as_ref().clone().with_data_type(DataType::BinaryView))
+                    }
+                    _ => child.clone(),
+                })
+                .collect(),
+        ),
+        (DataType::Struct(children), DataType::Struct(marks)) => DataType::Struct(with_views(children, marks)),
+        _ => return field.clone(),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
 /// Marks the columns that the caller knows to be variants although the file does not say so (Delta tables from
 /// before the annotation): each is a struct of metadata and value (and typed_value).
 pub fn mark_variants(schema: &Schema, variants: &[Vec<String>]) -> Result<Schema> {
