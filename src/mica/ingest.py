@@ -23,7 +23,7 @@ from mica.engines import local
 from mica.errors import UserError
 from mica.log.properties import parse_size
 from mica.schema.arrow import to_arrow
-from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import plan_write
 from mica.schema.types import VARIANT, VOID, Primitive, StructField, StructType
 from mica.skipping.bind import Bound, bind_value
@@ -217,28 +217,18 @@ class _Run:
         tasks = inputs.share(self.files, jobs.parallelism(spark))
         if not spec.keys and not spec.write.partition_by:
             return jobs.collect(jobs.over_tasks(spark, partial(ingest_splits, spec), tasks, FACTS_DDL), self._watch)
-        from pyspark.sql import functions as sql
-
         from mica.engines.spark.types import to_spark
 
         plain = sum(f.size for f in self.files)
         frame = jobs.over_tasks(
             spark, partial(_for_spark, spec), tasks, to_spark(spec.rows_schema), size_in_bytes=plain
         )
-        partitions = [sql.col(quote_if_needed(name)) for name in spec.write.partition_by]
-        if spec.keys:
-            by = [
-                sql.desc(name) if down else sql.asc(name) for name, down in zip(spec.keys, self.descending, strict=True)
-            ]
-            count = max(1, round(plain * ON_DISK / spec.write.target_file_size))
+        keys = list(zip(spec.keys, self.descending, strict=True))
+        count = max(1, round(plain * ON_DISK / spec.write.target_file_size))
+        frame = jobs.arranged(frame, spec.write.partition_by, keys, count).drop(*spec.keys)
+        if keys:
             # Each range is to be one file: one that came out larger than planned is not cut into a file and a rest.
             spec = replace(spec, write=replace(spec.write, target_file_size=spec.write.target_file_size * 3 // 2))
-            frame = frame.repartitionByRange(count, *partitions, *by).sortWithinPartitions(*partitions, *by)
-            frame = frame.drop(*spec.keys)
-        else:
-            frame = frame.hint("rebalance", *map(quote_if_needed, spec.write.partition_by)).sortWithinPartitions(
-                *partitions
-            )
         return jobs.collect(jobs.over_rows(frame, partial(write_files, spec.write), FACTS_DDL), self._watch)
 
     @property

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from mica import __version__
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UnsupportedTableError, UserError
+from mica.schema.ddl import quote_if_needed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,6 +64,20 @@ def over_rows(
 ) -> DataFrame:
     """A DataFrame of what `function` makes of each partition's batches."""
     return rows.mapInArrow(_on_worker(_run_rows, (pickle.dumps(function),)), schema)
+
+
+def arranged(rows: DataFrame, partition_by: Sequence[str], keys: Sequence[tuple[str, bool]], files: int) -> DataFrame:
+    """The rows as they are to stand in files: those of one partition together, or by `keys` (name, descending) in as
+    many ranges as there are to be files.
+    """
+    from pyspark.sql import functions as sql
+
+    names = [quote_if_needed(name) for name in partition_by]
+    partitions = [sql.col(name) for name in names]
+    if not keys:
+        return rows.hint("rebalance", *names).sortWithinPartitions(*partitions)
+    by = [sql.desc(name) if down else sql.asc(name) for name, down in keys]
+    return rows.repartitionByRange(files, *partitions, *by).sortWithinPartitions(*partitions, *by)
 
 
 def collect(frame: DataFrame, watch: Callable[[float], None] | None = None) -> pa.Table:

@@ -1,0 +1,83 @@
+"""The doors of the package: one to the kernel, one to storage, three to Spark; `import mica` stays light.
+
+import-linter holds the arrows between the rooms (`pyproject.toml`); it sees no extension module and no door.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+
+PACKAGE = ROOT / "src" / "mica"
+DOORS = {
+    "mica._native": ("variant/kernel.py",),
+    "obstore": ("storage/", "storage.py"),
+    "pyspark": ("engines/spark/", "sql.py", "sql/", "collation/comparator.py"),
+    "py4j": ("engines/spark/",),
+    "typer": ("cli/",),
+    "rich": ("cli/", "explain.py"),  # a plan shows itself where a rich console asks for it
+}
+# `import mica` names the same door in two ways.
+ALSO = {"mica": {"_native": "mica._native"}}
+
+
+def _is_type_checking(node: ast.If) -> bool:
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def _imports(tree: ast.AST) -> set[str]:
+    """Every module named by an import that runs, at the top or inside a function."""
+    found: set[str] = set()
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+            found |= {ALSO[node.module][a.name] for a in node.names if a.name in ALSO.get(node.module, {})}
+        elif isinstance(node, ast.If) and _is_type_checking(node):
+            continue
+        else:
+            found |= _imports(node)
+    return found
+
+
+@pytest.mark.parametrize("module", DOORS)
+def test_only_its_doors_import(module: str) -> None:
+    elsewhere = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        names = _imports(ast.parse(path.read_text(encoding="utf-8")))
+        if any(n == module or n.startswith(module + ".") for n in names) and not name.startswith(DOORS[module]):
+            elsewhere.append(name)
+    assert elsewhere == []
+
+
+def test_every_door_is_used() -> None:
+    """A door that nobody walks through is a dead rule."""
+    used = set()
+    for path in PACKAGE.rglob("*.py"):
+        used |= {n.split(".")[0] for n in _imports(ast.parse(path.read_text(encoding="utf-8"))) if n != "mica._native"}
+    assert {"obstore", "pyspark", "typer", "rich"} <= used
+
+
+def test_import_mica_loads_neither_spark_nor_parquet() -> None:
+    program = "import mica, sys; print([m for m in ('pyspark', 'pyarrow.parquet') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_no_file_names_a_registry() -> None:
+    """Mirrors are the machine's own business. `Cargo.lock` names the default registry by its identity."""
+    words = ["--index" + "-url", "pypi" + ".org", "index" + ".crates", "repo1" + ".maven"]
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    for name in listed.splitlines():
+        path = Path(ROOT, name)
+        if path.suffix in {".py", ".toml", ".lock", ".sh", ".md", ".in", ".rs"} and name != "native/Cargo.lock":
+            text = path.read_text(encoding="utf-8")
+            assert not [word for word in words if word in text], name
