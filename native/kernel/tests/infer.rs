@@ -51,7 +51,7 @@ fn integers_and_decimals_are_one_class_and_doubles_another() {
     assert_eq!(leaf(&of(&mixed), "a"), Some(LeafType::Decimal { precision: 18, scale: 2 }));
     let whole = rows(&|i| if i % 2 == 0 { format!("{{\"a\": {i}}}") } else { format!("{{\"a\": {i}.00}}") });
     assert_eq!(leaf(&of(&whole), "a"), Some(LeafType::Int64));
-    let wide = rows(&|i| format!("{{\"a\": {i}23456789012345.5678}}"));
+    let wide = rows(&|i| format!("{{\"a\": {}23456789012345.5678}}", i + 1));
     assert_eq!(leaf(&of(&wide), "a"), Some(LeafType::Decimal { precision: 38, scale: 4 }));
     let doubles = rows(&|i| if i % 2 == 0 { format!("{{\"a\": {i}}}") } else { format!("{{\"a\": {i}e0}}") });
     assert_eq!(leaf(&of(&doubles), "a"), None);
