@@ -128,7 +128,7 @@ fn rule_12_the_writer_refuses_a_name_twice() {
 #[test]
 fn rules_10_to_12_unsorted_ids_are_read_and_reported_and_duplicates_refused() {
     let metadata = [0x01, 2, 0, 1, 2, b'b', b'a'];
-    let mut decode = |value: &[u8]| {
+    let decode = |value: &[u8]| {
         let (mut tape, mut names) = (Tape::default(), Names::new());
         VariantDecoder::new().decode(&metadata, value, &mut tape, &mut names).map(|f| f.unsorted_ids)
     };
