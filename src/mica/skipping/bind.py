@@ -16,9 +16,21 @@ from mica.errors import UserError
 from mica.schema import literals
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import COLLATIONS, quote_if_needed, type_to_ddl
-from mica.schema.types import BOOLEAN, DATE, STRING, TIMESTAMP, VARIANT, VOID, DataType, Primitive, StructType
+from mica.schema.types import (
+    BOOLEAN,
+    DATE,
+    INTEGRALS,
+    STRING,
+    TIMESTAMP,
+    VARIANT,
+    VOID,
+    DataType,
+    Primitive,
+    StructType,
+    decimal,
+)
 from mica.skipping import casts
-from mica.skipping.coerce import boolean_equality, common_type, common_type_of_list, is_exact
+from mica.skipping.coerce import boolean_equality, common_type, common_type_of_list, holds, is_exact
 from mica.skipping.parse import parse
 from mica.skipping.predicate import (
     And,
@@ -296,7 +308,7 @@ class _Binder:
     def compare(self, expr: Compare) -> Expr:
         left, right = self.bind(expr.left), self.bind(expr.right)
         self.refuse_collated(left, right)
-        common = common_type(type_of(left), type_of(right), ansi=self.ansi)
+        common = common_type(_against(left, right), _against(right, left), ansi=self.ansi)
         if common is None and not self.ansi and expr.op in (Op.EQ, Op.NE, Op.SAFE_EQ, Op.DISTINCT):
             common = boolean_equality(type_of(left), type_of(right))
         self.check_comparable(expr, common, type_of(left), type_of(right))
@@ -319,7 +331,7 @@ class _Binder:
 
     def to_common(self, bound: Expr, common: DataType | None) -> Expr:
         assert common is not None
-        if is_exact(common) and is_exact(type_of(bound)):
+        if is_exact(common) and is_exact(type_of(bound)) and holds(common, type_of(bound)):
             return bound  # integers and decimals are compared by value
         if type_of(bound) == VOID:
             return Literal(None, common, at=bound.at)
@@ -344,6 +356,14 @@ class _Binder:
         if self.text is None:
             return UserError(code, what, hint=hint)
         return syntax_error(self.text, at, what, hint, code)
+
+
+def _against(bound: Expr, other: Expr) -> DataType:
+    """The type of one side of a comparison: a written integer has just its own digits against a decimal (Spark)."""
+    type_, facing = type_of(bound), type_of(other)
+    if isinstance(bound, Literal) and type_ in INTEGRALS and is_exact(facing) and facing not in INTEGRALS:
+        return decimal(len(str(abs(bound.value))), 0)
+    return type_
 
 
 def _cast_text(leaf: Leaf) -> str:

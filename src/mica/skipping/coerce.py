@@ -1,6 +1,7 @@
 """Which type two values are compared in: Spark's implicit casts.
 
-The rule: integers and decimals are compared by value and never cast; every other pair gets the common type that Spark
+The rule: integers and decimals are compared by value, and cast only where no decimal of 38 digits holds both, for then
+Spark rounds; every other pair gets the common type that Spark
 would choose, with ANSI on or off, or is refused as Spark refuses it.
 
 | pair | ANSI | not ANSI |
@@ -29,6 +30,7 @@ from mica.schema.types import (
     FLOAT,
     INTEGRALS,
     LONG,
+    MAX_PRECISION,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -103,8 +105,15 @@ def _wider_exact(left: DataType, right: DataType) -> DataType:
     if left in INTEGRALS and right in INTEGRALS:
         return max(left, right, key=INTEGRALS.index)
     (p1, s1), (p2, s2) = digits(left), digits(right)
-    scale = max(s1, s2)
-    return decimal(min(38, max(p1 - s1, p2 - s2) + scale), scale)
+    scale, whole = max(s1, s2), max(p1 - s1, p2 - s2)
+    # Where 38 digits are too few, Spark keeps those before the point and rounds the others away.
+    return decimal(min(MAX_PRECISION, whole + scale), min(scale, MAX_PRECISION - whole))
+
+
+def holds(wide: DataType, narrow: DataType) -> bool:
+    """Whether an exact type holds every value of another."""
+    (p1, s1), (p2, s2) = digits(wide), digits(narrow)
+    return p1 - s1 >= p2 - s2 and s1 >= s2
 
 
 def digits(type_: DataType) -> tuple[int, int]:

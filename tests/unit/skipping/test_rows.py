@@ -124,3 +124,19 @@ def test_time_zones() -> None:
     assert judge("ts = '2020-01-01 01:00:00'", timezone="Europe/Berlin") == "0001"
     with pytest.raises(UserError, match="time zone"):
         bind("b", SCHEMA, timezone="Nowhere/X")
+
+
+def test_decimals_beyond_38_digits_are_rounded_as_spark_rounds() -> None:
+    schema = parse_ddl("w decimal(38,0), t decimal(38,38), i int")
+    wide = pa.array([1, 2, None]).cast(pa.decimal256(38, 0)).cast(pa.decimal128(38, 0))
+
+    def hits(where: str, values: pa.Array) -> list[bool]:
+        bound = bind(where, schema)
+        found: list[bool] = filter_rows(bound, [values]).to_pylist()
+        return found
+
+    assert hits("w = 1.5", wide) == [False, True, False]  # 1.5 has no place in DECIMAL(38,0): it becomes 2
+    assert hits("w < 1.5", wide) == [True, False, False]
+    assert hits("w in (1.5)", wide) == [False, True, False]
+    assert hits("w = 2", wide) == [False, True, False]
+    assert hits("i = 1.5", pa.array([1, 2, None], pa.int32())) == [False, False, False]
