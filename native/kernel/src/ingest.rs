@@ -88,7 +88,7 @@ impl JsonIngest {
         let mut sample = Sample::new(limits)?;
         self.reader.mark();
         while !sample.is_full() {
-            let Next::Row(text) = self.reader.next()? else { break };
+            let Next::Row(text) = self.reader.next_row()? else { break };
             if self.parser.parse(text, &mut self.tape, &mut self.names).is_ok() {
                 sample.add(&self.tape.view(text.as_bytes(), &self.names));
             }
@@ -128,7 +128,7 @@ impl JsonIngest {
             {
                 break;
             }
-            let error = match reader.next()? {
+            let error = match reader.next_row()? {
                 Next::Row(text) => {
                     seen += 1;
                     text_bytes += text.len();

@@ -1,5 +1,7 @@
 //! Whatever bytes come in, nothing panics, and what is accepted is sound: it is read back as the same value.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use mica_kernel::cast::CastBuilder;
 use mica_kernel::decode::VariantDecoder;
 use mica_kernel::encode::{DictionaryCache, TapeEncoder};

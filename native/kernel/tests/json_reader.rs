@@ -1,5 +1,7 @@
 //! Rows come out of files whatever their framing, compression, split or feeding, and bad ones with their place.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::io::Write;
 
 use mica_kernel::json::{Compression, Format, JsonParser, Next, OnError, ParseOptions, ReaderOptions, RowReader};
@@ -26,7 +28,7 @@ fn rows(options: ReaderOptions, bytes: &[u8], piece: usize) -> Result<Vec<String
     let mut pieces = bytes.chunks(piece);
     let mut rows = Vec::new();
     loop {
-        match reader.next()? {
+        match reader.next_row()? {
             Next::Row(text) => rows.push(text.to_string()),
             Next::NeedInput => match pieces.next() {
                 Some(piece) => reader.feed(piece)?,
@@ -109,7 +111,7 @@ fn splits_of_a_file_give_every_line_once() {
     split.path = Some(path.to_string_lossy().into());
     split.start = 100;
     let mut reader = RowReader::new(split).unwrap();
-    let Next::Row(first) = reader.next().unwrap() else { panic!("a row") };
+    let Next::Row(first) = reader.next_row().unwrap() else { panic!("a row") };
     let line = 1 + text.lines().position(|l| l.trim_end() == first.trim_end()).unwrap();
     let error =
         JsonParser::new(ParseOptions::default()).parse("{", &mut Tape::default(), &mut Names::new()).unwrap_err();
@@ -125,7 +127,7 @@ fn marked_rows_come_again() {
     reader.finish();
     for _ in 0..2 {
         let mut count = 0;
-        while let Next::Row(text) = reader.next().unwrap() {
+        while let Next::Row(text) = reader.next_row().unwrap() {
             assert!(!text.starts_with('\u{feff}'));
             count += 1;
         }
@@ -143,7 +145,7 @@ fn bad_rows_are_kept_aside_with_their_place() {
     reader.finish();
     let (mut parser, mut tape, mut names) = (JsonParser::new(ParseOptions::default()), Tape::default(), Names::new());
     let mut good = 0;
-    while let Next::Row(text) = reader.next().unwrap() {
+    while let Next::Row(text) = reader.next_row().unwrap() {
         match parser.parse(text, &mut tape, &mut names) {
             Ok(()) => good += 1,
             Err(e) => reader.reject(e).unwrap(),

@@ -99,7 +99,7 @@ pub struct RowReader {
 
 /// ```text
 /// loop {
-///     match reader.next()? {
+///     match reader.next_row()? {
 ///         Next::Row(text) => match parser.parse(text, &mut tape, &mut names) {
 ///             Ok(()) => use(tape.view(text.as_bytes(), &names)),
 ///             Err(e) => reader.reject(e)?,
@@ -175,7 +175,7 @@ impl RowReader {
     }
 
     /// The next row. Its text is UTF-8: bytes that are not were replaced as Java does.
-    pub fn next(&mut self) -> Result<Next<'_>> {
+    pub fn next_row(&mut self) -> Result<Next<'_>> {
         loop {
             match self.find()? {
                 Found::Row(start, end) => {

@@ -177,7 +177,7 @@ impl Scan {
             self.next_row = end;
             let rows = match &self.options.ranges {
                 Some(ranges) => clip(ranges, first, end),
-                None if first < end => vec![first..end],
+                None if first < end => vec![Range { start: first, end }],
                 None => vec![],
             };
             if rows.is_empty() {
