@@ -116,7 +116,11 @@ def _read_rows(joined: z85.Joined, rows: Ints, at: int, last: int, values: int, 
     offset, total = (_little_endian(joined.data, starts + place, width) for place in (at, last))
     begin = starts + values + offset
     end = starts + values + total
-    whole = (offset < total) & (end <= starts + joined.lengths[rows])
+    # As `split` has it: the object fills the row but for up to three zeros.
+    rest = starts + joined.lengths[rows] - end
+    whole = (offset < total) & (rest >= 0) & (rest <= 3)
+    for i in range(1, 4):
+        whole &= (rest < i) | (joined.data[np.maximum(starts + joined.lengths[rows] - i, 0)] == 0)
     rows, begin, end = rows[whole], begin[whole], end[whole]
     headers = joined.data[begin]
     for header in np.unique(headers):
