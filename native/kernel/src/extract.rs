@@ -278,28 +278,26 @@ fn extract_variant(column: &VariantColumn, finder: &mut Finder<'_>) -> Result<Ex
     for row in 0..column.len {
         let place = |e: Error| e.row(row as u64);
         let found = finder.find(column, row).map_err(place)?;
-        let dictionary = metadata_of(column, row);
         let out = &mut values.bytes;
-        let present = match found {
-            Found::Missing => false,
+        // A leaf names no field: it needs nothing of the row's metadata, which was not validated for it.
+        let dictionary = match found {
+            Found::Missing => None,
             Found::Leaf(leaf, at) => {
                 write_leaf(leaf, at, out).map_err(place)?;
-                true
+                Some(NO_NAMES)
             }
             Found::Bytes(bytes) => {
                 finder.residual.copy(&finder.dictionary, bytes, out).map_err(place)?;
-                true
+                Some(metadata_of(column, row).map_err(place)?)
             }
             Found::Subtree(level, at) => {
-                let dictionary = dictionary.clone().map_err(place)?;
+                let dictionary = metadata_of(column, row).map_err(place)?;
                 finder.reconstructor.write_row(level, dictionary, at, out).map_err(place)?;
-                true
+                Some(dictionary)
             }
         };
-        nulls.push(present);
-        if present {
-            metadata.bytes.extend_from_slice(dictionary.map_err(place)?);
-        }
+        nulls.push(dictionary.is_some());
+        metadata.bytes.extend_from_slice(dictionary.unwrap_or_default());
         metadata.end_row()?;
         values.end_row()?;
     }
