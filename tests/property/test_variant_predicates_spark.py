@@ -48,8 +48,9 @@ NUMBERS = ["5", "1.5", "0", "1e0", "-0.5", "9007199254740993", "128"]
 #: Doubles as texts, and texts of objects, are the kernel's own subject.
 TEXT_FREE = ["=", "<>", "<", ">=", "<=>"]
 
-#: Spark's optimizer knows that no integer is 1.5 and does not look at the value, whose strict cast would fail.
-KNOWN = re.compile(r"::(tinyint|int|bigint) <=> -?\d+\.\d")
+#: Spark's optimizer knows that no integer is 1.5, nor any tinyint 128, and does not look at the value, whose strict
+#: cast would fail.
+KNOWN = re.compile(r"::(tinyint|int|bigint) <=> -?\d+\.\d|::(tinyint|int) <=> 9007199254740993|::tinyint <=> 128")
 
 
 def matrix() -> list[str]:
