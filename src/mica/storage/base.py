@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 from mica.errors import StorageError, UserError
 
@@ -38,14 +38,24 @@ class Entry(NamedTuple):
     modified: int
 
 
-class Writer(Protocol):
+class Writer(ABC):
     """A file in the making: it appears whole on `close`, and not at all after `abort` or an exception in `with`."""
 
+    @abstractmethod
     def write(self, data: bytes, /) -> int: ...
+    @abstractmethod
     def close(self) -> None: ...
+    @abstractmethod
     def abort(self) -> None: ...
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *exc: object) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if exc[0] is None:
+            self.close()
+        else:
+            self.abort()
 
 
 class Storage(ABC):

@@ -12,7 +12,7 @@ import os
 import stat
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 from mica.errors import StorageError
 from mica.storage.base import (
@@ -183,7 +183,7 @@ class LocalStorage(Storage):
             _sync_directory(os.path.dirname(path))
 
 
-class _LocalWriter:
+class _LocalWriter(Writer):
     def __init__(self, path: str) -> None:
         self._path = path
         self._staged: str | None = os.path.join(os.path.dirname(path), f".{uuid.uuid4().hex}.tmp")
@@ -232,15 +232,6 @@ class _LocalWriter:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if exc[0] is None:
-            self.close()
-        else:
-            self.abort()
 
 
 def _link(staged: str, path: str) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from obstore.exceptions import BaseError
 
@@ -225,7 +225,7 @@ def _typed(options: Mapping[str, str]) -> Any:
     return {k: v.lower() == "true" if k.startswith("allow_") and isinstance(v, str) else v for k, v in options.items()}
 
 
-class _RemoteWriter:
+class _RemoteWriter(Writer):
     def __init__(self, storage: RemoteStorage, rel: str, file: Any) -> None:
         self._storage, self._rel, self._file = storage, rel, file
 
@@ -243,12 +243,3 @@ class _RemoteWriter:
     def abort(self) -> None:
         # Without `close` a multipart upload is never completed, so no object appears.
         self._file = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        if exc[0] is None:
-            self.close()
-        else:
-            self.abort()
