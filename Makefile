@@ -27,8 +27,9 @@ test: test-rust test-python
 setup-tests:
 	@scripts/setup.sh --tests
 
+# Both crates are named, and the variable is the one that maturin sets, so that set-up's build of arrow is used again.
 test-rust: setup-tests
-	$(CARGO) test $(MANIFEST) --release -p mica-kernel --lib --tests
+	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) test $(MANIFEST) --release -p mica-kernel -p mica-native --lib --tests
 
 test-python: setup-tests
 	$(PY) -m pytest $(PYTEST_ARGS)

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Schema};
-use arrow::pyarrow::{FromPyArrow, ToPyArrow};
+use arrow_pyarrow::{FromPyArrow, ToPyArrow};
 use mica_kernel::batch::{infer_column, shred_batch};
 use mica_kernel::infer::Limits;
 use mica_kernel::tree::Tree;

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use arrow::pyarrow::ToPyArrow;
+use arrow_pyarrow::ToPyArrow;
 use mica_kernel::infer::Limits;
 use mica_kernel::ingest::JsonIngest;
 use mica_kernel::json::{Compression, DuplicateKeys, Format, OnError, ParseOptions, ReaderOptions};

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::{DataType, Schema};
-use arrow::pyarrow::{FromPyArrow, PyArrowType};
+use arrow_pyarrow::{FromPyArrow, PyArrowType};
 use arrow::record_batch::RecordBatch;
 use bytes::Bytes;
 use mica_kernel::extract::{Step, Target};

@@ -1,6 +1,6 @@
 //! Values for Python: JSON, Variants and z85, a batch at a time.
 
-use arrow::pyarrow::PyArrowType;
+use arrow_pyarrow::PyArrowType;
 use arrow::record_batch::RecordBatch;
 use mica_kernel::json::{DuplicateKeys, ParseOptions};
 use mica_kernel::values;
