@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.arguments import BY_COLUMN, PATH, PATHS, TEXTS, takes
 from mica.engines import local
 from mica.engines.spark import types as spark_types
 from mica.errors import StorageError, UserError
@@ -39,6 +40,7 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _PATTERN = re.compile(r"[*?\[]")
 
 
+@takes(paths=PATHS, storage_options=TEXTS)
 def read_parquet(
     paths: Paths,
     columns: Mapping[str, str] | Sequence[str] | None = None,
@@ -150,6 +152,7 @@ class Written:
     bytes: int
 
 
+@takes(path=PATH, shredding=BY_COLUMN, storage_options=TEXTS)
 def write_parquet(
     data: Any,
     path: str | os.PathLike[str],
@@ -206,6 +209,14 @@ def inspect_file(path: str, storage_options: Mapping[str, str] | None = None) ->
     """The shredding tree of a file, parents first: column, path, type, rows and bytes that are typed or residual."""
     head, slash, rel = path.rpartition("/")
     place = Storage.open(head or slash or ".", storage_options)
+    if not rel or (place.local_path is not None and os.path.isdir(place.path(rel))):  # noqa: PTH112
+        below = find(path, storage_options)
+        raise StorageError(
+            "IS_A_DIRECTORY",
+            f"{path} is a directory of {len(below)} Parquet files, and one file can be inspected",
+            hint=f"Name one of them, such as {below[0]}.",
+            path=path,
+        )
     reader = _open(place, rel, place.size(rel))
     rows: list[dict[str, Any]] = reader.inspect().to_pylist()
     return [{**row, "type": _NAMES.get(row["type"], row["type"].lower())} for row in rows]

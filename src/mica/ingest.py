@@ -19,12 +19,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica import inputs
+from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, PATH, SESSION, SIZE, TEXT, TEXTS, takes
 from mica.engines import local
 from mica.errors import UserError
 from mica.log.properties import parse_size
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import plan_write
+from mica.schema.literals import local_to_utc
 from mica.schema.types import VARIANT, VOID, Primitive, StructField, StructType
 from mica.skipping.bind import Bound, bind_value
 from mica.storage import Storage
@@ -86,6 +88,11 @@ class Progress:
     files: int = 0
 
 
+@takes(
+    paths=INPUTS, table=PATH, spark=SESSION, column=TEXT, columns=TEXTS, partition_by=NAMES, sort_by=NAMES,
+    quarantine=PATH, target_file_size=SIZE, properties=TEXTS, max_size=SIZE, ansi=FLAG, timezone=TEXT,
+    storage_options=TEXTS, progress=CALLABLE,
+)  # fmt: skip
 def ingest_json(
     paths: inputs.Paths,
     table: str | os.PathLike[str],
@@ -125,9 +132,6 @@ def ingest_json(
     then.
     """
     began = time.monotonic()
-    given: Any = columns
-    if given is not None and not isinstance(given, Mapping):
-        raise UserError.bad_value("columns", given, "a dict of name to expression")
     _one_of("mode", mode, ("append", "error", "overwrite"))
     _one_of("on_error", on_error, ("fail", "quarantine"))
     _one_of("duplicate_keys", duplicate_keys, ("error", "last"))
@@ -137,6 +141,7 @@ def ingest_json(
     if spark is not None:
         ansi = str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
         timezone = str(spark.conf.get("spark.sql.session.timeZone"))
+    local_to_utc(0, timezone)  # a zone that does not exist is an error now, whether or not a column asks for it
     document = StructType((StructField(column, VARIANT),))
     bound = {name: bind_value(text, document, ansi=ansi, timezone=timezone) for name, text in (columns or {}).items()}
     schema = _schema(document, bound)
@@ -202,10 +207,8 @@ class _Run:
         if not self.spec.keys:
             return self._collected(local.run(partial(ingest_splits, self.spec), tasks))
         rows = pa.Table.from_batches(local.run(partial(ingest_rows, self.spec), tasks), to_arrow(self.spec.rows_schema))
-        directions = ["descending" if down else "ascending" for down in self.descending]
-        by = list(zip(self.spec.keys, directions, strict=True))
-        partitions = [(name, "ascending") for name in self.spec.write.partition_by]
-        order = pc.sort_indices(rows, sort_keys=[*partitions, *by])
+        partitions = [(name, False) for name in self.spec.write.partition_by]
+        order = sort_indices(rows, [*partitions, *zip(self.spec.keys, self.descending, strict=True)])
         ordered = rows.drop_columns(list(self.spec.keys)).take(order)
         shares = _even(ordered, local.threads())
         return self._collected(local.run(partial(_write_table, self.spec.write), shares))
@@ -252,6 +255,22 @@ class _Run:
         return pa.Table.from_batches(kept, FACTS)
 
 
+def sort_indices(rows: pa.Table, keys: Sequence[tuple[str, bool]]) -> pa.Array:
+    """The order of the rows by `keys` (name, descending), as Spark orders: NaN is above all numbers, and null below all
+    values, so first among the ascending and last among the descending. Arrow alone puts both at one end.
+    """
+    parts: dict[str, pa.ChunkedArray] = {}
+    order = []
+    for place, (name, down) in enumerate(keys):
+        column = rows.column(name)
+        key = {"valid": column.is_valid(), "value": column}
+        if pa.types.is_floating(column.type):
+            key = {"valid": column.is_valid(), "nan": pc.fill_null(pc.is_nan(column), False), "value": column}
+        parts |= {f"{place} {part}": values for part, values in key.items()}
+        order += [(f"{place} {part}", "descending" if down else "ascending") for part in key]
+    return pc.sort_indices(pa.table(parts), sort_keys=order)
+
+
 def _for_spark(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     from mica.tasks.batches import for_spark
 
@@ -278,8 +297,6 @@ def _sort_keys(
     sort_by: Sequence[str], document: StructType, bound: Mapping[str, Bound], ansi: bool, timezone: str
 ) -> dict[str, Bound]:
     """Hidden columns to sort by. A key may be a computed column's name or an expression, with ASC or DESC behind it."""
-    if isinstance(sort_by, str):
-        raise UserError.bad_value("sort_by", sort_by, "a list of expressions")
     keys = {}
     for place, text in enumerate(sort_by):
         words = text.strip()

@@ -32,7 +32,7 @@ def write_rows(target: Target, data: Any, shredding: Mapping[str, Any]) -> Commi
     """Writes and commits; `data` is a Spark DataFrame or Arrow data."""
     spec = target.write_spec(trees(shredding, target))
     for note in target.notes:
-        warnings.warn(f"{target.storage}: {note}", stacklevel=4)
+        warnings.warn(f"{target.storage}: {note}", stacklevel=5)
     if spark_types.is_frame(data):
         return target.commit(on_spark(spec, data))
     return target.commit(in_process(spec, data))

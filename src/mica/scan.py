@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.arguments import COLUMNS, COUNT, FLAG, SESSION, TEXT, refuse_other, takes
 from mica.engines import local
 from mica.errors import UserError
 from mica.schema.arrow import to_arrow
@@ -78,12 +79,11 @@ class Scan:
     timezone: str = "UTC"
 
     def __post_init__(self) -> None:
-        limit: Any = self.limit
-        if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
-            raise UserError.bad_value("limit", self.limit, "a number of rows, 0 or more")
-        where: Any = self.where
-        if where is not None and not isinstance(where, str):
-            raise UserError.bad_value("where", where, "a predicate as SQL text")
+        refuse_other("limit", self.limit, COUNT, optional=True)
+        refuse_other("where", self.where, TEXT, optional=True)
+        refuse_other("columns", self.columns, COLUMNS, optional=True)
+        refuse_other("ansi", self.ansi, FLAG)
+        refuse_other("timezone", self.timezone, TEXT)
         # A wrong name or text is told where the scan is made, not where it is run.
         _ = self.predicate, self.outputs
 
@@ -179,6 +179,7 @@ class Scan:
 
     # --- on Spark ----------------------------------------------------------------------------------------------------
 
+    @takes(spark=SESSION)
     def to_df(self, spark: SparkSession | None = None) -> DataFrame:
         """The rows as a Spark DataFrame. ANSI mode and time zone are the session's."""
         from mica.engines.spark import jobs, reader
@@ -247,6 +248,7 @@ class Scan:
             limit=self.limit,
             timezone=self.timezone,
             spark=spark,
+            version=self.source.version,
         )
 
     def tasks(self, parallelism: int, task_bytes: int, kept: pa.Table | None = None) -> list[list[FilePart]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from mica.arguments import BY_COLUMN, CHANGES, COUNT, NAMES, PATH, TEXT, TEXTS, TIME, takes
 from mica.errors import UserError
 from mica.log import creation
 from mica.log.history import history
@@ -42,6 +43,7 @@ class Table:
         self._source = TableSource(snapshot)
 
     @classmethod
+    @takes(path=PATH, version=COUNT, timestamp=TIME, storage_options=TEXTS)
     def open(
         cls,
         path: str | os.PathLike[str],
@@ -57,6 +59,7 @@ class Table:
         return cls(load(Storage.open(path, storage_options), version, timestamp))
 
     @classmethod
+    @takes(path=PATH, partition_by=NAMES, properties=TEXTS, storage_options=TEXTS)
     def create(
         cls,
         path: str | os.PathLike[str],
@@ -135,6 +138,7 @@ class Table:
         files = self._snapshot.files
         return files.append_column("stats", self._snapshot.stats())
 
+    @takes(limit=COUNT)
     def history(self, limit: int | None = None) -> pa.Table:
         """Its commits, newest first: version, timestamp, operation, parameters, metrics, engine."""
         return history(self._snapshot.storage, limit=limit)
@@ -178,6 +182,7 @@ class Table:
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
+    @takes(shredding=BY_COLUMN)
     def append(self, data: Any, *, shredding: Mapping[str, Any] | None = None) -> Commit:
         """Adds rows: a Spark DataFrame (written by a Spark job), or anything that Arrow reads as a table.
 
@@ -186,10 +191,12 @@ class Table:
         """
         return self._write(data, shredding, overwrite=False, where=None)
 
+    @takes(where=TEXT, shredding=BY_COLUMN)
     def overwrite(self, data: Any, where: str | None = None, *, shredding: Mapping[str, Any] | None = None) -> Commit:
         """Replaces all rows, or those of the partitions where `where` is true; the new rows must be of those too."""
         return self._write(data, shredding, overwrite=True, where=where)
 
+    @takes(properties=CHANGES)
     def set_properties(self, properties: Mapping[str, str | None]) -> Table:
         """Sets properties (None removes one); what they need is added to the protocol in the same commit."""
         before = self._snapshot

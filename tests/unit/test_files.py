@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import mica
+from mica.files import inspect_file
 from mica.schema.arrow import variant_field
 
 
@@ -48,3 +49,26 @@ def test_dates_beyond_python_are_texts(tmp_path: Path) -> None:
     mica.write_parquet(rows, tmp_path / "a.parquet")
     frame = mica.read_parquet(tmp_path / "a.parquet").to_pandas()
     assert frame.to_dict("list") == {"d": ["10183-09-21", None], "l": [["10183-09-21"], []]}
+
+
+def test_a_directory_cannot_be_inspected_but_says_which_files_can(tmp_path: Path) -> None:
+    mica.write_parquet(_variants('{"a":1}'), tmp_path / "d" / "a.parquet")
+    for path in (str(tmp_path / "d"), str(tmp_path / "d") + "/"):
+        with pytest.raises(mica.StorageError) as caught:
+            inspect_file(path)
+        assert caught.value.code == "IS_A_DIRECTORY"
+        assert str(tmp_path / "d" / "a.parquet") in (caught.value.hint or "")
+    assert inspect_file(str(tmp_path / "d" / "a.parquet"))
+
+
+def test_a_data_file_that_is_gone_is_named_with_the_version(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    table.append(_variants('{"a":1}'))
+    (gone,) = (tmp_path / "t").glob("*.parquet")
+    gone.unlink()
+    for run in (table.scan().to_arrow, table.scan("v:a::int = 1").count):
+        with pytest.raises(mica.StorageError) as caught:
+            run()
+        assert caught.value.code == "NOT_FOUND"
+        assert str(gone) in caught.value.message
+        assert "version 1 of the table" in caught.value.message

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import mica
+from mica.ingest import sort_indices
 
 
 def _ingest(tmp_path: Path, text: str, **options: Any) -> mica.IngestReport:
@@ -70,3 +73,29 @@ def test_bad_lines_are_counted_whoever_reads_them(tmp_path: Path, options: dict[
 def test_a_limit_beyond_spark_is_refused(tmp_path: Path) -> None:
     with pytest.raises(mica.UserError, match="max_size"):
         _ingest(tmp_path, "1", max_size="129MB")
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_rows_are_sorted_as_spark_sorts_them(down: bool) -> None:
+    rows = pa.table({"x": [2.0, None, math.nan, -math.inf, 1.0, None], "y": [1, 1, 1, 1, 1, 0]})
+    order = sort_indices(rows, [("x", down), ("y", False)])
+    found = [repr(value) for value in rows["x"].take(order).to_pylist()]
+    ascending = ["None", "None", "-inf", "1.0", "2.0", "nan"]
+    assert found == (ascending[::-1] if down else ascending)
+    nulls = slice(4, 6) if down else slice(0, 2)
+    assert rows["y"].take(order).to_pylist()[nulls] == [0, 1]
+
+
+def test_a_time_zone_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(mica.UserError) as caught:
+        _ingest(tmp_path, "{}", timezone="Nowhere/At_All")
+    assert caught.value.code == "UNKNOWN_TIME_ZONE"
+    assert not (tmp_path / "table").exists()
+
+
+def test_paths_for_statistics_are_checked_before_anything_is_written(tmp_path: Path) -> None:
+    for text, code in (("v.a", "INVALID_PROPERTY"), ("w:a", "UNKNOWN_VARIANT_COLUMN")):
+        with pytest.raises(mica.UserError) as caught:
+            _ingest(tmp_path, "{}", properties={"mica.variantStats.paths": text})
+        assert caught.value.code == code
+        assert not (tmp_path / "table").exists()

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.errors import StorageError
 from mica.log.deletion_vectors import deleted_rows
 from mica.log.paths import is_absolute
 from mica.schema.arrow import to_arrow, to_arrow_type
@@ -49,6 +50,8 @@ class ReadSpec:
     limit: int | None = None
     timezone: str = "UTC"
     spark: bool = False
+    #: The version of the table, None for bare files.
+    version: int | None = None
 
     @property
     def schema(self) -> StructType:
@@ -125,12 +128,24 @@ class _File:
         name = storage.path(rel)
         # Files of old writers lack the annotation: the table's schema says which groups are Variants.
         variants = [list(physical_names(spec.columns, at)) for at, f in walk(spec.columns) if f.type == VARIANT]
-        if storage.local_path is not None:
-            self.reader = kernel.FileReader(path=name, name=name, variants=variants)
-        else:
-            fetch = partial(storage.read_ranges, rel)
-            self.reader = kernel.FileReader(size=part.size, fetch=fetch, name=name, variants=variants)
+        try:
+            if storage.local_path is not None:
+                self.reader = kernel.FileReader(path=name, name=name, variants=variants)
+            else:
+                fetch = partial(storage.read_ranges, rel)
+                self.reader = kernel.FileReader(size=part.size, fetch=fetch, name=name, variants=variants)
+        except StorageError as e:
+            raise self._gone(name) if e.code == "NOT_FOUND" and spec.version is not None else e from None
         self.schema = self.reader.schema
+
+    def _gone(self, name: str) -> StorageError:
+        return StorageError(
+            "NOT_FOUND",
+            f"{name} is gone: version {self.spec.version} of the table names it",
+            hint="It was vacuumed or deleted. Open the newest version, or put the file back.",
+            path=name,
+            version=self.spec.version,
+        )
 
     def ranges(self) -> list[tuple[int, int]]:
         """The rows of this part that are in the table: whole row groups less the deleted rows."""

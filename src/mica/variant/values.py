@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from mica.arguments import COUNT, TEXT, VALUES, takes
 from mica.errors import CorruptDataError, UserError
 from mica.schema.arrow import variant_field
 from mica.variant import kernel
@@ -30,6 +31,7 @@ _EPOCH_DAY = _EPOCH.date().toordinal()
 _EXACT = Context(prec=38)
 
 
+@takes(texts=VALUES, max_size=COUNT)
 def from_json(
     texts: pa.Array | pa.ChunkedArray | Iterable[str | bytes | None],
     *,
@@ -46,6 +48,9 @@ def from_json(
     if not isinstance(texts, pa.Array | pa.ChunkedArray):
         texts = list(texts)
         binary = any(isinstance(t, bytes) for t in texts)
+        wrong = next((t for t in texts if not (t is None or isinstance(t, str | bytes))), None)
+        if wrong is not None:
+            raise UserError.bad_value("a text", wrong, "JSON as str or bytes")
         texts = pa.array(texts, pa.large_binary() if binary else pa.large_string())
     chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
     made = [
@@ -57,6 +62,7 @@ def from_json(
     return _join(made, variant_field("v").type)
 
 
+@takes(timezone=TEXT)
 def to_json(variants: pa.Array | pa.ChunkedArray, *, timezone: str = "UTC") -> pa.Array:
     """Variants as JSON texts, spelled as Spark's to_json; `timezone` is that of timestamps."""
     made = [kernel.variant_to_json(batch, timezone=timezone).column(0) for batch in _batches(variants)]
@@ -94,6 +100,8 @@ def to_python(variants: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 def _batches(variants: pa.Array | pa.ChunkedArray) -> list[pa.RecordBatch]:
     """The array's chunks as batches with the one marked column `v`, metadata before value."""
+    if not isinstance(variants, pa.Array | pa.ChunkedArray):
+        raise UserError.bad_value("variants", type(variants).__name__, "an Arrow array (mica.variant.from_json)")
     chunks = variants.chunks if isinstance(variants, pa.ChunkedArray) else [variants]
     f = variant_field("v")
     batches = []

@@ -1,0 +1,105 @@
+"""The Python types of what a public call is given.
+
+The rule: an argument of a type that it cannot have is refused by name before anything is done, with INVALID_ARGUMENT
+and not with whatever the first line that meets it happens to raise. Which values are allowed beyond that is the
+business of the code that knows them.
+
+A kind is one line of the table below; `@takes(path=PATH, version=NUMBER)` names the kind of each argument that is
+checked. None passes where it is the argument's default.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from numbers import Integral
+from typing import Any, ParamSpec, TypeVar
+
+from mica.errors import UserError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What an argument may be: how a person is told, and how it is found out."""
+
+    expected: str
+    fits: Callable[[Any], bool]
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, os.PathLike) and isinstance(os.fspath(value), str))
+
+
+def _is_frame(value: Any) -> bool:
+    return hasattr(value, "mapInArrow") and hasattr(value, "schema")
+
+
+def _is_list(value: Any, fits: Callable[[Any], bool]) -> bool:
+    return isinstance(value, Collection) and not isinstance(value, str | bytes | Mapping) and all(map(fits, value))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_mapping(value: Any, fits: Callable[[Any], bool]) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_text, value)) and all(map(fits, value.values()))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+PATH = Kind("a path or a URI", _is_path)
+PATHS = Kind("a path, a pattern or a list of them", lambda v: _is_path(v) or _is_list(v, _is_path))
+INPUTS = Kind(
+    "a path, a pattern, a list of them, or a Spark DataFrame with one a row", lambda v: PATHS.fits(v) or _is_frame(v)
+)
+TEXT = Kind("a string", _is_text)
+FLAG = Kind("True or False", lambda v: isinstance(v, bool))
+COUNT = Kind("a whole number, 0 or more", lambda v: _is_number(v) and v >= 0)
+SIZE = Kind("a positive number of bytes or a text such as 128MB", lambda v: _is_number(v) or _is_text(v))
+TIME = Kind(
+    "an ISO text, a datetime or date, or milliseconds since 1970",
+    lambda v: _is_number(v) or isinstance(v, str | date),
+)
+NAMES = Kind("a list of strings", lambda v: _is_list(v, _is_text))
+TEXTS = Kind("a dict of strings", lambda v: _is_mapping(v, _is_text))
+CHANGES = Kind("a dict of strings (None removes one)", lambda v: _is_mapping(v, lambda x: x is None or _is_text(x)))
+BY_COLUMN = Kind("a dict by the names of columns", lambda v: _is_mapping(v, lambda _: True))
+COLUMNS = Kind("a list of names, or a dict of names to expressions", lambda v: NAMES.fits(v) or TEXTS.fits(v))
+SESSION = Kind("a SparkSession", lambda v: hasattr(v, "conf") and hasattr(v, "createDataFrame"))
+CALLABLE = Kind("a function", callable)
+VALUES = Kind("a list, or an Arrow array", lambda v: isinstance(v, Iterable) and not isinstance(v, str | bytes))
+
+
+def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Checks the named arguments of a call against their kinds. Errors: INVALID_ARGUMENT."""
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+            for name, value in signature.bind(*args, **kwargs).arguments.items():
+                kind = kinds.get(name)
+                if kind is not None:
+                    refuse_other(name, value, kind, optional=signature.parameters[name].default is None)
+            return function(*args, **kwargs)
+
+        return checked
+
+    return decorate
+
+
+def refuse_other(name: str, value: Any, kind: Kind, *, optional: bool = False) -> None:
+    """Raises INVALID_ARGUMENT where the value is not of the kind."""
+    if not (optional and value is None) and not kind.fits(value):
+        raise UserError.bad_value(name, value, kind.expected)

@@ -1,0 +1,87 @@
+"""Arguments of a Python type that they cannot have are refused by name, whichever call they are given to."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import mica
+from mica.arguments import COUNT, TIME, takes
+from mica.errors import UserError
+
+ROWS = pa.table({"a": pa.array([1], pa.int32())})
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> mica.Table:
+    return mica.Table.create(tmp_path / "t", "a INT, v VARIANT")
+
+
+CALLS: list[tuple[str, Callable[[mica.Table, Path], Any]]] = [
+    ("path", lambda t, p: mica.Table.open(None)),  # type: ignore[arg-type]
+    ("version", lambda t, p: mica.Table.open(t.path, version="1")),  # type: ignore[arg-type]
+    ("version", lambda t, p: mica.Table.open(t.path, version=True)),
+    ("timestamp", lambda t, p: mica.Table.open(t.path, timestamp=[1])),  # type: ignore[arg-type]
+    ("storage_options", lambda t, p: mica.Table.open(t.path, storage_options={"a": 1})),  # type: ignore[dict-item]
+    ("partition_by", lambda t, p: mica.Table.create(p / "n", "a INT, b INT", partition_by="a")),
+    ("properties", lambda t, p: mica.Table.create(p / "n", "a INT", properties={"x": 1})),  # type: ignore[dict-item]
+    ("limit", lambda t, p: t.history(limit="1")),  # type: ignore[arg-type]
+    ("shredding", lambda t, p: t.append(ROWS, shredding="a")),  # type: ignore[arg-type]
+    ("where", lambda t, p: t.overwrite(ROWS, where=1)),  # type: ignore[arg-type]
+    ("properties", lambda t, p: t.set_properties([])),  # type: ignore[arg-type]
+    ("where", lambda t, p: t.scan(1)),  # type: ignore[arg-type]
+    ("columns", lambda t, p: t.scan(columns="a")),
+    ("columns", lambda t, p: t.scan(columns={"a": 1})),  # type: ignore[dict-item]
+    ("limit", lambda t, p: t.scan(limit=-1)),
+    ("ansi", lambda t, p: t.scan(ansi="no")),  # type: ignore[arg-type]
+    ("timezone", lambda t, p: t.scan(timezone=1)),  # type: ignore[arg-type]
+    ("spark", lambda t, p: t.scan().to_df("local")),  # type: ignore[arg-type]
+    ("paths", lambda t, p: mica.ingest_json(None, p / "n")),
+    ("table", lambda t, p: mica.ingest_json(p / "in", 1)),  # type: ignore[arg-type]
+    ("columns", lambda t, p: mica.ingest_json(p / "in", p / "n", columns=["a"])),  # type: ignore[arg-type]
+    ("sort_by", lambda t, p: mica.ingest_json(p / "in", p / "n", sort_by="v:a::int")),
+    ("target_file_size", lambda t, p: mica.ingest_json(p / "in", p / "n", target_file_size=1.5)),  # type: ignore[arg-type]
+    ("paths", lambda t, p: mica.read_parquet(1)),  # type: ignore[arg-type]
+    ("path", lambda t, p: mica.write_parquet(ROWS, None)),  # type: ignore[arg-type]
+    ("texts", lambda t, p: mica.variant.from_json(1)),
+    ("a text", lambda t, p: mica.variant.from_json([1])),  # type: ignore[list-item]
+    ("variants", lambda t, p: mica.variant.to_python([1])),
+]
+
+
+@pytest.mark.parametrize(("name", "call"), CALLS, ids=[f"{i}-{name}" for i, (name, _) in enumerate(CALLS)])
+def test_a_wrong_type_is_refused_by_name(
+    tmp_path: Path, table: mica.Table, name: str, call: Callable[[mica.Table, Path], Any]
+) -> None:
+    (tmp_path / "in").write_text("{}")
+    with pytest.raises(UserError) as caught:
+        call(table, tmp_path)
+    assert caught.value.code == "INVALID_ARGUMENT"
+    assert caught.value.message.startswith(f"{name} is ")
+    assert not (tmp_path / "n").exists()
+
+
+def test_none_passes_where_it_is_the_default_and_nowhere_else() -> None:
+    @takes(a=COUNT, b=COUNT, t=TIME)
+    def call(a: int, b: int | None = None, t: int | None = None) -> tuple[int, int | None]:
+        return a, b
+
+    assert call(1, None) == (1, None)
+    assert call(1, b=2) == (1, 2)
+    with pytest.raises(UserError):
+        call(None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        call()  # type: ignore[call-arg]
+
+
+def test_the_note_about_shredding_points_at_the_caller(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "v VARIANT", properties={"delta.enableVariantShredding": "false"})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        table.append(pa.table({"v": mica.variant.from_json(["1"])}))
+    assert [w.filename for w in caught] == [__file__]
