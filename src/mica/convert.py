@@ -9,18 +9,21 @@ import base64
 import contextlib
 import decimal
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from mica.schema.types import VARIANT, ArrayType, DataType, MapType, Primitive, StructType, contains
+from mica.schema.types import DOUBLE, FLOAT, VARIANT, ArrayType, DataType, MapType, Primitive, StructType, contains
 from mica.variant.values import to_json, to_python
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+_FLOATS = (DOUBLE, FLOAT)
 
 
 def to_pandas(table: pa.Table, schema: StructType) -> pd.DataFrame:
@@ -56,10 +59,12 @@ def to_polars(table: pa.Table, schema: StructType) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def python_values(column: pa.ChunkedArray | pa.Array, type_: DataType) -> list[Any]:
-    """The values of a column in Python, Variants at any depth included."""
+def python_values(
+    column: pa.ChunkedArray | pa.Array, type_: DataType, variants: Callable[[pa.Array], list[Any]] = to_python
+) -> list[Any]:
+    """The values of a column in Python, Variants at any depth included: what `variants` makes of them."""
     if isinstance(column, pa.ChunkedArray):
-        return [value for chunk in column.chunks for value in python_values(chunk, type_)]
+        return [value for chunk in column.chunks for value in python_values(chunk, type_, variants)]
     if not contains(type_, VARIANT):
         with contextlib.suppress(OverflowError, ValueError):
             values: list[Any] = column.to_pylist()
@@ -71,16 +76,17 @@ def python_values(column: pa.ChunkedArray | pa.Array, type_: DataType) -> list[A
     present = column.is_valid().to_pylist()
     match type_:
         case StructType(fields):
-            inner = [python_values(column.field(i), f.type) for i, f in enumerate(fields)]
+            inner = [python_values(column.field(i), f.type, variants) for i, f in enumerate(fields)]
             names = [f.name for f in fields]
             made: list[Any] = [dict(zip(names, row, strict=True)) for row in zip(*inner, strict=True)]
         case ArrayType(element):
-            made = _sliced(column, python_values(column.values, element))
+            made = _sliced(column, python_values(column.values, element, variants))
         case MapType(key, value):
-            pairs = list(zip(python_values(column.keys, key), python_values(column.items, value), strict=True))
+            keys, items = python_values(column.keys, key), python_values(column.items, value, variants)
+            pairs = list(zip(keys, items, strict=True))
             made = _sliced(column, pairs)
         case _:
-            return to_python(column)
+            return variants(column)
     return [value if there else None for value, there in zip(made, present, strict=True)]
 
 
@@ -91,22 +97,62 @@ def _sliced(column: pa.Array, values: list[Any]) -> list[Any]:
 
 def json_lines(batches: Iterable[pa.RecordBatch], schema: StructType) -> Iterator[bytes]:
     """Rows as NDJSON, a batch at a time. Variants are spelled by the kernel, decimals keep their digits, binary is
-    base64.
+    base64, maps are objects, and NaN and infinities are strings, as in Spark's to_json.
     """
+    names = schema.names
     for batch in batches:
-        columns: list[list[Any]] = []
-        for column, f in zip(batch.columns, schema.fields, strict=True):
-            if f.type == VARIANT:
-                texts = to_json(column).to_pylist()
-                columns.append([None if text is None else orjson.Fragment(text) for text in texts])
-            else:
-                columns.append(python_values(column, f.type))
-        names = schema.names
+        columns = [_json_values(column, f.type) for column, f in zip(batch.columns, schema.fields, strict=True)]
         rows = (dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True))
-        yield b"".join(
-            orjson.dumps(row, default=_plain, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS)
-            for row in rows
-        )
+        yield b"".join(orjson.dumps(row, default=_plain, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
+
+
+def _json_values(column: pa.Array, type_: DataType) -> list[Any]:
+    """The values of a column as orjson takes them."""
+    values = python_values(column, type_, _fragments)
+    if type_ in _FLOATS and pc.all(pc.is_finite(column)).as_py() is not False:
+        return values
+    return [_spelled(value, type_) for value in values] if _needs_spelling(type_) else values
+
+
+def _fragments(variants: pa.Array) -> list[Any]:
+    return [None if text is None else orjson.Fragment(text) for text in to_json(variants).to_pylist()]
+
+
+def _needs_spelling(type_: DataType) -> bool:
+    match type_:
+        case StructType(fields):
+            return any(_needs_spelling(f.type) for f in fields)
+        case ArrayType(element):
+            return _needs_spelling(element)
+        case MapType():
+            return True
+        case _:
+            return type_ in _FLOATS
+
+
+def _spelled(value: Any, type_: DataType) -> Any:
+    """A value with its maps as objects and its NaNs and infinities as strings; JSON knows neither."""
+    match type_:
+        case _ if value is None:
+            return None
+        case StructType(fields):
+            return {f.name: _spelled(value[f.name], f.type) for f in fields}
+        case ArrayType(element):
+            return [_spelled(one, element) for one in value]
+        case MapType(key, item):
+            return {_key(_spelled(k, key)): _spelled(v, item) for k, v in value}
+        case _:
+            return _SPELLED.get(repr(value), value) if type_ in _FLOATS else value
+
+
+def _key(key: Any) -> str:
+    """A key of a map as a name: strings are themselves, all else is its JSON text."""
+    if isinstance(key, str):
+        return key
+    return orjson.dumps(key, default=_plain).decode().strip('"')
+
+
+_SPELLED = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
 def _plain(value: Any) -> Any:
