@@ -16,6 +16,8 @@ from mica.log import features, properties
 from mica.log.actions import Metadata, Protocol
 from mica.schema import json as schema_json
 from mica.schema.types import VARIANT, ArrayType, MapType, Primitive, StructType, contains, refuse_twice, walk
+from mica.stats.collect import check_paths
+from mica.stats.schema import check_named
 
 TIMESTAMP_NTZ = Primitive("timestamp_ntz")
 COLLATIONS = "__COLLATIONS"
@@ -52,6 +54,7 @@ def new_table(
         wanted.setdefault(properties.ENABLE_SHREDDING.name, "true")
     needed |= properties.needed_features(wanted)
     _refuse(wanted)
+    _check_columns(wanted, schema, columns)
     kept = {name: text for name, text in wanted.items() if not name.startswith("delta.feature.")}
     metadata = Metadata.new(schema_json.dumps(schema), columns, kept, created_time=created_time)
     protocol = features.minimal_protocol(needed)
@@ -81,6 +84,9 @@ def altered(
     if partition_columns is not None:
         target = schema if schema is not None else schema_json.loads(metadata.schema_string)
         changed = replace(changed, partition_columns=tuple(_partitions(target, list(partition_columns))))
+    columns = schema if schema is not None else schema_json.loads(metadata.schema_string)
+    asked = changed.configuration if schema is not None else changes
+    _check_columns(asked, columns, changed.partition_columns)
     return features.upgraded(protocol, needed), changed
 
 
@@ -88,6 +94,17 @@ def shreds(protocol: Protocol, metadata: Metadata) -> bool:
     """Whether a writer may shred variants in this table: the feature is there and the property is the very word
     `true`."""
     return properties.ENABLE_SHREDDING.of(metadata.configuration) and features.supports(protocol, "variantShredding")
+
+
+def _check_columns(configuration: Mapping[str, str | None], schema: StructType, partitions: Iterable[str]) -> None:
+    """Properties that name columns name columns that are there."""
+    for known in (properties.VARIANT_STATS_NAMES, properties.BLOOM_PATHS):
+        text = configuration.get(known.name)
+        if text is not None:
+            check_paths(known.name, text, schema)
+    named = configuration.get(properties.SKIPPING_NAMES.name)
+    if named is not None:
+        check_named(named, schema, partitions)
 
 
 def _implied(protocol: Protocol) -> set[str]:

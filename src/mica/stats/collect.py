@@ -22,7 +22,7 @@ import orjson
 import pyarrow as pa
 
 from mica.errors import UserError
-from mica.schema.types import VARIANT, StructType
+from mica.schema.types import VARIANT, StructType, walk
 from mica.stats.schema import StatsLeaf, indexed_leaves, is_ordered
 from mica.stats.times import json_date, json_timestamp
 from mica.stats.variant import encode_bounds
@@ -142,6 +142,14 @@ def parse_paths(text: str) -> list[tuple[tuple[str, ...], str]]:
             ) from e
         found.append((tuple(n.strip().strip("`").lower() for n in column.split(".")), path.normalized))
     return found
+
+
+def check_paths(name: str, text: str, schema: StructType) -> None:
+    """Raises UserError where the property `name` names something else than paths of the schema's variant columns."""
+    variants = {tuple(n.lower() for n in at): ".".join(at) for at, f in walk(schema) if f.type == VARIANT}
+    for column, _ in parse_paths(text):
+        if column not in variants:
+            raise UserError.unknown("variant column", ".".join(column), list(variants.values()), property=name)
 
 
 def split_commas(text: str) -> list[str]:

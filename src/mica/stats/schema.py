@@ -21,8 +21,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from mica.errors import UserError
 from mica.schema.types import VARIANT, DataType, Primitive, StructField, StructType
 
+STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 
 _DEFAULT_INDEXED = 32
@@ -71,7 +73,7 @@ def indexed_leaves(
     """The leaves that a writer keeps statistics of, in the order of the schema."""
     partitions = {name.lower() for name in partition_columns}
     columns = StructType(tuple(f for f in schema.fields if f.name.lower() not in partitions))
-    named = configuration.get("delta.dataSkippingStatsColumns")
+    named = configuration.get(STATS_COLUMNS)
     if named is not None:
         wanted = [tuple(part.lower() for part in parts) for parts in parse_names(named)]
         return [
@@ -92,6 +94,38 @@ def _leaves(here: StructType, column: tuple[str, ...], names: tuple[str, ...]) -
             yield from _leaves(f.type, at, name)
         else:
             yield StatsLeaf(at, name, f.type)
+
+
+def check_named(text: str, schema: StructType, partition_columns: Iterable[str] = ()) -> None:
+    """Raises UserError where `delta.dataSkippingStatsColumns` names what can have no bounds, as delta-spark 4.4.0 does:
+    a column that is not there, a partition column, a type without bounds, one column twice.
+    """
+    partitions = {name.lower() for name in partition_columns}
+    named: set[tuple[str, ...]] = set()
+    for parts in parse_names(text):
+        shown = ".".join(parts)
+        here: DataType = schema
+        for part in parts:
+            found = here.find(part) if isinstance(here, StructType) else None
+            if found is None:
+                known = [".".join(leaf.column) for leaf in _leaves(schema, (), ()) if leaf.has_bounds]
+                raise UserError.unknown("column", shown, known, property=STATS_COLUMNS)
+            here = found.type
+        if parts[0].lower() in partitions:
+            raise _no_bounds(shown, "a partition column: the log has its values")
+        if not isinstance(here, StructType) and not (is_ordered(here) or here == VARIANT):
+            raise _no_bounds(shown, "of a type without bounds")
+        below = _leaves(here, (), ()) if isinstance(here, StructType) else [StatsLeaf((), (), here)]
+        for leaf in below:
+            name = tuple(n.lower() for n in (*parts, *leaf.column))
+            if name in named:
+                raise _no_bounds(".".join(name), "named twice")
+            named.add(name)
+
+
+def _no_bounds(name: str, why: str) -> UserError:
+    hint = "Name columns and struct fields of plain ordered types, or variants."
+    return UserError("INVALID_PROPERTY", f"{STATS_COLUMNS} names {name!r}, which is {why}", hint=hint)
 
 
 def parse_names(text: str) -> list[tuple[str, ...]]:

@@ -136,3 +136,50 @@ def test_constraints_that_nobody_would_check_are_refused() -> None:
     with pytest.raises(UnsupportedTableError):
         altered(*make("a INT"), changes={"delta.constraints.c": "a > 1"})
     altered(*make("a INT"), changes={"delta.constraints.c": None})
+
+
+STATS_COLUMNS = "delta.dataSkippingStatsColumns"
+COLUMNS = "a INT, s STRUCT<x: INT, y: STRING>, m MAP<STRING, INT>, l ARRAY<INT>, v VARIANT, p INT, b BOOLEAN, c BINARY"
+
+
+# The answers are delta-spark 4.4.0's, except for `l.element`, which it takes and then ignores.
+@pytest.mark.parametrize("named", ["A", "s.x", "s", "v", "", "`a`", "a, s.y"])
+def test_columns_with_statistics_may_be_named(named: str) -> None:
+    assert make(COLUMNS, "p", delta__dataSkippingStatsColumns=named)[1].configuration[STATS_COLUMNS] == named
+
+
+@pytest.mark.parametrize(
+    ("named", "code"),
+    [
+        ("nope", "UNKNOWN_COLUMN"), ("a,nope", "UNKNOWN_COLUMN"), ("s.nope", "UNKNOWN_COLUMN"),
+        ("v.x", "UNKNOWN_COLUMN"), ("l.element", "UNKNOWN_COLUMN"), ("m", "INVALID_PROPERTY"),
+        ("l", "INVALID_PROPERTY"), ("p", "INVALID_PROPERTY"), ("b", "INVALID_PROPERTY"), ("c", "INVALID_PROPERTY"),
+        ("a, A", "INVALID_PROPERTY"), ("s.x,s", "INVALID_PROPERTY"),
+    ],
+)  # fmt: skip
+def test_columns_that_cannot_have_statistics_are_refused(named: str, code: str) -> None:
+    protocol, metadata = make(COLUMNS, "p")
+    for change in (
+        lambda: make(COLUMNS, "p", delta__dataSkippingStatsColumns=named),
+        lambda: altered(protocol, metadata, changes={STATS_COLUMNS: named}),
+    ):
+        with pytest.raises(UserError) as caught:
+            change()
+        assert caught.value.code == code
+
+
+@pytest.mark.parametrize("name", ["mica.variantStats.paths", "mica.bloomFilter.paths"])
+def test_paths_are_of_variant_columns_that_are_there(name: str) -> None:
+    protocol, metadata = make("v VARIANT, s STRUCT<w: VARIANT>, a INT")
+    altered(protocol, metadata, changes={name: "v:x.y, S.w:['a b'], v:$"})
+    for text in ("a:x", "w:x", "v", "v:"):
+        with pytest.raises(UserError):
+            altered(protocol, metadata, changes={name: text})
+
+
+def test_a_new_schema_must_have_what_the_properties_name() -> None:
+    protocol, metadata = make("a INT", delta__dataSkippingStatsColumns="a")
+    altered(protocol, metadata, changes={"delta.appendOnly": "true"})
+    with pytest.raises(UserError, match="'a'"):
+        altered(protocol, metadata, schema=parse_ddl("b INT"))
+    altered(protocol, metadata, schema=parse_ddl("b INT"), changes={STATS_COLUMNS: None})
