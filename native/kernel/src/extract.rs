@@ -217,7 +217,7 @@ impl<'a> Finder<'a> {
             .load(metadata_of(column, row)?)
             .map_err(|e| e.path(format!("{}.metadata", column.root.path)))?;
         let fail = |e: Error| e.path(format!("{}.value", level.path));
-        self.residual.validate(&self.dictionary, value).map_err(fail)?;
+        self.residual.validate_around_unknown(&self.dictionary, value).map_err(fail)?;
         let mut bytes = value;
         for step in &self.steps[depth..] {
             match self.child(bytes, step).map_err(fail)? {

@@ -93,6 +93,16 @@ impl Residual {
 
     /// Checks every rule of the encoding (6 to 16) and notes the objects whose ids are out of order.
     pub fn validate(&mut self, dictionary: &Dictionary, value: &[u8]) -> Result<()> {
+        self.walk(dictionary, value, false)
+    }
+
+    /// The same for a value of which one path is wanted: a primitive of an unknown type inside it spoils itself and
+    /// nothing beside it (rule 7), so it is passed over here, and refused by whoever reads it.
+    pub fn validate_around_unknown(&mut self, dictionary: &Dictionary, value: &[u8]) -> Result<()> {
+        self.walk(dictionary, value, true)
+    }
+
+    fn walk(&mut self, dictionary: &Dictionary, value: &[u8], unknown: bool) -> Result<()> {
         self.unsorted.clear();
         self.work.clear();
         if value.len() > u32::MAX as usize {
@@ -106,12 +116,12 @@ impl Residual {
             self.work.push(0);
         }
         while let Some(at) = self.work.pop() {
-            self.check_children(dictionary, value, at as usize)?;
+            self.check_children(dictionary, value, at as usize, unknown)?;
         }
         Ok(())
     }
 
-    fn check_children(&mut self, dictionary: &Dictionary, value: &[u8], at: usize) -> Result<()> {
+    fn check_children(&mut self, dictionary: &Dictionary, value: &[u8], at: usize, unknown: bool) -> Result<()> {
         let head = head(value, at)?;
         let mut left = head.end - head.body;
         let mut sorted = true;
@@ -138,7 +148,10 @@ impl Residual {
             if child >= head.end {
                 return Err(fault(15, offset_at, "an offset points beyond its object or array"));
             }
-            let end = check_one(value, child)?;
+            let end = match check_one(value, child) {
+                Err(e) if unknown && e.rule == Some(7) => child + 1,
+                end => end?,
+            };
             left = left
                 .checked_sub(end - child)
                 .filter(|_| end <= head.end)

@@ -4,10 +4,11 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::{DataType, Schema};
-use arrow_pyarrow::{FromPyArrow, PyArrowType};
 use arrow::record_batch::RecordBatch;
+use arrow_pyarrow::{FromPyArrow, PyArrowType};
 use bytes::Bytes;
 use mica_kernel::extract::{Step, Target};
+use mica_kernel::read::nested::unshredded_field;
 use mica_kernel::read::scan::{Item, ItemKind, Scan, ScanOptions};
 use mica_kernel::read::{FileReader, batch};
 use mica_kernel::source::{LocalFile, Source};
@@ -157,9 +158,13 @@ impl PyFileReader {
         Ok(PyFileReader { file: Arc::new(file) })
     }
 
+    /// The columns as a scan gives them, variants unshredded: Arrow's C interface takes no types as deep as a
+    /// shredded column may be.
     #[getter]
     fn schema(&self) -> PyArrowType<Schema> {
-        PyArrowType(self.file.schema().as_ref().clone())
+        let schema = self.file.schema();
+        let fields: Vec<_> = schema.fields().iter().map(unshredded_field).collect();
+        PyArrowType(Schema::new_with_metadata(fields, schema.metadata().clone()))
     }
 
     #[getter]

@@ -1,7 +1,7 @@
 //! Values for Python: JSON, Variants and z85, a batch at a time.
 
-use arrow_pyarrow::PyArrowType;
 use arrow::record_batch::RecordBatch;
+use arrow_pyarrow::PyArrowType;
 use mica_kernel::json::{DuplicateKeys, ParseOptions};
 use mica_kernel::values;
 use mica_kernel::zone::Zone;

@@ -100,6 +100,7 @@ impl Scan {
                 .path(name));
             }
             refuse_int96(&file, node)?;
+            refuse_unknown(&file, node, &item.column.join("."))?;
         }
         Ok(Scan { file, items, options, next_group: 0, next_row: 0, current: None, done: false })
     }
@@ -256,7 +257,8 @@ impl Scan {
         let (rows, group) = (&current.rows, current.group);
         evaluate(&self.file, &self.items, &batch, &self.options.timezone).map_err(|mut e| {
             e.row = e.row.map(|row| absolute(rows, start + row));
-            in_group(e, group)
+            e.message = format!("{} (row group {group} of {})", e.message, self.file.name());
+            e
         })
     }
 
@@ -323,6 +325,40 @@ fn refuse_int96(file: &FileReader, node: &Node) -> Result<()> {
             Err(Error::new(Code::MalformedShredding, format!("{path} of {} is INT96", file.name())).rule(21).path(path))
         }
     }
+}
+
+/// What stands beside `value` and `typed_value` under another name would be passed over, and its rows would read as
+/// null: a layout that is not known is refused (rules 1, 44). A projection would never see it.
+fn refuse_unknown(file: &FileReader, node: &Node, path: &str) -> Result<()> {
+    if !is_variant(&node.field) {
+        let below = |child: &Node| refuse_unknown(file, child, &format!("{path}.{}", child.field.name()));
+        return node.children.iter().try_for_each(below);
+    }
+    let mut groups = vec![(node, path.to_string())];
+    while let Some((group, path)) = groups.pop() {
+        for child in &group.children {
+            let name = child.field.name().as_str();
+            match name {
+                "typed_value" if child.is_struct() => {
+                    groups.extend(child.children.iter().map(|f| (f, format!("{path}.{name}.{}", f.field.name()))));
+                }
+                "typed_value" if child.is_list() => {
+                    groups.extend(child.children.iter().map(|e| (e, format!("{path}.{name}.list.element"))));
+                }
+                "metadata" if std::ptr::eq(group, node) => {}
+                "value" | "typed_value" => {}
+                name if name.starts_with('_') => {}
+                name => {
+                    let message = format!(
+                        "{path} of {} holds the field {name:?}, which is none of metadata, value and typed_value",
+                        file.name()
+                    );
+                    return Err(Error::new(Code::MalformedShredding, message).rule(1).path(path));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn in_group(mut error: Error, group: usize) -> Error {
