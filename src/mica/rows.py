@@ -20,6 +20,7 @@ from mica.errors import UserError
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
 from mica.schema.evolution import plan_write
+from mica.tasks.whole import whole_schema
 from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec, write_files
 from mica.variant.shredding import ShreddingSchema
 from mica.writing import Commit, Target
@@ -53,7 +54,7 @@ def on_spark(spec: WriteSpec, frame: Any) -> pa.Table:
 def in_process(spec: WriteSpec, data: Any) -> pa.Table:
     """The facts of writing Arrow data on threads; a stream is written as it comes, by one."""
     source = arrow(data)
-    plan_write(spec.schema, source.schema)
+    plan_write(spec.schema, whole_schema(source.schema, spec.schema))
     if isinstance(source, pa.RecordBatchReader):
         return pa.Table.from_batches(write_files(spec, source), FACTS)
     count = max(1, min(local.threads(), source.nbytes // SHARE_BYTES))

@@ -245,7 +245,7 @@ def _variant_cast(source: pa.Field, at: str) -> _Cast:
         raise UserError(
             "INCOMPATIBLE_TYPE",
             f"the column {at!r} is VARIANT, {source.type} is given",
-            hint="Give an unshredded Variant, struct<metadata: binary, value: binary> (mica.variant.from_json).",
+            hint="Give Variants, struct<metadata: binary, value: binary> (mica.variant.from_json).",
         )
 
     def run(array: pa.Array) -> pa.Array:

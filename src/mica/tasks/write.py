@@ -29,6 +29,7 @@ from mica.stats.collect import stats_json
 from mica.stats.partition import format_values
 from mica.storage import Storage, Writer
 from mica.tasks.batches import cut
+from mica.tasks.whole import whole
 from mica.variant import kernel
 
 #: What a write task yields. `kind` is `add` (a file: its log line, rows, bytes) or `read` (what the task took in).
@@ -79,7 +80,8 @@ def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[
     rows = size = 0
     plan = seen = None
     with TableWriter(spec) as writer:
-        for batch in batches:
+        for given in batches:
+            batch = whole(given, spec.schema)
             if plan is None or seen != batch.schema:
                 plan, seen = plan_write(spec.schema, batch.schema), batch.schema
             rows += batch.num_rows

@@ -1,0 +1,61 @@
+"""Variants that are given shredded, put together again before they are written.
+
+The rule: what is written was validated. Rows may come in the storage layout of a Parquet file (`struct<metadata, value,
+typed_value>`, as pyarrow reads one); they are reconstructed by the kernel, which refuses what breaks the rules of that
+layout, and shredded anew as the table wants it.
+
+Source: Parquet "VariantShredding", "Reconstructing a Shredded Variant".
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from mica.schema.arrow import EXTENSION_KEY, VARIANT_EXTENSION, is_list
+from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType
+from mica.variant import kernel
+
+
+def whole(batch: pa.RecordBatch, table: StructType) -> pa.RecordBatch:
+    """The batch with every shredded Variant, at any depth, as `struct<metadata, value>`; `table` says which columns are
+    Variants. Errors: MALFORMED_SHREDDING, MALFORMED_VARIANT with row and path.
+    """
+    columns, fields = list(batch.columns), list(batch.schema)
+    changed = False
+    for i, f in enumerate(fields):
+        wanted = table.find(f.name)
+        if wanted is None:
+            continue
+        column = columns[i]
+        if isinstance(column, pa.ExtensionArray):
+            column = column.storage
+        marked = _marked(pa.field(f.name, column.type, f.nullable, f.metadata), wanted.type)
+        if marked is not None:
+            made = kernel.unshred(pa.record_batch([column.cast(marked.type)], schema=pa.schema([marked])))
+            columns[i], fields[i], changed = made.column(0), made.schema.field(0), True
+    return batch if not changed else pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+def whole_schema(schema: pa.Schema, table: StructType) -> pa.Schema:
+    """The schema of `whole` batches of this schema."""
+    return whole(pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema), table).schema
+
+
+def _marked(f: pa.Field, type_: DataType) -> pa.Field | None:
+    """The field with the extension's name on the shredded Variants in it; None where there is none."""
+    match type_:
+        case StructType() if pa.types.is_struct(f.type):
+            children = list(f.type)
+            found = [(c, type_.find(c.name)) for c in children]
+            marked = [None if wanted is None else _marked(c, wanted.type) for c, wanted in found]
+            inside = pa.struct([m or c for m, c in zip(marked, children, strict=True)])
+            return f.with_type(inside) if any(marked) else None
+        case ArrayType(element) if is_list(f.type):
+            inner = _marked(f.type.value_field, element)
+            return None if inner is None else f.with_type(pa.list_(inner))
+        case MapType(value=value) if pa.types.is_map(f.type):
+            inner = _marked(f.type.item_field, value)
+            return None if inner is None else f.with_type(pa.map_(f.type.key_field, inner))
+        case _ if type_ == VARIANT and pa.types.is_struct(f.type) and f.type.get_field_index("typed_value") >= 0:
+            return f.with_metadata({**(f.metadata or {}), EXTENSION_KEY: VARIANT_EXTENSION})
+    return None

@@ -1,0 +1,81 @@
+"""Rows that are given in the storage layout of a file: reconstructed, checked, and written as the table wants them."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import mica
+from mica.files import inspect_file
+from mica.schema.arrow import variant_field
+from mica.schema.types import VARIANT, ArrayType, MapType, Primitive, StructField, StructType
+from mica.tasks.whole import whole
+
+TEXTS = ['{"a":1,"b":"x"}', '{"a":"odd"}', "null", None, "[1,2]", '{"a":3.50}']
+SHREDDED = pa.schema([variant_field("v")])
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> pa.Table:
+    """A shredded file, as pyarrow reads it: a struct with typed_value."""
+    rows = pa.table({"v": mica.variant.from_json(TEXTS)}, schema=SHREDDED)
+    mica.write_parquet(rows, tmp_path / "a.parquet", shredding={"v": "struct<a: bigint, b: string>"})
+    table = pq.read_table(tmp_path / "a.parquet")
+    assert [f.name for f in table.schema.field("v").type] == ["metadata", "value", "typed_value"]
+    return table
+
+
+def _texts(scan: mica.Scan) -> list[str | None]:
+    found: list[str | None] = mica.variant.to_json(scan.to_arrow()["v"]).to_pylist()
+    return found
+
+
+@pytest.mark.parametrize("shreds", ["true", "false"])
+def test_shredded_rows_are_appended_as_the_table_wants_them(tmp_path: Path, stored: pa.Table, shreds: str) -> None:
+    table = mica.Table.create(tmp_path / "t", "v VARIANT", properties={"delta.enableVariantShredding": shreds})
+    with pytest.warns(UserWarning, match="unshredded") if shreds == "false" else contextlib.nullcontext():
+        table.append(stored, shredding={"v": "struct<a: string>"})
+    assert _texts(table.scan()) == mica.variant.to_json(mica.variant.from_json(TEXTS)).to_pylist()
+    (file,) = (tmp_path / "t").glob("*.parquet")
+    paths = [row["path"] for row in inspect_file(str(file))]
+    assert paths == (["$", "$['a']"] if shreds == "true" else ["$"])
+
+
+def test_shredded_rows_that_break_the_rules_are_refused(tmp_path: Path, stored: pa.Table) -> None:
+    group = stored["v"].combine_chunks()
+    # A residual where the row has a typed value that is no object's: rule 25 of the shredding specification.
+    value = pa.array([b"\x0c\x01"] * len(group), pa.binary())
+    broken = pa.StructArray.from_arrays(
+        [group.field("metadata"), value, pa.array(range(len(group)), pa.int64())], ["metadata", "value", "typed_value"]
+    )
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    with pytest.raises(mica.CorruptDataError) as caught:
+        table.append(pa.table({"v": broken}))
+    assert caught.value.code == "MALFORMED_SHREDDING"
+    assert mica.Table.open(table.path).version == 0
+    assert not list((tmp_path / "t").glob("*.parquet"))
+
+
+def test_shredded_variants_are_put_together_at_any_depth(stored: pa.Table) -> None:
+    group = stored["v"].combine_chunks()
+    n = len(group)
+    plain = whole(pa.record_batch([group], ["v"]), StructType((StructField("v", VARIANT),))).column(0)
+    nested = {
+        "s": (pa.StructArray.from_arrays([group], ["v"]), StructType((StructField("v", VARIANT),))),
+        "l": (pa.ListArray.from_arrays(pa.array(range(n + 1), pa.int32()), group), ArrayType(VARIANT)),
+        "m": (
+            pa.MapArray.from_arrays(pa.array(range(n + 1), pa.int32()), pa.array(["k"] * n), group),
+            MapType(Primitive("string"), VARIANT),
+        ),
+    }
+    batch = pa.record_batch({name: array for name, (array, _) in nested.items()})
+    made = whole(batch, StructType(tuple(StructField(name, type_) for name, (_, type_) in nested.items())))
+    expected = mica.variant.to_python(plain)
+    assert mica.variant.to_python(made.column("s").field("v")) == expected
+    assert mica.variant.to_python(made.column("l").values) == expected
+    assert mica.variant.to_python(made.column("m").items) == expected
+    assert whole(made, StructType((StructField("s", Primitive("string")),))).equals(made), "what is no Variant stays"
