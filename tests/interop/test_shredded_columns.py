@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 import pyarrow as pa
 import pytest
 
+import mica
+from mica.schema.arrow import variant_field
 from mica.variant import kernel
+from mica.variant.shredding import ShreddingSchema
 
 if TYPE_CHECKING:
     import duckdb
@@ -73,6 +77,53 @@ def test_duckdb_reads_every_row(duck: duckdb.DuckDBPyConnection, file: str) -> N
     texts = [row[0] for row in duck.execute("SELECT v::JSON::VARCHAR FROM read_parquet(?)", [file]).fetchall()]
     # DuckDB shows a Variant null as SQL NULL.
     assert [None if text is None else orjson.loads(text) for text in texts] == _expected(None)
+
+
+@pytest.fixture
+def nested(tmp_path: Path) -> str:
+    """A file whose list and map hold shredded Variants. mica writes none such, and the standard allows them."""
+    texts = ['{"a":1,"b":"x"}', '{"a":"odd"}', "null", None]
+    field = variant_field("v")
+    plain = pa.record_batch([mica.variant.from_json(texts)], schema=pa.schema([field]))
+    group = kernel.shred(plain, {("v",): ShreddingSchema.of("struct<a: bigint>").tree}).column(0)
+    element, value = (pa.field(name, group.type, True, field.metadata) for name in ("element", "value"))
+    offsets = pa.array([0, 2, 2, 4], pa.int32())
+    keys = pa.array(["p", "q", "r", "s"])
+    arrays = [
+        pa.ListArray.from_arrays(offsets, group, type=pa.list_(element)),
+        pa.MapArray.from_arrays(offsets, keys, group, type=pa.map_(pa.field("key", pa.string(), False), value)),
+    ]
+    batch = pa.record_batch(arrays, ["l", "m"])
+    writer = kernel.FileWriter(batch.schema, path=str(tmp_path / "n.parquet"))
+    writer.write(batch)
+    writer.close()
+    return str(tmp_path / "n.parquet")
+
+
+def test_variants_shredded_inside_lists_and_maps_are_read(nested: str) -> None:
+    x, odd = {"a": 1, "b": "x"}, {"a": "odd"}
+    found = mica.read_parquet(nested).to_pandas().to_dict("list")
+    assert found["l"] == [[x, odd], [], [None, None]]
+    assert found["m"] == [[("p", x), ("q", odd)], [], [("r", None), ("s", None)]]
+
+
+def test_spark_reads_variants_shredded_inside_lists_and_maps_as_we_do(spark: SparkSession, nested: str) -> None:
+    shown = ["to_json(l)", "to_json(m)"]
+    ours = mica.read_parquet(nested).to_df(spark).selectExpr(*shown).collect()
+    assert spark.read.parquet(nested).selectExpr(*shown).collect() == ours
+
+
+def test_what_spark_writes_inside_lists_and_maps_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.range(200).selectExpr(
+        "id", "array(parse_json(concat('{\"a\":', id, '}')), NULL) AS l",
+        "map('k', parse_json(concat('{\"a\":', id, '}'))) AS m",
+        "named_struct('l', array(named_struct('v', parse_json(concat('{\"a\":', id, '}'))))) AS s",
+    )  # fmt: skip
+    frame.coalesce(1).write.parquet(str(tmp_path / "t"))
+    found = mica.read_parquet(tmp_path / "t").to_pandas().sort_values("id")
+    assert found["l"].tolist() == [[{"a": i}, None] for i in range(200)]
+    assert found["m"].tolist() == [[("k", {"a": i})] for i in range(200)]
+    assert found["s"].tolist() == [{"l": [{"v": {"a": i}}]} for i in range(200)]
 
 
 def test_a_file_names_its_writer(file: str) -> None:

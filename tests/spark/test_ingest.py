@@ -136,6 +136,42 @@ def test_bad_lines_are_kept_aside_where_that_is_asked_for(spark: SparkSession, t
 
 
 @pytest.mark.parametrize("engine", ["local", "spark"])
+@pytest.mark.parametrize(
+    "options", [{"sort_by": ["v:a::int"]}, {"columns": {"a": "v:a::int"}, "partition_by": ["a"]}], ids=["sort", "parts"]
+)
+def test_bad_lines_are_kept_aside_once_whoever_reads_them(
+    spark: SparkSession, tmp_path: Path, engine: str, options: dict[str, Any]
+) -> None:
+    # Spark reads the input of a sort twice, and the tasks that read are not those that write.
+    (tmp_path / "a.ndjson").write_text('{"a":1}\n{"a":,}\n{"a":2}\nno\n')
+    aside = tmp_path / "aside"
+    report = mica.ingest_json(
+        tmp_path / "a.ndjson", tmp_path / "t", spark=spark if engine == "spark" else None,
+        on_error="quarantine", quarantine=aside, **options,
+    )  # fmt: skip
+    assert (report.rows, report.bad_lines) == (2, 2)
+    kept = [orjson.loads(line) for f in aside.rglob("*.ndjson") for line in f.read_bytes().splitlines()]
+    assert [(row["line"], row["text"]) for row in kept] == [(2, '{"a":,}'), (4, "no")]
+    assert not (tmp_path / "t" / "_quarantine").exists()
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_names_match_without_regard_to_case(spark: SparkSession, tmp_path: Path, engine: str) -> None:
+    session = spark if engine == "spark" else None
+    (tmp_path / "a.ndjson").write_text('{"a":"x"}\n')
+    for options in (
+        {"columns": {"Day": "v:a::string"}, "partition_by": ["Day"]},
+        {"columns": {"day": "V:a::string"}, "partition_by": ["DAY"]},
+        {"column": "V", "columns": {"DAY": "v:a::string"}, "sort_by": ["dAy"]},
+    ):
+        mica.ingest_json(tmp_path / "a.ndjson", tmp_path / "t", spark=session, **options)  # type: ignore[arg-type]
+    table = mica.Table.open(tmp_path / "t")
+    assert table.schema.names == ["v", "Day"]
+    assert table.scan(columns=["DAY"]).to_arrow().to_pydict() == {"DAY": ["x"] * 3}, "as Spark spells it"
+    assert [row.day for row in table.scan("dAY = 'x'", ["day"]).to_df(spark).collect()] == ["x"] * 3
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
 def test_a_table_that_exists_is_respected(spark: SparkSession, tmp_path: Path, engine: str) -> None:
     session = spark if engine == "spark" else None
     (tmp_path / "a.json").write_text('{"a": 1}')
