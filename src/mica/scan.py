@@ -18,8 +18,10 @@ from mica.arguments import COLUMNS, COUNT, FLAG, SESSION, TEXT, refuse_other, ta
 from mica.engines import local
 from mica.errors import UserError
 from mica.schema.arrow import to_arrow
+from mica.schema.ddl import quote_if_needed
 from mica.schema.types import StructType
 from mica.skipping.bind import Bound, bind, bind_columns
+from mica.skipping.collate import collations_of, in_process
 from mica.skipping.plan import FilePlan
 from mica.storage import Storage
 from mica.tasks.read import FilePart, ReadSpec, count_rows, read_parts
@@ -67,6 +69,31 @@ class Source:
         raise NotImplementedError
 
 
+class Planned(Source):
+    """A source of which one plan is known already."""
+
+    def __init__(self, source: Source, plan: FilePlan) -> None:
+        self._source, self._plan = source, plan
+        self.storage, self.name, self.version = source.storage, source.name, source.version
+        self.schema, self.partition_by, self.column_mapping = source.schema, source.partition_by, source.column_mapping
+
+    def plan(self, predicate: Bound | None) -> FilePlan:  # noqa: ARG002 - it was asked already
+        """The plan."""
+        return self._plan
+
+    def all_files(self) -> pa.Table:
+        """The files of the source."""
+        return self._source.all_files()
+
+    def files(self, indices: pa.Array) -> pa.Table:
+        """The files of the source at `indices`."""
+        return self._source.files(indices)
+
+    def rows(self, indices: pa.Array) -> pa.Array:
+        """Their numbers of rows."""
+        return self._source.rows(indices)
+
+
 @dataclass(frozen=True, eq=False)
 class Scan:
     """A plan to read. Nothing is read before one of the `to_…` methods, `count` or `batches` is called."""
@@ -111,6 +138,12 @@ class Scan:
         return {"ansi": self.ansi, "timezone": self.timezone, "partition_columns": self.source.partition_by}
 
     @cached_property
+    def collations(self) -> tuple[str, ...]:
+        """The collations that comparisons in `where` and `columns` follow; without binary ones."""
+        bound = [*self.outputs.values(), *([] if self.predicate is None else [self.predicate])]
+        return tuple(dict.fromkeys(name for value in bound for name in collations_of(value.expr)))
+
+    @cached_property
     def schema(self) -> StructType:
         """The columns that come out, with their types."""
         return self.spec(spark=False).schema
@@ -135,6 +168,7 @@ class Scan:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as Arrow batches, in the order of files and rows; memory stays flat."""
+        self._refuse_collated()
         spec = self.spec(spark=False)
         left = self.limit
         for batch in local.run(_Read(spec), self.tasks(local.threads(), TASK_BYTES)):
@@ -163,6 +197,7 @@ class Scan:
 
     def count(self) -> int:
         """How many rows there are. Without a predicate the log knows, for files whose statistics say so."""
+        self._refuse_collated()
         kept = self.plan.kept
         total = 0
         unknown = self.kept
@@ -177,6 +212,11 @@ class Scan:
             total += batch.column("rows")[0].as_py()
         return total if self.limit is None else min(total, self.limit)
 
+    def _refuse_collated(self) -> None:
+        """What only Spark can compare is refused before a file is read."""
+        for name in self.collations:
+            in_process("", name)
+
     # --- on Spark ----------------------------------------------------------------------------------------------------
 
     @takes(spark=SESSION)
@@ -188,6 +228,8 @@ class Scan:
 
         spark = session() if spark is None else spark
         scan = self.of_session(spark)
+        if scan.collations:
+            return _compared_by(spark, scan)
         reading = scan.reading()
         if reader.reason_for_kernel(reading) is None:
             return reader.native(spark, reading)
@@ -270,6 +312,19 @@ class Scan:
                 tasks[-1].append(FilePart(path, size, dict(values or ()), vector, part, shares))
                 filled += size // shares
         return tasks
+
+
+def _compared_by(spark: SparkSession, scan: Scan) -> DataFrame:
+    """The rows where Spark's own comparator decides: the kept files' columns, then the texts as they were written."""
+    from mica.engines.spark.texts import judged
+
+    values = [*scan.outputs.values(), *([] if scan.predicate is None else [scan.predicate])]
+    named = {leaf.column[0] for value in values for leaf in value.leaves}
+    names = [name for name in scan.source.schema.names if name in named] or scan.source.schema.names[:1]
+    frame = Scan(Planned(scan.source, scan.plan), None, names, None, scan.ansi, scan.timezone).to_df(spark)
+    if isinstance(scan.columns, Mapping):
+        return judged(frame, scan.where, scan.columns, scan.limit)
+    return judged(frame, scan.where, {name: quote_if_needed(name) for name in scan.outputs}, scan.limit)
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from mica.arguments import BY_COLUMN, CHANGES, COUNT, NAMES, PATH, TEXT, TEXTS, TIME, takes
+from mica.collation import names as names_of_collations
 from mica.errors import UserError
 from mica.log import creation
 from mica.log.history import history
@@ -22,10 +23,12 @@ from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
 from mica.rows import write_rows
 from mica.scan import Scan
+from mica.schema import collations
 from mica.schema.arrow import from_arrow
 from mica.schema.ddl import parse_ddl
-from mica.schema.types import StructType
+from mica.schema.types import StructType, refuse_twice
 from mica.source import TableSource
+from mica.stats.schema import parse_names
 from mica.storage import Storage
 from mica.variant import kernel
 from mica.writing import Commit, load_if_any, open_target
@@ -202,6 +205,57 @@ class Table:
         before = self._snapshot
         protocol, metadata = creation.altered(before.protocol, before.metadata, changes=properties)
         transaction = Transaction(before, "SET TBLPROPERTIES", {"properties": dict(properties)}, engine_info=_engine())
+        transaction.update_protocol(protocol)
+        transaction.update_metadata(metadata)
+        self._snapshot = transaction.commit().snapshot
+        return self
+
+    @takes(columns=TEXT)
+    def add_columns(self, columns: str) -> Table:
+        """Adds columns, given as Spark DDL: `"title STRING COLLATE de, n INT"`; rows that are there have null in them.
+
+        Errors: INVALID_DDL, DUPLICATE_COLUMN, MISSING_COLUMN for a column that is NOT NULL.
+        """
+        new = parse_ddl(columns)
+        refuse_twice([*self.schema.names, *new.names])
+        for f in new.fields:
+            if not f.nullable:
+                raise UserError(
+                    "MISSING_COLUMN",
+                    f"the column {f.name!r} is NOT NULL, and the rows that are there have no value for it",
+                    hint="Leave NOT NULL out.",
+                    column=f.name,
+                )
+        return self._alter("ADD COLUMNS", {"columns": columns}, StructType((*self.schema.fields, *new.fields)))
+
+    @takes(column=TEXT, collation=TEXT)
+    def set_collation(self, column: str, collation: str | None = None) -> Table:
+        """Gives a string the collation by which it is compared from now on; None: its bytes. No data is rewritten, and
+        statistics of other collations serve no comparison by this one.
+
+        `column` may lead into structs, arrays and maps (`s.name`, `tags.element`, `m.key`); `collation` is Spark's name
+        (`UNICODE_CI`, `de`) or an identifier (`icu.de`). Errors: UNKNOWN_STRING_COLUMN, UNKNOWN_COLLATION,
+        INVALID_PARTITION_COLUMN.
+        """
+        names = tuple(name for parts in parse_names(column) for name in parts)
+        identifier = None if collation is None else names_of_collations.read(collation)
+        if identifier is not None and names_of_collations.to_sql(identifier) is None:
+            raise collations.unknown(column, identifier)
+        if identifier is not None and names[0].lower() in {name.lower() for name in self.partition_by}:
+            raise UserError(
+                "INVALID_PARTITION_COLUMN",
+                f"{column!r} is a partition column, which has no collation, as Spark says too",
+                hint="Equal strings would lie in different partitions.",
+                column=column,
+            )
+        schema = collations.set_collation(self.schema, names, identifier)
+        return self._alter("CHANGE COLUMN", {"column": column, "collation": collation or "UTF8_BINARY"}, schema)
+
+    def _alter(self, operation: str, parameters: Mapping[str, Any], schema: StructType) -> Table:
+        """Moves to the version that has this schema."""
+        before = self._snapshot
+        protocol, metadata = creation.altered(before.protocol, before.metadata, schema=schema)
+        transaction = Transaction(before, operation, parameters, engine_info=_engine())
         transaction.update_protocol(protocol)
         transaction.update_metadata(metadata)
         self._snapshot = transaction.commit().snapshot

@@ -24,6 +24,7 @@ from mica.log.conflicts import FilePredicate, every_file
 from mica.log.properties import CODEC, TARGET_FILE_SIZE
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
+from mica.schema import collations
 from mica.schema import json as schema_json
 from mica.schema.types import VARIANT, StructType, walk
 from mica.skipping.bind import bind
@@ -197,6 +198,7 @@ def open_target(
             "TABLE_EXISTS", f"there is a table at {storage} already", hint="Use mode='append' or 'overwrite'."
         )
     features.check_write(snapshot.protocol, snapshot.metadata, str(storage))
+    collations.check(snapshot.schema, str(storage))
     found = snapshot.metadata
     if partition_by and [n.lower() for n in partition_by] != [n.lower() for n in found.partition_columns]:
         raise UserError(

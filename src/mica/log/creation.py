@@ -14,13 +14,13 @@ from dataclasses import replace
 from mica.errors import UnsupportedTableError, UserError
 from mica.log import features, properties
 from mica.log.actions import Metadata, Protocol
+from mica.schema import collations
 from mica.schema import json as schema_json
 from mica.schema.types import VARIANT, ArrayType, MapType, Primitive, StructType, contains, refuse_twice, walk
 from mica.stats.collect import check_paths
 from mica.stats.schema import check_named
 
 TIMESTAMP_NTZ = Primitive("timestamp_ntz")
-COLLATIONS = "__COLLATIONS"
 
 
 def schema_features(schema: StructType) -> set[str]:
@@ -30,9 +30,9 @@ def schema_features(schema: StructType) -> set[str]:
         needed.add("variantType")
     if contains(schema, TIMESTAMP_NTZ):
         needed.add("timestampNtz")
+    if next(collations.walk_collated(schema), None) is not None:
+        needed.add("collations")
     for _, column in walk(schema):
-        if COLLATIONS in column.metadata:
-            needed.add("collations")
         if "delta.invariants" in column.metadata or not column.nullable:
             needed.add("invariants")
     return needed
@@ -48,6 +48,7 @@ def new_table(
     """Protocol and metadata of a table to be. `created_time` in ms since the epoch."""
     wanted = dict(configuration or {})
     properties.check(wanted)
+    schema = collations.normalized(schema)
     columns = _partitions(schema, list(partition_columns))
     needed = schema_features(schema)
     if "variantType" in needed:
@@ -79,6 +80,7 @@ def altered(
     kept = {name: text for name, text in changes.items() if not name.startswith("delta.feature.")}
     changed = metadata.with_configuration(kept)
     if schema is not None:
+        schema = collations.normalized(schema)
         needed |= schema_features(schema) - _implied(protocol)
         changed = replace(changed, schema_string=schema_json.dumps(schema))
     if partition_columns is not None:
@@ -123,6 +125,13 @@ def _partitions(schema: StructType, columns: list[str]) -> list[str]:
                 "INVALID_PARTITION_COLUMN",
                 f"the column {name!r} cannot be a partition column: it is no plain value",
                 hint="Partition by a column of a plain type, such as a date taken from the variant.",
+                column=name,
+            )
+        if collations.of_field(column):
+            raise UserError(
+                "INVALID_PARTITION_COLUMN",
+                f"the column {name!r} cannot be a partition column: it has a collation, as Spark says too",
+                hint="Partition by a column without a collation; equal strings would lie in different partitions.",
                 column=name,
             )
         found.append(column.name)

@@ -90,7 +90,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("inCommitTimestamp"),
         Feature("checkpointProtection"),
         Feature("allowColumnDefaults", blocks_writes=_in_schema("CURRENT_DEFAULT"), why="a column has a default value"),
-        Feature("collations", ("collations-preview",), needs=("domainMetadata",), writes=False),
+        Feature("collations", ("collations-preview",), needs=("domainMetadata",)),
         Feature("typeWidening", ("typeWidening-preview",), for_readers=True, writes=False),
         Feature("rowTracking", needs=("domainMetadata",), writes=False),
         Feature("clustering", needs=("domainMetadata",), writes=False),

@@ -12,8 +12,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
-from mica.collation.identifier import from_spark, parse
+from mica.collation.identifier import parse
+from mica.collation.names import from_sql, is_binary, to_sql
 from mica.errors import UserError
+from mica.schema.collations import COLLATIONS
 from mica.schema.types import (
     TYPES,
     ArrayType,
@@ -25,9 +27,6 @@ from mica.schema.types import (
     decimal,
     refuse_twice,
 )
-
-#: The key of a field's metadata that holds the collations inside it: {"a.element": "icu.de"}.
-COLLATIONS = "__COLLATIONS"
 
 _NAMES: Mapping[str, str] = {name: row.delta for row in TYPES.values() for name in row.ddl}
 
@@ -92,7 +91,8 @@ def type_to_ddl(type_: DataType, collations: Mapping[str, str] | None = None, at
     match type_:
         case Primitive(name):
             if name == "string" and collations and at in collations:
-                return f"STRING COLLATE {quote_if_needed(parse(collations[at]).name)}"
+                identifier = parse(collations[at])
+                return f"STRING COLLATE {quote_if_needed(to_sql(identifier) or identifier.name)}"
             return TYPES[name].ddl[0] if name in TYPES else name.upper()
         case ArrayType(element):
             return f"ARRAY<{type_to_ddl(element, collations, f'{at}.element')}>"
@@ -251,8 +251,8 @@ class _Reader:
             return decimal(*(numbers + [10, 0][len(numbers) :]))
         if name == "STRING":
             if self.accept("COLLATE"):
-                identifier = from_spark(self.identifier())
-                if identifier.name != "UTF8_BINARY":  # that is what a plain STRING is
+                identifier = from_sql(self.identifier())
+                if not is_binary(identifier):  # that is what a plain STRING is
                     collations[at] = str(identifier)
             return Primitive("string")
         if name not in _NAMES:

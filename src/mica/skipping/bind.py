@@ -8,14 +8,18 @@ Names are found without regard to case, as in Spark, and take the schema's spell
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from mica.collation.identifier import Identifier
+from mica.collation.identifier import parse as identifier
+from mica.collation.names import BINARY, is_binary
 from mica.errors import UserError
 from mica.schema import literals
 from mica.schema.arrow import to_arrow_type
-from mica.schema.ddl import COLLATIONS, quote_if_needed, type_to_ddl
+from mica.schema.collations import of_field
+from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import (
     BOOLEAN,
     DATE,
@@ -26,15 +30,18 @@ from mica.schema.types import (
     VOID,
     DataType,
     Primitive,
+    StructField,
     StructType,
     decimal,
 )
 from mica.skipping import casts
 from mica.skipping.coerce import boolean_equality, common_type, common_type_of_list, holds, is_exact
+from mica.skipping.collate import PLAIN, Held, Strength, common_of, stripped
 from mica.skipping.parse import parse
 from mica.skipping.predicate import (
     And,
     Cast,
+    Collate,
     Column,
     Compare,
     Expr,
@@ -94,6 +101,8 @@ class Bound:
     leaves: tuple[Leaf, ...]
     ansi: bool = True
     timezone: str = "UTC"
+    #: The collations that the values keep: (way from the value, identifier), as in ((".element", "icu.de"),).
+    collations: tuple[tuple[str, str], ...] = ()
 
     @property
     def file_leaves(self) -> tuple[Leaf, ...]:
@@ -133,7 +142,8 @@ def bind_value(
     text = expr if isinstance(expr, str) else None
     binder = _Binder(schema, ansi, timezone, tuple(partition_columns), text)
     bound = binder.bind(parse(expr) if isinstance(expr, str) else expr)
-    return Bound(bound, type_of(bound), tuple(binder.leaves), ansi, timezone)
+    kept = binder.kept_collations(bound)
+    return Bound(stripped(bound), type_of(bound), tuple(binder.leaves), ansi, timezone, kept)
 
 
 def bind_columns(
@@ -154,6 +164,8 @@ def type_of(expr: Expr) -> DataType:
     match expr:
         case Literal(type=type_) | Cast(type=type_) | LeafRef(type=type_):
             return type_
+        case Collate(child):
+            return type_of(child)
         case _:
             return BOOLEAN
 
@@ -165,7 +177,9 @@ class _Binder:
         self.schema, self.ansi, self.timezone, self.text = schema, ansi, timezone, text
         self.partition_columns = {name.lower() for name in partition_columns}
         self.leaves: list[Leaf] = []
-        self.collated: dict[tuple[str, ...], str] = {}
+        #: The field of each column that was named, and those whose values are padded before they are compared.
+        self.fields: dict[tuple[str, ...], StructField] = {}
+        self.padded: dict[tuple[str, ...], str] = {}
 
     def bind(self, expr: Expr) -> Expr:
         match expr:
@@ -180,6 +194,8 @@ class _Binder:
                 return self.leaf(column, path, VARIANT, strict=True, at=expr.at)
             case Cast():
                 return self.cast(expr)
+            case Collate():
+                return self.collate(expr)
             case Not(child):
                 return Not(self.boolean(child), at=expr.at)
             case And(parts):
@@ -187,7 +203,7 @@ class _Binder:
             case Or(parts):
                 return Or(tuple(self.boolean(p) for p in parts), at=expr.at)
             case IsNull(child, negated):
-                return IsNull(self.bind(child), negated, at=expr.at)
+                return IsNull(stripped(self.bind(child)), negated, at=expr.at)
             case Compare():
                 return self.compare(expr)
             case In():
@@ -213,12 +229,10 @@ class _Binder:
                 known = ", ".join(here.names[:20])
                 raise self.error("UNKNOWN_COLUMN", f"there is no column {asked!r}", expr.at, f"There are: {known}.")
             found.append(f.name)
-            collations = f.metadata.get(COLLATIONS)
-            if f.type == STRING and isinstance(collations, Mapping) and f.name in collations:
-                self.collated[tuple(found)] = str(collations[f.name])
+            self.fields[tuple(found)] = f
             padded = str(f.metadata.get(CHAR_VARCHAR, ""))
             if padded.startswith("char("):  # Spark pads both sides before it compares
-                self.collated[tuple(found)] = padded
+                self.padded[tuple(found)] = padded
             if i + 1 < len(expr.names):
                 if not isinstance(f.type, StructType):
                     hint = f"Write {'.'.join(found)}:{expr.names[i + 1]}." if f.type == VARIANT else None
@@ -281,7 +295,11 @@ class _Binder:
             return self.leaf(column, path, expr.type, strict=expr.strict, at=expr.at)
         if isinstance(child, Column) and self.type_at(column := self.column(child)) == VARIANT and expr.type != VARIANT:
             return self.leaf(column, VariantPath(), expr.type, strict=expr.strict, at=expr.at)
-        return self.cast_to(self.bind(child), expr.type, expr.at, tries=not expr.strict)
+        bound = self.bind(child)
+        if expr.type == STRING and type_of(bound) == STRING:
+            # A cast to a plain string says "binary", as a column would.
+            return Collate(stripped(bound), str(BINARY), explicit=False, at=expr.at)
+        return self.cast_to(stripped(bound), expr.type, expr.at, tries=not expr.strict)
 
     def cast_to(self, bound: Expr, target: DataType, at: int, *, tries: bool = False) -> Expr:
         """TRY_CAST has the rules of ANSI whatever the session has, and null instead of an error."""
@@ -306,26 +324,30 @@ class _Binder:
     # --- comparisons
 
     def compare(self, expr: Compare) -> Expr:
-        left, right = self.bind(expr.left), self.bind(expr.right)
-        self.refuse_collated(left, right)
+        sides = self.bind(expr.left), self.bind(expr.right)
+        left, right = map(stripped, sides)
+        self.refuse_padded(left, right)
         common = common_type(_against(left, right), _against(right, left), ansi=self.ansi)
         if common is None and not self.ansi and expr.op in (Op.EQ, Op.NE, Op.SAFE_EQ, Op.DISTINCT):
             common = boolean_equality(type_of(left), type_of(right))
         self.check_comparable(expr, common, type_of(left), type_of(right))
-        return Compare(expr.op, self.to_common(left, common), self.to_common(right, common), at=expr.at)
+        collation = self.common_collation(expr, common, sides)
+        left, right = self.to_common(left, common), self.to_common(right, common)
+        return Compare(expr.op, left, right, collation=collation, at=expr.at)
 
     def is_in(self, expr: In) -> Expr:
-        child = self.bind(expr.child)
-        values = [self.bind(v) for v in expr.values]
-        self.refuse_collated(child, *values)
+        sides = [self.bind(v) for v in (expr.child, *expr.values)]
+        child, *values = map(stripped, sides)
+        self.refuse_padded(child, *values)
         types = [type_of(child), *map(type_of, values)]
         common = common_type_of_list(types, ansi=self.ansi)
         self.check_comparable(expr, common, types[0], next((t for t in types[1:] if t != types[0]), types[0]))
+        collation = self.common_collation(expr, common, sides)
         child = self.to_common(child, common)
         values = [self.to_common(v, common) for v in values]
         if all(isinstance(v, Literal) for v in values):
-            return In(child, tuple(values), expr.negated, at=expr.at)
-        parts = tuple(Compare(Op.EQ, child, v, at=expr.at) for v in values)
+            return In(child, tuple(values), expr.negated, collation=collation, at=expr.at)
+        parts = tuple(Compare(Op.EQ, child, v, collation=collation, at=expr.at) for v in values)
         either: Expr = parts[0] if len(parts) == 1 else Or(parts, at=expr.at)
         return Not(either, at=expr.at) if expr.negated else either
 
@@ -345,11 +367,62 @@ class _Binder:
         if not isinstance(common, Primitive) or not common.known:
             raise self.error("UNSUPPORTED_EXPRESSION", f"{type_to_ddl(common)} cannot be compared here yet", expr.at)
 
-    def refuse_collated(self, *sides: Expr) -> None:
-        """Collated and padded columns are compared by rules that binary bounds and binary order do not know."""
+    # --- collations
+
+    def collate(self, expr: Collate) -> Expr:
+        child = stripped(self.bind(expr.child))
+        if type_of(child) == VOID:
+            child = Literal(None, STRING, at=expr.at)
+        if type_of(child) != STRING:
+            what = f"{to_sql(expr.child)} is {type_to_ddl(type_of(child))}, only a STRING has a collation"
+            raise self.error("TYPE_MISMATCH", what, expr.at)
+        return Collate(child, expr.collation, at=expr.at)
+
+    def common_collation(self, expr: Expr, common: DataType | None, sides: Iterable[Expr]) -> str | None:
+        if common != STRING:
+            return None
+        try:
+            return common_of(map(self.held, sides), to_sql(expr))
+        except UserError as e:
+            raise self.error(e.code, e.message, expr.at, e.hint) from None
+
+    def held(self, side: Expr) -> Held:
+        """A side's collation; what became a string only to be compared has none of its own."""
+        match side:
+            case Collate(_, name, explicit):
+                return Strength.EXPLICIT if explicit else Strength.IMPLICIT, identifier(name)
+            case LeafRef(index, type_) if type_ == STRING and self.leaves[index].path is None:
+                return Strength.IMPLICIT, self.of_column(self.leaves[index].column).get("", BINARY)
+        return PLAIN
+
+    def of_column(self, column: tuple[str, ...]) -> dict[str, Identifier]:
+        """The collations of a column: the way from it → identifier."""
+        f = self.fields[column]
+        return {place[len(f.name) :]: found for place, found in of_field(f).items()}
+
+    def kept_collations(self, bound: Expr) -> tuple[tuple[str, str], ...]:
+        """What a value keeps of its collations when it leaves the scan as a column."""
+        match bound:
+            case Collate(_, name) if not is_binary(identifier(name)):
+                return (("", name),)
+            case LeafRef(index) if self.leaves[index].path is None:
+                return tuple((way, str(found)) for way, found in self.of_column(self.leaves[index].column).items())
+        return ()
+
+    def refuse_padded(self, *sides: Expr) -> None:
+        """Padded columns are compared by rules that binary bounds and binary order do not know."""
         for side in sides:
-            if isinstance(side, LeafRef) and (name := self.collated.get(self.leaves[side.index].column)) is not None:
+            if isinstance(side, LeafRef) and (name := self.padded.get(self.leaves[side.index].column)) is not None:
                 what = f"{side.text} is compared by rules of its own ({name}), which cannot be done here yet"
+                raise self.error("UNSUPPORTED_EXPRESSION", what, side.at)
+
+    def refuse_collated(self, *sides: Expr) -> None:
+        """For what judges strings by their bytes alone."""
+        self.refuse_padded(*map(stripped, sides))
+        for side in sides:
+            _, found = self.held(side)
+            if not is_binary(found):
+                what = f"{to_sql(side)} has the collation {found}, by which this cannot be judged yet"
                 raise self.error("UNSUPPORTED_EXPRESSION", what, side.at)
 
     def error(self, code: str, what: str, at: int, hint: str | None = None) -> UserError:

@@ -62,6 +62,8 @@ class _Judge:
                 return self.fold(parts, pc.or_)
             case Literal(value):
                 return pa.scalar(value is True)
+            case Compare() | In() if expr.collation is not None:
+                return pa.scalar(ROWS_MIGHT_MATCH)  # these bounds are binary
             case Compare(op, left, right):
                 return self.compare(op, self.value(left), self.value(right), type_of(left), type_of(right))
             case In():

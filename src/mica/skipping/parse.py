@@ -7,7 +7,7 @@ tree in between from which something could be dropped or changed on the way. (sq
     or := and {OR and}        and := not {AND not}        not := [NOT | !] not | test
     test := comparison [[NOT] BETWEEN … | [NOT] IN (…) | IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM …]
     comparison := unary {= | == | <> | != | < | <= | > | >= | <=> unary}
-    unary := {+ | -} postfix              postfix := primary {:path | .field | ::type}
+    unary := {+ | -} postfix              postfix := primary {:path | .field | ::type | COLLATE name}
     primary := literal | column | (or) | CAST | TRY_CAST | VARIANT_GET | TRY_VARIANT_GET
 
 Source: Spark's SqlBaseParser.g4: booleanExpression, predicate, valueExpression, semiStructuredExtractionPath.
@@ -20,6 +20,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import NoReturn, TypeVar
 
+from mica.collation.names import from_sql
 from mica.errors import UserError
 from mica.schema.ddl import parse_type, unquote
 from mica.schema.types import (
@@ -39,7 +40,22 @@ from mica.schema.types import (
     DataType,
     decimal,
 )
-from mica.skipping.predicate import And, Cast, Column, Compare, Expr, In, IsNull, Literal, Not, Op, Or, Path, Text
+from mica.skipping.predicate import (
+    And,
+    Cast,
+    Collate,
+    Column,
+    Compare,
+    Expr,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    Op,
+    Or,
+    Path,
+    Text,
+)
 from mica.skipping.tokens import Token, syntax_error, tokenize
 from mica.variant.path import Step, VariantPath
 
@@ -244,9 +260,18 @@ class _Parser:
             elif self.mark() == "[":
                 self.unsupported("an element of an array or a map")
             elif self.accept("COLLATE"):
-                self.unsupported("COLLATE", at)
+                value = self.collate(value, at)
             else:
                 return value
+
+    def collate(self, value: Expr, at: int) -> Expr:
+        if isinstance(value, Cast) and self.tokens[self.at - 2].text != ")":
+            # Spark reads it as a cast to a type of that name, with rules of its own.
+            self.unsupported("a cast to a type with a collation (write (x::string) COLLATE …)", at)
+        try:
+            return Collate(value, str(from_sql(self.identifier())), at=at)
+        except UserError as e:
+            raise syntax_error(self.text, at, e.message, e.hint, e.code) from None
 
     def primary(self) -> Expr:
         token, word = self.token, self.word()

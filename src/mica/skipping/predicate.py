@@ -114,12 +114,26 @@ class Cast(Expr):
 
 
 @dataclass(frozen=True, slots=True)
+class Collate(Expr):
+    """A string with a collation, by its identifier. `explicit`: it was written; otherwise the string came by it."""
+
+    child: Expr
+    collation: str
+    explicit: bool = True
+
+    @property
+    def children(self) -> tuple[Expr, ...]:  # noqa: D102
+        return (self.child,)
+
+
+@dataclass(frozen=True, slots=True)
 class Compare(Expr):
-    """Two values compared."""
+    """Two values compared; strings by `collation` (an identifier in Spark's spelling), by their bytes without one."""
 
     op: Op
     left: Expr
     right: Expr
+    collation: str | None = field(default=None, kw_only=True)
 
     @property
     def children(self) -> tuple[Expr, ...]:  # noqa: D102
@@ -128,11 +142,12 @@ class Compare(Expr):
 
 @dataclass(frozen=True, slots=True)
 class In(Expr):
-    """Whether the child equals one of the values; `negated` is NOT IN."""
+    """Whether the child equals one of the values; `negated` is NOT IN. `collation` as in `Compare`."""
 
     child: Expr
     values: tuple[Expr, ...]
     negated: bool = False
+    collation: str | None = field(default=None, kw_only=True)
 
     @property
     def children(self) -> tuple[Expr, ...]:  # noqa: D102
@@ -216,11 +231,13 @@ def _sql(expr: Expr, outer: int) -> str:
             text, own = " AND ".join(_sql(p, 2) for p in parts), 2
         case Not(child):
             text, own = f"NOT {_sql(child, 3)}", 3
-        case Compare(op, left, right):
-            text, own = f"{_sql(left, 5)} {op.value} {_sql(right, 5)}", 4
-        case In(child, values, negated):
+        case Compare(op, left, right, collation=collation):
+            text, own = f"{_sql(left, 5)}{_collate(collation)} {op.value} {_sql(right, 5)}", 4
+        case In(child, values, negated, collation=collation):
             shown = [_sql(v, 0) for v in values[:10]] + (["…"] if len(values) > 10 else [])
-            text, own = f"{_sql(child, 5)} {'NOT ' * negated}IN ({', '.join(shown)})", 4
+            text, own = f"{_sql(child, 5)}{_collate(collation)} {'NOT ' * negated}IN ({', '.join(shown)})", 4
+        case Collate(child, collation):
+            return f"{_sql(child, 6)}{_collate(collation)}"
         case IsNull(child, negated):
             text, own = f"{_sql(child, 5)} IS {'NOT ' * negated}NULL", 4
         case Cast(child, type_, strict):
@@ -239,3 +256,7 @@ def _sql(expr: Expr, outer: int) -> str:
         case _:
             raise TypeError(f"{expr!r} is no expression")
     return f"({text})" if own < outer else text
+
+
+def _collate(collation: str | None) -> str:
+    return "" if collation is None else f" COLLATE {collation.partition('.')[2]}"

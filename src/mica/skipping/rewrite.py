@@ -17,6 +17,8 @@ Spark's strict casts may fail where nothing is skipped: skipping may spare an er
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mica.schema.types import BOOLEAN
 from mica.skipping.predicate import And, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or
 
@@ -29,10 +31,10 @@ def push_not(expr: Expr, negated: bool = False) -> Expr:
         case And(parts) | Or(parts):
             pushed = tuple(push_not(p, negated) for p in parts)
             return And(pushed, at=expr.at) if isinstance(expr, And) is not negated else Or(pushed, at=expr.at)
-        case Compare(op, left, right):
-            return Compare(op.negated, left, right, at=expr.at) if negated else expr
-        case In(child, values, was):
-            return In(child, values, was is not negated, at=expr.at)
+        case Compare(op):
+            return replace(expr, op=op.negated) if negated else expr
+        case In(negated=was):
+            return replace(expr, negated=was is not negated)
         case IsNull(child, was):
             return IsNull(child, was is not negated, at=expr.at)
         case Literal(value, type_):

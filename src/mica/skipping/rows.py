@@ -21,6 +21,7 @@ from mica.schema.ddl import type_to_ddl
 from mica.schema.types import VARIANT
 from mica.skipping.bind import Bound, type_of
 from mica.skipping.casts import cast_array
+from mica.skipping.collate import in_process
 from mica.skipping.compare import Datum, compare, is_in, literal
 from mica.skipping.predicate import And, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Or, to_sql
 
@@ -82,21 +83,22 @@ class _Rows:
             case IsNull(child, negated):
                 values = self.judge(child, asked)
                 return pc.is_valid(values) if negated else pc.is_null(values)
-            case Compare(op, left, right):
-                return self.compare(op, left, right, asked)
+            case Compare():
+                return self.compare(expr, asked)
             case In(child, values, negated):
-                wanted = [(v.value, v.type) for v in values if isinstance(v, Literal)]
-                found = is_in(self.judge(child, asked), type_of(child), *map(list, zip(*wanted, strict=True)))
+                wanted = [(in_process(v.value, expr.collation), v.type) for v in values if isinstance(v, Literal)]
+                found = in_process(self.judge(child, asked), expr.collation)
+                found = is_in(found, type_of(child), *map(list, zip(*wanted, strict=True)))
                 return pc.invert(found) if negated else found
             case Cast():
                 return self.cast(expr, asked)
         raise TypeError(f"{expr!r} is not bound")
 
-    def compare(self, op: Any, left: Expr, right: Expr, asked: pa.Array | None) -> Datum:
-        a, b = self.judge(left, asked), self.judge(right, asked)
+    def compare(self, expr: Compare, asked: pa.Array | None) -> Datum:
+        a, b = (in_process(self.judge(side, asked), expr.collation) for side in (expr.left, expr.right))
         if isinstance(a, pa.Scalar) and isinstance(b, pa.Scalar):
             a = pa.repeat(a, self.count)
-        return compare(op, a, b, type_of(left), type_of(right))
+        return compare(expr.op, a, b, type_of(expr.left), type_of(expr.right))
 
     def connect(self, parts: tuple[Expr, ...], asked: pa.Array | None, join: Any, *, decided: bool) -> Datum:
         """AND is decided by a false, OR by a true; only rows that are open go on to the next part."""

@@ -20,6 +20,7 @@ from mica.errors import StorageError
 from mica.log.deletion_vectors import deleted_rows
 from mica.log.paths import is_absolute
 from mica.schema.arrow import to_arrow, to_arrow_type
+from mica.schema.collations import COLLATIONS
 from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bind import Bound, Leaf
 from mica.skipping.footer import intersect, matching_ranges
@@ -56,7 +57,11 @@ class ReadSpec:
     @property
     def schema(self) -> StructType:
         """The columns that come out."""
-        return StructType(tuple(StructField(n, v.type) for n, v in self.outputs.items()))
+        return StructType(tuple(StructField(n, v.type, True, _metadata(n, v)) for n, v in self.outputs.items()))
+
+
+def _metadata(name: str, value: Bound) -> dict[str, Any]:
+    return {COLLATIONS: {name + way: found for way, found in value.collations}} if value.collations else {}
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,8 @@ def test_reads(text: str, shown: str) -> None:
         ("a + 1 = 2", "UNSUPPORTED_EXPRESSION", 2), ("a like 'x'", "UNSUPPORTED_EXPRESSION", 2),
         ("a in (select 1)", "UNSUPPORTED_EXPRESSION", 6), ("case when a then b end", "UNSUPPORTED_EXPRESSION", 0),
         ("lower(a) = 'x'", "UNSUPPORTED_EXPRESSION", 0), ("(a, b) = (1, 2)", "UNSUPPORTED_EXPRESSION", 2),
-        ("a[0] = 1", "UNSUPPORTED_EXPRESSION", 1), ("a = b collate de", "UNSUPPORTED_EXPRESSION", 6),
+        ("a[0] = 1", "UNSUPPORTED_EXPRESSION", 1), ("a = b::string collate de", "UNSUPPORTED_EXPRESSION", 14),
+        ("a collate xx = b", "UNKNOWN_COLLATION", 2),
     ],
 )  # fmt: skip
 def test_refuses_and_shows_the_place(text: str, code: str, offset: int) -> None:

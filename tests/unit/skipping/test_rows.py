@@ -110,7 +110,7 @@ def test_projections() -> None:
         ("id", "NOT_A_PREDICATE"), ("v:a", "NOT_A_PREDICATE"), ("s and b", "TYPE_MISMATCH"), ("id = true",
         "TYPE_MISMATCH"),
         ("d = 5", "TYPE_MISMATCH"), ("id = 'x'", "INVALID_CAST"), ("arr = arr", "UNSUPPORTED_EXPRESSION"),
-        ("c = 'a'", "UNSUPPORTED_EXPRESSION"), ("c in ('a')", "UNSUPPORTED_EXPRESSION"), ("d = DATE'x'",
+        ("c = p", "COLLATION_MISMATCH"), ("c in ('a', p)", "COLLATION_MISMATCH"), ("d = DATE'x'",
         "INVALID_EXPRESSION"),
     ],
 )  # fmt: skip

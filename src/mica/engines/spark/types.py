@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from mica.schema import json as schema_json
+from mica.schema.collations import for_spark
 from mica.schema.types import StructType
 
 if TYPE_CHECKING:
@@ -13,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def to_spark(schema: StructType) -> SparkStructType:
-    """The schema as PySpark's StructType."""
+    """The schema as PySpark's StructType. Errors: UNKNOWN_COLLATION where Spark lacks the collation of a string."""
     from pyspark.sql.types import StructType as SparkStructType
 
-    return SparkStructType.fromJson(json.loads(schema_json.dumps(schema)))
+    return SparkStructType.fromJson(json.loads(schema_json.dumps(for_spark(schema))))
 
 
 def from_spark(schema: SparkStructType) -> StructType:

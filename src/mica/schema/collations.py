@@ -1,0 +1,240 @@
+"""Collations in a schema: where they stand, and what becomes of them when the schema changes.
+
+The rule: a string's collation stands in the metadata of the nearest field around it, under the field's name and the way
+from there (`col2.element.key`); a string that no key names is binary, and no key says so. What a key says is kept as it
+is spelled, versions and names of other systems too, until someone changes it.
+
+    a STRING COLLATE de                      {"a": "icu.de"}                 on the field a
+    m MAP<STRING COLLATE de, STRING>         {"m.key": "icu.de"}             on the field m
+    x ARRAY<STRUCT<f: STRING COLLATE de>>    {"f": "icu.de"}                 on the field f inside
+
+Source: Delta RFC "Collated String Type", section "Specifying collations in the table schema".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mica.collation.identifier import Identifier, parse
+from mica.collation.names import is_binary, to_sql
+from mica.errors import CorruptDataError, MicaError, UserError
+from mica.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType
+
+#: The key of a field's metadata that holds the collations inside it: {"a.element": "icu.de"}.
+COLLATIONS = "__COLLATIONS"
+
+
+@dataclass(frozen=True, slots=True)
+class Collated:
+    """A string with a collation. `column` are the names from the root, through arrays and maps as `element`, `key` and
+    `value`; `plain` says that it is reached through structs alone, so that it is one value a row.
+    """
+
+    column: tuple[str, ...]
+    identifier: Identifier
+    plain: bool
+
+
+def strings(type_: DataType, place: str) -> Iterator[str]:
+    """The places of the strings in a type that are not inside a nested struct, as keys of `__COLLATIONS` name them."""
+    match type_:
+        case ArrayType(element):
+            yield from strings(element, f"{place}.element")
+        case MapType(key, value):
+            yield from strings(key, f"{place}.key")
+            yield from strings(value, f"{place}.value")
+        case _ if type_ == STRING:
+            yield place
+
+
+def of_field(f: StructField) -> dict[str, Identifier]:
+    """The collations that stand on a field: place → identifier. Errors: INVALID_COLLATION, with the column."""
+    kept = f.metadata.get(COLLATIONS)
+    if kept is None:
+        return {}
+    if not isinstance(kept, Mapping):
+        raise _bad(f.name, repr(kept), "it is no object of places and identifiers")
+    places = set(strings(f.type, f.name))
+    found: dict[str, Identifier] = {}
+    seen: dict[str, str] = {}
+    for place, text in kept.items():
+        if place not in places:
+            raise _bad(f.name, repr(text), f"the place {place!r} is no string of this column")
+        if place.lower() in seen:
+            raise _bad(f.name, repr(text), f"{place!r} and {seen[place.lower()]!r} differ in case alone")
+        seen[place.lower()] = place
+        if not isinstance(text, str):
+            raise _bad(f.name, repr(text), f"what stands at {place!r} is no text")
+        try:
+            found[place] = parse(text)
+        except UserError as e:
+            raise _bad(f.name, repr(text), e.message) from None
+    return found
+
+
+def walk_collated(schema: StructType, prefix: tuple[str, ...] = (), plain: bool = True) -> Iterator[Collated]:
+    """Every collated string of a schema, inside arrays and maps too."""
+    for f in schema.fields:
+        for place, identifier in of_field(f).items():
+            steps = place[len(f.name) :].split(".")[1:]
+            yield Collated((*prefix, f.name, *steps), identifier, plain and not steps)
+        for way, inner in _structs(f.type):
+            yield from walk_collated(inner, (*prefix, f.name, *way), plain and not way)
+
+
+def _structs(type_: DataType, steps: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], StructType]]:
+    """The structs in a type that stand in no other struct of it, with the way to each."""
+    match type_:
+        case StructType():
+            yield steps, type_
+        case ArrayType(element):
+            yield from _structs(element, (*steps, "element"))
+        case MapType(key, value):
+            yield from _structs(key, (*steps, "key"))
+            yield from _structs(value, (*steps, "value"))
+
+
+def check(schema: StructType, table: str) -> list[Collated]:
+    """The collated strings of a table that is to be written. Errors: INVALID_COLLATION with table and column."""
+    try:
+        return list(walk_collated(schema))
+    except MicaError as e:
+        raise type(e)(e.code, e.message, hint=e.hint, table=table, **e.context) from None
+
+
+def normalized(schema: StructType) -> StructType:
+    """The schema without keys that say binary: "Writers must not write the collation identifier … with default
+    collation".
+    """
+
+    def of(f: StructField) -> StructField:
+        kept = {place: str(i) for place, i in of_field(f).items() if not is_binary(i)}
+        return replace(f, metadata=_with(f.metadata, kept))
+
+    return _mapped(schema, of)
+
+
+def set_collation(schema: StructType, column: tuple[str, ...], identifier: Identifier | None) -> StructType:
+    """The schema with another collation of one string; None and binary: without. `column` as in `Collated`, found
+    without regard to case. Errors: UNKNOWN_COLUMN, TYPE_MISMATCH where no string stands there.
+    """
+    asked = ".".join(column)
+    found = _find(schema, column)
+    if found is None:
+        raise UserError.unknown("string column", asked, [".".join(names) for names in _all_strings(schema)])
+    fields, place = found
+    target = fields[-1]
+
+    def of(f: StructField) -> StructField:
+        if f is not target:
+            return f
+        kept = {p: str(i) for p, i in of_field(f).items() if p != place}
+        if identifier is not None and not is_binary(identifier):
+            kept[place] = str(identifier)
+        return replace(f, metadata=_with(f.metadata, kept))
+
+    return _mapped(schema, of)
+
+
+def _find(schema: StructType, column: tuple[str, ...]) -> tuple[list[StructField], str] | None:
+    """The fields on the way to a string, and its place in the last one."""
+    here: DataType = schema
+    fields: list[StructField] = []
+    place = ""
+    for name in column:
+        match here:
+            case StructType():
+                f = here.find(name)
+                if f is None:
+                    return None
+                fields.append(f)
+                here, place = f.type, f.name
+            case ArrayType(element) if name.lower() == "element":
+                here, place = element, f"{place}.element"
+            case MapType(key, _) if name.lower() == "key":
+                here, place = key, f"{place}.key"
+            case MapType(_, value) if name.lower() == "value":
+                here, place = value, f"{place}.value"
+            case _:
+                return None
+    return (fields, place) if here == STRING and fields else None
+
+
+def _all_strings(schema: StructType, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for f in schema.fields:
+        for place in strings(f.type, f.name):
+            yield (*prefix, f.name, *place[len(f.name) :].split(".")[1:])
+        for steps, inner in _structs(f.type):
+            yield from _all_strings(inner, (*prefix, f.name, *steps))
+
+
+def renamed(f: StructField, name: str) -> StructField:
+    """The field under another name: the first part of its keys is its name."""
+    kept = {name + place[len(f.name) :]: str(i) for place, i in of_field(f).items()}
+    return replace(f, name=name, metadata=_with(f.metadata, kept))
+
+
+def for_spark(schema: StructType) -> StructType:
+    """The schema as Spark takes it: Spark's names, no versions.
+
+    Errors: UNKNOWN_COLLATION for one that Spark lacks; whoever asks for such a column as binary names it so.
+    """
+
+    def of(f: StructField) -> StructField:
+        kept = {}
+        for place, identifier in of_field(f).items():
+            name = to_sql(identifier)
+            if name is None:
+                raise unknown(place, identifier)
+            if not is_binary(identifier):
+                kept[place] = f"{identifier.provider.lower()}.{name}"
+        return replace(f, metadata=_with(f.metadata, kept))
+
+    return _mapped(schema, of)
+
+
+def unknown(column: str, identifier: Identifier) -> UserError:
+    """The error for a collation of a table that Spark lacks."""
+    return UserError(
+        "UNKNOWN_COLLATION",
+        f"the column {column!r} has the collation {identifier}, which Spark does not have",
+        hint=f"To take it as binary, ask for {column} COLLATE UTF8_BINARY.",
+        column=column,
+        collation=str(identifier),
+    )
+
+
+def _mapped(schema: StructType, of: Any) -> StructType:
+    """The schema with every field replaced by `of(field)`, those inside arrays and maps too."""
+
+    def type_(t: DataType) -> DataType:
+        match t:
+            case StructType():
+                return StructType(tuple(field(f) for f in t.fields))
+            case ArrayType(element):
+                return replace(t, element=type_(element))
+            case MapType(key, value):
+                return replace(t, key=type_(key), value=type_(value))
+        return t
+
+    def field(f: StructField) -> StructField:
+        changed: StructField = of(f)
+        return replace(changed, type=type_(changed.type))
+
+    return StructType(tuple(field(f) for f in schema.fields))
+
+
+def _with(metadata: Mapping[str, Any], collations: dict[str, str]) -> dict[str, Any]:
+    rest = {name: value for name, value in metadata.items() if name != COLLATIONS}
+    return {**rest, COLLATIONS: collations} if collations else rest
+
+
+def _bad(column: str, found: str, why: str) -> CorruptDataError:
+    return CorruptDataError(
+        "INVALID_COLLATION",
+        f"the column {column!r} has the collation {found}: {why}",
+        hint="Repair the table's schema: __COLLATIONS maps places such as 'a.element' to PROVIDER.NAME.",
+        column=column,
+    )

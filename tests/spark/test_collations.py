@@ -1,0 +1,129 @@
+"""Collated strings beside Spark: names, schemas both ways, and predicates that Spark's own comparator decides."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import mica
+from mica.collation.lcase import folded
+from mica.collation.names import all_names
+from mica.engines.spark.types import from_spark, to_spark
+from mica.errors import UserError
+from mica.schema.ddl import parse_ddl, to_ddl
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WORDS = ["a", "A", "ä", "Ä", "straße", "STRASSE", "b", None, "", "a ", "ch", "c", "h", "İ", "i", "ก", "เก", "ς", "Σ"]
+DDL = (
+    "id INT, ci STRING COLLATE UNICODE_CI, de STRING COLLATE de_CI_AI, low STRING COLLATE UTF8_LCASE, "
+    "trim STRING COLLATE UTF8_BINARY_RTRIM, p STRING, s STRUCT<x: STRING COLLATE cs>, v VARIANT"
+)
+
+
+@pytest.fixture
+def words(spark: SparkSession, tmp_path: Path) -> mica.Table:
+    """A table with collated columns, three files of the same words."""
+    table = mica.Table.create(tmp_path / "words", DDL)
+    rows = [(i, w, w, w, w, w, (w,)) for i, w in enumerate(WORDS)]
+    frame = spark.createDataFrame(
+        rows, "id int, ci string, de string, low string, trim string, p string, s struct<x: string>"
+    ).selectExpr("*", "to_variant_object(named_struct('w', p)) AS v")
+    for _ in range(3):
+        table.append(frame.coalesce(1))
+    return table
+
+
+def test_the_names_are_sparks(spark: SparkSession) -> None:
+    listed = spark.sql("SELECT NAME FROM collations()").toArrow().column("NAME").to_pylist()
+    assert sorted(all_names()) == sorted(listed)
+
+
+def test_lcase_over_all_code_points(spark: SparkSession) -> None:
+    points = pa.array([chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000])
+    low = folded(points)
+    frame = spark.createDataFrame(pa.table({"c": points, "low": low})).coalesce(1)
+    assert frame.where("c COLLATE UTF8_LCASE <> low").limit(5).collect() == []
+    # Neighbours in our order are neighbours in Spark's: equal where the bytes are equal, else below.
+    order = low.take(pc.sort_indices(low))
+    pairs = pa.table({"a": order.slice(0, len(order) - 1), "b": order.slice(1)})
+    pairs = pairs.append_column("same", pc.equal(pairs["a"], pairs["b"]))
+    wrong = spark.createDataFrame(pairs).where("(a COLLATE UTF8_LCASE = b) <> same OR a COLLATE UTF8_LCASE > b")
+    assert wrong.limit(5).collect() == []
+
+
+def test_schemas_cross_both_ways(spark: SparkSession) -> None:
+    schema = parse_ddl(DDL + ", m MAP<STRING, ARRAY<STRING COLLATE sv>>")
+    crossed = to_spark(schema)
+    assert to_ddl(from_spark(crossed)) == to_ddl(schema)
+    assert spark.createDataFrame([], crossed).schema == crossed
+    assert crossed["ci"].dataType.simpleString() == "string collate UNICODE_CI"
+
+
+PREDICATES = [
+    "ci = 'A'", "ci = 'STRASSE'", "de = 'a'", "de >= 'b'", "low = 'σ'", "low in ('B', 'i̇', null)", "trim = 'a'",
+    "p collate UNICODE_CI = 'Ä'", "p collate UNICODE_CI_AI in ('a', 'STRASSE')", "s.x > 'ch'", "not s.x > 'ch'",
+    "ci <> 'a' and id < 9", "ci <=> null or de = 'C'", "ci is distinct from 'a'", "ci between 'a' and 'c'",
+    "(v:w::string) collate UNICODE_CI = 'A'", "ci = v:w::string", "ci collate utf8_binary = 'a'",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("where", PREDICATES)
+def test_a_scan_gives_sparks_rows(spark: SparkSession, words: mica.Table, where: str) -> None:
+    expected = words.to_df(spark).where(where).selectExpr("id", "ci").collect()
+    found = words.scan(where, columns=["id", "ci"]).to_df(spark)
+    assert found.schema["ci"].dataType.simpleString() == "string collate UNICODE_CI"
+    assert sorted(found.collect()) == sorted(expected)
+    assert len(words.scan(where, columns={"n": "id"}, limit=1).to_df(spark).collect()) == min(1, len(expected))
+
+
+def test_collated_expressions_are_columns_too(spark: SparkSession, words: mica.Table) -> None:
+    found = words.scan("id < 3", columns={"same": "ci = 'a'", "id": "id"}).to_df(spark)
+    assert sorted(found.collect(), key=lambda r: r.id)[::3] == [(True, 0), (True, 1), (False, 2)]
+
+
+def test_in_process_lcase_is_sparks_and_the_rest_says_so(spark: SparkSession, words: mica.Table) -> None:
+    for where in ("low = 'STRASSE'", "low > 'a'", "low in ('Σ', 'B')", "ci collate UTF8_LCASE = 'A'"):
+        expected = sorted(r.id for r in words.to_df(spark).where(where).collect())
+        assert sorted(words.scan(where, columns=["id"]).to_arrow().column("id").to_pylist()) == expected
+        assert words.scan(where).count() == len(expected)
+    for run in (lambda s: s.to_arrow(), lambda s: s.count()):
+        with pytest.raises(UserError) as raised:
+            run(words.scan("ci = 'a'"))
+        assert raised.value.code == "NEEDS_SPARK"
+
+
+def test_a_name_that_spark_lacks_is_kept_and_read_as_binary_when_asked(spark: SparkSession, tmp_path: Path) -> None:
+    schema = parse_ddl("a STRING COLLATE de, n INT")
+    schema.fields[0].metadata["__COLLATIONS"]["a"] = "ORACLE.german.12.1"  # type: ignore[index]
+    table = mica.Table.create(tmp_path / "t", schema)
+    table.append(pa.table({"a": ["x", "y"], "n": pa.array([1, 2], pa.int32())}))
+    assert table.schema.field("a").metadata["__COLLATIONS"] == {"a": "ORACLE.german.12.1"}
+    for ask in (lambda: table.scan("a = 'x'"), lambda: table.to_df(spark)):
+        with pytest.raises(UserError, match=r"ORACLE\.german\.12\.1") as raised:
+            ask()
+        assert raised.value.code == "UNKNOWN_COLLATION"
+    scan = table.scan("a COLLATE UTF8_BINARY = 'x'", columns={"a": "a COLLATE UTF8_BINARY"})
+    assert scan.to_df(spark).collect() == [("x",)]
+    assert scan.to_arrow().column("a").to_pylist() == ["x"]
+
+
+def test_the_golden_table_reads_and_appends(spark: SparkSession, shared: Path, tmp_path: Path) -> None:
+    shutil.copytree(shared / "conformance/delta-tables/collations-table", tmp_path / "t", copy_function=shutil.copy)
+    for path in [tmp_path / "t", *(tmp_path / "t").rglob("*")]:
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    table = mica.Table.open(tmp_path / "t")
+    before = table.snapshot.metadata.schema_string
+    assert table.to_df(spark).collect() == []
+    frame = spark.sql("SELECT 1 AS id, 'B' AS utf8_binary_col, 'B' AS utf8_lcase_col, 'B' AS unicode_col")
+    table.append(frame)
+    assert table.snapshot.metadata.schema_string == before
+    assert table.scan("utf8_lcase_col = 'b'").to_df(spark).count() == 1
+    assert table.scan("unicode_col = 'b'").to_df(spark).count() == 0
+    assert table.scan("utf8_binary_col = 'b'").count() == 0

@@ -1,0 +1,67 @@
+"""Columns and collations of a table that exists."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from mica.errors import ConflictError, CorruptDataError, UserError
+from mica.schema.ddl import to_ddl
+from mica.table import Table
+
+
+def test_columns_are_added_with_their_collations(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", "a STRING")
+    table.append(pa.table({"a": ["x"]}))
+    table.add_columns("b STRING COLLATE de, c STRUCT<d: STRING COLLATE sv>")
+    assert to_ddl(Table.open(tmp_path / "t").schema) == "a STRING,b STRING COLLATE de,c STRUCT<d: STRING COLLATE sv>"
+    assert table.scan().to_arrow().column("b").to_pylist() == [None]
+    assert "collations" in table.snapshot.protocol.writer_features
+    for columns, code in (("A INT", "DUPLICATE_COLUMN"), ("z INT NOT NULL", "MISSING_COLUMN"), ("z", "INVALID_DDL")):
+        with pytest.raises(UserError) as raised:
+            table.add_columns(columns)
+        assert raised.value.code == code
+    assert table.version == 2
+
+
+def test_a_collation_is_changed_and_taken_away(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", "a STRING, `b.c` ARRAY<STRING>, p STRING", partition_by=["p"])
+    table.set_collation("A", "unicode_ci").set_collation("`b.c`.element", "icu.de")
+    assert to_ddl(table.schema) == "a STRING COLLATE UNICODE_CI,`b.c` ARRAY<STRING COLLATE de>,p STRING"
+    table.set_collation("a", None)
+    assert to_ddl(table.schema).startswith("a STRING,")
+    for column, collation, code in (
+        ("a", "klingon", "UNKNOWN_COLLATION"), ("a", "oracle.de", "UNKNOWN_COLLATION"),
+        ("a", "icu..1", "INVALID_COLLATION"), ("zz", "de", "UNKNOWN_STRING_COLUMN"),
+        ("p", "de", "INVALID_PARTITION_COLUMN"),
+    ):  # fmt: skip
+        with pytest.raises(UserError) as raised:
+            table.set_collation(column, collation)
+        assert raised.value.code == code
+    assert [row["operation"] for row in table.history().to_pylist()] == ["CHANGE COLUMN"] * 3 + ["CREATE TABLE"]
+
+
+def test_a_change_of_collation_does_not_slip_past_another_change(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", "a STRING")
+    other = Table.open(tmp_path / "t").set_collation("a", "de")
+    with pytest.raises(ConflictError):
+        table.set_collation("a", "sv")
+    assert other.refresh().schema.field("a").metadata["__COLLATIONS"] == {"a": "icu.de"}
+
+
+def test_a_schema_whose_collations_mean_nothing_is_not_written_to(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", "a STRING COLLATE de")
+    log = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
+    log.write_text(log.read_text().replace('\\"a\\":\\"icu.de\\"', '\\"b\\":\\"icu.de\\"'))
+    table = Table.open(tmp_path / "t")
+    with pytest.raises(CorruptDataError, match="is no string of this column") as raised:
+        table.append(pa.table({"a": ["x"]}))
+    assert raised.value.code == "INVALID_COLLATION"
+    assert str(tmp_path) in str(raised.value)
+    assert [f.name for f in (tmp_path / "t").iterdir()] == ["_delta_log"]
+
+
+def test_a_collated_partition_column_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError) as raised:
+        Table.create(tmp_path / "t", "a STRING COLLATE de, b INT", partition_by=["a"])
+    assert raised.value.code == "INVALID_PARTITION_COLUMN"
