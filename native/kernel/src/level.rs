@@ -262,7 +262,8 @@ impl ListColumn {
 }
 
 impl Leaf {
-    fn open(column: &ArrayRef, path: &str) -> Result<Self> {
+    /// Opens an array of any type that a Variant can be shredded to; `path` is for errors.
+    pub fn open(column: &ArrayRef, path: &str) -> Result<Self> {
         let leaf_type = LeafType::from_arrow(column.data_type())
             .map_err(|e| Error::new(Code::MalformedShredding, e.message).rule(21).path(path))?;
         // Views, large and narrow decimal arrays come from Arrow users, never from our Parquet scan.

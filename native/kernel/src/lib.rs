@@ -36,6 +36,7 @@ pub mod standard;
 pub mod tape;
 pub mod to_json;
 pub mod tree;
+pub mod type_text;
 pub mod values;
 pub mod write;
 pub mod z85;

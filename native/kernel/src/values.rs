@@ -20,6 +20,7 @@ use crate::residual;
 use crate::standard;
 use crate::tape::Tape;
 use crate::to_json::JsonPrinter;
+use crate::type_text::TypePrinter;
 use crate::z85;
 use crate::zone::Zone;
 
@@ -72,6 +73,20 @@ pub fn variant_to_json(batch: &RecordBatch, zone: &Zone) -> Result<RecordBatch> 
     })?;
     let array = StringArray::try_new(texts.offsets(), Buffer::from_vec(texts.data), nulls)?;
     one_column(Field::new("json", DataType::Utf8, true), Arc::new(array))
+}
+
+/// The types of the values of the variant column 0 as the string column `type`.
+pub fn type_texts(batch: &RecordBatch) -> Result<RecordBatch> {
+    let mut printer = TypePrinter::default();
+    let mut texts = Bytes::new(batch.num_rows());
+    let nulls = each_row(batch, |tape, names, row| {
+        if let Some(value) = row {
+            printer.print(&tape.view(value, names), 0, &mut texts.data);
+        }
+        texts.end()
+    })?;
+    let array = StringArray::try_new(texts.offsets(), Buffer::from_vec(texts.data), nulls)?;
+    one_column(Field::new("type", DataType::Utf8, true), Arc::new(array))
 }
 
 /// Refuses the first row of the variant column 0 that breaks the encoding.

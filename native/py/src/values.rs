@@ -1,7 +1,9 @@
 //! Values for Python: JSON, Variants and z85, a batch at a time.
 
+use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use arrow_pyarrow::PyArrowType;
+use mica_kernel::cast::column::cast_column;
 use mica_kernel::json::{DuplicateKeys, ParseOptions};
 use mica_kernel::values;
 use mica_kernel::zone::Zone;
@@ -13,6 +15,8 @@ use crate::error::{raise, run};
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(json_to_variant, m)?)?;
     m.add_function(wrap_pyfunction!(variant_to_json, m)?)?;
+    m.add_function(wrap_pyfunction!(type_texts, m)?)?;
+    m.add_function(wrap_pyfunction!(cast, m)?)?;
     m.add_function(wrap_pyfunction!(validate, m)?)?;
     m.add_function(wrap_pyfunction!(build_objects, m)?)?;
     m.add_function(wrap_pyfunction!(z85_encode, m)?)?;
@@ -73,6 +77,20 @@ fn json_to_variant(
 fn variant_to_json(py: Python<'_>, batch: Batch, timezone: &str) -> PyResult<Batch> {
     let zone = Zone::parse(timezone).map_err(|e| raise(py, &e))?;
     each(py, batch, move |b| values::variant_to_json(b, &zone))
+}
+
+/// Column 0 (an unshredded variant) as the string column `type`, as Spark's schema_of_variant.
+#[pyfunction]
+fn type_texts(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
+    each(py, batch, values::type_texts)
+}
+
+/// Column 0 (of any plain type) as `values` of the type asked for and `failed`, by the rules of ANSI.
+#[pyfunction]
+#[pyo3(signature = (batch, wanted, *, timezone = "UTC"))]
+fn cast(py: Python<'_>, batch: Batch, wanted: PyArrowType<DataType>, timezone: &str) -> PyResult<Batch> {
+    let zone = Zone::parse(timezone).map_err(|e| raise(py, &e))?;
+    each(py, batch, move |b| cast_column(b, &wanted.0, zone))
 }
 
 /// Raises for the first row of column 0 that is no sound Variant.

@@ -78,6 +78,16 @@ def variant_to_json(batch: pa.RecordBatch, *, timezone: str = "UTC") -> pa.Recor
     return call(_native.variant_to_json, batch, timezone=timezone)
 
 
+def type_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Column 0, an unshredded variant column, as the string column `type`, as Spark's schema_of_variant."""
+    return call(_native.type_texts, batch)
+
+
+def cast(batch: pa.RecordBatch, wanted: pa.DataType, *, timezone: str = "UTC") -> pa.RecordBatch:
+    """Column 0, of a plain type, as `values` of the type asked for and the mask `failed`, by the rules of ANSI."""
+    return call(_native.cast, batch, wanted, timezone=timezone)
+
+
 def validate(batch: pa.RecordBatch) -> None:
     """Raises for the first row of column 0 that is no sound Variant."""
     call(_native.validate, batch)
