@@ -238,8 +238,21 @@ def comparisons(draw: st.DrawFn) -> str:
             return f"{name} {draw(OPS)} {draw(st.sampled_from(['id', 'n', 'x', 'f', 'p', 'st.k']))}"
         case 5:
             return f"NULL {draw(OPS)} {name}"
+        case 6 if kind == STRING:
+            return draw(likes(name))
+        case 7 if name in ("id", "x", "n") or near == LONG:
+            return f"{name} {draw(st.sampled_from(['+', '-', '*', '/', '%']))} 2 {draw(OPS)} {draw(own)}"
         case _:
             return f"{name} {draw(OPS)} {draw(own)}"
+
+
+@st.composite
+def likes(draw: st.DrawFn, name: str) -> str:
+    prefix = draw(TEXTS).replace("\\", "").replace("'", "")
+    pattern = prefix + draw(st.sampled_from(["%", "%%", "", "_", "%a", "_%"]))
+    if draw(st.booleans()):
+        return f"{name} {draw(st.sampled_from(['', 'NOT ']))}LIKE '{pattern}'"
+    return f"{draw(st.sampled_from(['', 'NOT ']))}startswith({name}, '{prefix}')"
 
 
 OPS = st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "<=>", "IS DISTINCT FROM"])
@@ -280,7 +293,7 @@ def cast_cell(cell: tuple[DataType, Any] | None, asked: DataType) -> Any:
     kind, value = cell
     if kind in (DOUBLE, FLOAT) and asked in (LONG, parse_type("int")):
         return int(value) if math.isfinite(value) and abs(value) < 2**31 else None
-    if not can_cast(kind, asked):
+    if not can_cast(kind, asked, ansi=True):
         return None
     try:
         return cast_value(value, kind, asked, "UTC", ansi=True)

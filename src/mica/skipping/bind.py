@@ -9,7 +9,6 @@ Names are found without regard to case, as in Spark, and take the schema's spell
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from mica.collation.identifier import Identifier
@@ -17,12 +16,13 @@ from mica.collation.identifier import parse as identifier
 from mica.collation.names import BINARY, is_binary
 from mica.errors import UserError
 from mica.schema import literals
-from mica.schema.arrow import to_arrow_type
 from mica.schema.collations import of_field
 from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.types import BINARY as BYTES
 from mica.schema.types import (
     BOOLEAN,
     DATE,
+    DOUBLE,
     INTEGRALS,
     STRING,
     TIMESTAMP,
@@ -34,12 +34,15 @@ from mica.schema.types import (
     StructType,
     decimal,
 )
-from mica.skipping import casts
-from mica.skipping.coerce import boolean_equality, common_type, common_type_of_list, holds, is_exact
+from mica.skipping import arithmetic, calls, casts
+from mica.skipping.bound import Bound, Leaf, type_of
+from mica.skipping.coerce import TIMES, boolean_equality, common_type, common_type_of_list, holds, is_exact, is_real
 from mica.skipping.collate import PLAIN, Held, Strength, common_of, stripped
+from mica.skipping.functions import FUNCTIONS, pattern_of
 from mica.skipping.parse import parse
 from mica.skipping.predicate import (
     And,
+    Call,
     Cast,
     Collate,
     Column,
@@ -59,55 +62,10 @@ from mica.skipping.predicate import (
 from mica.skipping.tokens import syntax_error
 from mica.variant.path import VariantPath
 
+__all__ = ["Bound", "Leaf", "bind", "bind_columns", "bind_value", "type_of"]
+
 #: The key of a field's metadata that says what a string column was declared as.
 CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
-
-
-@dataclass(frozen=True, slots=True)
-class Leaf:
-    """A value that a file gives: a column, a struct's field, or a cast path of a variant column.
-
-    `path` is None for plain values. `strict` says that a failed cast of the path is an error. A leaf of a partition
-    column is not in the file: the scan supplies it.
-    """
-
-    column: tuple[str, ...]
-    path: VariantPath | None
-    type: DataType
-    strict: bool = True
-    partition: bool = False
-
-    @property
-    def item(self) -> dict[str, Any]:
-        """As the kernel's scan takes it. A path gives two columns: the values and the mask of failed casts."""
-        if self.path is None:
-            return {"column": list(self.column)}
-        asked = "variant" if self.type == VARIANT else to_arrow_type(self.type)
-        return {"column": list(self.column), "path": list(self.path.steps), "type": asked}
-
-    @property
-    def name(self) -> str:
-        """SQL without the cast: `v:a.b`, `s.x`."""
-        column = ".".join(quote_if_needed(n) for n in self.column)
-        return column if self.path is None or not self.path.steps else f"{column}:{self.path}"
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """A bound expression with its leaves; predicates are those of type BOOLEAN. Picklable."""
-
-    expr: Expr
-    type: DataType
-    leaves: tuple[Leaf, ...]
-    ansi: bool = True
-    timezone: str = "UTC"
-    #: The collations that the values keep: (way from the value, identifier), as in ((".element", "icu.de"),).
-    collations: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def file_leaves(self) -> tuple[Leaf, ...]:
-        """The leaves that a file must give, in order."""
-        return tuple(leaf for leaf in self.leaves if not leaf.partition)
 
 
 def bind(
@@ -159,17 +117,6 @@ def bind_columns(
     return {name: bind_value(text, schema, **options) for name, text in columns.items()}
 
 
-def type_of(expr: Expr) -> DataType:
-    """The type of a bound expression's values."""
-    match expr:
-        case Literal(type=type_) | Cast(type=type_) | LeafRef(type=type_):
-            return type_
-        case Collate(child):
-            return type_of(child)
-        case _:
-            return BOOLEAN
-
-
 class _Binder:
     def __init__(
         self, schema: StructType, ansi: bool, timezone: str, partition_columns: tuple[str, ...], text: str | None
@@ -208,6 +155,10 @@ class _Binder:
                 return self.compare(expr)
             case In():
                 return self.is_in(expr)
+            case Call(name) if name in FUNCTIONS:
+                return self.function(expr)
+            case Call():
+                return self.arithmetic(expr)
         raise TypeError(f"{expr!r} is no expression")
 
     def boolean(self, expr: Expr) -> Expr:
@@ -243,8 +194,8 @@ class _Binder:
 
     def path(self, expr: Path) -> tuple[tuple[str, ...], VariantPath]:
         child, steps = expr.child, expr.path.steps
-        while isinstance(child, Path):
-            steps = (*child.path.steps, *steps)
+        while isinstance(child, Path) or (isinstance(child, Cast) and child.type == VARIANT):
+            steps = (*child.path.steps, *steps) if isinstance(child, Path) else steps
             child = child.child
         if not isinstance(child, Column):
             raise self.error("TYPE_MISMATCH", "a path can be taken of a variant column only", expr.at)
@@ -307,9 +258,12 @@ class _Binder:
         strict = self.ansi and not tries
         if source == target:
             return bound
-        if not casts.can_cast(source, target):
-            what = f"a cast from {type_to_ddl(source)} to {type_to_ddl(target)} cannot be used here yet"
-            raise self.error("UNSUPPORTED_EXPRESSION", what, at)
+        if not casts.can_cast(source, target, ansi=not legacy):
+            shown = f"from {type_to_ddl(source)} to {type_to_ddl(target)}"
+            if all(isinstance(t, Primitive) and t.known and t != VARIANT for t in (source, target)):
+                loose = not legacy and casts.can_cast(source, target, ansi=False)
+                raise self.error("TYPE_MISMATCH", f"there is no cast {shown}{' with ANSI' * loose}", at)
+            raise self.error("UNSUPPORTED_EXPRESSION", f"a cast {shown} cannot be used here yet", at)
         if isinstance(bound, Literal):
             try:
                 value = casts.cast_value(bound.value, source, target, self.timezone, ansi=not legacy)
@@ -321,13 +275,87 @@ class _Binder:
             return Literal(value, target, at=at)
         return Cast(bound, target, strict, legacy=legacy, at=at)
 
+    # --- functions and arithmetic
+
+    def function(self, expr: Call) -> Expr:
+        function = FUNCTIONS[expr.name]
+        most, least = len(function.parameters), len(function.parameters) - function.optional
+        if not least <= len(expr.args) <= most:
+            wanted = f"{least}" if least == most else f"{least} to {most}"
+            what = f"{expr.name} takes {wanted} argument{'s' * (most > 1)}, not {len(expr.args)}"
+            raise self.error("INVALID_EXPRESSION", what, expr.at)
+        args = [self.argument(a, type_) for a, type_ in zip(expr.args, function.parameters, strict=False)]
+        self.refuse_collated(*args)
+        args = [stripped(a) for a in args]
+        if not (function.binary and all(type_of(a) == BYTES for a in args)):
+            args = [self.cast_argument(a, t) for a, t in zip(args, function.parameters, strict=False)]
+        for constant in args[least:]:
+            if not isinstance(constant, Literal) or constant.value is None or len(constant.value) != 1:
+                raise self.error("INVALID_EXPRESSION", "one character in quotes is expected", constant.at)
+        return self.folded(Call(expr.name, tuple(args), function.result, at=expr.at))
+
+    def argument(self, expr: Expr, wanted: DataType) -> Expr:
+        """A Variant is cast where another type is wanted: in its leaf, as if the cast were written."""
+        is_path = isinstance(expr, Path) or (isinstance(expr, Column) and self.type_at(self.column(expr)) == VARIANT)
+        return self.bind(Cast(expr, wanted, self.ansi, at=expr.at) if is_path and wanted != VARIANT else expr)
+
+    def cast_argument(self, bound: Expr, wanted: DataType) -> Expr:
+        if wanted == VARIANT and type_of(bound) not in (VARIANT, VOID):
+            what = f"{to_sql(bound)} is {type_to_ddl(type_of(bound))} where a VARIANT is needed"
+            raise self.error("TYPE_MISMATCH", what, bound.at)
+        return Literal(None, wanted, at=bound.at) if type_of(bound) == VOID else self.cast_to(bound, wanted, bound.at)
+
+    def arithmetic(self, expr: Call) -> Expr:
+        args = [stripped(self.bind(a)) for a in expr.args]
+        if len(args) == 1:
+            own = DOUBLE if type_of(args[0]) in (STRING, VOID) else type_of(args[0])
+            found: tuple[DataType, ...] | None = (own, own) if is_exact(own) or is_real(own) else None
+        else:
+            left, right = (type_of(a) for a in args)
+            digits = (_written(expr.args[0], left, right), _written(expr.args[1], right, left))
+            found = arithmetic.signature(expr.name, *digits, ansi=self.ansi)
+        if found is None:
+            shown = " and ".join(type_to_ddl(type_of(a)) for a in args)
+            hint = _needs_cast(VARIANT) if VARIANT in map(type_of, args) else None
+            if expr.name in "+-" and any(type_of(a) in TIMES for a in args):
+                raise self.error(
+                    "UNSUPPORTED_EXPRESSION", f"{_word(expr)} for {shown} cannot be used here yet", expr.at
+                )
+            raise self.error("TYPE_MISMATCH", f"there is no {_word(expr)} for {shown}", expr.at, hint)
+        *types, result = found
+        args = [a if _fits(type_of(a), t) else self.cast_to(a, t, a.at) for a, t in zip(args, types, strict=True)]
+        args = [Literal(None, t, at=a.at) if type_of(a) == VOID else a for a, t in zip(args, types, strict=True)]
+        if expr.name == "positive":
+            return args[0]
+        return self.folded(Call(expr.name, tuple(args), result, at=expr.at))
+
+    def folded(self, call: Call) -> Expr:
+        """Constants are judged now; what fails is left to fail on the rows that are asked for it."""
+        if call.name == "like":
+            self.check_pattern(call)
+        if not all(isinstance(a, Literal) for a in call.args):
+            return call
+        constants = [casts.from_values([a.value], a.type) for a in call.args if isinstance(a, Literal)]
+        args = [constants[0], *(c[0] for c in constants[1:])]
+        found, failed = calls.apply(call, args, [type_of(a) for a in call.args], ansi=self.ansi)
+        if failed is not None and self.ansi:
+            return call
+        return Literal(casts.to_values(found, type_of(call))[0], type_of(call), at=call.at)
+
+    def check_pattern(self, call: Call) -> None:
+        try:
+            pattern_of(call)
+        except ValueError as e:
+            raise self.error("INVALID_EXPRESSION", str(e), call.args[1].at) from e
+
     # --- comparisons
 
     def compare(self, expr: Compare) -> Expr:
         sides = self.bind(expr.left), self.bind(expr.right)
         left, right = map(stripped, sides)
         self.refuse_padded(left, right)
-        common = common_type(_against(left, right), _against(right, left), ansi=self.ansi)
+        types = type_of(left), type_of(right)
+        common = common_type(_written(expr.left, *types), _written(expr.right, types[1], types[0]), ansi=self.ansi)
         if common is None and not self.ansi and expr.op in (Op.EQ, Op.NE, Op.SAFE_EQ, Op.DISTINCT):
             common = boolean_equality(type_of(left), type_of(right))
         self.check_comparable(expr, common, type_of(left), type_of(right))
@@ -431,12 +459,20 @@ class _Binder:
         return syntax_error(self.text, at, what, hint, code)
 
 
-def _against(bound: Expr, other: Expr) -> DataType:
-    """The type of one side of a comparison: a written integer has just its own digits against a decimal (Spark)."""
-    type_, facing = type_of(bound), type_of(other)
-    if isinstance(bound, Literal) and type_ in INTEGRALS and is_exact(facing) and facing not in INTEGRALS:
-        return decimal(len(str(abs(bound.value))), 0)
+def _written(expr: Expr, type_: DataType, facing: DataType) -> DataType:
+    """The type of one side: an integer as it is written has just its own digits beside a decimal (Spark)."""
+    if isinstance(expr, Literal) and type_ in INTEGRALS and is_exact(facing) and facing not in INTEGRALS:
+        return decimal(len(str(abs(expr.value))), 0)
     return type_
+
+
+def _fits(type_: DataType, wanted: DataType) -> bool:
+    """Whether no cast is needed: integers and decimals are calculated by value."""
+    return type_ == wanted or (is_exact(type_) and is_exact(wanted))
+
+
+def _word(call: Call) -> str:
+    return "minus" if call.name == "negate" else "plus" if call.name == "positive" else call.name
 
 
 def _cast_text(leaf: Leaf) -> str:

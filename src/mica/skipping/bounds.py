@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, decimal
 from mica.skipping.bind import Leaf
-from mica.skipping.casts import BITS, CastFailedError, cast_value
+from mica.skipping.casts import CastFailedError, bits_of, cast_value
 from mica.skipping.coerce import is_exact, is_real
 from mica.skipping.compare import Datum
 from mica.stats import paths
@@ -124,7 +124,7 @@ def _serve(side: PathSide, asked: DataType, usable: NDArray[np.bool_], *, upper:
         values = side.ints + (_MS if upper and not days else 0)
         return pa.array(values, pa.int64(), mask=~usable).cast(pa.int32() if days else pa.int64()).cast(wanted)
     if asked in INTEGRALS:
-        bits = BITS[asked]
+        bits = bits_of(asked)
         fits = usable & (side.kinds == paths.EXACT) & (side.ints >= -(1 << bits)) & (side.ints <= (1 << bits) - 1)
         fits[list(side.others)] = False
         array = pa.array(side.ints, pa.int64(), mask=~fits).cast(wanted)

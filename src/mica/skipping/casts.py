@@ -1,20 +1,29 @@
 """Casts of plain values and of whole arrays, as Spark casts.
 
-The rule: a cast gives what Spark gives, or says that it failed; it never approximates. Casts of Variants are the
-kernel's, not ours. Where Arrow's own cast is exactly Spark's it is used, otherwise each distinct value is cast once.
+The rule: a cast gives what Spark gives, or says that it failed; it never approximates. Where Arrow's own cast is
+exactly Spark's it is used; the rest is the kernel's, which casts by the rules of ANSI, but for the pairs in `_OWN`:
+those that only columns have, and what Spark does without ANSI.
 
-Source: Spark's Cast and UTF8String.toLong, toLongExact; SparkDateTimeUtils.
+| | ANSI, TRY_CAST | also without ANSI |
+|---|---|---|
+| boolean, numbers | each other, string; numbers: timestamp | boolean: timestamp; integers: binary |
+| string | anything | |
+| binary | string | |
+| date | string, timestamp, timestamp_ntz | boolean and numbers (always null) |
+| timestamp | string, date, timestamp_ntz, numbers | boolean |
+| timestamp_ntz | string, date, timestamp | |
+
+Source: Spark's Cast (canAnsiCast, canCast, castInternal), UTF8String.toLong; IntegralType and FractionalType casts.
 """
 
 from __future__ import annotations
 
-import math
 import re
-import struct
-from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
-from fractions import Fraction
-from typing import Any
+from collections.abc import Callable, Mapping
+from decimal import ROUND_DOWN, Decimal
+from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,7 +36,6 @@ from mica.schema.types import (
     DATE,
     DOUBLE,
     FLOAT,
-    INTEGER,
     INTEGRALS,
     LONG,
     SHORT,
@@ -36,185 +44,80 @@ from mica.schema.types import (
     TIMESTAMP_NTZ,
     VOID,
     DataType,
-    Primitive,
 )
 from mica.skipping.coerce import is_exact, is_real
+from mica.variant import kernel
 
-BITS = {BYTE: 7, SHORT: 15, INTEGER: 31, LONG: 63}
-_INTEGER = re.compile(r"[+-]?[0-9]+")
 _INTEGER_LOOSE = re.compile(r"([+-]?[0-9]*)(?:\.[0-9]*)?")
-_REAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[dDfF]?")
-_DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")  # Java's BigDecimal reads digits of all scripts
-_SPECIAL = {"inf": math.inf, "+inf": math.inf, "infinity": math.inf, "+infinity": math.inf, "nan": math.nan}
-_SPECIAL |= {"-inf": -math.inf, "-infinity": -math.inf}
-_TRUE, _FALSE = frozenset(("t", "true", "y", "yes", "1")), frozenset(("f", "false", "n", "no", "0"))
 _TRIM = "".join(map(chr, range(33))) + "\x7f"
-_WIDE = Context(prec=100)
-_DAY = 86_400_000_000
+_MICROS = 1_000_000
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+#: The values, and the mask of rows that failed (None when none did).
+Cast = tuple[pa.Array, pa.Array | None]
+
+
+class _Ask(NamedTuple):
+    source: DataType
+    target: DataType
+    zone: str
+
+    @property
+    def arrow(self) -> pa.DataType:
+        return to_arrow_type(self.target)
+
+    @property
+    def bits(self) -> int:
+        return bits_of(self.target)
+
+
+def bits_of(type_: DataType) -> int:
+    """How many bits of an integer type hold its value, the sign apart."""
+    return (7, 15, 31, 63)[INTEGRALS.index(type_)]
 
 
 class CastFailedError(Exception):
     """The value has no counterpart in the type."""
 
 
-def can_cast(source: DataType, target: DataType) -> bool:
-    """Whether `cast_value` knows the pair."""
+def can_cast(source: DataType, target: DataType, *, ansi: bool) -> bool:
+    """Whether Spark has the cast; TRY_CAST has those of ANSI."""
+    one, other = _kind(source), _kind(target)
     if source in (target, VOID):
         return True
-    if source == STRING:
-        return target in (BOOLEAN, BINARY, DATE, TIMESTAMP, TIMESTAMP_NTZ) or is_exact(target) or is_real(target)
-    if is_exact(source):
-        return is_exact(target) or is_real(target) or target == STRING
-    if is_real(source):
-        return is_real(target)
-    if source == BOOLEAN:
-        return is_exact(target) or is_real(target) or target == STRING
-    if target == STRING:
-        return source == DATE
-    times = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
-    return source in times and target in times
+    if other is None or one is None:
+        return False
+    return other in _CASTS[one] or (not ansi and other in _LOOSE.get(one, ()))
 
 
 def cast_value(value: Any, source: DataType, target: DataType, zone: str, *, ansi: bool) -> Any:
     """One value (dates and timestamps as ints, see `literals`). Raises CastFailedError."""
-    if value is None or source == target:
-        return value
-    if source == STRING:
-        return _from_string(value, target, zone, ansi=ansi)
-    if is_exact(source):
-        return _from_exact(value, target, ansi=ansi)
-    if is_real(source):
-        return _to_float32(value) if target == FLOAT else value
-    if target == STRING:
-        return str(value).lower() if source == BOOLEAN else literals.show_date(value)
-    if source == BOOLEAN:
-        return _from_exact(int(value), target, ansi=ansi)
-    if source == DATE:
-        return literals.local_to_utc(value * _DAY, zone) if target == TIMESTAMP else value * _DAY
-    if source == TIMESTAMP:
-        local = literals.utc_to_local(value, zone)
-        return local // _DAY if target == DATE else local
-    return value // _DAY if target == DATE else literals.local_to_utc(value, zone)
-
-
-def _from_string(text: str, target: DataType, zone: str, *, ansi: bool) -> Any:
-    found: Any = None
-    if target == BINARY:
-        return text.encode()
-    trimmed = text.strip(_TRIM)
-    if target in INTEGRALS:
-        found = _parse_integer(trimmed, BITS[target], ansi=ansi)
-    elif is_real(target):
-        found = _SPECIAL.get(trimmed.lower())
-        if found is None and _REAL.fullmatch(trimmed):
-            found = float(trimmed.rstrip("dDfF"))
-        if found is not None and target == FLOAT:
-            found = _to_float32(found)
-    elif is_exact(target):
-        try:
-            found = _to_decimal(Decimal(trimmed), target) if _DECIMAL.fullmatch(trimmed) else None
-        except InvalidOperation:
-            found = None
-    elif target == BOOLEAN:
-        found = True if trimmed.lower() in _TRUE else False if trimmed.lower() in _FALSE else None
-    elif target == DATE:
-        found = literals.parse_date(text)
-    elif target == TIMESTAMP:
-        found = literals.parse_timestamp(text, zone)
-    elif target == TIMESTAMP_NTZ:
-        found = literals.parse_timestamp_ntz(text)
-    if found is None:
+    found, failed = cast_array(from_values([value], source), source, target, zone, ansi=ansi)
+    if failed is not None and failed[0].as_py():
         raise CastFailedError
-    return found
+    return to_values(found, target)[0]
 
 
-def _parse_integer(text: str, bits: int, *, ansi: bool) -> int | None:
-    if ansi:
-        value = int(text) if _INTEGER.fullmatch(text) else None
-    else:
-        match = _INTEGER_LOOSE.fullmatch(text)
-        # A sign or a point alone: "-" is no number, "-." is 0.
-        digits = match[1].strip("+-") if match else ""
-        value = int(match[1] if digits else 0) if match and text.strip("+-") else None
-    return value if value is not None and -(1 << bits) <= value < 1 << bits else None
-
-
-def _from_exact(value: int | Decimal, target: DataType, *, ansi: bool) -> Any:
-    if target == STRING:
-        return f"{value:f}" if isinstance(value, Decimal) and ansi else str(value)
-    if is_real(target):
-        return _to_float32_exactly(value) if target == FLOAT else float(value)
-    if target in INTEGRALS:
-        whole = int(value.to_integral_value(ROUND_DOWN)) if isinstance(value, Decimal) else value
-        bits = BITS[target]
-        if -(1 << bits) <= whole < 1 << bits:
-            return whole
-        if ansi:
-            raise CastFailedError
-        return (whole + (1 << bits)) % (1 << bits + 1) - (1 << bits)  # Java keeps the low bits
-    return _to_decimal(Decimal(value), target)
-
-
-def _to_decimal(value: Decimal, target: DataType) -> Decimal:
-    ps = target.decimal if isinstance(target, Primitive) else None
-    assert ps is not None
-    if not value.is_finite() or value.adjusted() > 40:
-        raise CastFailedError
-    rounded = value.quantize(Decimal(1).scaleb(-ps[1]), ROUND_HALF_UP, _WIDE)
-    if rounded and rounded.adjusted() >= ps[0] - ps[1]:
-        raise CastFailedError
-    return rounded
-
-
-def _to_float32(value: float) -> float:
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", value))[0])
-    except OverflowError:
-        return math.copysign(math.inf, value)
-
-
-def _to_float32_exactly(value: int | Decimal) -> float:
-    # Java rounds an int or decimal to float in one step; by way of double it would be two.
-    near = _to_float32(float(value))
-    if math.isinf(near):
-        return near
-    (bits,) = struct.unpack("<i", struct.pack("<f", near))
-    around = [struct.unpack("<f", struct.pack("<i", bits + d))[0] for d in (-1, 0, 1) if (bits & 0x7FFFFFFF) + d >= 0]
-    exact = Fraction(value)
-    ranked = sorted((abs(Fraction(f) - exact), i != 1, f) for i, f in enumerate(around) if math.isfinite(f))
-    if len(ranked) > 1 and ranked[0][0] == ranked[1][0]:
-        # A tie goes to the even mantissa.
-        even = [f for _, _, f in ranked[:2] if struct.unpack("<i", struct.pack("<f", f))[0] % 2 == 0]
-        return float(even[0])
-    return float(ranked[0][2])
-
-
-# --- arrays ----------------------------------------------------------------------------------------------------------
-
-
-def cast_array(
-    array: pa.Array, source: DataType, target: DataType, zone: str, *, ansi: bool
-) -> tuple[pa.Array, pa.Array | None]:
+def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *, ansi: bool) -> Cast:
     """The cast array, null where the cast failed, and the mask of failures (None when there is none)."""
-    wanted = to_arrow_type(target)
     if source in (target, VOID):
-        return array.cast(wanted), None
+        return array.cast(to_arrow_type(target)), None
     if _arrow_is_exact(source, target, zone):
-        return array.cast(wanted, safe=False), None
-    encoded = array.dictionary_encode()
-    results: list[Any] = []
-    failed: list[bool] = []
-    for value in to_values(encoded.dictionary, source):
-        try:
-            results.append(cast_value(value, source, target, zone, ansi=ansi))
-            failed.append(False)
-        except CastFailedError:
-            results.append(None)
-            failed.append(True)
-    out = from_values(results, target).take(encoded.indices)
-    if not any(failed):
-        return out, None
-    return out, pc.fill_null(pa.array(failed, pa.bool_()).take(encoded.indices), False)
+        return array.cast(to_arrow_type(target), safe=False), None
+    one, other = _kind(source), _kind(target)
+    assert one is not None
+    assert other is not None
+    own = _OWN.get((one, other)) or (None if ansi else _OWN_LOOSE.get((one, other)))
+    ask = _Ask(source, target, zone)
+    if own is not None:
+        return own(array, ask)
+    return _by_kernel(array, ask)
+
+
+def _by_kernel(array: pa.Array, to: _Ask) -> Cast:
+    batch = pa.record_batch([array.cast(to_arrow_type(to.source))], names=["values"])
+    values, failed = kernel.cast(batch, to.arrow, timezone=to.zone).columns
+    return values, failed if failed.true_count else None
 
 
 def _arrow_is_exact(source: DataType, target: DataType, zone: str) -> bool:
@@ -228,6 +131,176 @@ def _arrow_is_exact(source: DataType, target: DataType, zone: str) -> bool:
     if source == DATE:
         return target == TIMESTAMP_NTZ or (target == TIMESTAMP and utc)
     return utc and {source, target} == {TIMESTAMP, TIMESTAMP_NTZ}
+
+
+# --- the pairs with rules of their own -------------------------------------------------------------------------------
+
+
+def _real_to_decimal(array: pa.Array, to: _Ask) -> Cast:
+    """NaN and the infinities are null, with ANSI too."""
+    values, failed = _by_kernel(array, to)
+    return values, None if failed is None else pc.and_(failed, pc.fill_null(pc.is_finite(array), False))
+
+
+def _integer_to_timestamp(array: pa.Array, _to: _Ask) -> Cast:
+    """Seconds; what is too far away becomes the last instant there is."""
+    seconds, valid = _numpy(array.cast(pa.int64()))
+    near = np.clip(seconds, -(_MOST // _MICROS), _MOST // _MICROS)
+    micros = np.where(near == seconds, near * _MICROS, np.where(seconds > 0, _MOST, _LEAST))
+    return _instants(micros, valid), None
+
+
+def _decimal_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
+    def one(value: Decimal) -> int:
+        return _wrap(int((value * _MICROS).to_integral_value(ROUND_DOWN)), 63)  # Java keeps the low bits
+
+    return _each(array, to.target, one)
+
+
+def _real_to_timestamp(array: pa.Array, _to: _Ask) -> Cast:
+    seconds = array.cast(pa.float64())
+    finite = pc.is_finite(seconds)
+    micros, valid = _saturated(pc.multiply(seconds, float(_MICROS)))
+    return _instants(micros, valid & np.asarray(pc.fill_null(finite, False))), None
+
+
+def _integer_to_integer(array: pa.Array, to: _Ask) -> Cast:
+    return array.cast(to.arrow, safe=False), None  # Java keeps the low bits
+
+
+def _real_to_integer(array: pa.Array, to: _Ask) -> Cast:
+    """Java goes by way of int or long, whose ends it stops at; NaN is 0."""
+    whole, valid = _saturated(array.cast(pa.float64()))
+    if to.target != LONG:
+        whole = np.clip(whole, -(2**31), 2**31 - 1)
+    values = pa.array(whole, pa.int64(), mask=~valid)
+    return values.cast(to.arrow, safe=False), None
+
+
+def _decimal_to_integer(array: pa.Array, to: _Ask) -> Cast:
+    return _each(array, to.target, lambda v: _wrap(int(v.to_integral_value(ROUND_DOWN)), to.bits))
+
+
+def _decimal_to_string(array: pa.Array, to: _Ask) -> Cast:
+    return _each(array, to.target, str)  # Python and Java agree on when there is an exponent
+
+
+def _string_to_integer(array: pa.Array, to: _Ask) -> Cast:
+    """A fraction is cut. A sign or a point alone: "-" is no number, "-." is 0."""
+    bits = to.bits
+
+    def one(text: str) -> int | None:
+        text = text.strip(_TRIM)
+        match = _INTEGER_LOOSE.fullmatch(text)
+        if match is None or not text.strip("+-"):
+            return None
+        value = int(match[1] if match[1].strip("+-") else 0)
+        return value if -(1 << bits) <= value < 1 << bits else None
+
+    return _each(array, to.target, one)
+
+
+def _boolean_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
+    return array.cast(pa.int64()).cast(to.arrow), None  # true is one microsecond
+
+
+def _timestamp_to_boolean(array: pa.Array, _to: _Ask) -> Cast:
+    return pc.not_equal(array.cast(pa.int64()), 0), None
+
+
+def _nothing(array: pa.Array, to: _Ask) -> Cast:
+    return pa.nulls(len(array), to.arrow), None
+
+
+def _integer_to_binary(array: pa.Array, _to: _Ask) -> Cast:
+    values, valid = _numpy(array)
+    width = values.dtype.itemsize
+    data = pa.py_buffer(values.astype(values.dtype.newbyteorder(">")).tobytes())
+    fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(values), [None, data])
+    return pc.if_else(pa.array(valid), fixed.cast(pa.binary()), pa.scalar(None, pa.binary())), None
+
+
+_Rule = Callable[[pa.Array, _Ask], Cast]
+
+_NUMBERS = ("integer", "decimal", "real")
+_CASTS: Mapping[str, tuple[str, ...]] = {
+    "boolean": ("string", *_NUMBERS),
+    **dict.fromkeys(_NUMBERS, ("boolean", "string", "timestamp", *_NUMBERS)),
+    "string": ("boolean", "binary", "date", "timestamp", "timestamp_ntz", *_NUMBERS),
+    "binary": ("string",),
+    "date": ("string", "timestamp", "timestamp_ntz"),
+    "timestamp": ("string", "date", "timestamp_ntz", *_NUMBERS),
+    "timestamp_ntz": ("string", "date", "timestamp"),
+}
+_LOOSE: Mapping[str, tuple[str, ...]] = {
+    "boolean": ("timestamp",),
+    "integer": ("binary",),
+    "date": ("boolean", *_NUMBERS),
+    "timestamp": ("boolean",),
+}
+_OWN: Mapping[tuple[str, str], _Rule] = {
+    ("real", "decimal"): _real_to_decimal,
+    ("integer", "timestamp"): _integer_to_timestamp,
+    ("decimal", "timestamp"): _decimal_to_timestamp,
+}
+_OWN_LOOSE: Mapping[tuple[str, str], _Rule] = {
+    ("integer", "integer"): _integer_to_integer,
+    ("real", "integer"): _real_to_integer,
+    ("decimal", "integer"): _decimal_to_integer,
+    ("string", "integer"): _string_to_integer,
+    ("decimal", "string"): _decimal_to_string,
+    ("real", "timestamp"): _real_to_timestamp,
+    ("boolean", "timestamp"): _boolean_to_timestamp,
+    ("timestamp", "boolean"): _timestamp_to_boolean,
+    ("integer", "binary"): _integer_to_binary,
+    **{("date", kind): _nothing for kind in ("boolean", *_NUMBERS)},
+}
+_KINDS: Mapping[DataType, str] = {
+    BOOLEAN: "boolean",
+    STRING: "string",
+    BINARY: "binary",
+    DATE: "date",
+    TIMESTAMP: "timestamp",
+    TIMESTAMP_NTZ: "timestamp_ntz",
+    **dict.fromkeys(INTEGRALS, "integer"),
+}
+
+
+def _kind(type_: DataType) -> str | None:
+    if is_real(type_):
+        return "real"
+    return _KINDS.get(type_) or ("decimal" if is_exact(type_) else None)
+
+
+def _numpy(array: pa.Array) -> tuple[Any, Any]:
+    """The values of a numeric array, zero where it is null, and the mask of those that are there."""
+    valid = np.asarray(pc.is_valid(array))
+    return np.asarray(array if not array.null_count else pc.fill_null(array, 0)), valid
+
+
+def _saturated(array: pa.Array) -> tuple[Any, Any]:
+    """Doubles as 64-bit integers, cut towards zero; beyond the ends the ends, NaN zero."""
+    values, valid = _numpy(array)
+    with np.errstate(invalid="ignore"):
+        inside = np.where((values > -(2.0**63)) & (values < 2.0**63), values, 0.0).astype(np.int64)
+    return np.where(values >= 2.0**63, _MOST, np.where(values <= -(2.0**63), _LEAST, inside)), valid
+
+
+def _instants(micros: Any, valid: Any) -> pa.Array:
+    return pa.array(micros, pa.int64(), mask=~valid).cast(to_arrow_type(TIMESTAMP))
+
+
+def _wrap(value: int, bits: int) -> int:
+    return (value + (1 << bits)) % (1 << bits + 1) - (1 << bits)
+
+
+def _each(array: pa.Array, target: DataType, one: Callable[[Any], Any]) -> Cast:
+    """Casts each distinct value once; None is a failure."""
+    encoded = array.dictionary_encode()
+    results = [None if v is None else one(v) for v in encoded.dictionary.to_pylist()]
+    found = from_values(results, target).take(encoded.indices)
+    failed = pc.and_(pc.is_null(found), pc.is_valid(array))
+    return found, failed if failed.true_count else None
 
 
 def to_values(array: pa.Array, type_: DataType) -> list[Any]:

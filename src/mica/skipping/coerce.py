@@ -40,7 +40,7 @@ from mica.schema.types import (
     decimal,
 )
 
-_TIMES = (DATE, TIMESTAMP_NTZ, TIMESTAMP)  # each is cast to those after it
+TIMES = (DATE, TIMESTAMP_NTZ, TIMESTAMP)  # each is cast to those after it
 
 
 def is_exact(type_: DataType) -> bool:
@@ -65,8 +65,8 @@ def common_type(left: DataType, right: DataType, *, ansi: bool) -> DataType | No
         floats = FLOAT in (left, right) and DOUBLE not in (left, right)
         integer = left in INTEGRALS or right in INTEGRALS
         return FLOAT if floats and integer and not ansi else DOUBLE
-    if left in _TIMES and right in _TIMES:
-        return max(left, right, key=_TIMES.index)
+    if left in TIMES and right in TIMES:
+        return max(left, right, key=TIMES.index)
     if STRING in (left, right):
         return _with_string(right if left == STRING else left, ansi=ansi)
     return None
@@ -98,7 +98,7 @@ def _with_string(other: DataType, *, ansi: bool) -> DataType | None:
         return DOUBLE if ansi else other
     if is_exact(other):
         return DOUBLE
-    return other if other in (BOOLEAN, BINARY, *_TIMES) else None
+    return other if other in (BOOLEAN, BINARY, *TIMES) else None
 
 
 def _wider_exact(left: DataType, right: DataType) -> DataType:

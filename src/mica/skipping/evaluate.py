@@ -15,6 +15,8 @@ With [l, L] and [r, R] the intervals of both sides, NaN above every number, and 
 | x IN (…) | a constant lies in [l, L] |
 | x NOT IN (…) | no constant is NULL, and not l = L = one of them |
 | x IS NULL, x IS NOT NULL | x may be null; x is not all null |
+| x LIKE 'p%', startswith(x, 'p') | l <= p or l begins with p, and p <= L; LIKE 'p%q' as 'p%' |
+| x NOT LIKE 'p%' | not both of l and L begin with p |
 """
 
 from __future__ import annotations
@@ -28,13 +30,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.schema.literals import zone_offset
-from mica.schema.types import DATE, INTEGRALS, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from mica.skipping.bind import type_of
 from mica.skipping.bounds import Interval, unknown
 from mica.skipping.casts import cast_array, to_values
 from mica.skipping.coerce import is_exact, is_real
 from mica.skipping.compare import Datum, compare, literal
-from mica.skipping.predicate import And, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Op, Or
+from mica.skipping.functions import pattern_of
+from mica.skipping.predicate import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Op, Or
+from mica.skipping.strings import Pattern
 
 ROWS_MIGHT_MATCH = True
 ROWS_CANNOT_MATCH = False
@@ -64,6 +68,8 @@ class _Judge:
                 return pa.scalar(value is True)
             case Compare() | In() if expr.collation is not None:
                 return pa.scalar(ROWS_MIGHT_MATCH)  # these bounds are binary
+            case Compare(Op.EQ, Call() as call, Literal(bool(wanted))) if (pattern := pattern_of(call)) is not None:
+                return self.matches(self.value(call.args[0]), pattern, wanted)
             case Compare(op, left, right):
                 return self.compare(op, self.value(left), self.value(right), type_of(left), type_of(right))
             case In():
@@ -171,6 +177,24 @@ class _Judge:
         lows, highs = self.plain(x.low, type_), self.plain(x.high, type_)
         only = [a is not None and a == b and a in excluded for a, b in zip(lows, highs, strict=True)]
         return pc.invert(pc.or_(pa.array(only, pa.bool_()), x.all_null))
+
+    def matches(self, x: Interval, pattern: Pattern, wanted: bool) -> Datum:
+        """LIKE and startswith; strings go by their bytes, so all with one prefix stand in one run."""
+        prefix, some = pattern.prefix, pc.invert(x.all_null)
+        constant = literal(prefix, STRING)
+        if wanted:
+            within = pc.starts_with(x.low, prefix) if not pattern.is_text else pa.scalar(False)
+            below = pc.or_kleene(pc.less_equal(x.low, constant), within)
+            found = pc.and_(pc.fill_null(below, True), pc.fill_null(pc.greater_equal(x.high, constant), True))
+        elif pattern.is_text:
+            same = pc.and_(pc.equal(x.low, constant), pc.equal(x.high, constant))
+            found = pc.invert(pc.fill_null(same, False))
+        elif pattern.is_prefix:
+            every = pc.and_(pc.starts_with(x.low, prefix), pc.starts_with(x.high, prefix))
+            found = pc.invert(pc.fill_null(every, False))
+        else:
+            return some
+        return pc.and_(found, some)
 
     def plain(self, side: Datum, type_: DataType) -> list[Any]:
         return to_values(pa.repeat(side, self.count) if isinstance(side, pa.Scalar) else side, type_)

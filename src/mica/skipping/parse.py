@@ -5,43 +5,38 @@ tree in between from which something could be dropped or changed on the way. (sq
 `type`; its tree has no place for the rest.) What mica cannot judge yet is refused by name.
 
     or := and {OR and}        and := not {AND not}        not := [NOT | !] not | test
-    test := comparison [[NOT] BETWEEN … | [NOT] IN (…) | IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM …]
-    comparison := unary {= | == | <> | != | < | <= | > | >= | <=> unary}
-    unary := {+ | -} postfix              postfix := primary {:path | .field | ::type | COLLATE name}
-    primary := literal | column | (or) | CAST | TRY_CAST | VARIANT_GET | TRY_VARIANT_GET
+    test := comparison [[NOT] BETWEEN … | [NOT] IN (…) | [NOT] LIKE comparison [ESCAPE 'c']
+                        | IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM …]
+    comparison := sum {= | == | <> | != | < | <= | > | >= | <=> sum}
+    sum := product {+ | - product}        product := unary {* | / | % unary}        unary := {+ | -} postfix
+    postfix := primary {:path | .field | ::type | COLLATE name}
+    primary := literal | column | (or) | CAST(or AS type) | VARIANT_GET(or, 'path'[, 'type']) | function(or, …)
 
 Source: Spark's SqlBaseParser.g4: booleanExpression, predicate, valueExpression, semiStructuredExtractionPath.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
-from decimal import Decimal
-from typing import NoReturn, TypeVar
 
 from mica.collation.names import from_sql
 from mica.errors import UserError
-from mica.schema.ddl import parse_type, unquote
+from mica.schema.ddl import parse_type
 from mica.schema.types import (
     BINARY,
     BOOLEAN,
-    BYTE,
     DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGER,
-    LONG,
-    SHORT,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     VOID,
-    DataType,
-    decimal,
 )
+from mica.skipping import constants
+from mica.skipping.cursor import Cursor
+from mica.skipping.functions import FUNCTIONS
 from mica.skipping.predicate import (
     And,
+    Call,
     Cast,
     Collate,
     Column,
@@ -56,14 +51,14 @@ from mica.skipping.predicate import (
     Path,
     Text,
 )
-from mica.skipping.tokens import Token, syntax_error, tokenize
+from mica.skipping.tokens import syntax_error
 from mica.variant.path import Step, VariantPath
 
 _COMPARISONS = {"=": Op.EQ, "==": Op.EQ, "<>": Op.NE, "!=": Op.NE, "<=>": Op.SAFE_EQ}
 _COMPARISONS |= {op.value: op for op in (Op.LT, Op.LE, Op.GT, Op.GE)}
 
 _TYPED_TEXT = {"DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_LTZ": TIMESTAMP, "TIMESTAMP_NTZ": TIMESTAMP_NTZ}
-_INTEGER_SUFFIX = {"L": (LONG, 63), "S": (SHORT, 15), "Y": (BYTE, 7)}
+_PATTERNS = ("LIKE", "ILIKE", "RLIKE", "REGEXP")
 
 #: Words that cannot be a column where an expression is expected, so that a misplaced one is named.
 _RESERVED = frozenset(
@@ -71,12 +66,8 @@ _RESERVED = frozenset(
     "ORDER REGEXP RLIKE SELECT THEN WHEN WHERE".split()
 )
 
-_SIZED = ("DECIMAL", "DEC", "NUMERIC", "CHAR", "VARCHAR")
-
-#: Python's own stack allows a thousand frames; a level of parentheses takes nine of them.
+#: Python's own stack allows a thousand frames; a level of parentheses takes eleven of them.
 _MAX_DEPTH = 50
-
-_T = TypeVar("_T")
 
 
 def parse(text: str) -> Expr:
@@ -87,54 +78,10 @@ def parse(text: str) -> Expr:
     return _Parser(text).whole()
 
 
-class _Parser:
+class _Parser(Cursor):
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = tokenize(text)
-        self.at = 0
+        super().__init__(text)
         self.depth = 0
-
-    # --- tokens
-
-    @property
-    def token(self) -> Token:
-        return self.tokens[self.at]
-
-    def word(self, ahead: int = 0) -> str:
-        place = min(self.at + ahead, len(self.tokens) - 1)
-        token = self.tokens[place]
-        return token.text.upper() if token.kind == "word" else ""
-
-    def mark(self, ahead: int = 0) -> str:
-        place = min(self.at + ahead, len(self.tokens) - 1)
-        token = self.tokens[place]
-        return token.text if token.kind == "mark" else ""
-
-    def accept(self, *words: str) -> bool:
-        """Takes these words or marks when all of them come next."""
-        for i, wanted in enumerate(words):
-            if (self.word(i) or self.mark(i)) != wanted:
-                return False
-        self.at += len(words)
-        return True
-
-    def expect(self, wanted: str) -> None:
-        if not self.accept(wanted):
-            self.fail(f"{wanted} is expected")
-
-    def error(self, why: str) -> UserError:
-        found = f"{self.token.text!r} is found" if self.token.kind != "end" else "the text ends"
-        return syntax_error(self.text, self.token.at, f"{why}, {found}")
-
-    def fail(self, why: str) -> NoReturn:
-        raise self.error(why)
-
-    def missing(self, what: str, at: int | None = None) -> UserError:
-        place = self.token.at if at is None else at
-        return syntax_error(self.text, place, f"{what} cannot be used here yet", code="UNSUPPORTED_EXPRESSION")
-
-    def unsupported(self, what: str, at: int | None = None) -> NoReturn:
-        raise self.missing(what, at)
 
     # --- boolean level
 
@@ -176,7 +123,7 @@ class _Parser:
     def test(self) -> Expr:
         value = self.comparison()
         at = self.token.at
-        negated = self.word() == "NOT" and self.word(1) in ("BETWEEN", "IN", "LIKE", "ILIKE", "RLIKE", "REGEXP")
+        negated = self.word() == "NOT" and self.word(1) in ("BETWEEN", "IN", *_PATTERNS)
         if negated:
             self.at += 1
         if self.accept("BETWEEN"):
@@ -188,12 +135,27 @@ class _Parser:
             return Not(found, at=at) if negated else found
         if self.accept("IN"):
             return In(value, self.values(), negated, at=at)
-        if self.word() in ("LIKE", "ILIKE", "RLIKE", "REGEXP"):
+        if self.accept("LIKE"):
+            found = self.like(value, at)
+            return Not(found, at=at) if negated else found
+        if self.word() in _PATTERNS:
             self.unsupported(self.word())
         if self.accept("IS"):
             negated = self.accept("NOT")
             return self.is_test(value, at, negated)
         return value
+
+    def like(self, value: Expr, at: int) -> Expr:
+        if self.word() in ("ANY", "SOME", "ALL") and self.mark(1) == "(":
+            self.unsupported(f"LIKE {self.word()}")
+        args = [value, self.comparison()]
+        if self.accept("ESCAPE"):
+            place = self.token.at
+            escape = self.read_string(str)
+            if len(escape) != 1:
+                raise syntax_error(self.text, place, "one character is expected after ESCAPE")
+            args.append(Literal(escape, STRING, at=place))
+        return Call("like", tuple(args), at=at)
 
     def is_test(self, value: Expr, at: int, negated: bool) -> Expr:
         if self.accept("NULL"):
@@ -223,28 +185,47 @@ class _Parser:
     # --- values
 
     def comparison(self) -> Expr:
-        left = self.unary()
+        left = self.sum()
         while (op := _COMPARISONS.get(self.mark())) is not None:
             at = self.token.at
             self.at += 1
-            left = Compare(op, left, self.unary(), at=at)
-        if self.mark() in ("+", "-", "*", "/", "%", "||", "&", "|", "^"):
+            left = Compare(op, left, self.sum(), at=at)
+        if self.mark() in ("||", "&", "|", "^"):
             self.unsupported(f"the operator {self.mark()}")
         return left
 
+    def sum(self) -> Expr:
+        return self.operators(("+", "-"), self.product)
+
+    def product(self) -> Expr:
+        return self.operators(("*", "/", "%"), self.unary)
+
+    def operators(self, marks: tuple[str, ...], operand: Callable[[], Expr]) -> Expr:
+        """Operands with one of the marks between them, from left to right."""
+        left = operand()
+        while (mark := self.mark()) in marks:
+            at = self.token.at
+            self.at += 1
+            left = Call(mark, (left, operand()), at=at)
+        if self.word() == "DIV":
+            self.unsupported("DIV")
+        return left
+
     def unary(self) -> Expr:
-        at = self.token.at
-        negative = False
-        signs = 0
+        """Signs and a value; a minus right before a number is the number's own."""
+        signs = []
         while self.mark() in ("+", "-"):
-            negative ^= self.mark() == "-"
-            signs += 1
+            signs.append((self.mark(), self.token.at))
             self.at += 1
         if self.token.kind == "number":
-            return self.postfix(self.number(negative, at))
-        if signs:
-            self.unsupported("arithmetic", at)
-        return self.postfix(self.primary())
+            negative = bool(signs) and signs[-1][0] == "-"
+            at = signs.pop()[1] if negative else self.token.at
+            found = self.postfix(self.number("-" * negative, at))
+        else:
+            found = self.postfix(self.primary())
+        for mark, at in reversed(signs):
+            found = Call("negate" if mark == "-" else "positive", (found,), at=at)
+        return found
 
     def postfix(self, value: Expr) -> Expr:
         while True:
@@ -276,7 +257,7 @@ class _Parser:
     def primary(self) -> Expr:
         token, word = self.token, self.word()
         at = token.at
-        if token.kind in ("string", "raw"):
+        if self.at_string:
             return Literal(self.string(), STRING, at=at)
         if self.accept("("):
             inner = self.disjunction()
@@ -292,8 +273,7 @@ class _Parser:
         following = self.tokens[self.at + 1]
         if following.kind == "string" and (word in _TYPED_TEXT or word == "X"):
             self.at += 1
-            text = self.string()
-            return Literal(_hex(self, text, at), BINARY, at=at) if word == "X" else Text(_TYPED_TEXT[word], text, at=at)
+            return self.typed_text(word, at)
         if following.kind == "mark" and following.text == "(":
             return self.call(word, at)
         if word in ("TRUE", "FALSE"):
@@ -320,43 +300,36 @@ class _Parser:
             self.expect("(")
             value = self.disjunction()
             self.expect(",")
-            path = self.literal_text(VariantPath.parse)
-            found: Expr = Path(value, path, at=at)
+            found: Expr = Path(value, self.read_string(VariantPath.parse), at=at)
             if self.accept(","):
-                found = Cast(found, self.literal_text(parse_type), word == "VARIANT_GET", at=at)
+                found = Cast(found, self.read_string(parse_type), word == "VARIANT_GET", at=at)
             self.expect(")")
             return found
+        if word.lower() in FUNCTIONS:
+            return Call(word.lower(), self.values(), at=at)
         if word in ("IN", "AND", "OR", "NOT"):
             self.at -= 1
             self.fail("a value is expected")
         raise self.missing(f"the function {word.lower()}", at)
 
-    def literal_text(self, read: Callable[[str], _T]) -> _T:
-        """An argument that must be a string, read by `read`, whose errors then show the place."""
-        at = self.token.at
-        if self.token.kind not in ("string", "raw"):
-            self.fail("a string is expected")
-        try:
-            return read(self.string())
-        except UserError as e:
-            raise syntax_error(self.text, at, e.message) from e
+    # --- constants and paths
 
-    def identifier(self) -> str:
-        token = self.token
-        if token.kind == "quoted":
-            self.at += 1
-            return token.text[1:-1].replace("``", "`")
-        if token.kind != "word":
-            self.fail("a name is expected")
+    def number(self, sign: str, at: int) -> Literal:
+        text = self.token.text
         self.at += 1
-        return token.text
+        try:
+            return constants.number(sign + text, at)
+        except ValueError as e:
+            raise syntax_error(self.text, at, str(e)) from e
 
-    def string(self) -> str:
-        parts = []
-        while self.token.kind in ("string", "raw"):
-            parts.append(self.token.text[2:-1] if self.token.kind == "raw" else unquote(self.token.text))
-            self.at += 1
-        return "".join(parts)
+    def typed_text(self, word: str, at: int) -> Expr:
+        text = self.string()
+        if word != "X":
+            return Text(_TYPED_TEXT[word], text, at=at)
+        try:
+            return Literal(constants.binary(text), BINARY, at=at)
+        except ValueError as e:
+            raise syntax_error(self.text, at, str(e)) from e
 
     def path(self) -> VariantPath:
         """What stands after the colon: a name or a bracket first, then .names and brackets."""
@@ -386,7 +359,7 @@ class _Parser:
         return key
 
     def bracket(self) -> Step:
-        if self.token.kind in ("string", "raw"):
+        if self.at_string:
             return self.string()
         if self.token.kind == "number" and self.token.text.isdecimal():
             index = int(self.token.text)
@@ -396,106 +369,9 @@ class _Parser:
             return index
         raise self.error("a 'key' or a position is expected")
 
-    def type(self) -> DataType:
-        """A type: one word with what follows it in (…) or <…>."""
-        start = self.token
-        if start.kind != "word":
-            self.fail("a type is expected")
-        end = start.end
-        rest = self.text[end:]
-        opening = rest.lstrip()[:1]
-        word = start.text.upper()
-        if (opening == "<" and word in ("ARRAY", "MAP", "STRUCT")) or (opening == "(" and word in _SIZED):
-            end += len(rest) - len(rest.lstrip())
-            end = _closing(self.text, end, opening)
-        try:
-            found = parse_type(self.text[start.at : end])
-        except UserError as e:
-            raise syntax_error(self.text, start.at, e.message) from e
-        while self.token.kind != "end" and self.token.at < end:
-            self.at += 1
-        return found
-
-    def number(self, negative: bool, at: int) -> Literal:
-        """A number, typed by its spelling as Spark types it."""
-        text = self.token.text.upper()
-        sign = "-" if negative else ""
-        self.at += 1
-        if text.endswith("BD"):
-            return self.decimal(sign + text[:-2], at)
-        if text[-1] in _INTEGER_SUFFIX and text[:-1].isdecimal():
-            type_, bits = _INTEGER_SUFFIX[text[-1]]
-            value = int(sign + text[:-1])
-            if not -(1 << bits) <= value < 1 << bits:
-                raise syntax_error(self.text, at, f"{sign}{text} does not fit its type")
-            return Literal(value, type_, at=at)
-        if text[-1] in "LSY":
-            raise syntax_error(self.text, at, f"{text} is no integer")
-        if text[-1] in "FD" or "E" in text:
-            body = text.rstrip("FD")
-            value_f = float(sign + body)
-            if value_f in (float("inf"), float("-inf")):
-                raise syntax_error(self.text, at, f"{sign}{text} does not fit a double")
-            if text[-1] == "F":
-                return Literal(_to_float32(self, value_f, at), FLOAT, at=at)
-            return Literal(value_f, DOUBLE, at=at)
-        if text.isdecimal():
-            value = int(sign + text)
-            for type_, bits in ((INTEGER, 31), (LONG, 63)):
-                if -(1 << bits) <= value < 1 << bits:
-                    return Literal(value, type_, at=at)
-        return self.decimal(sign + text, at)
-
-    def decimal(self, text: str, at: int) -> Literal:
-        value = Decimal(text)
-        sign, digits, exponent = value.as_tuple()
-        if not isinstance(exponent, int):
-            raise syntax_error(self.text, at, f"{text} is no number")
-        if exponent > 0:
-            value = Decimal((sign, (*digits, *([0] * min(exponent, 50))), 0))
-            digits, exponent = value.as_tuple().digits, 0
-        scale = -exponent
-        precision = max(len(digits) if digits != (0,) else 1, scale)
-        if precision > 38:
-            raise syntax_error(self.text, at, f"{text} has more than 38 digits")
-        return Literal(value, decimal(precision, scale), at=at)
-
     def refuse_known(self) -> None:
         """Names SQL that exists but cannot be judged here, so that the error does not call it a mistake."""
-        word = self.word()
-        if word in ("CASE", "EXISTS", "INTERVAL", "COLLATE", "LIKE", "SELECT"):
-            self.unsupported(word)
+        if self.word() in ("CASE", "EXISTS", "INTERVAL", "COLLATE", "SELECT"):
+            self.unsupported(self.word())
         if self.mark() in ("*", "~"):
             self.unsupported(f"the operator {self.mark()}")
-
-
-def _hex(parser: _Parser, text: str, at: int) -> bytes:
-    try:
-        return bytes.fromhex("0" * (len(text) % 2) + text) if not any(c.isspace() for c in text) else bytes.fromhex("?")
-    except ValueError as e:
-        raise syntax_error(parser.text, at, f"X'{text}' is no binary literal: hexadecimal digits are expected") from e
-
-
-def _to_float32(parser: _Parser, value: float, at: int) -> float:
-    try:
-        rounded: float = struct.unpack("<f", struct.pack("<f", value))[0]
-    except OverflowError as e:
-        raise syntax_error(parser.text, at, f"{value} does not fit a float") from e
-    return rounded
-
-
-def _closing(text: str, at: int, opening: str) -> int:
-    """The offset after the bracket that closes the one at `at`; backticks inside are left alone."""
-    closing = {"<": ">", "(": ")"}[opening]
-    depth, quoted = 0, False
-    for i in range(at, len(text)):
-        c = text[i]
-        if c == "`":
-            quoted = not quoted
-        elif not quoted and c == opening:
-            depth += 1
-        elif not quoted and c == closing:
-            depth -= 1
-            if depth == 0:
-                return i + 1
-    raise syntax_error(text, at, f"{opening!r} is not closed")

@@ -3,7 +3,7 @@
 The rule: expressions are values. Nothing here knows a schema, a file or a row; `Column`, `Path` and `Text` are what a
 parser makes, and binding replaces them by `LeafRef` and `Literal`, so that everything after it walks one small algebra.
 
-    And Or Not · Compare In IsNull · Cast · LeafRef Literal        (bound)
+    And Or Not · Compare In IsNull · Cast Call · LeafRef Literal   (bound)
     + Column Path Text                                            (as read)
 """
 
@@ -43,6 +43,9 @@ class Op(enum.Enum):
         """The same comparison with its sides exchanged."""
         return _FLIPPED.get(self, self)
 
+
+#: How tightly the operators of arithmetic bind.
+BINDING = {"+": 5, "-": 5, "*": 6, "/": 6, "%": 6}
 
 _NEGATED = {Op.EQ: Op.NE, Op.LT: Op.GE, Op.GT: Op.LE, Op.SAFE_EQ: Op.DISTINCT}
 _NEGATED |= {after: before for before, after in _NEGATED.items()}
@@ -124,6 +127,22 @@ class Collate(Expr):
     @property
     def children(self) -> tuple[Expr, ...]:  # noqa: D102
         return (self.child,)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Expr):
+    """An operator of arithmetic or a function, by its name in lower case; `negate` is the minus of one value.
+
+    `type` is that of the result; None until it is bound.
+    """
+
+    name: str
+    args: tuple[Expr, ...]
+    type: DataType | None = None
+
+    @property
+    def children(self) -> tuple[Expr, ...]:  # noqa: D102
+        return self.args
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +242,7 @@ def to_sql(expr: Expr) -> str:
 
 
 def _sql(expr: Expr, outer: int) -> str:
-    """`outer` is how tightly the surrounding operator binds: OR 1, AND 2, NOT 3, comparison 4, cast 5."""
+    """`outer` is how tightly what is around binds: OR 1, AND 2, NOT 3, comparison 4, + 5, * 6, minus 7, cast 8."""
     match expr:
         case Or(parts):
             text, own = " OR ".join(_sql(p, 1) for p in parts), 1
@@ -231,20 +250,32 @@ def _sql(expr: Expr, outer: int) -> str:
             text, own = " AND ".join(_sql(p, 2) for p in parts), 2
         case Not(child):
             text, own = f"NOT {_sql(child, 3)}", 3
+        case Compare(Op.EQ, Call() as call, Literal(bool(value), _)):
+            return _sql(call if value else Not(call), outer)
         case Compare(op, left, right, collation=collation):
             text, own = f"{_sql(left, 5)}{_collate(collation)} {op.value} {_sql(right, 5)}", 4
         case In(child, values, negated, collation=collation):
             shown = [_sql(v, 0) for v in values[:10]] + (["…"] if len(values) > 10 else [])
             text, own = f"{_sql(child, 5)}{_collate(collation)} {'NOT ' * negated}IN ({', '.join(shown)})", 4
         case Collate(child, collation):
-            return f"{_sql(child, 6)}{_collate(collation)}"
+            return f"{_sql(child, 8)}{_collate(collation)}"
         case IsNull(child, negated):
             text, own = f"{_sql(child, 5)} IS {'NOT ' * negated}NULL", 4
+        case Call(name, (left, right)) if name in BINDING:
+            own = BINDING[name]
+            text = f"{_sql(left, own)} {name} {_sql(right, own + 1)}"
+        case Call("negate", (child,)):
+            text, own = f"- {_sql(child, 7)}", 7
+        case Call("like", (child, pattern, *escape)):
+            behind = f" ESCAPE {_sql(escape[0], 8)}" if escape else ""
+            text, own = f"{_sql(child, 5)} LIKE {_sql(pattern, 5)}{behind}", 4
+        case Call(name, args):
+            return f"{name}({', '.join(_sql(a, 0) for a in args)})"
         case Cast(child, type_, strict):
-            inner = _sql(child, 6)
+            inner = _sql(child, 8)
             return f"{inner}::{type_to_ddl(type_)}" if strict else f"try_cast({inner} AS {type_to_ddl(type_)})"
         case Path(child, path):
-            return f"{_sql(child, 6)}:{path}"
+            return f"{_sql(child, 8)}:{path}"
         case Column(names):
             return ".".join(quote_if_needed(n) for n in names)
         case LeafRef(text=text):

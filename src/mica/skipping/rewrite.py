@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mica.schema.types import BOOLEAN
-from mica.skipping.predicate import And, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or
+from mica.skipping.predicate import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or
 
 
 def push_not(expr: Expr, negated: bool = False) -> Expr:
@@ -39,7 +39,7 @@ def push_not(expr: Expr, negated: bool = False) -> Expr:
             return IsNull(child, was is not negated, at=expr.at)
         case Literal(value, type_):
             return Literal(None if value is None else value is not negated, type_, at=expr.at)
-        case LeafRef() | Cast():
+        case LeafRef() | Cast() | Call():
             return Compare(Op.EQ, expr, Literal(not negated, BOOLEAN), at=expr.at)
     raise TypeError(f"{expr!r} is no bound predicate")
 

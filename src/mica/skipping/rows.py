@@ -20,10 +20,11 @@ from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import VARIANT
 from mica.skipping.bind import Bound, type_of
+from mica.skipping.calls import apply, failure
 from mica.skipping.casts import cast_array
 from mica.skipping.collate import in_process
 from mica.skipping.compare import Datum, compare, is_in, literal
-from mica.skipping.predicate import And, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Or, to_sql
+from mica.skipping.predicate import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or, to_sql
 
 
 def filter_rows(
@@ -92,13 +93,41 @@ class _Rows:
                 return pc.invert(found) if negated else found
             case Cast():
                 return self.cast(expr, asked)
+            case Call():
+                return self.call(expr, asked)
         raise TypeError(f"{expr!r} is not bound")
 
     def compare(self, expr: Compare, asked: pa.Array | None) -> Datum:
-        a, b = (in_process(self.judge(side, asked), expr.collation) for side in (expr.left, expr.right))
+        a = self.judge(expr.left, asked)
+        null_safe = expr.op in (Op.SAFE_EQ, Op.DISTINCT)
+        b = self.judge(expr.right, asked if null_safe else self.with_value(a, expr.right, asked))
+        a, b = (in_process(side, expr.collation) for side in (a, b))
         if isinstance(a, pa.Scalar) and isinstance(b, pa.Scalar):
             a = pa.repeat(a, self.count)
         return compare(expr.op, a, b, type_of(expr.left), type_of(expr.right))
+
+    def with_value(self, first: Datum, expr: Expr, asked: pa.Array | None) -> pa.Array | None:
+        """`asked` less the rows where `first` is null: Spark does not look at the other side there."""
+        if not isinstance(first, pa.Array) or not first.null_count or isinstance(expr, Literal):
+            return asked
+        valid = pc.is_valid(first)
+        return valid if asked is None else pc.and_(asked, valid)
+
+    def call(self, expr: Call, asked: pa.Array | None) -> pa.Array:
+        first, *others = reversed(expr.args) if expr.name in "/%" else expr.args  # Spark looks at the divisor first
+        values = [self.judge(first, asked)]
+        values += [self.judge(other, self.with_value(values[0], other, asked)) for other in others]
+        args = values[::-1] if expr.name in "/%" else values
+        if isinstance(args[0], pa.Scalar):
+            args[0] = pa.repeat(args[0], self.count)
+        try:
+            found, failed = apply(expr, args, [type_of(a) for a in expr.args], ansi=self.bound.ansi)
+        except ValueError as e:  # a pattern that stands in a column
+            raise UserError("INVALID_EXPRESSION", str(e)) from e
+        if failed is not None and self.bound.ansi:
+            code, what, hint = failure(expr)
+            self.raise_on(failed, asked, code, what, hint)
+        return found
 
     def connect(self, parts: tuple[Expr, ...], asked: pa.Array | None, join: Any, *, decided: bool) -> Datum:
         """AND is decided by a false, OR by a true; only rows that are open go on to the next part."""
@@ -115,7 +144,7 @@ class _Rows:
     def leaf(self, index: int, asked: pa.Array | None) -> pa.Array:
         failed, leaf = self.failed[index], self.bound.leaves[index]
         if failed is not None and leaf.strict:
-            self.raise_on(failed, asked, f"{leaf.name} cannot be cast to {type_to_ddl(leaf.type)}")
+            self.refuse_cast(failed, asked, f"{leaf.name} cannot be cast to {type_to_ddl(leaf.type)}")
         return self.values[index]
 
     def cast(self, expr: Cast, asked: pa.Array | None) -> Datum:
@@ -125,15 +154,18 @@ class _Rows:
         source = type_of(expr.child)
         found, failed = cast_array(values, source, expr.type, self.bound.timezone, ansi=not expr.legacy)
         if failed is not None and expr.strict:
-            self.raise_on(failed, asked, f"{to_sql(expr.child)} cannot be cast to {type_to_ddl(expr.type)}")
+            self.refuse_cast(failed, asked, f"{to_sql(expr.child)} cannot be cast to {type_to_ddl(expr.type)}")
         return found
 
-    def raise_on(self, failed: pa.Array, asked: pa.Array | None, what: str) -> None:
+    def refuse_cast(self, failed: pa.Array, asked: pa.Array | None, what: str) -> None:
+        hint = "Use try_variant_get or try_cast to get NULL where a value has another type."
+        self.raise_on(failed, asked, "INVALID_CAST", what, hint)
+
+    def raise_on(self, failed: pa.Array, asked: pa.Array | None, code: str, what: str, hint: str) -> None:
         wrong = failed if asked is None else pc.and_(failed, asked)
         row = pc.index(wrong, True).as_py() if wrong.true_count else -1
         if row >= 0:
-            hint = "Use try_variant_get or try_cast to get NULL where a value has another type."
-            raise UserError("INVALID_CAST", f"{what}: row {row} of the batch holds another value", hint=hint, row=row)
+            raise UserError(code, f"{what}: in row {row} of the batch", hint=hint, row=row)
 
     def as_array(self, found: Datum, type_: pa.DataType) -> pa.Array:
         if isinstance(found, pa.Scalar):

@@ -30,6 +30,10 @@ from mica.skipping.predicate import to_sql
         ("a /* x */ = -- y\n 1", "a = 1"),
         ("v:a::bigint < 10 and v:a::bigint<10", "v:a::BIGINT < 10 AND v:a::BIGINT < 10"),
         ("`weird ``name` = 1", "`weird ``name` = 1"),
+        ("a + b * -c - (d - 1) % 2", "a + b * - c - (d - 1) % 2"), ("(a + b) * 2 / 3", "(a + b) * 2 / 3"),
+        ("a - -1::string", "a - -1::STRING"), ("- - a", "- - a"), ("a not like 'x%' escape '/' and b",
+        "NOT a LIKE 'x%' ESCAPE '/' AND b"), ("startswith(v:a[0].b, 'x') = true", "startswith(v:a[0].b, 'x')"),
+        ("a + 1 between 2 and 3 + b", "a + 1 >= 2 AND a + 1 <= 3 + b"), ("-5 + +5", "-5 + positive(5)"),
     ],
 )  # fmt: skip
 def test_reads(text: str, shown: str) -> None:
@@ -49,7 +53,7 @@ def test_reads(text: str, shown: str) -> None:
         ("a in ()", "INVALID_EXPRESSION", 6), ("v:a::foo = 1", "INVALID_EXPRESSION", 5),
         ("variant_get(v,'a') is null", "INVALID_EXPRESSION", 14), ("x'zz' = b", "INVALID_EXPRESSION", 0),
         ("99999999999999999999999999999999999999999 = a", "INVALID_EXPRESSION", 0),
-        ("a + 1 = 2", "UNSUPPORTED_EXPRESSION", 2), ("a like 'x'", "UNSUPPORTED_EXPRESSION", 2),
+        ("a div 1 = 2", "UNSUPPORTED_EXPRESSION", 2), ("a rlike 'x'", "UNSUPPORTED_EXPRESSION", 2),
         ("a in (select 1)", "UNSUPPORTED_EXPRESSION", 6), ("case when a then b end", "UNSUPPORTED_EXPRESSION", 0),
         ("lower(a) = 'x'", "UNSUPPORTED_EXPRESSION", 0), ("(a, b) = (1, 2)", "UNSUPPORTED_EXPRESSION", 2),
         ("a[0] = 1", "UNSUPPORTED_EXPRESSION", 1), ("a = b::string collate de", "UNSUPPORTED_EXPRESSION", 14),

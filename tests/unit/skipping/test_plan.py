@@ -88,11 +88,33 @@ ONE = stats({"id": 5, "s": "b", "x": 1.0}, {"id": 9, "s": "d", "x": 2.0}, {"id":
         ("null", False), ("false", False), ("true", True), ("not (id = 4 or id = 5)", True), ("id = 4e0", False),
         ("(id = 4) is null", True), ("(id = 4) = true", True), ("x > 2", True), ("x >= 3e0", True), ("x < 1e0", False),
         ("x = 3e0", False), ("x <> 1e0", True), ("x = cast('nan' as double)", True), ("arr is null", True),
+        ("s like 'b%'", True), ("s like 'a%'", False), ("s like 'd%'", True), ("s like 'da%'", False),
+        ("s like 'e%'", False), ("s like '%'", True), ("s like '%z'", True), ("s like 'a_%z'", False),
+        ("s like 'a'", False), ("s like 'c'", True), ("s not like 'b%'", True), ("startswith(s, 'ca')", True),
+        ("startswith(s, '')", True), ("not startswith(s, '')", False), ("startswith(s, 'e')", False),
+        ("s like null", True), ("endswith(s, 'a')", True), ("id + 1 = 2", True), ("s like 'ba%'", True),
         ("x in (3e0, cast('nan' as double))", True), ("id = x", False), ("id > x", True), ("id < 3e0", False),
     ],
 )  # fmt: skip
 def test_plain_columns(where: str, keeps: bool) -> None:
     assert kept(where, ONE) == [0] * keeps
+
+
+def test_prefixes_of_cut_bounds_and_of_characters_beyond_ascii() -> None:
+    cut = stats({"s": "ab"}, {"s": "ab\U0010ffff"}, {"s": 0})
+    assert kept("s like 'abc%'", cut) == [0]
+    assert kept("s like 'ac%'", cut) == []
+    assert kept("s not like 'ab%'", cut) == []
+    assert kept("s not like 'ab%c'", cut) == [0]
+    assert kept("s not like 'ab'", cut) == [0]
+    wide = stats({"s": "\uffff"}, {"s": "\U0001f600b"}, {"s": 0})  # UTF-16 would have them the other way round
+    assert kept("s like '\U0001f600%'", wide) == [0]
+    assert kept("s like '\U0001f600c%'", wide) == []
+    path = variant({A: text("post")}, {A: text("repost")})
+    assert kept("v:a::string like 'q%'", path) == [0]
+    assert kept("v:a like 's%'", path) == []
+    assert kept("startswith(v:a, 'a')", path) == []
+    assert kept("v:a::int like 'a%'", path) == [0]
 
 
 def test_a_single_value() -> None:
