@@ -144,9 +144,12 @@ class _Native:
             return found
 
         def method(*args: Any, **kwargs: Any) -> Any:
-            return call(found, *args, **kwargs)
+            return self._call(found, *args, **kwargs)
 
         return method
+
+    def _call(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return call(function, *args, **kwargs)
 
 
 class JsonReader(_Native):
@@ -164,13 +167,39 @@ class FileWriter(_Native):
 
 
 class FileReader(_Native):
-    """Reads one Parquet file."""
+    """Reads one Parquet file. What `fetch` raises comes out as it was: the kernel would keep its text alone."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        self._native = call(_native.FileReader, **kwargs)
+    def __init__(self, *, fetch: Callable[[Any], Any] | None = None, **kwargs: Any) -> None:
+        self._fetch = None if fetch is None else _Fetch(fetch)
+        self._native = self._call(_native.FileReader, fetch=self._fetch, **kwargs)
 
     def scan(self, items: Sequence[Mapping[str, Any]], **kwargs: Any) -> Iterator[pa.RecordBatch]:
         """The batches of a scan, one at a time."""
-        batches = iter(call(self._native.scan, [dict(item) for item in items], **kwargs))
-        while (batch := call(next, batches, None)) is not None:
+        batches = iter(self._call(self._native.scan, [dict(item) for item in items], **kwargs))
+        while (batch := self._call(next, batches, None)) is not None:
             yield batch
+
+    def _call(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        if self._fetch is not None:
+            self._fetch.error = None
+        try:
+            return call(function, *args, **kwargs)
+        except MicaError:
+            if self._fetch is not None and self._fetch.error is not None:
+                raise self._fetch.error from None
+            raise
+
+
+class _Fetch:
+    """A function that fetches byte ranges, and the error that it ended with."""
+
+    def __init__(self, fetch: Callable[[Any], Any]) -> None:
+        self._fetch = fetch
+        self.error: MicaError | None = None
+
+    def __call__(self, ranges: Any) -> Any:
+        try:
+            return self._fetch(ranges)
+        except MicaError as e:
+            self.error = e
+            raise
