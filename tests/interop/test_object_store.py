@@ -1,0 +1,179 @@
+"""A table on `s3://`: a real server, real requests through obstore, several writers at once.
+
+The server is moto's. It looks whether an object is there and then puts it, so with threads two writers of one name
+could both win; its PUTs are therefore served one at a time, and the first test proves the server before any other
+leans on it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import mica
+from mica.demo import lines
+from mica.storage import AlreadyExistsError, Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytest.importorskip("moto", reason="the S3 server of these tests is moto's")
+
+WRITERS = 6
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[dict[str, str]]:
+    """A running server, as storage_options."""
+    from moto.moto_server.werkzeug_app import create_backend_app
+    from werkzeug.serving import WSGIRequestHandler, make_server
+
+    class Quiet(WSGIRequestHandler):
+        def log(self, *_: Any) -> None:
+            pass
+
+    app = create_backend_app("s3")
+    one_at_a_time = threading.Lock()
+
+    def serialised(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+        if environ["REQUEST_METHOD"] != "PUT":
+            return app(environ, start_response)
+        with one_at_a_time:
+            return [b"".join(app(environ, start_response))]
+
+    running = make_server("127.0.0.1", 0, serialised, threaded=True, request_handler=Quiet)
+    thread = threading.Thread(target=running.serve_forever, daemon=True)
+    thread.start()
+    yield {
+        "endpoint": f"http://127.0.0.1:{running.server_port}",
+        "region": "us-east-1",
+        "access_key_id": "an-id",
+        "secret_access_key": "a-secret",
+        "allow_http": "true",
+    }
+    running.shutdown()
+    thread.join()
+    running.server_close()
+
+
+@pytest.fixture
+def bucket(server: dict[str, str], numbers: Iterator[int]) -> str:
+    import urllib.request
+
+    name = f"bucket-{next(numbers)}"
+    urllib.request.urlopen(urllib.request.Request(f"{server['endpoint']}/{name}", method="PUT"), timeout=30).close()
+    return f"s3://{name}"
+
+
+@pytest.fixture(scope="module")
+def numbers() -> Iterator[int]:
+    return count()
+
+
+def _at_once(work: Callable[[int], Any]) -> list[Any]:
+    """What `work` gave, or raised, in threads that begin together."""
+    ready = threading.Barrier(WRITERS)
+
+    def run(number: int) -> Any:
+        ready.wait()
+        try:
+            return work(number)
+        except mica.MicaError as e:
+            return e
+
+    with ThreadPoolExecutor(WRITERS) as threads:
+        return list(threads.map(run, range(WRITERS)))
+
+
+def test_the_server_lets_one_writer_of_a_name_win(server: dict[str, str], bucket: str) -> None:
+    homes = [Storage.open(f"{bucket}/t", server) for _ in range(WRITERS)]
+    for round_ in range(10):
+        found = _at_once(lambda n, name=f"{round_}.json": homes[n].put_if_absent(name, b"%d" % n))  # type: ignore[misc]
+        winners = [n for n, answer in enumerate(found) if answer is None]
+        assert len(winners) == 1
+        assert all(isinstance(answer, AlreadyExistsError) for answer in found if answer is not None)
+        assert homes[0].read(f"{round_}.json") == b"%d" % winners[0]
+
+
+def test_a_table_on_s3_is_made_written_and_read(server: dict[str, str], bucket: str) -> None:
+    mica.Table.create(f"{bucket}/t", "id BIGINT, v VARIANT", partition_by=["id"], storage_options=server)
+    table = mica.Table.open(f"{bucket}/t", storage_options=server)
+    for number in (1, 2):
+        table.append(pa.table({"id": [number] * 3, "v": mica.variant.from_json([f'{{"n":{number}}}'] * 3)}))
+    assert table.version == 2
+    again = mica.Table.open(f"{bucket}/t", storage_options=server)
+    scan = again.scan("v:n::int = 2")
+    assert scan.to_pandas().to_dict("records") == [{"id": 2, "v": {"n": 2}}] * 3
+    files = scan.explain().to_dict()["files"]
+    assert (files["total"], files["kept"], len(files["dropped"])) == (2, 1, 1)
+    again.overwrite(pa.table({"id": [1], "v": mica.variant.from_json(["7"])}), where="id = 1")
+    assert sorted(again.scan(columns=["id"]).to_arrow()["id"].to_pylist()) == [1, 2, 2, 2]
+    assert mica.Table.open(f"{bucket}/t", version=1, storage_options=server).scan().count() == 3
+    assert again.history().column("version").to_pylist() == [3, 2, 1, 0]
+
+
+def test_json_on_s3_becomes_a_table_on_s3(server: dict[str, str], bucket: str) -> None:
+    home = Storage.open(bucket, server)
+    home.put("in/a.ndjson", lines(0, 3_000, seed=1))
+    home.put("in/b.ndjson", lines(3_000, 3_000, seed=1))
+    report = mica.ingest_json(
+        f"{bucket}/in/*.ndjson", f"{bucket}/t", sort_by=["v:time_us::bigint"], target_file_size="200KB",
+        storage_options=server,
+    )  # fmt: skip
+    assert (report.rows, report.input_files) == (6_000, 2)
+    assert report.files > 1
+    table = mica.Table.open(f"{bucket}/t", storage_options=server)
+    assert table.scan().count() == 6_000
+    first = table.scan(columns={"t": "v:time_us::bigint"}).to_arrow()["t"].to_pylist()
+    hit = table.scan(f"v:time_us::bigint <= {sorted(first)[10]}")
+    assert hit.count() == 11
+    assert hit.explain().to_dict()["files"]["kept"] == 1
+
+
+def test_writers_that_race_all_get_in_once_each(server: dict[str, str], bucket: str) -> None:
+    mica.Table.create(f"{bucket}/t", "n INT", storage_options=server)
+    tables = [mica.Table.open(f"{bucket}/t", storage_options=server) for _ in range(WRITERS)]
+    found = _at_once(lambda n: tables[n].append(pa.table({"n": pa.array([n], pa.int32())})))
+    assert sorted(commit.version for commit in found) == list(range(1, WRITERS + 1))
+    table = mica.Table.open(f"{bucket}/t", storage_options=server)
+    assert sorted(table.scan().to_arrow()["n"].to_pylist()) == list(range(WRITERS))
+
+
+def test_of_those_who_create_one_table_one_does(server: dict[str, str], bucket: str) -> None:
+    found = _at_once(lambda n: mica.Table.create(f"{bucket}/t", f"c{n} INT", storage_options=server))
+    made = [answer for answer in found if isinstance(answer, mica.Table)]
+    assert len(made) == 1
+    assert {answer.code for answer in found if isinstance(answer, mica.MicaError)} == {"TABLE_EXISTS"}
+    assert mica.Table.open(f"{bucket}/t", storage_options=server).schema == made[0].schema
+
+
+def test_a_file_that_is_gone_and_a_secret_that_stays(server: dict[str, str], bucket: str) -> None:
+    table = mica.Table.create(f"{bucket}/t", "n INT", storage_options=server)
+    table.append(pa.table({"n": pa.array([1], pa.int32())}))
+    home = Storage.open(f"{bucket}/t", server)
+    (path,) = [entry.path for entry in home.list() if entry.path.endswith(".parquet")]
+    home.delete(path)
+    with pytest.raises(mica.StorageError) as caught:
+        table.scan().to_arrow()
+    assert caught.value.code == "NOT_FOUND"
+    assert f"{bucket}/t/{path} is gone: version 1 of the table" in caught.value.message
+    assert "a-secret" not in repr(table) + str(caught.value) + repr(home)
+    with pytest.raises(mica.UserError, match="no Delta table"):
+        mica.Table.open(f"{bucket}/other", storage_options=server)
+
+
+def test_spark_workers_read_and_write_s3_by_mica_alone(
+    spark: SparkSession, server: dict[str, str], bucket: str
+) -> None:
+    """No Hadoop connector is there: bytes go through obstore in the workers."""
+    table = mica.Table.create(f"{bucket}/t", "id BIGINT, v VARIANT", storage_options=server)
+    table.append(spark.range(100).selectExpr("id", "parse_json(concat('{\"n\":', id, '}')) AS v"))
+    frame = table.scan("v:n::int >= 90").to_df(spark)
+    assert sorted(row.id for row in frame.collect()) == list(range(90, 100))
+    assert "a-secret" not in frame._jdf.queryExecution().toString()
