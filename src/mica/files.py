@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -27,13 +27,20 @@ from mica.rows import arrow, on_spark
 from mica.scan import Scan, Source
 from mica.schema.arrow import from_arrow
 from mica.schema.ddl import type_to_ddl
-from mica.schema.types import VARIANT, StructField, StructType, walk
+from mica.schema.types import VARIANT, Primitive, StructField, StructType, walk
 from mica.skipping.bind import Bound
 from mica.skipping.plan import FilePlan
 from mica.storage import Storage, split_scheme
 from mica.tasks.write import FACTS, WriteSpec, write_files
 from mica.variant import kernel
 from mica.variant.shredding import Limits, ShreddingSchema
+
+#: How shredded Variants are laid out, and where early files have `untyped_value`.
+LAYOUTS = ("standard", "early")
+UNTYPED = ("always", "where needed")
+
+#: Which columns are of the early layout: told by their fields, none, or those at these paths.
+Early = bool | list[list[str]]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -49,23 +56,40 @@ def read_parquet(
     ansi: bool = True,
     timezone: str = "UTC",
     storage_options: Mapping[str, str] | None = None,
+    early: bool | Sequence[str] | None = None,
 ) -> Scan:
     """A scan of Parquet files: a path, a pattern, a directory (its `*.parquet` files), or a list of these.
 
-    Groups that are annotated as Variants are VARIANT columns, shredded or not. Errors: NOT_FOUND, INCOMPATIBLE_FILES,
-    INVALID_PARQUET.
+    Groups that are annotated as Variants are VARIANT columns, shredded or not. So are groups of the early shredding
+    layout, which has no annotation: a group is taken for one where `untyped_value` (binary) stands beside `object`,
+    `array` or `typed_value`, or where one of the first three stands and everything in it is of that layout. `early`
+    says otherwise: False where a plain struct looks alike, or the names of the columns that are (`["v", "s.v"]`), and
+    then no others. Errors: NOT_FOUND, INCOMPATIBLE_FILES, INVALID_PARQUET, MALFORMED_SHREDDING.
     """
-    return Scan(FilesSource(find(paths, storage_options), storage_options), where, columns, limit, ansi, timezone)
+    source = FilesSource(find(paths, storage_options), storage_options, _early(early))
+    return Scan(source, where, columns, limit, ansi, timezone)
+
+
+def _early(given: Any) -> Early:
+    """The option `early` as the kernel takes it."""
+    if given is None or isinstance(given, bool):
+        return given is not False
+    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
+        raise UserError.bad_value("early", given, "False, or a list of column names")
+    return [name.split(".") for name in given]
 
 
 class FilesSource(Source):
     """A list of Parquet files, each opened once for its schema and its number of rows."""
 
-    def __init__(self, paths: Sequence[str], storage_options: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, paths: Sequence[str], storage_options: Mapping[str, str] | None = None, early: Early = True
+    ) -> None:
         self.storage = Storage.open(os.path.dirname(paths[0]) or ".", storage_options)  # noqa: PTH120 - may be a URI
         self.name = paths[0] if len(paths) == 1 else f"{len(paths)} Parquet files"
         with ThreadPoolExecutor(min(local.threads(), len(paths))) as threads:
-            heads = list(threads.map(partial(_head, self.storage), paths))
+            heads = list(threads.map(partial(_head, self.storage, early=early), paths))
+        self.early = early
         self.schema = _one_schema(paths, [from_arrow(head.schema) for head in heads])
         self._files = pa.table(
             {
@@ -104,18 +128,23 @@ class Head:
     size: int
 
 
-def _head(storage: Storage, path: str) -> Head:
+def _head(storage: Storage, path: str, early: Early) -> Head:
     place, rel = storage.at(absolute(path))
     size = place.size(rel)
-    reader = _open(place, rel, size)
+    reader = _open(place, rel, size, early)
     return Head(reader.schema, reader.num_rows, size)
 
 
-def _open(place: Storage, rel: str, size: int) -> kernel.FileReader:
+def _open(place: Storage, rel: str, size: int, early: Early = True) -> kernel.FileReader:
     name = place.path(rel)
     if place.local_path is not None:
-        return kernel.FileReader(path=name, name=name)
-    return kernel.FileReader(size=size, fetch=partial(place.read_ranges, rel), name=name)
+        return kernel.FileReader(path=name, name=name, early=early)
+    return kernel.FileReader(size=size, fetch=partial(place.read_ranges, rel), name=name, early=early)
+
+
+_UNMARKED = StructType(
+    (StructField("value", Primitive("binary"), False), StructField("metadata", Primitive("binary"), False))
+)
 
 
 def _one_schema(paths: Sequence[str], schemas: Sequence[StructType]) -> StructType:
@@ -127,6 +156,9 @@ def _one_schema(paths: Sequence[str], schemas: Sequence[StructType]) -> StructTy
             known = fields.get(f.name)
             if known is None:
                 fields[f.name], origin[f.name] = f, path
+            elif VARIANT in (known.type, f.type) and _UNMARKED in (known.type, f.type):
+                # Spark wrote Variants without the annotation before there was one.
+                fields[f.name] = StructField(f.name, VARIANT, known.nullable or f.nullable)
             elif known.type != f.type:
                 raise UserError(
                     "INCOMPATIBLE_FILES",
@@ -158,24 +190,59 @@ def write_parquet(
     path: str | os.PathLike[str],
     shredding: Mapping[str, Any] | None = None,
     storage_options: Mapping[str, str] | None = None,
+    layout: str = "standard",
+    untyped: str = "always",
 ) -> Written:
     """Writes rows to Parquet. Arrow data to a path that ends in `.parquet` is one file, which appears when it is whole;
     everything else is a directory of files. `shredding` gives schemas for Variant columns (None: leave it
     unshredded); other Variant columns are inferred.
+
+    `layout` is "standard" (Parquet's VariantShredding.md) or "early": groups of `object`, `array`, `typed_value` and
+    `untyped_value`, as Spark's first text on shredding has them. Of early files `untyped="where needed"` leaves
+    `untyped_value` out where each of a file's first rows fits; a later row that does not fit fails the write with
+    DOES_NOT_FIT. Errors: INVALID_ARGUMENT, DELTA_TABLE for early files into a Delta table, which knows the standard
+    layout alone.
     """
     text = os.fspath(path)
+    if layout not in LAYOUTS:
+        raise UserError.bad_value("layout", layout, " or ".join(map(repr, LAYOUTS)))
+    if untyped not in UNTYPED or (untyped != UNTYPED[0] and layout != "early"):
+        raise UserError.bad_value("untyped", untyped, " or ".join(map(repr, UNTYPED)) + ", the latter of early files")
+    if layout == "early":
+        _refuse_delta(text, storage_options)
     given = dict(shredding or {})
     if spark_types.is_frame(data):
         schema = spark_types.from_spark(data.schema)
         spec = _spec(Storage.open(text, storage_options), schema, given)
+        spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
         return _written(spec.storage, on_spark(spec, data))
     source = arrow(data)
     schema = from_arrow(source.schema)
     single = text.endswith(".parquet")
     place = Storage.open(os.path.dirname(text) or "." if single else text, storage_options)  # noqa: PTH120 - may be a URI
     spec = _spec(place, schema, given, os.path.basename(text) if single else None)  # noqa: PTH119
+    spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
     batches = source if isinstance(source, pa.RecordBatchReader) else source.to_batches(max_chunksize=16_384)
     return _written(place, pa.Table.from_batches(write_files(spec, batches), FACTS))
+
+
+def _refuse_delta(path: str, options: Mapping[str, str] | None) -> None:
+    """A Delta table's directory, or one below it, is no place for files that only mica reads."""
+    scheme, rest = split_scheme(path)
+    head, at = ("", path) if scheme is None else (f"{scheme}://", rest)
+    at = os.path.abspath(at) if scheme is None else at.strip("/")  # noqa: PTH100 - may be a URI
+    while at.strip("/"):
+        if scheme in (None, "file"):
+            found = os.path.isdir(f"{'/' if scheme else ''}{at.lstrip('/') if scheme else at}/_delta_log")  # noqa: PTH112
+        else:
+            found = next(iter(Storage.open(f"{head}{at}/_delta_log", options).list()), None) is not None
+        if found:
+            raise UserError(
+                "DELTA_TABLE",
+                f"{path} lies in the Delta table {head}{at}, and Delta knows the standard shredding layout alone",
+                hint="Write the early layout elsewhere, or append the rows to the table in the standard layout.",
+            )
+        at = at.rpartition("/")[0]
 
 
 def _spec(storage: Storage, schema: StructType, shredding: dict[str, Any], name: str | None = None) -> WriteSpec:

@@ -51,6 +51,8 @@ class Source:
     partition_by: tuple[str, ...] = ()
     #: Table features that Spark's own reader does not know of.
     column_mapping: bool = False
+    #: Which columns are of the early shredding layout: by their fields, none, or those at these paths.
+    early: bool | list[list[str]] = False
 
     def plan(self, predicate: Bound | None) -> FilePlan:
         """Which files are kept, and why the others are not."""
@@ -291,6 +293,7 @@ class Scan:
             timezone=self.timezone,
             spark=spark,
             version=self.source.version,
+            early=self.source.early,
         )
 
     def tasks(self, parallelism: int, task_bytes: int, kept: pa.Table | None = None) -> list[list[FilePart]]:

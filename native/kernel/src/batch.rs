@@ -14,10 +14,11 @@ use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Schema};
 use crate::decode::VariantDecoder;
 use crate::error::{Code, Error, Result};
 use crate::infer::{Limits, Sample};
+use crate::layout::Layout;
 use crate::names::Names;
 use crate::reconstruct::unshred;
 use crate::shred::Shredder;
-use crate::standard::{METADATA, VALUE, is_variant, mark, tree_of, variant_field};
+use crate::standard::{METADATA, VALUE, is_variant, mark, tree_of};
 use crate::tape::Tape;
 use crate::tree::Tree;
 
@@ -41,12 +42,12 @@ pub fn infer_column(batch: &RecordBatch, path: &[String], limits: Limits) -> Res
     sample.tree(&names)
 }
 
-/// The batch with the columns at these paths in the standard layout of their trees.
-pub fn shred_batch(batch: &RecordBatch, trees: &[(Vec<String>, Tree)]) -> Result<RecordBatch> {
+/// The batch with the columns at these paths in a layout of their trees.
+pub fn shred_batch(batch: &RecordBatch, trees: &[(Vec<String>, Tree)], layout: Layout) -> Result<RecordBatch> {
     let mut fields = batch.schema().fields().to_vec();
     let mut columns = batch.columns().to_vec();
     for (path, tree) in trees {
-        replace(&mut fields, &mut columns, None, path, path, tree)?;
+        replace(&mut fields, &mut columns, None, path, path, (tree, layout))?;
     }
     let schema = Schema::new_with_metadata(fields, batch.schema().metadata().clone());
     Ok(RecordBatch::try_new(Arc::new(schema), columns)?)
@@ -58,7 +59,7 @@ fn replace(
     outer: Option<&NullBuffer>,
     rest: &[String],
     path: &[String],
-    tree: &Tree,
+    wanted: (&Tree, Layout),
 ) -> Result<()> {
     let Some((name, rest)) = rest.split_first() else { return Err(no_column(path)) };
     let found = fields.iter_mut().zip(columns).find(|(field, _)| field.name() == name);
@@ -67,8 +68,9 @@ fn replace(
     let nulls = NullBuffer::union(outer, array.nulls());
     if rest.is_empty() {
         let name = path.join(".");
-        let shredded = shred_column(array, nulls, tree, &name)?;
-        let made = variant_field(field.name(), tree, field.is_nullable());
+        let (tree, layout) = wanted;
+        let shredded = shred_column(array, nulls, tree, layout, &name)?;
+        let made = layout.variant_field(field.name(), tree, field.is_nullable());
         *field = Arc::new(mark(field.as_ref().clone().with_data_type(made.data_type().clone())));
         *column = Arc::new(shredded);
         return Ok(());
@@ -78,7 +80,7 @@ fn replace(
     }
     let mut inner_fields = array.fields().to_vec();
     let mut inner_columns = array.columns().to_vec();
-    replace(&mut inner_fields, &mut inner_columns, nulls.as_ref(), rest, path, tree)?;
+    replace(&mut inner_fields, &mut inner_columns, nulls.as_ref(), rest, path, wanted)?;
     let data_type = DataType::Struct(inner_fields.into());
     let DataType::Struct(made) = &data_type else { return Err(no_column(path)) };
     *column =
@@ -87,23 +89,34 @@ fn replace(
     Ok(())
 }
 
-fn shred_column(array: &StructArray, nulls: Option<NullBuffer>, tree: &Tree, name: &str) -> Result<StructArray> {
-    let wanted = variant_field(name, tree, true);
+fn shred_column(
+    array: &StructArray,
+    nulls: Option<NullBuffer>,
+    tree: &Tree,
+    layout: Layout,
+    name: &str,
+) -> Result<StructArray> {
+    let wanted = layout.variant_field(name, tree, true);
     if array.data_type() == wanted.data_type() && !tree.is_untyped() {
         return Ok(array.clone());
     }
     let column = Column::open(array, nulls, name)?;
     let (mut decoder, mut tape, mut names) = (VariantDecoder::new(), Tape::default(), Names::new());
-    let mut sample = Sample::new(Limits { max_depth: crate::tree::MAX_TREE_DEPTH, ..Limits::default() })?;
-    for row in 0..column.len().min(COMMON_ROWS) {
-        if let Some(value) = column.decode(row, &mut decoder, &mut tape, &mut names)? {
-            sample.add(&tape.view(value, &names));
+    let mut shredder = match layout {
+        Layout::Early => Shredder::early(tree, &mut names)?,
+        Layout::Standard => {
+            let mut sample = Sample::new(Limits { max_depth: crate::tree::MAX_TREE_DEPTH, ..Limits::default() })?;
+            for row in 0..column.len().min(COMMON_ROWS) {
+                if let Some(value) = column.decode(row, &mut decoder, &mut tape, &mut names)? {
+                    sample.add(&tape.view(value, &names));
+                }
+            }
+            let common = sample.common_names(&names);
+            names = Names::new();
+            decoder = VariantDecoder::new();
+            Shredder::new(tree, common.iter().map(String::as_str), &mut names)?
         }
-    }
-    let common = sample.common_names(&names);
-    let mut names = Names::new();
-    let mut shredder = Shredder::new(tree, common.iter().map(String::as_str), &mut names)?;
-    let mut decoder = VariantDecoder::new();
+    };
     for row in 0..column.len() {
         match column.decode(row, &mut decoder, &mut tape, &mut names)? {
             Some(value) => shredder.append(&tape.view(value, &names)).map_err(|e| e.row(row as u64))?,
@@ -129,8 +142,11 @@ struct Column {
 
 impl Column {
     fn open(array: &StructArray, nulls: Option<NullBuffer>, name: &str) -> Result<Self> {
-        let tree = tree_of(array.data_type()).map_err(|e| e.path(name))?;
-        let whole = if tree.is_untyped() { array.clone() } else { unshred(array, name)? };
+        // What is unshredded already is taken as it is; an early column has no tree of the standard layout.
+        let whole = match Layout::of(array.fields()) {
+            Layout::Standard if tree_of(array.data_type()).map_err(|e| e.path(name))?.is_untyped() => array.clone(),
+            _ => unshred(array, name)?,
+        };
         let part = |part: &str| {
             let missing = || Error::new(Code::MalformedShredding, format!("{name} has no {part}")).rule(2).path(name);
             let column = whole.column_by_name(part).ok_or_else(missing)?;

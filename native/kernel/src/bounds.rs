@@ -18,6 +18,7 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
 
 use crate::error::{Code, Error, Result};
+use crate::layout::Layout;
 use crate::standard::{METADATA, TYPED_VALUE, VALUE, is_variant};
 use crate::tree::LeafType;
 
@@ -100,7 +101,12 @@ impl Walk<'_> {
         if is_variant(field) {
             let nulls = self.counted.next().copied().unwrap_or(0);
             out.count(field.name(), nulls);
-            if let DataType::Struct(fields) = field.data_type() {
+            if let DataType::Struct(fields) = field.data_type()
+                && Layout::of(fields) == Layout::Early
+            {
+                // No log knows the early layout.
+                self.leaf += leaf_count(field.data_type());
+            } else if let DataType::Struct(fields) = field.data_type() {
                 let mut path = Path { column: name, keys: Vec::new() };
                 self.group(fields, &mut path, true)?;
             }

@@ -25,6 +25,8 @@ pub enum Code {
     UnsupportedType,
     /// A wrong argument: the caller's mistake.
     InvalidArgument,
+    /// A value without a place in a file that has none for what is left over.
+    DoesNotFit,
     /// The operating system said no.
     Io,
     /// A bug: ours or a library's.
@@ -44,6 +46,7 @@ impl Code {
             Code::InvalidCast => "INVALID_CAST",
             Code::UnsupportedType => "UNSUPPORTED_TYPE",
             Code::InvalidArgument => "INVALID_ARGUMENT",
+            Code::DoesNotFit => "DOES_NOT_FIT",
             Code::Io => "IO",
             Code::Internal => "INTERNAL",
         }

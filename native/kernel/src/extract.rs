@@ -14,8 +14,10 @@ use arrow::datatypes::{DataType, Field};
 use crate::cast::CastBuilder;
 use crate::decode::VariantDecoder;
 use crate::dictionary::Dictionary;
+use crate::early::standardize::standardize;
 use crate::error::{Code, Error, Result};
 use crate::inspect::quoted;
+use crate::layout::Layout;
 use crate::level::{Leaf, Level, VariantColumn, is_null};
 use crate::names::Names;
 use crate::reconstruct::{ByteColumn, Reconstructor, build_variant, check_shape, write_leaf};
@@ -89,14 +91,17 @@ fn typed_only(column: &VariantColumn, steps: &[Step], wanted: &DataType) -> Resu
     for step in steps {
         let (Step::Key(key), Some(object)) = (step, &level.object) else { return Ok(None) };
         let Some(field) = object.find(key) else { return Ok(None) };
-        if holds_values(level) && !holds_no_objects(level) {
+        // An early residual may hold a shredded field, and a level of several shapes has rules to be checked.
+        let early = level.layout == Layout::Early;
+        if holds_values(level) && (early || !holds_no_objects(level)) || level.has_several_shapes() {
             return Ok(None);
         }
         nulls = NullBuffer::union(nulls.as_ref(), object.nulls.as_ref());
         level = &field.level;
         nulls = NullBuffer::union(nulls.as_ref(), level.nulls.as_ref());
     }
-    let Some(leaf) = level.leaf.as_ref().filter(|_| !holds_values(level)) else { return Ok(None) };
+    let alone = !holds_values(level) && !level.has_several_shapes();
+    let Some(leaf) = level.leaf.as_ref().filter(|_| alone) else { return Ok(None) };
     if leaf.array.data_type() != wanted && !widens(leaf.array.data_type(), wanted) {
         return Ok(None);
     }
@@ -121,20 +126,25 @@ fn holds_no_objects(level: &Level) -> bool {
 }
 
 /// Where a row's value was found.
-enum Found<'a> {
+pub(crate) enum Found<'a> {
     Missing,
     Leaf(&'a Leaf, usize),
-    /// A validated value, in the bytes of a `value` column.
-    Bytes(&'a [u8]),
+    /// A validated value, in the bytes of a `value` or `untyped_value` column, and the metadata that it is under.
+    Bytes {
+        metadata: &'a [u8],
+        value: &'a [u8],
+    },
     /// A shredded object or array.
     Subtree(&'a Level, usize),
 }
 
-struct Finder<'a> {
-    steps: &'a [Step],
-    dictionary: Dictionary,
+pub(crate) struct Finder<'a> {
+    pub(crate) steps: &'a [Step],
+    pub(crate) dictionary: Dictionary,
     residual: Residual,
     reconstructor: Reconstructor,
+    /// The level on which the path ends, when it is an early one that is put together.
+    subtree: Option<(VariantColumn, Reconstructor)>,
 }
 
 impl<'a> Finder<'a> {
@@ -144,12 +154,16 @@ impl<'a> Finder<'a> {
             dictionary: Dictionary::default(),
             residual: Residual::default(),
             reconstructor: Reconstructor::new(column),
+            subtree: None,
         }
     }
 
     fn find<'c>(&mut self, column: &'c VariantColumn, row: usize) -> Result<Found<'c>> {
         if column.is_null(row) {
             return Ok(Found::Missing);
+        }
+        if column.root.layout == Layout::Early {
+            return self.find_early(column, row);
         }
         let (mut level, mut at) = (&column.root, row);
         for (depth, step) in self.steps.iter().enumerate() {
@@ -213,23 +227,59 @@ impl<'a> Finder<'a> {
         if !level.is_typed(at) {
             check_shape(level, value)?;
         }
-        self.dictionary
-            .load(metadata_of(column, row)?)
-            .map_err(|e| e.path(format!("{}.metadata", column.root.path)))?;
-        let fail = |e: Error| e.path(format!("{}.value", level.path));
+        let metadata = metadata_of(column, row)?;
+        self.dictionary.load(metadata).map_err(|e| e.path(format!("{}.metadata", column.root.path)))?;
+        self.follow(level, metadata, value, depth)
+    }
+
+    /// Follows the steps from `depth` on inside of a value, under the metadata that was loaded.
+    pub(crate) fn follow<'c>(
+        &mut self,
+        level: &Level,
+        metadata: &'c [u8],
+        value: &'c [u8],
+        depth: usize,
+    ) -> Result<Found<'c>> {
+        let fail = |e: Error| e.path(level.value_path());
         self.residual.validate_around_unknown(&self.dictionary, value).map_err(fail)?;
-        let mut bytes = value;
-        for step in &self.steps[depth..] {
-            match self.child(bytes, step).map_err(fail)? {
-                Some(child) => bytes = child,
+        let mut value = value;
+        for step in self.steps.get(depth..).unwrap_or_default() {
+            match self.child(value, step).map_err(fail)? {
+                Some(child) => value = child,
                 None => return Ok(Found::Missing),
             }
         }
-        Ok(Found::Bytes(bytes))
+        Ok(Found::Bytes { metadata, value })
+    }
+
+    /// Puts a shredded object or array together: its metadata and its value.
+    fn write_subtree(
+        &mut self,
+        column: &VariantColumn,
+        level: &Level,
+        (at, row): (usize, usize),
+        metadata: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        if level.layout == Layout::Standard {
+            let dictionary = metadata_of(column, row)?;
+            metadata.extend_from_slice(dictionary);
+            return self.reconstructor.write_row(level, dictionary, at, out);
+        }
+        if self.subtree.is_none() {
+            // Its rows are slots below an array: the row at hand is the one to name.
+            let made = standardize(level, None, slots(column, self.steps)).map_err(|e| Error { row: None, ..e })?;
+            let reconstructor = Reconstructor::new(&made.column);
+            self.subtree = Some((made.column, reconstructor));
+        }
+        let Some((column, reconstructor)) = &mut self.subtree else { return Ok(()) };
+        let dictionary = metadata_of(column, at)?;
+        metadata.extend_from_slice(dictionary);
+        reconstructor.write_row(&column.root, dictionary, at, out)
     }
 
     /// A child of a validated value.
-    fn child<'c>(&self, value: &'c [u8], step: &Step) -> Result<Option<&'c [u8]>> {
+    pub(crate) fn child<'c>(&self, value: &'c [u8], step: &Step) -> Result<Option<&'c [u8]>> {
         let basic = value.first().map(|b| b & 3);
         let index = match (step, basic) {
             (Step::Key(_), Some(2)) | (Step::Index(_), Some(3)) => {
@@ -260,6 +310,27 @@ impl<'a> Finder<'a> {
     }
 }
 
+/// Slots of the level on which the steps end.
+fn slots(column: &VariantColumn, steps: &[Step]) -> usize {
+    let (mut level, mut len) = (&column.root, column.len);
+    for step in steps {
+        level = match step {
+            Step::Key(key) => match level.object.as_ref().and_then(|o| o.find(key)) {
+                Some(field) => &field.level,
+                None => return len,
+            },
+            Step::Index(_) => match &level.array {
+                Some(array) => {
+                    len = array.offsets.last() as usize;
+                    &array.element
+                }
+                None => return len,
+            },
+        };
+    }
+    len
+}
+
 /// The row's metadata; a column of which only typed leaves were read has none and names no field.
 fn metadata_of(column: &VariantColumn, row: usize) -> Result<&[u8]> {
     match &column.metadata {
@@ -280,24 +351,22 @@ fn extract_variant(column: &VariantColumn, finder: &mut Finder<'_>) -> Result<Ex
         let found = finder.find(column, row).map_err(place)?;
         let out = &mut values.bytes;
         // A leaf names no field: it needs nothing of the row's metadata, which was not validated for it.
-        let dictionary = match found {
-            Found::Missing => None,
+        let there = !matches!(found, Found::Missing);
+        match found {
+            Found::Missing => {}
             Found::Leaf(leaf, at) => {
                 write_leaf(leaf, at, out).map_err(place)?;
-                Some(NO_NAMES)
+                metadata.bytes.extend_from_slice(NO_NAMES);
             }
-            Found::Bytes(bytes) => {
-                finder.residual.copy(&finder.dictionary, bytes, out).map_err(place)?;
-                Some(metadata_of(column, row).map_err(place)?)
+            Found::Bytes { metadata: dictionary, value } => {
+                finder.residual.copy(&finder.dictionary, value, out).map_err(place)?;
+                metadata.bytes.extend_from_slice(dictionary);
             }
             Found::Subtree(level, at) => {
-                let dictionary = metadata_of(column, row).map_err(place)?;
-                finder.reconstructor.write_row(level, dictionary, at, out).map_err(place)?;
-                Some(dictionary)
+                finder.write_subtree(column, level, (at, row), &mut metadata.bytes, out).map_err(place)?;
             }
-        };
-        nulls.push(dictionary.is_some());
-        metadata.bytes.extend_from_slice(dictionary.unwrap_or_default());
+        }
+        nulls.push(there);
         metadata.end_row()?;
         values.end_row()?;
     }
@@ -319,19 +388,19 @@ fn extract_cast(
         match finder.find(column, row).map_err(place)? {
             Found::Missing => casts.append_null(),
             Found::Leaf(leaf, at) => casts.append(&leaf.scalar(at)),
-            Found::Bytes(bytes) => match scalar(bytes) {
+            Found::Bytes { metadata, value } => match scalar(value) {
                 Some(scalar) => casts.append(&scalar),
-                None => printer.append(&mut casts, metadata_of(column, row).map_err(place)?, bytes).map_err(place)?,
+                None => printer.append(&mut casts, metadata, value).map_err(place)?,
             },
             // An object or array is text or nothing: only the text is worth the reconstruction.
             Found::Subtree(..) if wanted != &DataType::Utf8 => casts.append_failed(),
             Found::Subtree(level, at) => {
-                let metadata = metadata_of(column, row).map_err(place)?;
-                let mut bytes = std::mem::take(&mut printer.bytes);
+                let (mut metadata, mut bytes) = std::mem::take(&mut printer.bytes);
+                metadata.clear();
                 bytes.clear();
-                finder.reconstructor.write_row(level, metadata, at, &mut bytes).map_err(place)?;
-                printer.append(&mut casts, metadata, &bytes).map_err(place)?;
-                printer.bytes = bytes;
+                finder.write_subtree(column, level, (at, row), &mut metadata, &mut bytes).map_err(place)?;
+                printer.append(&mut casts, &metadata, &bytes).map_err(place)?;
+                printer.bytes = (metadata, bytes);
             }
         }
     }
@@ -345,7 +414,7 @@ struct Printer {
     decoder: VariantDecoder,
     tape: Tape,
     names: Names,
-    bytes: Vec<u8>,
+    bytes: (Vec<u8>, Vec<u8>),
 }
 
 impl Printer {

@@ -10,6 +10,8 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArra
 use arrow::datatypes::{DataType, Field, Schema};
 
 use crate::error::Result;
+use crate::layout::{Columns, Layout};
+use crate::read::early::layout;
 use crate::read::schema::Node;
 use crate::read::{FileReader, guard};
 use crate::standard::is_variant;
@@ -42,7 +44,7 @@ impl FileReader {
         let mut moves = above.to_vec();
         moves.push(Move::Child(node.field.name().clone()));
         if is_variant(&node.field) {
-            return self.inspect_level(node, name, "$", &moves, report);
+            return self.inspect_level(node, layout(node), name, "$", &moves, report);
         }
         if node.is_struct() {
             for child in &node.children {
@@ -52,49 +54,51 @@ impl FileReader {
         Ok(())
     }
 
-    fn inspect_level(&self, node: &Node, column: &str, path: &str, at: &[Move], report: &mut Report) -> Result<()> {
-        let typed = node.child("typed_value");
-        let value = node.child("value");
+    fn inspect_level(
+        &self,
+        node: &Node,
+        layout: Layout,
+        column: &str,
+        path: &str,
+        at: &[Move],
+        report: &mut Report,
+    ) -> Result<()> {
+        let columns = Columns::of(node, layout);
         report.columns.push(column.to_string());
         report.paths.push(path.to_string());
-        report.types.push(match typed {
-            None => "variant".to_string(),
-            Some(typed) if typed.is_struct() => "object".to_string(),
-            Some(typed) if typed.is_list() => "array".to_string(),
-            Some(typed) => typed.field.data_type().to_string(),
-        });
-        let with = |name: &str| at.iter().cloned().chain([Move::Child(name.to_string())]).collect::<Vec<_>>();
-        report.typed_rows.push(match typed {
-            Some(typed) => self.count(typed, &with("typed_value"))?,
+        let mut types: Vec<String> = Vec::new();
+        types.extend(columns.object.map(|_| "object".to_string()));
+        types.extend(columns.array.map(|_| "array".to_string()));
+        types.extend(columns.leaf.map(|leaf| leaf.field.data_type().to_string()));
+        report.types.push(if types.is_empty() { "variant".to_string() } else { types.join(" or ") });
+        let with =
+            |child: &Node| at.iter().cloned().chain([Move::Child(child.field.name().clone())]).collect::<Vec<_>>();
+        let typed = [columns.object, columns.array, columns.leaf];
+        let typed: Vec<&Node> = typed.into_iter().flatten().collect();
+        let rows = typed.iter().map(|typed| self.count(typed, &with(typed))).sum::<Result<i64>>()?;
+        report.typed_rows.push(rows);
+        report.residual_rows.push(match columns.residual {
+            Some(value) => self.count(value, &with(value))?,
             None => 0,
         });
-        report.residual_rows.push(match value {
-            Some(value) => self.count(value, &with("value"))?,
-            None => 0,
-        });
-        let mut residual = value.map_or(0, |v| self.bytes(v));
+        let mut residual = columns.residual.map_or(0, |v| self.bytes(v));
         if path == "$" {
             residual += node.child("metadata").map_or(0, |m| self.bytes(m));
         }
         report.residual_bytes.push(residual);
-        report.typed_bytes.push(typed.map_or(0, |t| self.bytes(t)));
-        match typed {
-            Some(typed) if typed.is_struct() => {
-                for field in &typed.children {
-                    let name = field.field.name();
-                    let mut below = with("typed_value");
-                    below.push(Move::Child(name.clone()));
-                    self.inspect_level(field, column, &format!("{path}[{}]", quoted(name)), &below, report)?;
-                }
+        report.typed_bytes.push(typed.iter().map(|t| self.bytes(t)).sum());
+        if let Some(object) = columns.object {
+            for field in &object.children {
+                let name = field.field.name();
+                let mut below = with(object);
+                below.push(Move::Child(name.clone()));
+                self.inspect_level(field, layout, column, &format!("{path}[{}]", quoted(name)), &below, report)?;
             }
-            Some(typed) if typed.is_list() => {
-                if let Some(element) = typed.children.first() {
-                    let mut below = with("typed_value");
-                    below.push(Move::Elements);
-                    self.inspect_level(element, column, &format!("{path}[*]"), &below, report)?;
-                }
-            }
-            _ => {}
+        }
+        if let (Some(array), Some(element)) = (columns.array, columns.element()) {
+            let mut below = with(array);
+            below.push(Move::Elements);
+            self.inspect_level(element, layout, column, &format!("{path}[*]"), &below, report)?;
         }
         Ok(())
     }

@@ -9,7 +9,8 @@
 //! | null     | non-null    | the value in `typed_value`                                        | 24     |
 //! | non-null | non-null    | a partially shredded object; `value` holds its other fields       | 25, 36 |
 //!
-//! Children are found by name (rule 1); a `value` that is not there is null in every row.
+//! Children are found by name (rule 1); a `value` that is not there is null in every row. `early/level.rs` has the
+//! table of the early layout.
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray,
@@ -22,7 +23,9 @@ use arrow::datatypes::{
     TimestampMicrosecondType, TimestampNanosecondType,
 };
 
+use crate::early;
 use crate::error::{Code, Error, Result};
+use crate::layout::Layout;
 use crate::tape::Scalar;
 use crate::tree::{LeafType, MAX_TREE_DEPTH};
 
@@ -45,10 +48,12 @@ pub struct VariantColumn {
 #[derive(Clone)]
 pub struct Level {
     pub number: usize,
+    pub layout: Layout,
     /// Parquet column path of this group, for errors.
     pub path: String,
     /// A field or element group that is null although it should be required (rule 34): read as missing.
     pub nulls: Option<NullBuffer>,
+    /// `value`, under the row's metadata, or `untyped_value`, which brings its own.
     pub value: Option<BinaryArray>,
     pub object: Option<ObjectColumn>,
     pub array: Option<ListColumn>,
@@ -119,7 +124,10 @@ impl VariantColumn {
             Some(column) => Some(binary_view(column, &format!("{path}.metadata"))?),
             None => None,
         };
-        let root = Level::open(array, path, true, 0, &mut levels)?;
+        let root = match Layout::of(array.fields()) {
+            Layout::Standard => Level::open(array, path, true, 0, &mut levels)?,
+            Layout::Early => Level::open_early(array, path, None, 0, &mut levels)?,
+        };
         Ok(VariantColumn { nulls: array.nulls().cloned(), metadata, root, len: array.len(), levels })
     }
 
@@ -129,7 +137,7 @@ impl VariantColumn {
 }
 
 impl Level {
-    fn open(group: &StructArray, path: &str, root: bool, depth: usize, levels: &mut usize) -> Result<Self> {
+    fn new(layout: Layout, path: &str, depth: usize, levels: &mut usize) -> Result<Self> {
         if depth > MAX_TREE_DEPTH {
             return Err(Error::new(
                 Code::TooDeep,
@@ -137,16 +145,22 @@ impl Level {
             )
             .path(path));
         }
-        let mut level = Level {
-            number: *levels,
+        *levels += 1;
+        Ok(Level {
+            number: *levels - 1,
+            layout,
             path: path.to_string(),
-            nulls: if root { None } else { group.nulls().cloned() },
+            nulls: None,
             value: None,
             object: None,
             array: None,
             leaf: None,
-        };
-        *levels += 1;
+        })
+    }
+
+    fn open(group: &StructArray, path: &str, root: bool, depth: usize, levels: &mut usize) -> Result<Self> {
+        let mut level = Level::new(Layout::Standard, path, depth, levels)?;
+        level.nulls = if root { None } else { group.nulls().cloned() };
         let (mut seen_value, mut seen_typed) = (false, false);
         for (field, column) in group.fields().iter().zip(group.columns()) {
             match field.name().as_str() {
@@ -175,57 +189,111 @@ impl Level {
         Ok(level)
     }
 
+    /// A group in the early layout (`early/mod.rs`). `outer` are the nulls of the groups around it, below which
+    /// nothing counts.
+    fn open_early(
+        group: &StructArray,
+        path: &str,
+        outer: Option<&NullBuffer>,
+        depth: usize,
+        levels: &mut usize,
+    ) -> Result<Self> {
+        let mut level = Level::new(Layout::Early, path, depth, levels)?;
+        // The root's own nulls are those of the column: SQL NULL.
+        level.nulls = if depth == 0 { None } else { NullBuffer::union(outer, group.nulls()) };
+        let mut seen = [false; 4];
+        for (field, column) in group.fields().iter().zip(group.columns()) {
+            let at = format!("{path}.{}", field.name());
+            match field.name().as_str() {
+                early::UNTYPED_VALUE => {
+                    twice(&mut seen[0], path, early::UNTYPED_VALUE)?;
+                    level.value = Some(binary(column, &at)?);
+                }
+                "typed_value" => {
+                    twice(&mut seen[1], path, "typed_value")?;
+                    level.leaf = Some(Leaf::open(column, &at)?);
+                }
+                early::OBJECT => {
+                    twice(&mut seen[2], path, early::OBJECT)?;
+                    let object = column.as_struct_opt();
+                    let object = object.ok_or_else(|| early::malformed(&at, format!("{at} is no group")))?;
+                    level.object = Some(level.open_object(object, &at, depth, levels)?);
+                }
+                early::ARRAY => {
+                    twice(&mut seen[3], path, early::ARRAY)?;
+                    level.array = Some(level.open_list(column, &at, depth, levels)?);
+                }
+                name if name.starts_with('_') => {}
+                name => return Err(early::unknown(path, name)),
+            }
+        }
+        Ok(level)
+    }
+
     fn open_typed(&mut self, column: &ArrayRef, depth: usize, levels: &mut usize) -> Result<()> {
         let path = format!("{}.typed_value", self.path);
         match column.data_type() {
-            DataType::Struct(_) => {
-                let group = column.as_struct();
-                let mut fields = Vec::with_capacity(group.num_columns());
-                for (field, child) in group.fields().iter().zip(group.columns()) {
-                    let child_path = format!("{path}.{}", field.name());
-                    let Some(child) = child.as_struct_opt() else {
-                        return Err(shredding(
-                            34,
-                            &child_path,
-                            format!("the shredded field {child_path} is {}, not a group", child.data_type()),
-                        ));
-                    };
-                    let level = Level::open(child, &child_path, false, depth + 1, levels)?;
-                    fields.push(FieldColumn { name: field.name().clone(), level });
-                }
-                fields.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
-                if let Some(pair) = fields.windows(2).find(|pair| pair[0].name == pair[1].name) {
-                    return Err(shredding(12, &path, format!("{path} shreds the field {:?} twice", pair[0].name)));
-                }
-                self.object = Some(ObjectColumn { nulls: group.nulls().cloned(), fields });
-            }
+            DataType::Struct(_) => self.object = Some(self.open_object(column.as_struct(), &path, depth, levels)?),
             DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(_, _) => {
-                let column = match column.data_type() {
-                    DataType::List(_) => column.clone(),
-                    DataType::LargeList(element) | DataType::FixedSizeList(element, _) => {
-                        cast(column, &DataType::List(element.clone()))?
-                    }
-                    _ => column.clone(),
-                };
-                let list = column.as_list::<i32>();
-                let element_path = format!("{path}.list.element");
-                let Some(group) = list.values().as_struct_opt() else {
-                    return Err(shredding(
-                        29,
-                        &element_path,
-                        format!("the array element {element_path} is {}, not a group", list.values().data_type()),
-                    ));
-                };
-                let element = Level::open(group, &element_path, false, depth + 1, levels)?;
-                self.array = Some(ListColumn {
-                    nulls: list.nulls().cloned(),
-                    offsets: list.offsets().clone(),
-                    element: Box::new(element),
-                });
+                self.array = Some(self.open_list(column, &path, depth, levels)?);
             }
             _ => self.leaf = Some(Leaf::open(column, &path)?),
         }
         Ok(())
+    }
+
+    fn open_object(&self, group: &StructArray, path: &str, depth: usize, levels: &mut usize) -> Result<ObjectColumn> {
+        let mut fields = Vec::with_capacity(group.num_columns());
+        let around = NullBuffer::union(self.nulls.as_ref(), group.nulls());
+        for (field, child) in group.fields().iter().zip(group.columns()) {
+            let child_path = format!("{path}.{}", field.name());
+            let Some(child) = child.as_struct_opt() else {
+                return Err(shredding(
+                    34,
+                    &child_path,
+                    format!("the shredded field {child_path} is {}, not a group", child.data_type()),
+                ));
+            };
+            let level = match self.layout {
+                Layout::Standard => Level::open(child, &child_path, false, depth + 1, levels)?,
+                Layout::Early => Level::open_early(child, &child_path, around.as_ref(), depth + 1, levels)?,
+            };
+            fields.push(FieldColumn { name: field.name().clone(), level });
+        }
+        fields.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
+        if let Some(pair) = fields.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            return Err(shredding(12, path, format!("{path} shreds the field {:?} twice", pair[0].name)));
+        }
+        Ok(ObjectColumn { nulls: group.nulls().cloned(), fields })
+    }
+
+    fn open_list(&self, column: &ArrayRef, path: &str, depth: usize, levels: &mut usize) -> Result<ListColumn> {
+        let column = match column.data_type() {
+            DataType::LargeList(element) | DataType::FixedSizeList(element, _) => {
+                cast(column, &DataType::List(element.clone()))?
+            }
+            _ => column.clone(),
+        };
+        let element_path = format!("{path}.list.element");
+        let no_group = |found: &DataType| {
+            shredding(29, &element_path, format!("the array element {element_path} is {found}, not a group"))
+        };
+        let list = column.as_list_opt::<i32>().ok_or_else(|| no_group(column.data_type()))?;
+        let group = list.values().as_struct_opt().ok_or_else(|| no_group(list.values().data_type()))?;
+        let element = match self.layout {
+            Layout::Standard => Level::open(group, &element_path, false, depth + 1, levels)?,
+            Layout::Early => Level::open_early(group, &element_path, None, depth + 1, levels)?,
+        };
+        let (nulls, offsets) = (list.nulls().cloned(), list.offsets().clone());
+        Ok(ListColumn { nulls, offsets, element: Box::new(element) })
+    }
+
+    /// The Parquet path of the untyped bytes.
+    pub fn value_path(&self) -> String {
+        match self.layout {
+            Layout::Standard => format!("{}.value", self.path),
+            Layout::Early => format!("{}.{}", self.path, early::UNTYPED_VALUE),
+        }
     }
 
     /// Whether the level holds anything in this row; if not, an object field is missing (rule 22).

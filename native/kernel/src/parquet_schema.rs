@@ -11,6 +11,7 @@ use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 use crate::error::{Code, Error, Result};
+use crate::layout::Layout;
 use crate::standard::{ELEMENT, is_variant};
 
 /// Field metadata that holds a Parquet field id.
@@ -42,10 +43,12 @@ fn convert_as(field: &ArrowField, name: &str, in_variant: bool) -> Result<TypePt
         DataType::Struct(fields) if fields.is_empty() => {
             return Err(unsupported(field, "Parquet has no empty groups"));
         }
-        DataType::Struct(fields) => {
+        DataType::Struct(children) => {
             let variant = is_variant(field);
-            let fields = fields.iter().map(|f| convert(f, in_variant || variant)).collect::<Result<_>>()?;
-            group(fields, variant.then(|| LogicalType::variant(Some(1))))
+            let fields = children.iter().map(|f| convert(f, in_variant || variant)).collect::<Result<_>>()?;
+            // The early layout came before the annotation.
+            let standard = variant && Layout::of(children) == Layout::Standard;
+            group(fields, standard.then(|| LogicalType::variant(Some(1))))
         }
         DataType::List(element)
         | DataType::LargeList(element)

@@ -14,7 +14,9 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields};
 
 use crate::dictionary::Dictionary;
+use crate::early::standardize::standardize_column;
 use crate::error::{Code, Error, Result};
+use crate::layout::Layout;
 use crate::level::{FieldColumn, Leaf, LeafValues, Level, ListColumn, ObjectColumn, VariantColumn, is_null};
 use crate::residual::{Entry, Residual};
 
@@ -29,6 +31,14 @@ pub fn unshred(array: &StructArray, path: &str) -> Result<StructArray> {
 }
 
 pub fn unshred_column(column: &VariantColumn) -> Result<StructArray> {
+    if column.root.layout == Layout::Early {
+        return unshred_levels(&standardize_column(column)?.column);
+    }
+    unshred_levels(column)
+}
+
+/// The same for levels whose values are all under the row's metadata.
+pub fn unshred_levels(column: &VariantColumn) -> Result<StructArray> {
     let metadata = require_metadata(column)?;
     let mut writer = Reconstructor::new(column);
     let mut out = ByteColumn::new(column.len);
@@ -160,7 +170,7 @@ impl Reconstructor {
             }
             if let Some(value) = value {
                 check_shape(level, value)?;
-                return self.residual.copy(&self.dictionary, value, out).map_err(|e| e.path(value_path(level)));
+                return self.residual.copy(&self.dictionary, value, out).map_err(|e| e.path(level.value_path()));
             }
         }
         // Missing where nothing may be missing: the root, or an element (rule 26).
@@ -184,11 +194,11 @@ impl Reconstructor {
                     format!("{} holds shredded fields and a value that is no object", level.path),
                 )
                 .rule(36)
-                .path(value_path(level)));
+                .path(level.value_path()));
             }
             self.residual
                 .open_object(&self.dictionary, value, &mut self.entries)
-                .map_err(|e| e.path(value_path(level)))?;
+                .map_err(|e| e.path(level.value_path()))?;
         }
         let first_id = self.ids.len();
         self.collect_ids(level, object, row, first_entry)?;
@@ -206,7 +216,9 @@ impl Reconstructor {
                 if self.dictionary.name(entry.id) >= field.name.as_bytes() {
                     break;
                 }
-                self.residual.copy_entry(&self.dictionary, value, entry, out).map_err(|e| e.path(value_path(level)))?;
+                self.residual
+                    .copy_entry(&self.dictionary, value, entry, out)
+                    .map_err(|e| e.path(level.value_path()))?;
                 self.end_child(&container, out)?;
                 next += 1;
             }
@@ -217,7 +229,7 @@ impl Reconstructor {
         }
         while next < last {
             let entry = self.entries[next];
-            self.residual.copy_entry(&self.dictionary, value, entry, out).map_err(|e| e.path(value_path(level)))?;
+            self.residual.copy_entry(&self.dictionary, value, entry, out).map_err(|e| e.path(level.value_path()))?;
             self.end_child(&container, out)?;
             next += 1;
         }
@@ -250,6 +262,8 @@ impl Reconstructor {
                 let id = self.entries[next].id;
                 match self.dictionary.name(id).cmp(field.name.as_bytes()) {
                     std::cmp::Ordering::Less => self.ids.push(id),
+                    // The early layout may hold a shredded field in `untyped_value`, where `object` lacks it.
+                    std::cmp::Ordering::Equal if level.layout == Layout::Early && !field.level.is_present(row) => break,
                     std::cmp::Ordering::Equal => return Err(in_both(level, field, row)),
                     std::cmp::Ordering::Greater => break,
                 }
@@ -328,10 +342,6 @@ fn register(level: &Level, dictionary: &mut Dictionary) {
     }
 }
 
-fn value_path(level: &Level) -> String {
-    format!("{}.value", level.path)
-}
-
 fn conflict(level: &Level, what: &str) -> Error {
     Error::new(Code::MalformedShredding, format!("{} holds both a value and {what}", level.path))
         .rule(25)
@@ -342,18 +352,22 @@ fn in_both(level: &Level, field: &FieldColumn, row: usize) -> Error {
     let rule = if field.level.is_present(row) { 37 } else { 35 };
     Error::new(
         Code::MalformedShredding,
-        format!("{} holds the field {:?}, which is shredded beside it", value_path(level), field.name),
+        format!("{} holds the field {:?}, which is shredded beside it", level.value_path(), field.name),
     )
     .rule(rule)
-    .path(value_path(level))
+    .path(level.value_path())
 }
 
 fn is_object(value: &[u8]) -> bool {
     value.first().is_some_and(|b| b & 3 == 2)
 }
 
-/// An object where objects are shredded, or an array where arrays are, must stand in `typed_value`.
+/// An object where objects are shredded, or an array where arrays are, must stand in `typed_value`; in the early
+/// layout they need not.
 pub fn check_shape(level: &Level, value: &[u8]) -> Result<()> {
+    if level.layout == Layout::Early {
+        return Ok(());
+    }
     let basic = value.first().map(|b| b & 3);
     let (rule, what) = match basic {
         Some(2) if level.object.is_some() => (if is_empty_object(value) { 33 } else { 32 }, "an object"),
@@ -362,10 +376,10 @@ pub fn check_shape(level: &Level, value: &[u8]) -> Result<()> {
     };
     Err(Error::new(
         Code::MalformedShredding,
-        format!("{} holds {what}, which this file shreds: typed_value must not be null", value_path(level)),
+        format!("{} holds {what}, which this file shreds: typed_value must not be null", level.value_path()),
     )
     .rule(rule)
-    .path(value_path(level)))
+    .path(level.value_path()))
 }
 
 fn is_empty_object(value: &[u8]) -> bool {

@@ -11,6 +11,7 @@ use arrow::datatypes::{DataType, Field, Fields, Schema};
 use arrow::record_batch::RecordBatch;
 
 use crate::decode::VariantDecoder;
+use crate::early::untyped::metadata_length;
 use crate::encode::{Dictionary, DictionaryCache, EMPTY_METADATA, TapeEncoder, VariantWriter};
 use crate::error::{Code, Error, Result};
 use crate::json::utf8::decode_like_java;
@@ -203,18 +204,6 @@ pub fn split_variant(batch: &RecordBatch) -> Result<RecordBatch> {
         values.end()?;
     }
     variants(metadata, values, joined.nulls().cloned())
-}
-
-/// The length of the metadata at `at`, by its own header.
-fn metadata_length(bytes: &[u8], at: usize) -> Result<usize> {
-    let header = *bytes.get(at).ok_or_else(|| Error::new(Code::MalformedVariant, "the metadata is missing").rule(3))?;
-    if header & 0x0f != 1 {
-        return Err(Error::new(Code::MalformedVariant, "the variant metadata has a version other than 1").rule(3));
-    }
-    let width = (header >> 6) as usize + 1;
-    let count = residual::number(bytes, at + 1, width)? as usize;
-    let text = residual::number(bytes, at + 1 + width + count * width, width)? as usize;
-    Ok(1 + (count + 2) * width + text)
 }
 
 /// Decodes every row of the variant column 0; `use_row` gets the value bytes, or `None` for null.

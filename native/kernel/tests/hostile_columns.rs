@@ -15,9 +15,11 @@ use mica_kernel::batch::shred_batch;
 use mica_kernel::decode::VariantDecoder;
 use mica_kernel::extract::{Step, Target, extract_path};
 use mica_kernel::json::ParseOptions;
+use mica_kernel::layout::Layout;
 use mica_kernel::level::VariantColumn;
 use mica_kernel::names::Names;
 use mica_kernel::read::FileReader;
+use mica_kernel::read::early::Early;
 use mica_kernel::read::scan::{Item, ItemKind, Scan, ScanOptions};
 use mica_kernel::reconstruct::unshred;
 use mica_kernel::source::Source;
@@ -71,7 +73,7 @@ fn shredded() -> RecordBatch {
     let schema = Arc::new(Schema::new(vec![Field::new("json", DataType::Utf8, true)]));
     let batch = RecordBatch::try_new(schema, vec![texts]).unwrap();
     let variants = json_to_variant(&batch, ParseOptions::default()).unwrap();
-    shred_batch(&variants, &[(vec!["v".into()], tree())]).unwrap()
+    shred_batch(&variants, &[(vec!["v".into()], tree())], Layout::Standard).unwrap()
 }
 
 /// The array with one binary cell, or one null mark, somewhere in it damaged.
@@ -179,7 +181,7 @@ impl Source for Memory {
 }
 
 fn read_all(bytes: Vec<u8>) -> Result<usize> {
-    let file = Arc::new(FileReader::open(Box::new(Memory(bytes.into())), &[])?);
+    let file = Arc::new(FileReader::open(Box::new(Memory(bytes.into())), &[], &Early::Deny)?);
     let items = vec![
         Item { name: "0".into(), column: vec!["v".into()], kind: ItemKind::Whole },
         Item {

@@ -6,7 +6,9 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Schema};
 use arrow_pyarrow::{FromPyArrow, ToPyArrow};
 use mica_kernel::batch::{infer_column, shred_batch};
+use mica_kernel::early::fit;
 use mica_kernel::infer::Limits;
+use mica_kernel::layout::Layout;
 use mica_kernel::tree::Tree;
 use mica_kernel::write::{FileWriter as KernelWriter, WriteOptions, parse_compression};
 use mica_kernel::{Code, Error};
@@ -19,6 +21,8 @@ use crate::error::{raise, run};
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(infer, m)?)?;
     m.add_function(wrap_pyfunction!(shred, m)?)?;
+    m.add_function(wrap_pyfunction!(fitting_schema, m)?)?;
+    m.add_function(wrap_pyfunction!(fit_batch, m)?)?;
     m.add_class::<FileWriter>()?;
     Ok(())
 }
@@ -72,9 +76,16 @@ fn infer<'py>(
     run(py, || infer_column(&batch, &path, limits)?.to_arrow())?.to_pyarrow(py)
 }
 
-/// The batch with variant columns in the standard layout; `trees` maps column paths to trees.
+/// The batch with variant columns in the standard or the early layout; `trees` maps column paths to trees.
 #[pyfunction]
-fn shred<'py>(py: Python<'py>, batch: &Bound<'py, PyAny>, trees: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+#[pyo3(signature = (batch, trees, *, early=false))]
+fn shred<'py>(
+    py: Python<'py>,
+    batch: &Bound<'py, PyAny>,
+    trees: &Bound<'py, PyDict>,
+    early: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    let layout = if early { Layout::Early } else { Layout::Standard };
     let batch = RecordBatch::from_pyarrow_bound(batch)?;
     let mut wanted = Vec::new();
     for (path, data_type) in trees {
@@ -85,7 +96,25 @@ fn shred<'py>(py: Python<'py>, batch: &Bound<'py, PyAny>, trees: &Bound<'py, PyD
         };
         wanted.push((path, tree(py, &data_type)?));
     }
-    run(py, || shred_batch(&batch, &wanted))?.to_pyarrow(py)
+    run(py, || shred_batch(&batch, &wanted, layout))?.to_pyarrow(py)
+}
+
+/// The schema of a batch of early columns without the `untyped_value`s that no row of it needs.
+#[pyfunction]
+fn fitting_schema<'py>(py: Python<'py>, batch: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let batch = RecordBatch::from_pyarrow_bound(batch)?;
+    run(py, || Ok(fit::fitting_schema(&batch)))?.to_pyarrow(py)
+}
+
+/// The batch in such a schema; an error names the value that has no place.
+#[pyfunction]
+fn fit_batch<'py>(
+    py: Python<'py>,
+    batch: &Bound<'py, PyAny>,
+    schema: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (batch, schema) = (RecordBatch::from_pyarrow_bound(batch)?, Schema::from_pyarrow_bound(schema)?);
+    run(py, || fit::fit(&batch, &schema))?.to_pyarrow(py)
 }
 
 /// Writes one Parquet file and gathers what the log needs of it.

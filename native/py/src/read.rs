@@ -8,6 +8,7 @@ use arrow::record_batch::RecordBatch;
 use arrow_pyarrow::{FromPyArrow, PyArrowType};
 use bytes::Bytes;
 use mica_kernel::extract::{Step, Target};
+use mica_kernel::read::early::Early;
 use mica_kernel::read::nested::unshredded_field;
 use mica_kernel::read::scan::{Item, ItemKind, Scan, ScanOptions};
 use mica_kernel::read::{FileReader, batch};
@@ -82,6 +83,15 @@ fn parse_items(items: &[Bound<'_, PyDict>]) -> PyResult<Vec<Item>> {
         .collect()
 }
 
+/// How columns of the early layout are told: a bool (by their fields, or not at all), or paths of names.
+fn parse_early(given: &Bound<'_, PyAny>) -> PyResult<Early> {
+    Ok(match given.extract::<bool>() {
+        Ok(true) => Early::Recognise,
+        Ok(false) => Early::Deny,
+        Err(_) => Early::These(given.extract()?),
+    })
+}
+
 fn parse_step(step: &Bound<'_, PyAny>) -> PyResult<Step> {
     if let Ok(key) = step.cast::<PyString>() {
         return Ok(Step::Key(key.to_string()));
@@ -136,7 +146,7 @@ struct PyFileReader {
 #[pymethods]
 impl PyFileReader {
     #[new]
-    #[pyo3(signature = (*, name, path = None, size = None, fetch = None, variants = vec![]))]
+    #[pyo3(signature = (*, name, path = None, size = None, fetch = None, variants = vec![], early = None))]
     fn new(
         py: Python<'_>,
         name: String,
@@ -144,7 +154,9 @@ impl PyFileReader {
         size: Option<u64>,
         fetch: Option<Py<PyAny>>,
         variants: Vec<Vec<String>>,
+        early: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        let early = early.map_or(Ok(Early::Deny), parse_early)?;
         let file = run(py, move || {
             let source: Box<dyn Source> = match (path, fetch, size) {
                 (Some(path), None, size) => Box::new(LocalFile::open(&path, &name, size)?),
@@ -153,7 +165,7 @@ impl PyFileReader {
                     return Err(Error::new(Code::InvalidArgument, "a FileReader takes a path, or fetch and size"));
                 }
             };
-            FileReader::open(source, &variants)
+            FileReader::open(source, &variants, &early)
         })?;
         Ok(PyFileReader { file: Arc::new(file) })
     }

@@ -53,6 +53,8 @@ class ReadSpec:
     spark: bool = False
     #: The version of the table, None for bare files.
     version: int | None = None
+    #: Which columns may be of the early shredding layout; a table's never are.
+    early: bool | list[list[str]] = False
 
     @property
     def schema(self) -> StructType:
@@ -135,10 +137,12 @@ class _File:
         variants = [list(physical_names(spec.columns, at)) for at, f in walk(spec.columns) if f.type == VARIANT]
         try:
             if storage.local_path is not None:
-                self.reader = kernel.FileReader(path=name, name=name, variants=variants)
+                self.reader = kernel.FileReader(path=name, name=name, variants=variants, early=spec.early)
             else:
                 fetch = partial(storage.read_ranges, rel)
-                self.reader = kernel.FileReader(size=part.size, fetch=fetch, name=name, variants=variants)
+                self.reader = kernel.FileReader(
+                    size=part.size, fetch=fetch, name=name, variants=variants, early=spec.early
+                )
         except StorageError as e:
             raise self._gone(name) if e.code == "NOT_FOUND" and spec.version is not None else e from None
         self.schema = self.reader.schema

@@ -73,6 +73,10 @@ class WriteSpec:
     #: The name of the one file that is written; it replaces one of that name when it is whole.
     name: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    #: How Variants are shredded: `standard`, or `early`, which no table may hold; and whether a file's first rows say
+    #: where it has `untyped_value`.
+    layout: str = "standard"
+    omit_untyped: bool = False
 
 
 def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -226,6 +230,7 @@ class DataFile:
         name = spec.name or new_file_name(f".{spec.options.get('compression', 'zstd')}.parquet")
         self.path = f"{directory}/{name}" if directory else name
         self._writer: kernel.FileWriter | None = None
+        self._fits: pa.Schema | None = None
         self._trees: dict[tuple[str, ...], pa.DataType] = {}
         self._upload: Writer | None = None
         self._waiting: list[pa.RecordBatch] = []
@@ -246,12 +251,12 @@ class DataFile:
             return
         if self._writer is None:
             self._trees = dict(trees if trees is not None else self.spec.trees or {})
-            self._begin(batch.schema if trees is not None else self._shredded(batch).schema)
+            self._begin(batch if trees is not None else self._shredded(batch))
         self._put(batch if trees is not None and trees == self._trees else self._shredded(batch))
 
     def begin_empty(self) -> None:
         """Begins the file before there is a row; Variants are unshredded."""
-        self._begin(to_arrow(self.spec.schema))
+        self._begin(pa.RecordBatch.from_pylist([], to_arrow(self.spec.schema)))
 
     def close(self) -> dict[str, Any]:
         """Finishes the file; the fact of it."""
@@ -294,8 +299,8 @@ class DataFile:
 
     def _begin_inferred(self) -> None:
         trees = dict(self.spec.trees or {})
+        sample = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()[0]
         if self._must_infer():
-            sample = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()[0]
             for name in self.spec.variants:
                 if name not in trees:
                     trees[name] = kernel.infer(sample, list(name), dict(self.spec.limits))
@@ -304,13 +309,17 @@ class DataFile:
         for batch in waiting:
             shredded = self._shredded(batch)
             if self._writer is None:
-                self._begin(shredded.schema)
+                self._begin(self._shredded(sample) if self.spec.omit_untyped else shredded)
             self._put(shredded)
 
     def _shredded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        return kernel.shred(batch, self._trees) if self._trees else batch
+        early = self.spec.layout == "early"
+        return kernel.shred(batch, self._trees, early=early) if self._trees else batch
 
-    def _begin(self, schema: pa.Schema) -> None:
+    def _begin(self, first: pa.RecordBatch) -> None:
+        """Opens the file for rows like these."""
+        schema = kernel.fitting_schema(first) if self.spec.omit_untyped else first.schema
+        self._fits = schema if self.spec.omit_untyped else None
         storage = self.spec.storage
         direct = storage.local_path is not None and self.spec.name is None
         local = storage.path(self.path) if direct else None
@@ -322,7 +331,7 @@ class DataFile:
 
     def _put(self, batch: pa.RecordBatch) -> None:
         assert self._writer is not None
-        self._writer.write(batch)
+        self._writer.write(batch if self._fits is None else kernel.fit_batch(batch, self._fits))
         self._drain()
 
     def _drain(self) -> None:

@@ -28,6 +28,7 @@ _CLASSES: Mapping[str, type[MicaError]] = {
     "INVALID_CAST": UserError,
     "UNSUPPORTED_TYPE": UserError,
     "INVALID_ARGUMENT": UserError,
+    "DOES_NOT_FIT": UserError,
     "IO": StorageError,
 }
 
@@ -37,6 +38,7 @@ _HINTS: Mapping[str, str] = {
     "INVALID_JSON": "Mend the text; an ingest sets bad lines aside with on_error='quarantine'.",
     "DUPLICATE_KEY": "Let the last one win with duplicate_keys='last'.",
     "TOO_LARGE": "Raise max_size, up to 128 MiB.",
+    "DOES_NOT_FIT": "Write with untyped='always', or give a shredding schema that every row fits.",
     "CORRUPT_FILE": "Restore the file from a copy.",
 }
 
@@ -118,9 +120,21 @@ def infer(batch: pa.RecordBatch, column: str | Sequence[str], limits: Mapping[st
     return call(_native.infer, batch, column if isinstance(column, str) else list(column), dict(limits))
 
 
-def shred(batch: pa.RecordBatch, trees: Mapping[Any, pa.DataType]) -> pa.RecordBatch:
-    """The batch with variant columns in storage layout; keys of `trees` are names or paths of names through structs."""
-    return call(_native.shred, batch, dict(trees))
+def shred(batch: pa.RecordBatch, trees: Mapping[Any, pa.DataType], *, early: bool = False) -> pa.RecordBatch:
+    """The batch with variant columns in storage layout, the standard or the early one; keys of `trees` are names or
+    paths of names through structs.
+    """
+    return call(_native.shred, batch, dict(trees), early=early)
+
+
+def fitting_schema(batch: pa.RecordBatch) -> pa.Schema:
+    """The schema of early columns without the `untyped_value`s that no row of the batch needs."""
+    return call(_native.fitting_schema, batch)
+
+
+def fit_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch in such a schema. Errors: DOES_NOT_FIT, with path and row, for a value that has no place there."""
+    return call(_native.fit_batch, batch, schema)
 
 
 def unshred(batch: pa.RecordBatch) -> pa.RecordBatch:

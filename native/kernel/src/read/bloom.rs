@@ -29,7 +29,7 @@ impl FileReader {
             let Some(wanted) = stored(values, &resolved.data_type, physical) else { return unknown() };
             let mut may = Vec::with_capacity(groups.len());
             for group in groups {
-                let hidden = resolved.residual.is_some_and(|residual| !all_null(group, residual));
+                let hidden = resolved.residuals.iter().any(|&residual| !all_null(group, residual));
                 let place = group
                     .columns()
                     .get(column)

@@ -3,7 +3,7 @@
 //!
 //! A bound of a variant path is usable only where the matching `value` is null in every row of that row group or
 //! page, or is not there at all (rule 41). The levels above need no such check: a residual beside a shredded
-//! object holds no shredded field (rules 32, 35).
+//! object holds no shredded field (rules 32, 35). The early layout has another rule: `read/early.rs`.
 //!
 //! Bounds leave NaN out, and -0.0 may stand for 0.0: rules of the caller. A bound that cannot be trusted (old
 //! signed order of strings, NaN, text that is no UTF-8) is not given.
@@ -24,6 +24,8 @@ use parquet::file::statistics::Statistics;
 
 use crate::error::{Code, Error, Result};
 use crate::extract::Step;
+use crate::layout::{Columns, Layout};
+use crate::read::early::{self, hides_above};
 use crate::read::projection::all_null;
 use crate::read::scan::{Item, ItemKind};
 use crate::read::schema::{Node, find};
@@ -36,8 +38,10 @@ pub(crate) struct Resolved {
     /// path ends on an object or array.
     pub typed: Option<usize>,
     pub data_type: DataType,
-    /// Residual that must be all null, by its leaf column.
-    pub residual: Option<usize>,
+    /// Residuals that must hold nothing of the path, by their leaf columns.
+    pub residuals: Vec<usize>,
+    /// Whether they are `untyped_value`s, whose bounds tell Variant nulls from everything else.
+    pub early: bool,
     /// A column without bounds whose leaf tells nulls from values (a whole variant).
     pub nulls_only: bool,
     /// The path lies where the file's shape cannot say anything.
@@ -138,12 +142,18 @@ pub(crate) fn resolve(file: &FileReader, item: &Item) -> Result<Resolved> {
     })?;
     Ok(match &item.kind {
         ItemKind::Whole => resolve_column(node),
-        ItemKind::Path { steps, .. } => resolve_path(node, steps),
+        ItemKind::Path { steps, .. } => resolve_path(node, steps, hides_above(node, file.metadata())),
     })
 }
 
-const OPAQUE: Resolved =
-    Resolved { typed: None, data_type: DataType::Null, residual: None, nulls_only: false, opaque: true };
+const OPAQUE: Resolved = Resolved {
+    typed: None,
+    data_type: DataType::Null,
+    residuals: Vec::new(),
+    early: false,
+    nulls_only: false,
+    opaque: true,
+};
 
 fn resolve_column(node: &Node) -> Resolved {
     if node.is_leaf() {
@@ -164,41 +174,43 @@ impl Resolved {
     }
 }
 
-fn resolve_path(column: &Node, steps: &[Step]) -> Resolved {
+/// `above`: residuals of the levels above may hold the path too.
+fn resolve_path(column: &Node, steps: &[Step], above: bool) -> Resolved {
+    let layout = early::layout(column);
+    let early = layout == Layout::Early;
     let mut node = column;
+    let mut residuals = Vec::new();
+    let leaf_of = |residual: Option<&Node>| residual.map(|v| v.leaves.start);
     for step in steps {
         let Step::Key(key) = step else { return OPAQUE };
-        match node.child("typed_value") {
-            Some(typed) if typed.is_struct() => match typed.child(key) {
-                Some(field) => node = field,
-                // The field can only be in the residual of this level.
-                None => return untyped(node),
-            },
-            _ => return untyped(node),
+        let here = Columns::of(node, layout);
+        let field = here.field(key);
+        if above || field.is_none() {
+            residuals.extend(leaf_of(here.residual));
+        }
+        match field {
+            Some(field) => node = field,
+            // The field can only be in the residuals.
+            None => return Resolved { residuals, early, ..OPAQUE }.clear(),
         }
     }
-    let residual = node.child("value").map(|v| v.leaves.start);
-    match node.child("typed_value") {
-        Some(typed) if typed.is_leaf() => {
-            let data_type = typed.field.data_type().clone();
-            Resolved { typed: Some(typed.leaves.start), data_type, residual, ..OPAQUE }.clear()
+    let here = Columns::of(node, layout);
+    residuals.extend(leaf_of(here.residual));
+    match here.leaf {
+        _ if here.object.is_some() || here.array.is_some() => OPAQUE,
+        Some(leaf) => {
+            let data_type = leaf.field.data_type().clone();
+            Resolved { typed: Some(leaf.leaves.start), data_type, residuals, early, ..OPAQUE }.clear()
         }
-        Some(_) => OPAQUE,
-        None => untyped(node),
+        None => Resolved { residuals, early, ..OPAQUE }.clear(),
     }
-}
-
-/// A path that only this level's `value` can hold.
-fn untyped(node: &Node) -> Resolved {
-    let residual = node.child("value").map(|v| v.leaves.start);
-    Resolved { residual, ..OPAQUE }.clear()
 }
 
 /// The intervals between all page boundaries of the leaves and their residuals.
 fn split_by_pages(metadata: &ParquetMetaData, whole: &Span, leaves: &[Resolved], spans: &mut Vec<Span>) {
     let index = metadata.page_index_for_row_group(whole.group);
     let mut starts = vec![0u64];
-    for leaf in leaves.iter().flat_map(|l| [l.typed, l.residual]).flatten() {
+    for leaf in leaves.iter().flat_map(|l| l.typed.iter().chain(&l.residuals).copied()) {
         let pages = index.page_locations(leaf).into_iter().flatten();
         starts.extend(pages.map(|p| p.first_row_index.max(0) as u64).filter(|&row| row < whole.rows));
     }
@@ -221,15 +233,24 @@ fn bound(metadata: &ParquetMetaData, leaf: &Resolved, span: &Span, pages: bool) 
         let before: u64 = metadata.row_groups().iter().take(span.group).map(|g| g.num_rows().max(0) as u64).sum();
         span.first - before
     };
-    if let Some(residual) = leaf.residual
-        && !all_null(group, residual)
-        && !(pages && null_pages(metadata, span, first_in_group, residual))
-    {
-        return Bound::default();
+    let mut variant_nulls = false;
+    for &residual in &leaf.residuals {
+        let page_nulls = |page_is: &PageIs| pages && pages_are(metadata, span, first_in_group, residual, page_is);
+        if all_null(group, residual) || page_nulls(&|index, page| index.is_null_page(page)) {
+            continue;
+        }
+        let null_or_variant_null = |index: &ColumnIndexMetaData, page| {
+            index.is_null_page(page) || early::page_of_variant_nulls(metadata, index, residual, page)
+        };
+        if !leaf.early || !early::only_variant_nulls(metadata, group, residual) && !page_nulls(&null_or_variant_null) {
+            return Bound::default();
+        }
+        variant_nulls = true;
     }
     let Some(typed) = leaf.typed else {
         // Nothing typed and nothing in the residual: no row has the path.
-        return Bound { min: None, max: None, null_count: Some(span.rows as i64), usable: true };
+        let null_count = (!variant_nulls).then_some(span.rows as i64);
+        return Bound { min: None, max: None, null_count, usable: !variant_nulls };
     };
     let mut found = pages
         .then(|| page_bound(metadata, span, first_in_group, typed))
@@ -245,13 +266,17 @@ fn bound(metadata: &ParquetMetaData, leaf: &Resolved, span: &Span, pages: bool) 
         found.min = None;
         found.max = None;
     }
+    // A Variant null is a value where a Variant is asked for: only the bounds hold.
+    found.null_count = found.null_count.filter(|_| !variant_nulls);
     let all_null = found.null_count == Some(span.rows as i64);
     found.usable = all_null || found.min.is_some() && found.max.is_some();
     found
 }
 
-/// Whether every page of the column that overlaps the span holds only nulls.
-fn null_pages(metadata: &ParquetMetaData, span: &Span, first: u64, column: usize) -> bool {
+type PageIs<'a> = dyn Fn(&ColumnIndexMetaData, usize) -> bool + 'a;
+
+/// Whether every page of the column that overlaps the span is so.
+fn pages_are(metadata: &ParquetMetaData, span: &Span, first: u64, column: usize, is: &PageIs) -> bool {
     let index = metadata.page_index_for_row_group(span.group);
     let (Some(columns), Some(pages)) = (index.column_index(column), index.page_locations(column)) else {
         return false;
@@ -259,7 +284,7 @@ fn null_pages(metadata: &ParquetMetaData, span: &Span, first: u64, column: usize
     let end = first + span.rows;
     let begin = pages.partition_point(|p| p.first_row_index.max(0) as u64 <= first).saturating_sub(1);
     let last = pages.partition_point(|p| (p.first_row_index.max(0) as u64) < end);
-    !pages.is_empty() && last as u64 <= columns.num_pages() && (begin..last).all(|page| columns.is_null_page(page))
+    !pages.is_empty() && last as u64 <= columns.num_pages() && (begin..last).all(|page| is(columns, page))
 }
 
 /// The bound of the page that holds the span; page boundaries never lie inside a span.

@@ -3,6 +3,7 @@
 //! - `batch`: the same on an Arrow batch
 //! - `bloom`: bloom filters, for equality
 //! - `bounds`: what the footer says of leaves
+//! - `early`: which columns are of the early layout, and what its residuals may hold
 //! - `footer`: footer and page index in few requests
 //! - `schema`: the schema as a tree over leaf columns
 //! - `projection`: the leaf columns that an item needs
@@ -12,6 +13,7 @@
 pub mod batch;
 pub mod bloom;
 pub mod bounds;
+pub mod early;
 pub mod footer;
 pub mod nested;
 pub mod projection;
@@ -29,6 +31,7 @@ use parquet::file::metadata::ParquetMetaData;
 
 use crate::error::{Code, Error, Result};
 use crate::source::Source;
+use early::Early;
 use schema::Node;
 
 /// One open Parquet file.
@@ -45,15 +48,17 @@ pub struct FileReader {
 }
 
 impl FileReader {
-    /// Reads the footer. `variants` are columns that the caller knows to be variants.
-    pub fn open(source: Box<dyn Source>, variants: &[Vec<String>]) -> Result<Self> {
+    /// Reads the footer. `variants` are columns that the caller knows to be variants, `early` says how columns of
+    /// the early layout are told.
+    pub fn open(source: Box<dyn Source>, variants: &[Vec<String>], early: &Early) -> Result<Self> {
         guard(source.name(), || {
             let mut read = 0;
             let metadata = footer::load(source.as_ref(), &mut read)?;
             let plain = ArrowReaderMetadata::try_new(metadata.clone(), options())
                 .map_err(|e| footer::corrupt(source.as_ref(), &e))?;
             let plain = schema::reading_schema(plain.schema(), metadata.file_metadata().schema_descr());
-            let schema = Arc::new(schema::mark_variants(&plain, variants)?);
+            let marked = early::mark_early(&plain, early).map_err(|e| early::in_file(e, source.name()))?;
+            let schema = Arc::new(schema::mark_variants(&marked, variants)?);
             let columns = Node::columns(schema.fields());
             let decoding = Arc::new(schema::decoding_schema(&plain, &schema));
             let arrow = ArrowReaderMetadata::try_new(metadata.clone(), options().with_schema(decoding))

@@ -4,10 +4,14 @@
 //! - Below a shredded object the residuals of the levels above are not read for a field that is shredded: a
 //!   residual holds no shredded field (rules 32, 35, 38).
 //! - A path that leaves the shredded tree needs the residual of the level where it leaves, and the metadata.
+//! - Early columns of other writers: the residuals above may hold any field (`read/early.rs`), and one leaf of each
+//!   shape on the way says what a row has typed.
 
 use parquet::file::metadata::RowGroupMetaData;
 
 use crate::extract::Step;
+use crate::layout::{Columns, Layout};
+use crate::read::early::layout;
 use crate::read::schema::Node;
 use crate::standard::is_variant;
 
@@ -22,11 +26,15 @@ pub fn all_null(group: &RowGroupMetaData, leaf: usize) -> bool {
 
 /// Every leaf of a whole column, without the residuals that hold nothing.
 pub fn whole(node: &Node, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
-    if is_variant(&node.field) && node.child("metadata").is_some() {
-        if let Some(metadata) = node.child("metadata") {
-            leaves.extend(metadata.leaves.clone());
+    let early = layout(node) == Layout::Early;
+    if is_variant(&node.field) && (early || node.child("metadata").is_some()) {
+        leaves.extend(node.child("metadata").map_or(0..0, |m| m.leaves.clone()));
+        let before = leaves.len();
+        level(node, layout(node), group, leaves);
+        // Something must say which rows are null.
+        if early && leaves.len() == before {
+            leaves.extend(node.leaves.clone().take(1));
         }
-        level(node, group, leaves);
     } else if node.is_struct() {
         for child in &node.children {
             whole(child, group, leaves);
@@ -37,56 +45,70 @@ pub fn whole(node: &Node, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
 }
 
 /// The leaves under one level of a variant, `metadata` left out.
-fn level(node: &Node, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
-    if let Some(value) = node.child("value")
-        && !all_null(group, value.leaves.start)
-    {
-        leaves.extend(value.leaves.clone());
-    }
-    let Some(typed) = node.child("typed_value") else { return };
-    if typed.is_struct() {
+fn level(node: &Node, layout: Layout, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
+    let columns = Columns::of(node, layout);
+    residual(&columns, group, leaves);
+    if let Some(object) = columns.object {
         let before = leaves.len();
-        for field in &typed.children {
-            level(field, group, leaves);
+        for field in &object.children {
+            level(field, layout, group, leaves);
         }
         // The group itself says that there is an object, be it empty: one leaf must carry that.
         if leaves.len() == before {
-            leaves.extend(typed.leaves.clone().take(1));
+            leaves.extend(object.leaves.clone().take(1));
         }
-    } else {
+    }
+    for typed in columns.array.iter().chain(&columns.leaf) {
         leaves.extend(typed.leaves.clone());
     }
 }
 
-/// The leaves for one path of a variant column.
-pub fn path(column: &Node, steps: &[Step], group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
+/// The residual of a level, unless it holds nothing; whether it does.
+fn residual(columns: &Columns, group: &RowGroupMetaData, leaves: &mut Vec<usize>) -> bool {
+    match columns.residual {
+        Some(value) if !all_null(group, value.leaves.start) => {
+            leaves.extend(value.leaves.clone());
+            true
+        }
+        _ => false,
+    }
+}
+
+/// The leaves for one path of a variant column. `above`: residuals of the levels above a shredded field may hold it
+/// too, and no field may be in both places.
+pub fn path(column: &Node, steps: &[Step], above: bool, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
+    let layout = layout(column);
+    let metadata = || column.child("metadata").map_or(0..0, |m| m.leaves.clone());
     let mut node = column;
+    let mut hidden = false;
     for step in steps {
-        let typed = node.child("typed_value");
-        let next = match (step, typed) {
-            (Step::Key(key), Some(typed)) if typed.is_struct() => typed.child(key),
-            (Step::Index(_), Some(typed)) if typed.is_list() => typed.children.first(),
-            _ => None,
+        let columns = Columns::of(node, layout);
+        let next = match step {
+            Step::Key(key) => columns.field(key),
+            Step::Index(_) => columns.element(),
         };
+        let held = (above || next.is_none()) && residual(&columns, group, leaves);
+        hidden |= above && held;
+        if hidden {
+            let typed = [columns.object, columns.array, columns.leaf];
+            leaves.extend(typed.into_iter().flatten().filter_map(|typed| typed.leaves.clone().next()));
+        }
         match next {
             Some(next) => node = next,
             None => {
-                if let Some(value) = node.child("value")
-                    && !all_null(group, value.leaves.start)
-                {
-                    leaves.extend(value.leaves.clone());
-                    leaves.extend(column.child("metadata").map_or(0..0, |m| m.leaves.clone()));
+                if held {
+                    leaves.extend(metadata());
                 }
                 return;
             }
         }
     }
     let first = leaves.len();
-    level(node, group, leaves);
+    level(node, layout, group, leaves);
     // The dictionary is needed where anything but one typed leaf is read.
-    let typed_leaf = node.child("typed_value").is_some_and(|t| t.is_leaf());
-    let value = node.child("value").map(|v| v.leaves.start);
-    if !typed_leaf || leaves[first..].iter().any(|leaf| Some(*leaf) == value) {
-        leaves.extend(column.child("metadata").map_or(0..0, |m| m.leaves.clone()));
+    let columns = Columns::of(node, layout);
+    let value = columns.residual.map(|v| v.leaves.start);
+    if columns.leaf.is_none() || leaves[first..].iter().any(|leaf| Some(*leaf) == value) {
+        leaves.extend(metadata());
     }
 }

@@ -16,7 +16,9 @@ use parquet::file::metadata::RowGroupMetaData;
 
 use crate::error::{Code, Error, Result};
 use crate::extract::{Step, Target, extract_path, path_text};
+use crate::layout::Layout;
 use crate::level::VariantColumn;
+use crate::read::early::{hides_above, layout};
 use crate::read::nested::{unshred_nested, unshredded_field};
 use crate::read::schema::{Node, find};
 use crate::read::{FileReader, guard, projection};
@@ -216,7 +218,10 @@ impl Scan {
             let Some(node) = find(self.file.columns(), &item.column) else { continue };
             match &item.kind {
                 ItemKind::Whole => projection::whole(node, group, &mut leaves),
-                ItemKind::Path { steps, .. } => projection::path(node, steps, group, &mut leaves),
+                ItemKind::Path { steps, .. } => {
+                    let above = hides_above(node, self.file.metadata());
+                    projection::path(node, steps, above, group, &mut leaves);
+                }
             }
         }
         leaves.sort_unstable();
@@ -333,6 +338,9 @@ fn refuse_unknown(file: &FileReader, node: &Node, path: &str) -> Result<()> {
     if !is_variant(&node.field) {
         let below = |child: &Node| refuse_unknown(file, child, &format!("{path}.{}", child.field.name()));
         return node.children.iter().try_for_each(below);
+    }
+    if layout(node) == Layout::Early {
+        return Ok(()); // It was checked when it was recognised.
     }
     let mut groups = vec![(node, path.to_string())];
     while let Some((group, path)) = groups.pop() {

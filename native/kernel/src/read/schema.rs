@@ -150,6 +150,9 @@ fn mark_path(fields: &mut [FieldRef], names: &[String], whole: &[String]) -> Res
     let Some((name, rest)) = names.split_first() else { return Ok(()) };
     // A column that an older file does not have is read as nulls.
     let Some(field) = fields.iter_mut().find(|f| f.name() == name) else { return Ok(()) };
+    if rest.is_empty() && is_variant(field) {
+        return Ok(());
+    }
     if rest.is_empty() {
         let DataType::Struct(children) = field.data_type() else {
             return Err(wrong_type(field, whole));

@@ -7,6 +7,8 @@
 //! | null     | set         | the shredded type (rule 24)                      |
 //! | object   | object      | shredded fields here, the others there (rule 25) |
 //!
+//! The early layout says the same with other names (`layout.rs`).
+//!
 //! Every level below the root without an array between has the row's index; elements of an array are counted.
 
 use std::sync::Arc;
@@ -15,11 +17,11 @@ use arrow::array::{ArrayRef, ListArray, StructArray};
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 
 use crate::error::{Code, Error, Result};
+use crate::layout::Layout;
 use crate::names::Names;
 use crate::shred::column::{Bits, Bytes, Leaf};
 use crate::shred::dictionary::Dictionary;
 use crate::shred::residual::Residual;
-use crate::standard::{element_field, group_fields};
 use crate::tape::{Kind, TapeView};
 use crate::tree::Tree;
 
@@ -32,11 +34,14 @@ pub struct Row<'a> {
     pub residual: &'a mut Residual,
     /// A stack: fields that the objects being written leave over.
     pub left: &'a mut Vec<u32>,
+    /// Room for a value whose metadata stands before it (early layout); `None` where rows have metadata.
+    pub own: Option<&'a mut Vec<u8>>,
 }
 
 /// The columns of one level.
 pub struct Group {
     tree: Tree,
+    layout: Layout,
     value: Bytes,
     typed: Typed,
 }
@@ -62,9 +67,37 @@ struct Array {
     elements: usize,
 }
 
+impl Row<'_> {
+    /// The fields that were left over since the stack was so high, as an object.
+    fn left_over(&mut self, since: usize, out: &mut Vec<u8>) {
+        let (view, left) = (self.view, self.left.get(since..).unwrap_or_default());
+        match &mut self.own {
+            None => self.residual.object(&view, self.dictionary, left, out),
+            Some(own) => {
+                self.residual.object(&view, self.dictionary, left, own);
+                self.dictionary.finish_row(view.names, out);
+                out.append(own);
+            }
+        }
+    }
+
+    /// The subtree at `at`.
+    fn whole(&mut self, at: usize, out: &mut Vec<u8>) {
+        let view = self.view;
+        match &mut self.own {
+            None => self.residual.subtree(&view, self.dictionary, at, out),
+            Some(own) => {
+                self.residual.subtree(&view, self.dictionary, at, own);
+                self.dictionary.finish_row(view.names, out);
+                out.append(own);
+            }
+        }
+    }
+}
+
 impl Group {
     /// Compiles a tree; its names get ids.
-    pub fn new(tree: &Tree, names: &mut Names) -> Self {
+    pub fn new(tree: &Tree, layout: Layout, names: &mut Names) -> Self {
         let typed = if let Some(fields) = &tree.object {
             let mut slots = Vec::new();
             for (position, field) in fields.iter().enumerate() {
@@ -74,15 +107,15 @@ impl Group {
                 }
                 slots[id] = position as u32;
             }
-            let fields = fields.iter().map(|f| Group::new(&f.tree, names)).collect();
+            let fields = fields.iter().map(|f| Group::new(&f.tree, layout, names)).collect();
             Typed::Object(Object { valid: Bits::default(), slots, fields })
         } else if let Some(element) = &tree.array {
-            let element = Group::new(element, names);
+            let element = Group::new(element, layout, names);
             Typed::Array(Box::new(Array { valid: Bits::default(), offsets: vec![0], element, elements: 0 }))
         } else {
             tree.leaf.map_or(Typed::None, |leaf| Typed::Leaf(Leaf::new(leaf)))
         };
-        Group { tree: tree.clone(), value: Bytes::default(), typed }
+        Group { tree: tree.clone(), layout, value: Bytes::default(), typed }
     }
 
     /// Writes the tape's subtree at `at` as the value with this index.
@@ -99,8 +132,7 @@ impl Group {
                 let left_before = row.left.len();
                 object.put(row, at, index)?;
                 if row.left.len() > left_before {
-                    let left = row.left.get(left_before..).unwrap_or_default();
-                    self.value.put_with(index, |out| row.residual.object(&row.view, row.dictionary, left, out))?;
+                    self.value.put_with(index, |out| row.left_over(left_before, out))?;
                     row.left.truncate(left_before);
                 }
                 return Ok(());
@@ -108,7 +140,7 @@ impl Group {
             (Typed::Array(array), Kind::Array) => return array.put(row, at, index),
             _ => {}
         }
-        self.value.put_with(index, |out| row.residual.subtree(&row.view, row.dictionary, at, out))
+        self.value.put_with(index, |out| row.whole(at, out))
     }
 
     /// Writes a value that this level does not type.
@@ -134,8 +166,8 @@ impl Group {
         let typed: Option<ArrayRef> = match &mut self.typed {
             Typed::None => None,
             Typed::Leaf(leaf) => Some(leaf.finish(len)?),
-            Typed::Object(object) => Some(object.finish(&self.tree, len)?),
-            Typed::Array(array) => Some(array.finish(&self.tree, len)?),
+            Typed::Object(object) => Some(object.finish(&self.tree, self.layout, len)?),
+            Typed::Array(array) => Some(array.finish(&self.tree, self.layout, len)?),
         };
         Ok((self.value.finish_binary(len), typed))
     }
@@ -143,7 +175,7 @@ impl Group {
     fn finish_struct(&mut self, len: usize) -> Result<StructArray> {
         let (value, typed) = self.finish(len)?;
         let columns = std::iter::once(value).chain(typed).collect();
-        Ok(StructArray::try_new_with_length(group_fields(&self.tree), columns, None, len)?)
+        Ok(StructArray::try_new_with_length(self.layout.group_fields(&self.tree), columns, None, len)?)
     }
 
     pub fn finish_untyped_required(&mut self, len: usize) -> ArrayRef {
@@ -168,10 +200,10 @@ impl Object {
         Ok(())
     }
 
-    fn finish(&mut self, tree: &Tree, len: usize) -> Result<ArrayRef> {
+    fn finish(&mut self, tree: &Tree, layout: Layout, len: usize) -> Result<ArrayRef> {
         let groups = self.fields.iter_mut().map(|f| f.finish_struct(len).map(|a| Arc::new(a) as ArrayRef));
         let columns = groups.collect::<Result<Vec<_>>>()?;
-        let Some(arrow::datatypes::DataType::Struct(fields)) = crate::standard::typed_type(tree) else {
+        let Some(arrow::datatypes::DataType::Struct(fields)) = layout.typed_type(tree) else {
             return Err(Error::new(Code::InvalidArgument, "an object's columns without an object in the tree"));
         };
         Ok(Arc::new(StructArray::try_new_with_length(fields, columns, self.valid.finish(len), len)?))
@@ -200,7 +232,7 @@ impl Array {
         Ok(())
     }
 
-    fn finish(&mut self, tree: &Tree, len: usize) -> Result<ArrayRef> {
+    fn finish(&mut self, tree: &Tree, layout: Layout, len: usize) -> Result<ArrayRef> {
         let mut offsets = std::mem::replace(&mut self.offsets, vec![0]);
         offsets.resize(len + 1, self.elements as i32);
         let elements = self.element.finish_struct(std::mem::take(&mut self.elements))?;
@@ -208,6 +240,11 @@ impl Array {
             return Err(Error::new(Code::InvalidArgument, "an array's columns without an array in the tree"));
         };
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-        Ok(Arc::new(ListArray::try_new(element_field(element), offsets, Arc::new(elements), self.valid.finish(len))?))
+        Ok(Arc::new(ListArray::try_new(
+            layout.element_field(element),
+            offsets,
+            Arc::new(elements),
+            self.valid.finish(len),
+        )?))
     }
 }

@@ -1,4 +1,4 @@
-//! Shredding: rows of tapes become the columns of the standard layout (rules 19 to 40).
+//! Shredding: rows of tapes become the columns of a layout (standard: rules 19 to 40).
 //!
 //! A [`Shredder`] is a tree compiled over the ids of one [`Names`]: finding a field's column is an array index by
 //! name id, nothing is hashed or compared per row. Give it tapes of that same `Names` only, and never let it forget
@@ -7,7 +7,7 @@
 pub mod column;
 pub mod dictionary;
 mod group;
-mod residual;
+pub mod residual;
 
 use std::sync::Arc;
 
@@ -16,16 +16,18 @@ use arrow::datatypes::{DataType, Fields};
 
 use crate::encode::{DictionaryCache, TapeEncoder};
 use crate::error::Result;
+use crate::layout::Layout;
 use crate::names::Names;
 use crate::shred::column::{Bits, Bytes};
 use crate::shred::dictionary::Dictionary;
 use crate::shred::group::{Group, Row};
 use crate::shred::residual::Residual;
-use crate::standard::{check_tree, column_fields};
+use crate::standard::check_tree;
 use crate::tape::TapeView;
 use crate::tree::Tree;
 
 pub struct Shredder {
+    layout: Layout,
     fields: Fields,
     root: Group,
     /// For an untyped tree: each row has the metadata of its own names, as any unshredded Variant.
@@ -36,19 +38,38 @@ pub struct Shredder {
     dictionary: Dictionary,
     residual: Residual,
     left: Vec<u32>,
+    own: Vec<u8>,
     names_len: usize,
 }
 
 impl Shredder {
-    /// Compiles `tree`. `common` names go into the dictionary that rows share, besides the tree's own.
+    /// Compiles `tree` for the standard layout. `common` names go into the dictionary that rows share, besides the
+    /// tree's own.
     pub fn new<'a>(tree: &Tree, common: impl IntoIterator<Item = &'a str>, names: &mut Names) -> Result<Self> {
+        Self::with_layout(Layout::Standard, tree, common, names)
+    }
+
+    /// The early layout has no dictionary that rows share: every `untyped_value` brings the names that it needs.
+    pub fn early(tree: &Tree, names: &mut Names) -> Result<Self> {
+        let mut shredder = Self::with_layout(Layout::Early, tree, [], names)?;
+        shredder.dictionary = Dictionary::new(names, Vec::new());
+        Ok(shredder)
+    }
+
+    fn with_layout<'a>(
+        layout: Layout,
+        tree: &Tree,
+        common: impl IntoIterator<Item = &'a str>,
+        names: &mut Names,
+    ) -> Result<Self> {
         check_tree(tree)?;
-        let root = Group::new(tree, names);
+        let root = Group::new(tree, layout, names);
         let mut base = Vec::new();
         tree_names(tree, names, &mut base);
         base.extend(common.into_iter().map(|name| names.intern(name)));
         Ok(Shredder {
-            fields: column_fields(tree),
+            layout,
+            fields: layout.column_fields(tree),
             root,
             whole: tree.is_untyped().then(Default::default),
             metadata: Bytes::default(),
@@ -57,6 +78,7 @@ impl Shredder {
             dictionary: Dictionary::new(names, base),
             residual: Residual::default(),
             left: Vec::new(),
+            own: Vec::new(),
             names_len: names.len(),
         })
     }
@@ -90,10 +112,17 @@ impl Shredder {
             self.rows += 1;
             return Ok(());
         }
-        let mut row =
-            Row { view: *view, dictionary: &mut self.dictionary, residual: &mut self.residual, left: &mut self.left };
+        let mut row = Row {
+            view: *view,
+            dictionary: &mut self.dictionary,
+            residual: &mut self.residual,
+            left: &mut self.left,
+            own: (self.layout == Layout::Early).then_some(&mut self.own),
+        };
         self.root.put(&mut row, 0, index)?;
-        self.metadata.put_with(index, |out| self.dictionary.finish_row(view.names, out))?;
+        if self.layout == Layout::Standard {
+            self.metadata.put_with(index, |out| self.dictionary.finish_row(view.names, out))?;
+        }
         self.valid.mark(index);
         self.rows += 1;
         Ok(())
@@ -107,12 +136,12 @@ impl Shredder {
     /// The rows since the last call as one column; the shredder is empty afterwards.
     pub fn finish(&mut self) -> Result<StructArray> {
         let rows = std::mem::take(&mut self.rows);
-        let metadata = self.metadata.finish_required(rows);
         let columns: Vec<ArrayRef> = if self.whole.is_some() {
-            vec![metadata, self.root.finish_untyped_required(rows)]
+            vec![self.metadata.finish_required(rows), self.root.finish_untyped_required(rows)]
         } else {
+            let metadata = (self.layout == Layout::Standard).then(|| self.metadata.finish_required(rows));
             let (value, typed) = self.root.finish(rows)?;
-            [metadata, value].into_iter().chain(typed).collect()
+            metadata.into_iter().chain([value]).chain(typed).collect()
         };
         Ok(StructArray::try_new_with_length(self.fields.clone(), columns, self.valid.finish(rows), rows)?)
     }

@@ -15,6 +15,7 @@ use arrow::datatypes::{DataType, Field as ArrowField};
 use hashbrown::{DefaultHashBuilder, HashSet};
 use parquet::basic::Encoding;
 
+use crate::early::UNTYPED_VALUE;
 use crate::error::Result;
 use crate::standard::{METADATA, VALUE, is_variant};
 
@@ -100,7 +101,7 @@ fn visit(field: &ArrowField, array: &ArrayRef, within: Context, rows: usize, out
         _ => {
             let role = match field.name().as_str() {
                 METADATA if within == Context::Group => Role::Metadata,
-                VALUE if within == Context::Group => Role::Value,
+                VALUE | UNTYPED_VALUE if within == Context::Group => Role::Value,
                 _ => Role::Data,
             };
             let sample = Sample::of(array)?;
