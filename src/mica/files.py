@@ -27,7 +27,7 @@ from mica.rows import arrow, on_spark
 from mica.scan import Scan, Source
 from mica.schema.arrow import from_arrow
 from mica.schema.ddl import type_to_ddl
-from mica.schema.types import VARIANT, Primitive, StructField, StructType, walk
+from mica.schema.types import VARIANT, DataType, Primitive, StructField, StructType, walk
 from mica.skipping.bind import Bound
 from mica.skipping.plan import FilePlan
 from mica.storage import Storage, split_scheme
@@ -142,9 +142,10 @@ def _open(place: Storage, rel: str, size: int, early: Early = True) -> kernel.Fi
     return kernel.FileReader(size=size, fetch=partial(place.read_ranges, rel), name=name, early=early)
 
 
-_UNMARKED = StructType(
-    (StructField("value", Primitive("binary"), False), StructField("metadata", Primitive("binary"), False))
-)
+def _is_unmarked(type_: DataType) -> bool:
+    """Whether a struct is how Spark wrote Variants before there was an annotation."""
+    fields = type_.fields if isinstance(type_, StructType) else ()
+    return sorted((f.name, f.type) for f in fields) == [(n, Primitive("binary")) for n in ("metadata", "value")]
 
 
 def _one_schema(paths: Sequence[str], schemas: Sequence[StructType]) -> StructType:
@@ -156,8 +157,7 @@ def _one_schema(paths: Sequence[str], schemas: Sequence[StructType]) -> StructTy
             known = fields.get(f.name)
             if known is None:
                 fields[f.name], origin[f.name] = f, path
-            elif VARIANT in (known.type, f.type) and _UNMARKED in (known.type, f.type):
-                # Spark wrote Variants without the annotation before there was one.
+            elif known.type != f.type and all(t == VARIANT or _is_unmarked(t) for t in (known.type, f.type)):
                 fields[f.name] = StructField(f.name, VARIANT, known.nullable or f.nullable)
             elif known.type != f.type:
                 raise UserError(

@@ -47,7 +47,7 @@ pub fn standardize(root: &Level, nulls: Option<&NullBuffer>, len: usize) -> Resu
     let mut strict = vec![true; len];
     let mut rewritten = 0;
     let mut own = Vec::new();
-    for row in 0..len {
+    for (row, strict) in strict.iter_mut().enumerate() {
         if nulls.is_some_and(|n| n.is_null(row)) {
             metadata.append_null();
             continue;
@@ -58,7 +58,7 @@ pub fn standardize(root: &Level, nulls: Option<&NullBuffer>, len: usize) -> Resu
             for at in first..end {
                 let done = place.put(at, &mut writer).map_err(|e| locate(e, row))?;
                 anew |= done.rewritten;
-                strict[row] &= done.strict;
+                *strict &= done.strict;
             }
         }
         rewritten += anew as usize;
