@@ -174,7 +174,7 @@ def ingest_json(
     files = inputs.find(paths, storage_options)
     run = _Run(spec, files, [name.endswith(" desc") for name in _lower(sort_by)], progress)
     facts = run.on_spark(spark) if spark is not None else run.in_process()
-    commit = target.commit(facts)
+    commit = target.commit(facts, spark)
     # Not from the facts: where rows are sorted or shuffled, the tasks that read are not those that write.
     bad = count_bad_lines(kept_aside) if kept_aside is not None else 0
     return IngestReport(

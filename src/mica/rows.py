@@ -35,7 +35,7 @@ def write_rows(target: Target, data: Any, shredding: Mapping[str, Any]) -> Commi
     for note in target.notes:
         warnings.warn(f"{target.storage}: {note}", stacklevel=5)
     if spark_types.is_frame(data):
-        return target.commit(on_spark(spec, data))
+        return target.commit(on_spark(spec, data), data.sparkSession)
     return target.commit(in_process(spec, data))
 
 

@@ -10,17 +10,20 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.collating import collated_bounds, collated_lines, files_of
+from mica.collation.comparator import Comparator
 from mica.errors import ConflictError, UserError
 from mica.log import creation, features
 from mica.log.actions import Metadata, Protocol
 from mica.log.conflicts import FilePredicate, every_file
+from mica.log.domains import COLLATIONS_DOMAIN, with_versions, write_versions
 from mica.log.properties import CODEC, TARGET_FILE_SIZE
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
@@ -29,11 +32,18 @@ from mica.schema import json as schema_json
 from mica.schema.types import VARIANT, StructType, walk
 from mica.skipping.bind import bind
 from mica.skipping.rows import filter_rows
+from mica.stats.collated import collated_leaves
 from mica.stats.partition import column_texts, parse_values
 from mica.storage import Storage
 from mica.tasks.write import WriteSpec
 from mica.variant import kernel
 from mica.variant.shredding import Limits
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Lost races (code, whether the table was to be made) after which an append joins the winner.
+_JOINED = {("TABLE_EXISTS", True), ("CONCURRENT_DOMAIN", False)}
 
 Mode = Literal["append", "error", "overwrite"]
 
@@ -61,6 +71,8 @@ class Target:
     overwrite: bool = False
     where: str | None = None
     notes: list[str] = field(default_factory=list)
+    #: The collations of which bounds are written, and their version.
+    versions: tuple[Sequence[str], str] | None = None
 
     @property
     def schema(self) -> StructType:
@@ -101,17 +113,24 @@ class Target:
             target_file_size=target_file_size or TARGET_FILE_SIZE.of(self.metadata.configuration),
         )
 
-    def commit(self, facts: pa.Table) -> Commit:
-        """Adds the files that the facts tell of, in one commit."""
+    def commit(self, facts: pa.Table, spark: SparkSession | None = None) -> Commit:
+        """Adds the files that the facts tell of, in one commit; with a session collated columns get their bounds."""
         adds = facts.filter(pc.equal(facts.column("kind"), "add"))
         rows, size = (pc.sum(adds.column(name)).as_py() or 0 for name in ("rows", "bytes"))
         lines = adds.column("line")
+        leaves = collated_leaves(self.schema, self.metadata.configuration, self.metadata.partition_columns)
+        if spark is not None and leaves and len(lines):
+            comparator = Comparator(spark)
+            bounds = collated_bounds(spark, self.storage, leaves, files_of(lines))
+            lines = pa.chunked_array([collated_lines(lines, bounds, comparator.version)], pa.string())
+            self.versions = ([leaf.collation for leaf in leaves], comparator.version)
         try:
             done = self.transaction(lines, rows, size).commit(clock=time.time)
         except ConflictError as e:
-            if e.code != "TABLE_EXISTS" or self.snapshot is not None or self.overwrite:
+            if self.overwrite or (e.code, self.snapshot is None) not in _JOINED:
                 raise
-            # Another writer made the table first: ours becomes an append, if it is the same table.
+            # Another writer made the table first, or named the same version of a collation: ours becomes an append to
+            # what is there now, if it is the same table.
             done = self._joined(e).transaction(lines, rows, size).commit(clock=time.time)
         return Commit(done.version, adds.num_rows, rows, size, done.snapshot)
 
@@ -139,6 +158,11 @@ class Target:
             transaction.read(chosen)
             transaction.remove_files(np.flatnonzero(np.asarray(chosen(self.snapshot.files))))
         transaction.add_files(lines)
+        if self.versions is not None:
+            before = None if self.snapshot is None else self.snapshot.domains.get(COLLATIONS_DOMAIN)
+            domain = with_versions(before, *self.versions, str(self.storage))
+            if domain is not None:
+                transaction.set_domain(COLLATIONS_DOMAIN, domain)
         return transaction
 
     def _chosen(self) -> FilePredicate:
@@ -168,7 +192,9 @@ class Target:
         same = mine == theirs and snapshot.metadata.partition_columns == self.metadata.partition_columns
         if not same or snapshot.metadata.configuration != self.metadata.configuration:
             raise error
-        return Target(self.storage, snapshot, snapshot.protocol, snapshot.metadata, self.operation)
+        return Target(
+            self.storage, snapshot, snapshot.protocol, snapshot.metadata, self.operation, versions=self.versions
+        )
 
 
 def open_target(
@@ -198,7 +224,8 @@ def open_target(
             "TABLE_EXISTS", f"there is a table at {storage} already", hint="Use mode='append' or 'overwrite'."
         )
     features.check_write(snapshot.protocol, snapshot.metadata, str(storage))
-    collations.check(snapshot.schema, str(storage))
+    if collations.check(snapshot.schema, str(storage)):
+        write_versions(snapshot.domains.get(COLLATIONS_DOMAIN), str(storage))
     found = snapshot.metadata
     if partition_by and [n.lower() for n in partition_by] != [n.lower() for n in found.partition_columns]:
         raise UserError(

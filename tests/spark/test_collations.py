@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -127,3 +128,49 @@ def test_the_golden_table_reads_and_appends(spark: SparkSession, shared: Path, t
     assert table.scan("utf8_lcase_col = 'b'").to_df(spark).count() == 1
     assert table.scan("unicode_col = 'b'").to_df(spark).count() == 0
     assert table.scan("utf8_binary_col = 'b'").count() == 0
+
+
+def test_an_append_writes_bounds_by_sparks_comparator(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(
+        tmp_path / "t", "p INT, de STRING COLLATE de, s STRUCT<cs: STRING COLLATE cs>, b STRING", ["p"],
+        {"delta.checkpoint.writeStatsAsJson": "false", "delta.checkpointInterval": "2"},
+    )  # fmt: skip
+    words = ["zebra", "Äpfel", "apfel", "Zebra", "ch", "hx", "cz", "öl"]
+    frame = spark.createDataFrame(
+        [(i % 2, w, (w,), w) for i, w in enumerate(words)], "p int, de string, s struct<cs: string>, b string"
+    )
+    table.append(frame)
+    table.append(frame.where("p = 0 AND de > 'm'"))  # version 2: a checkpoint without JSON
+    for opened in (table, mica.Table.open(tmp_path / "t")):
+        rows = {
+            (dict(r["partition_values"])["p"], i): orjson.loads(r["stats"])
+            for i, r in enumerate(sorted(opened.files().to_pylist(), key=lambda r: r["modification_time"]))
+        }
+        assert len(rows) == 3
+        for (p, _), stats in rows.items():
+            mine = frame.where(f"p = {p}") if stats["numRecords"] == 4 else frame.where("p = 0 AND de > 'm'")
+            ends = mine.selectExpr(
+                "min(de COLLATE de)", "max(de COLLATE de)", "min(s.cs COLLATE cs)", "max(s.cs COLLATE cs)"
+            ).first()
+            assert ends is not None
+            assert stats["statsWithCollation"] == {
+                "icu.de.78.3": {"minValues": {"de": ends[0]}, "maxValues": {"de": ends[1]}},
+                "icu.cs.78.3": {"minValues": {"s": {"cs": ends[2]}}, "maxValues": {"s": {"cs": ends[3]}}},
+            }
+        assert opened.snapshot.tags().to_pylist(maps_as_pydicts="lossy") == [{"mica.collatedBounds": "spark/1"}] * 3
+        assert orjson.loads(opened.snapshot.domains["collations"]) == {
+            "writeVersions": {"icu.cs": ["78.3"], "icu.de": ["78.3"]}
+        }
+    assert b"stats_parsed" in (tmp_path / "t" / "_delta_log" / f"{2:020}.checkpoint.parquet").read_bytes()
+
+
+def test_what_has_no_sound_bounds_has_none(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(
+        tmp_path / "t", "a STRING COLLATE de, b STRING COLLATE UNICODE_CI, c STRING COLLATE fr_CAN"
+    )
+    table.append(
+        spark.createDataFrame([("straße", "x" * 600, "c"), ("z", "a", "d")], "a string, b string, c string").coalesce(1)
+    )
+    table.append(pa.table({"a": ["x"], "b": ["x"], "c": ["x"]}))  # in process: nobody who could compare
+    found = [orjson.loads(text).get("statsWithCollation") for text in table.files().column("stats").to_pylist()]
+    assert found == [{"icu.UNICODE_CI.78.3": {"minValues": {"b": "a"}}}, None]

@@ -22,6 +22,7 @@ from mica.errors import CorruptDataError
 from mica.log import features, properties
 from mica.log.actions import Metadata, parse_line
 from mica.log.checkpoint import PartSource, conform
+from mica.log.collated_struct import collated_field
 from mica.log.paths import LAST_CHECKPOINT, checkpoint_name, file_keys
 from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES
 from mica.log.snapshot import Snapshot
@@ -176,7 +177,7 @@ def _adds(snapshot: Snapshot) -> pa.StructArray:
     if properties.STATS_AS_JSON.of(configuration):
         columns["stats"] = texts
     if properties.STATS_AS_STRUCT.of(configuration):
-        kind = stats_type(snapshot.schema, snapshot.partition_columns, configuration)
+        kind = stats_type(snapshot.schema, snapshot.partition_columns, configuration, collated_field(texts))
         columns["stats_parsed"] = parse_stats(texts, kind)
         if snapshot.partition_columns:
             columns["partitionValues_parsed"] = partition_values_parsed(

@@ -9,7 +9,8 @@ Schema").
     ├── tightBounds: boolean
     ├── minValues: struct, mirrors the schema; leaves of ordered types, variants as Variant columns
     ├── maxValues: the same
-    └── nullCount: struct, mirrors the schema; a long per leaf, array, map and variant
+    ├── nullCount: struct, mirrors the schema; a long per leaf, array, map and variant
+    └── statsWithCollation: struct, see `collated_struct`
 
 Names are physical ones where columns are mapped.
 """
@@ -41,9 +42,14 @@ _CODEC = VariantBoundsCodec()
 
 
 def stats_type(
-    schema: StructType, partition_columns: tuple[str, ...], configuration: Mapping[str, str]
+    schema: StructType,
+    partition_columns: tuple[str, ...],
+    configuration: Mapping[str, str],
+    collated: pa.Field | None = None,
 ) -> pa.StructType:
-    """The type of `stats_parsed`: the columns that statistics are collected for, with variant bounds as Variants."""
+    """The type of `stats_parsed`: the columns that statistics are collected for, with variant bounds as Variants, and
+    the field of collated bounds where there are any.
+    """
     leaves = indexed_leaves(schema, configuration, partition_columns)
     bounded = [leaf for leaf in leaves if leaf.has_bounds]
     bounds = _nested([(leaf.names, to_arrow_type(leaf.type)) for leaf in bounded])
@@ -53,6 +59,8 @@ def stats_type(
         fields += [pa.field("minValues", pa.struct(bounds)), pa.field("maxValues", pa.struct(bounds))]
     if nulls:
         fields.append(pa.field("nullCount", pa.struct(nulls)))
+    if collated is not None:
+        fields.append(collated)
     return pa.struct(fields)
 
 

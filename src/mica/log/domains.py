@@ -1,0 +1,79 @@
+"""The domain of collations: which versions of a collation statistics are kept for.
+
+The rule: it is a hint, which names versions and promises nothing. A version is added when bounds of it are first
+written; those of others stay, and an order of ours is never imposed on them.
+
+The RFC shows its content under "`collations` Domain Metadata", so that is its name: `{"writeVersions": {"icu.de":
+["78.3"]}}`.
+
+Source: Delta RFC "Collated String Type", "Collation versions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from mica.collation.identifier import parse
+from mica.errors import CorruptDataError, UserError
+
+COLLATIONS_DOMAIN = "collations"
+
+
+def write_versions(configuration: str | None, table: str) -> dict[str, list[str]]:
+    """Collation → versions, as the domain has it. Errors: INVALID_DOMAIN, with the table."""
+    return _read(configuration, table)[1]
+
+
+def with_versions(configuration: str | None, collations: Iterable[str], version: str, table: str) -> str | None:
+    """The domain with a version of these collations (identifiers without one); None where it has them already.
+
+    Errors: INVALID_DOMAIN where the domain cannot be read; it is then left to whoever wrote it.
+    """
+    document, versions = _read(configuration, table)
+    spelled = {name.lower(): name for name in versions}
+    changed = False
+    for name in sorted(set(collations)):
+        kept = versions.setdefault(spelled.get(name.lower(), name), [])
+        if version not in kept:
+            kept.append(version)
+            changed = True
+    return orjson.dumps({**document, "writeVersions": versions}).decode() if changed else None
+
+
+def _read(configuration: str | None, table: str) -> tuple[Mapping[str, Any], dict[str, list[str]]]:
+    if not configuration:
+        return {}, {}
+    try:
+        document = orjson.loads(configuration)
+    except orjson.JSONDecodeError as e:
+        raise _bad(table, f"it is not JSON: {e}") from None
+    if not isinstance(document, dict):
+        raise _bad(table, "it is no object")
+    found = document.get("writeVersions", {})
+    if not isinstance(found, dict):
+        raise _bad(table, "its writeVersions are no object")
+    seen: dict[str, str] = {}
+    for name, versions in found.items():
+        try:
+            parse(name)
+        except UserError as e:
+            raise _bad(table, e.message) from None
+        if name.lower() in seen:
+            raise _bad(table, f"{seen[name.lower()]!r} and {name!r} differ in case alone")
+        seen[name.lower()] = name
+        if not isinstance(versions, list) or not all(isinstance(v, str) and all(v.split(".")) for v in versions):
+            raise _bad(table, f"the versions of {name} are {versions!r}")
+    return document, {name: list(versions) for name, versions in found.items()}
+
+
+def _bad(table: str, why: str) -> CorruptDataError:
+    return CorruptDataError(
+        "INVALID_DOMAIN",
+        f"the domain {COLLATIONS_DOMAIN!r} of {table} cannot be used: {why}",
+        hint="Let the engine that wrote it repair or remove it.",
+        domain=COLLATIONS_DOMAIN,
+        table=table,
+    )

@@ -1,0 +1,121 @@
+"""Bounds of collated columns in a file's statistics.
+
+The rule: a bound stands under the collation and the version that made it, beside binary bounds and never among them;
+it is whole, or it is left out. A prefix of a string may sort after the string (Thai), and no character that is appended
+makes a safe upper bound (`ch` in Czech), so ICU's strings are never cut. UTF8_LCASE compares code point by code point:
+a prefix is below its string, and with U+10FFFF behind it above.
+
+    stats
+    └── statsWithCollation
+        └── icu.UNICODE_CI.78.3          provider and name as Spark spells them, the version of its CollationFactory
+            ├── minValues                mirrors the schema, by the names in the file
+            └── maxValues
+
+`mica.collatedBounds` among a file's tags says who made them: bounds without it may be cut, or another library's.
+
+Source: Delta RFC "Collated String Type", "Per-file Statistics"; facts.md, section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from mica.collation import sound
+from mica.collation.names import is_binary, to_sql
+from mica.schema.collations import walk_collated
+from mica.schema.types import StructType
+from mica.stats.schema import indexed_leaves
+
+#: The tag of a file whose collated bounds hold by the rules of `collation.sound` and of this file, and its value.
+TAG = "mica.collatedBounds"
+MADE_BY = "spark/1"
+
+#: Bytes of UTF-8 above which a string is left out.
+MAX_BYTES = 512
+
+#: Code points of a cut bound under UTF8_LCASE.
+PREFIX = 64
+
+_LAST = "\U0010ffff"
+
+
+@dataclass(frozen=True, slots=True)
+class CollatedLeaf:
+    """A column with collated bounds: the schema's names, those in the file, its collation in Spark's spelling."""
+
+    column: tuple[str, ...]
+    names: tuple[str, ...]
+    collation: str
+
+    @property
+    def sql(self) -> str:
+        """The collation's SQL name."""
+        return self.collation.partition(".")[2]
+
+
+@dataclass(frozen=True, slots=True)
+class CollatedBounds:
+    """What Spark found of one leaf in one file; `ordered` is False where some string has no one place in the order."""
+
+    leaf: CollatedLeaf
+    low: str | None
+    high: str | None
+    ordered: bool = True
+
+
+def collated_leaves(
+    schema: StructType, configuration: Mapping[str, str], partition_columns: Iterable[str] = ()
+) -> list[CollatedLeaf]:
+    """The columns that a writer keeps collated bounds of: those with statistics and a collation of Spark's."""
+    held = {c.column: c.identifier for c in walk_collated(schema) if c.plain and not is_binary(c.identifier)}
+    found = []
+    for leaf in indexed_leaves(schema, configuration, partition_columns):
+        identifier = held.get(leaf.column)
+        name = None if identifier is None else to_sql(identifier)
+        if identifier is not None and name is not None and sound.has_bounds(name):
+            found.append(CollatedLeaf(leaf.column, leaf.names, f"{identifier.provider.lower()}.{name}"))
+    return found
+
+
+def with_bounds(stats: str | None, bounds: Iterable[CollatedBounds], version: str) -> str:
+    """The statistics of a file with these bounds; what other versions and collations say stays.
+
+    `version` is the comparator's. A collation of which nothing is known has no key.
+    """
+    document = orjson.loads(stats) if stats is not None else {}
+    collated: dict[str, Any] = dict(document.get("statsWithCollation") or {})
+    found = list(bounds)
+    ours = {f"{b.leaf.collation}.{version}" for b in found}
+    collated = {k: v for k, v in collated.items() if k.lower() not in {own.lower() for own in ours}}
+    for b in found:
+        sides = (("minValues", _low(b)), ("maxValues", _high(b)))
+        for side, value in sides:
+            if value is not None:
+                place = collated.setdefault(f"{b.leaf.collation}.{version}", {}).setdefault(side, {})
+                for name in b.leaf.names[:-1]:
+                    place = place.setdefault(name, {})
+                place[b.leaf.names[-1]] = value
+    document.pop("statsWithCollation", None)
+    if collated:
+        document["statsWithCollation"] = collated
+    return orjson.dumps(document).decode()
+
+
+def _low(b: CollatedBounds) -> str | None:
+    if b.low is None or not b.ordered:
+        return None
+    if b.leaf.sql == "UTF8_LCASE":
+        return b.low[:PREFIX]
+    return b.low if len(b.low.encode()) <= MAX_BYTES else None
+
+
+def _high(b: CollatedBounds) -> str | None:
+    if b.high is None or not b.ordered:
+        return None
+    if b.leaf.sql == "UTF8_LCASE" and len(b.high) > PREFIX:
+        return None if b.high[PREFIX] == _LAST else b.high[:PREFIX] + _LAST
+    return b.high if len(b.high.encode()) <= MAX_BYTES else None

@@ -1,0 +1,84 @@
+"""Strings of files, for whoever compares them.
+
+The rule: each column is read once, alone, and each distinct string of a batch goes on once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.collation.sound import all_in_order
+from mica.log.paths import is_absolute
+from mica.stats.collated import CollatedLeaf
+from mica.storage import Storage
+from mica.tasks.mapping import find
+from mica.variant import kernel
+
+BATCH_ROWS = 32_768
+BATCH_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class StringsSpec:
+    """What is the same for every file: where they lie, and which columns are asked for."""
+
+    storage: Storage
+    leaves: tuple[CollatedLeaf, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """`file`, then per leaf `c<i>` (distinct strings) and `c<i>_ok` (whether all have one place in the order)."""
+        fields = [pa.field("file", pa.int32(), False)]
+        for i, _ in enumerate(self.leaves):
+            fields += [pa.field(f"c{i}", pa.list_(pa.string())), pa.field(f"c{i}_ok", pa.bool_())]
+        return pa.schema(fields)
+
+    @property
+    def ddl(self) -> str:
+        """The same for Spark."""
+        columns = (f"c{i} array<string>, c{i}_ok boolean" for i, _ in enumerate(self.leaves))
+        return ", ".join(["file int not null", *columns])
+
+
+@dataclass(frozen=True)
+class StringsFile:
+    """A file, by the number that its rows are told by. `path` is decoded, relative or absolute."""
+
+    number: int
+    path: str
+    size: int
+
+
+def strings_of_files(spec: StringsSpec, files: Sequence[StringsFile]) -> Iterator[pa.RecordBatch]:
+    """One row per batch of each file: its strings, of all of its rows, deleted ones too."""
+    for file in files:
+        storage, rel = spec.storage.at(file.path) if is_absolute(file.path) else (spec.storage, file.path)
+        name = storage.path(rel)
+        if storage.local_path is not None:
+            reader = kernel.FileReader(path=name, name=name)
+        else:
+            reader = kernel.FileReader(size=file.size, fetch=partial(storage.read_ranges, rel), name=name)
+        there = [find(reader.schema, leaf.names) is not None for leaf in spec.leaves]
+        items = [
+            {"column": list(leaf.names), "name": str(i)} for i, leaf in enumerate(spec.leaves) if there[i]
+        ]  # fmt: skip
+        if not items:
+            continue
+        for batch in reader.scan(items, max_rows=BATCH_ROWS, max_bytes=BATCH_BYTES, timezone="UTC"):
+            columns = iter(batch.columns)
+            found: list[pa.Array] = [pa.array([file.number], pa.int32())]
+            for leaf, present in zip(spec.leaves, there, strict=True):
+                strings = pc.unique(next(columns).cast(pa.string()).drop_null()) if present else _NONE
+                ordered = all_in_order(strings, leaf.sql)
+                kept = strings if ordered else _NONE
+                found.append(pa.ListArray.from_arrays(pa.array([0, len(kept)], pa.int32()), kept))
+                found.append(pa.array([ordered]))
+            yield pa.RecordBatch.from_arrays(found, schema=spec.schema)
+
+
+_NONE = pa.array([], pa.string())
