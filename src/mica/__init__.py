@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mica import variant as variant
+    from mica.checking.check import check as check
+    from mica.checking.repair import Repair as Repair
+    from mica.checking.repair import repair as repair
+    from mica.checking.report import Report as Report
     from mica.engines.spark.session import session as session
     from mica.errors import ConflictError as ConflictError
     from mica.errors import CorruptDataError as CorruptDataError
@@ -28,6 +32,10 @@ if TYPE_CHECKING:
     __version__: str
 
 _PLACES = {
+    "check": "checking.check",
+    "Repair": "checking.repair",
+    "Report": "checking.report",
+    "repair": "checking.repair",
     "session": "engines.spark.session",
     "ConflictError": "errors",
     "CorruptDataError": "errors",

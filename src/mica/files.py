@@ -131,15 +131,8 @@ class Head:
 def _head(storage: Storage, path: str, early: Early) -> Head:
     place, rel = storage.at(absolute(path))
     size = place.size(rel)
-    reader = _open(place, rel, size, early)
+    reader = kernel.open_file(place, rel, size, early=early)
     return Head(reader.schema, reader.num_rows, size)
-
-
-def _open(place: Storage, rel: str, size: int, early: Early = True) -> kernel.FileReader:
-    name = place.path(rel)
-    if place.local_path is not None:
-        return kernel.FileReader(path=name, name=name, early=early)
-    return kernel.FileReader(size=size, fetch=partial(place.read_ranges, rel), name=name, early=early)
 
 
 def _is_unmarked(type_: DataType) -> bool:
@@ -284,7 +277,7 @@ def inspect_file(path: str, storage_options: Mapping[str, str] | None = None) ->
             hint=f"Name one of them, such as {below[0]}.",
             path=path,
         )
-    reader = _open(place, rel, place.size(rel))
+    reader = kernel.open_file(place, rel, early=True)
     rows: list[dict[str, Any]] = reader.inspect().to_pylist()
     return [{**row, "type": _NAMES.get(row["type"], row["type"].lower())} for row in rows]
 

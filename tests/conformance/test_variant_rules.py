@@ -72,7 +72,7 @@ def test_rule_1_an_annotated_group_whose_children_are_found_by_name(path: Path) 
 
 
 def test_rule_1_a_child_of_another_name_is_refused(path: Path) -> None:
-    type_ = pa.struct([pa.field("metadata", BINARY, nullable=False), ("value", BINARY), ("object", pa.int32())])
+    type_ = pa.struct([pa.field("metadata", BINARY, nullable=False), ("value", BINARY), ("other", pa.int32())])
     file(path, pa.array([{"metadata": ABC, "value": ONE}], type_))
     refused(path, 1, "v", None)
 
@@ -349,9 +349,10 @@ def test_rule_30_an_array_stands_in_typed_value_and_nothing_else_does(path: Path
 
 
 def test_rule_31_no_missing_elements(path: Path) -> None:
-    """The rule binds writers; a reader takes the element for Variant null (rule 26)."""
+    """The rule binds writers, and `mica check` names it; a reader takes the element for Variant null (rule 26)."""
     file(path, column([{"typed_value": [{"typed_value": 1}, {}]}], arrays(leaf(pa.int32()))))
     assert read(path) == [[1, None]]
+    assert [(v.rule, v.path, v.row) for v in mica.check(path)] == [(31, "v.typed_value.list.element", 0)]
 
 
 def test_rule_32_an_object_if_and_only_if_typed_value_is_there(path: Path) -> None:
@@ -367,10 +368,11 @@ def test_rule_33_an_empty_object_in_value_alone(path: Path) -> None:
 
 
 def test_rule_34_every_field_group_is_required(path: Path) -> None:
-    """Optional groups have one meaning, so they are read."""
+    """Optional groups have one meaning, so they are read; `mica check` names them."""
     optional = pa.struct([pa.field("a", leaf(pa.int32())), pa.field("b", leaf(pa.int32()))])
     file(path, column([{"typed_value": {"a": None, "b": {"typed_value": 2}}}], optional))
     assert read(path) == [{"b": 2}]
+    assert {v.rule for v in mica.check(path)} == {34}
     type_ = pa.struct([pa.field("a", pa.int32())])
     refused(file(path, column([{"typed_value": {"a": 1}}], type_)), 34, "v.typed_value.a", None)
 

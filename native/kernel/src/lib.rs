@@ -14,6 +14,7 @@
 pub mod batch;
 pub mod bounds;
 pub mod cast;
+pub mod check;
 pub mod decode;
 pub mod dictionary;
 pub mod early;

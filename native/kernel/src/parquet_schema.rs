@@ -1,4 +1,4 @@
-//! The Parquet schema that mica writes: every Delta type by one table, variant columns as VARIANT(1), lists and
+//! The Parquet schema that mica writes: every type by one table, variant columns as VARIANT(1), lists and
 //! maps in their three-level spellings whatever Arrow calls their children.
 //!
 //! Ours and not arrow-rs' conversion, because that one annotates VARIANT without a version (Spark refuses it),
@@ -108,6 +108,18 @@ fn primitive(data_type: &DataType, in_variant: bool) -> Option<Leaf> {
         DataType::Int16 => leaf(Physical::INT32, integer(16)),
         DataType::Int32 => leaf(Physical::INT32, None),
         DataType::Int64 => leaf(Physical::INT64, None),
+        // Not of Delta nor of variants: columns of bare files, which a rewrite leaves as they are.
+        DataType::UInt8 if !in_variant => leaf(Physical::INT32, Some(LogicalType::integer(8, false))),
+        DataType::UInt16 if !in_variant => leaf(Physical::INT32, Some(LogicalType::integer(16, false))),
+        DataType::UInt32 if !in_variant => leaf(Physical::INT32, Some(LogicalType::integer(32, false))),
+        DataType::UInt64 if !in_variant => leaf(Physical::INT64, Some(LogicalType::integer(64, false))),
+        DataType::Timestamp(ArrowUnit::Millisecond, zone) if !in_variant => timestamp(zone.is_some(), TimeUnit::MILLIS),
+        DataType::Time32(ArrowUnit::Millisecond) if !in_variant => {
+            leaf(Physical::INT32, Some(LogicalType::time(false, TimeUnit::MILLIS)))
+        }
+        DataType::Time64(ArrowUnit::Nanosecond) if !in_variant => {
+            leaf(Physical::INT64, Some(LogicalType::time(false, TimeUnit::NANOS)))
+        }
         DataType::Float32 => leaf(Physical::FLOAT, None),
         DataType::Float64 => leaf(Physical::DOUBLE, None),
         DataType::Date32 => leaf(Physical::INT32, Some(LogicalType::Date)),

@@ -96,6 +96,11 @@ impl Residual {
         self.walk(dictionary, value, false)
     }
 
+    /// The objects of the value validated last whose ids are out of order, by their first bytes.
+    pub fn unsorted(&self) -> &[u32] {
+        &self.unsorted
+    }
+
     /// The same for a value of which one path is wanted: a primitive of an unknown type inside it spoils itself and
     /// nothing beside it (rule 7), so it is passed over here, and refused by whoever reads it.
     pub fn validate_around_unknown(&mut self, dictionary: &Dictionary, value: &[u8]) -> Result<()> {

@@ -7,6 +7,7 @@ use arrow::datatypes::{DataType, Schema};
 use arrow::record_batch::RecordBatch;
 use arrow_pyarrow::{FromPyArrow, PyArrowType};
 use bytes::Bytes;
+use mica_kernel::check::Check;
 use mica_kernel::extract::{Step, Target};
 use mica_kernel::read::early::Early;
 use mica_kernel::read::nested::unshredded_field;
@@ -23,6 +24,7 @@ use crate::error::{raise, run};
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyFileReader>()?;
     m.add_class::<PyScan>()?;
+    m.add_class::<PyCheck>()?;
     m.add_function(wrap_pyfunction!(unshred, m)?)?;
     m.add_function(wrap_pyfunction!(extract, m)?)?;
     Ok(())
@@ -223,6 +225,12 @@ impl PyFileReader {
         Ok(found.values().iter().collect())
     }
 
+    /// What is wrong with the file's variants, as an iterator of batches; `limit` of each kind are kept.
+    #[pyo3(signature = (*, limit = 100))]
+    fn check(&self, limit: u64) -> PyCheck {
+        PyCheck { check: Mutex::new(Check::new(self.file.clone(), limit)) }
+    }
+
     /// Per node of every variant column: column, path, type, typed_rows, residual_rows, typed_bytes, residual_bytes.
     fn inspect(&self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
         run(py, || self.file.inspect()).map(PyArrowType)
@@ -259,6 +267,29 @@ impl PyFileReader {
         };
         let scan = Scan::new(self.file.clone(), parse_items(&items)?, options).map_err(|e| raise(py, &e))?;
         Ok(PyScan { scan: Mutex::new(scan) })
+    }
+}
+
+/// A running check: batches of kind, rule, path, row_group, row and found.
+#[pyclass(name = "Check", module = "mica._native", frozen)]
+struct PyCheck {
+    check: Mutex<Check>,
+}
+
+#[pymethods]
+impl PyCheck {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyArrowType<RecordBatch>>> {
+        let next = || self.check.lock().unwrap_or_else(PoisonError::into_inner).next_batch();
+        Ok(run(py, next)?.map(PyArrowType))
+    }
+
+    /// How many there were so far: kind, rule, count.
+    fn totals(&self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
+        run(py, || self.check.lock().unwrap_or_else(PoisonError::into_inner).totals()).map(PyArrowType)
     }
 }
 

@@ -77,6 +77,8 @@ class WriteSpec:
     #: where it has `untyped_value`.
     layout: str = "standard"
     omit_untyped: bool = False
+    #: False where the rows are those of files that the same commit removes.
+    data_change: bool = True
 
 
 def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -282,6 +284,7 @@ class DataFile:
                 variant_bounds=self.spec.bounds,
                 partition_columns=self.spec.partition_by,
             ),
+            data_change=self.spec.data_change,
         )
         return {"kind": "add", "path": self.path, "line": line, "rows": closed["rows"], "bytes": closed["size"]}
 

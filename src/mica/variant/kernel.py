@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 import pyarrow as pa
 
 from mica.errors import CorruptDataError, MicaError, StorageError, UserError
+from mica.storage import Storage
 from mica.storage.local import ERRNO_CODES
 
 try:
@@ -193,6 +195,10 @@ class FileReader(_Native):
         while (batch := self._call(next, batches, None)) is not None:
             yield batch
 
+    def check(self, *, limit: int) -> Check:
+        """What is wrong with the file's variants, `limit` of each kind kept."""
+        return Check(self, self._call(self._native.check, limit=limit))
+
     def _call(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         if self._fetch is not None:
             self._fetch.error = None
@@ -217,3 +223,32 @@ class _Fetch:
         except MicaError as e:
             self.error = e
             raise
+
+
+class Check(_Native):
+    """A running check: batches of kind, rule, path, row_group, row and found; `totals()` counts all there were."""
+
+    def __init__(self, reader: FileReader, native: Any) -> None:
+        self._reader, self._native = reader, native
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while (batch := self._reader._call(next, self._native, None)) is not None:  # noqa: SLF001 - of this file
+            yield batch
+
+
+def open_file(
+    place: Storage,
+    rel: str,
+    size: int | None = None,
+    *,
+    variants: Sequence[Sequence[str]] = (),
+    early: bool | list[list[str]] = False,
+) -> FileReader:
+    """The Parquet file `rel` of a location. `variants` are columns that are Variants whatever the file says, `early`
+    those that may be of the early shredding layout.
+    """
+    options: dict[str, Any] = {"name": place.path(rel), "variants": [list(names) for names in variants], "early": early}
+    if place.local_path is not None:
+        return FileReader(path=place.path(rel), **options)
+    size = place.size(rel) if size is None else size
+    return FileReader(size=size, fetch=partial(place.read_ranges, rel), **options)

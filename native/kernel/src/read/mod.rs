@@ -110,7 +110,7 @@ impl FileReader {
         self.bytes_read.load(Ordering::Relaxed)
     }
 
-    fn fetch(&self, ranges: &[std::ops::Range<u64>]) -> Result<Vec<bytes::Bytes>> {
+    pub(crate) fn fetch(&self, ranges: &[std::ops::Range<u64>]) -> Result<Vec<bytes::Bytes>> {
         let mut read = 0;
         let bytes = crate::source::fetch(self.source.as_ref(), ranges, &mut read)?;
         self.bytes_read.fetch_add(read, Ordering::Relaxed);

@@ -291,6 +291,16 @@ impl Scan {
 }
 
 impl FileReader {
+    /// A decoder of some leaf columns of one row group, all rows.
+    pub(crate) fn decoder(&self, group: usize, leaves: &[usize], batch_size: usize) -> Result<ParquetPushDecoder> {
+        let mask = ProjectionMask::leaves(self.arrow.parquet_schema(), leaves.iter().copied());
+        Ok(ParquetPushDecoderBuilder::new_with_metadata(self.arrow.clone())
+            .with_row_groups(vec![group])
+            .with_projection(mask)
+            .with_batch_size(batch_size)
+            .build()?)
+    }
+
     /// Decodes some leaf columns of one row group, all rows.
     pub(crate) fn each_batch(
         &self,
@@ -298,12 +308,7 @@ impl FileReader {
         leaves: &[usize],
         mut seen: impl FnMut(RecordBatch) -> Result<()>,
     ) -> Result<()> {
-        let mask = ProjectionMask::leaves(self.arrow.parquet_schema(), leaves.iter().copied());
-        let mut decoder = ParquetPushDecoderBuilder::new_with_metadata(self.arrow.clone())
-            .with_row_groups(vec![group])
-            .with_projection(mask)
-            .with_batch_size(4096)
-            .build()?;
+        let mut decoder = self.decoder(group, leaves, 4096)?;
         loop {
             match decoder.try_decode()? {
                 DecodeResult::NeedsData(ranges) => {
@@ -429,7 +434,7 @@ fn absolute(rows: &[Range<u64>], mut at: u64) -> u64 {
 }
 
 /// Rows per batch, so that its decoded columns and what is built from them stay within `max_bytes`.
-fn batch_size(group: &RowGroupMetaData, leaves: &[usize], options: &ScanOptions) -> usize {
+pub(crate) fn batch_size(group: &RowGroupMetaData, leaves: &[usize], options: &ScanOptions) -> usize {
     let rows = group.num_rows().max(1) as u64;
     let (mut known, mut feared) = (1u64, 0u64);
     for &leaf in leaves {

@@ -1,0 +1,1 @@
+"""What is wrong with Parquet files and tables that hold Variants."""

@@ -1,0 +1,116 @@
+"""Bounds against the rows.
+
+The rule: a bound holds when no row that is still in the table lies beyond it, and a path that has bounds holds values
+of their type alone. A bound that is wider than it needs to be, or not there, is no violation.
+
+Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistics for Variant Columns".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.checking.statistics import Bounds, Found
+from mica.errors import MicaError
+from mica.tasks.read import without
+from mica.variant import kernel
+
+
+def compare(wanted: list[Bounds], reader: kernel.FileReader, deleted: np.ndarray | None = None) -> Iterator[Found]:
+    """The bounds that do not hold: how many rows lie beyond, and the first of them. `deleted` rows do not count."""
+    if not wanted or not reader.num_rows:
+        return
+    tallies = [_Tally(bounds) for bounds in wanted]
+    ranges = [(0, reader.num_rows)] if deleted is None else without((0, reader.num_rows), deleted)
+    items = [{**bounds.item, "name": str(i)} for i, bounds in enumerate(wanted)]
+    numbers = _Numbers(ranges)
+    try:
+        for batch in reader.scan(items, ranges=None if deleted is None else ranges):
+            for i, tally in enumerate(tallies):
+                tally.add(batch.column(str(i)), batch.column(f"{i}!") if "path" in items[i] else None, numbers)
+            numbers.done += batch.num_rows
+    except MicaError as e:
+        # What is wrong with the rows stands in the list already; where they cannot be read, bounds cannot be judged.
+        yield {"kind": "bounds_not_checked", "path": str(e.context.get("path") or ""), "found": e.message}
+        return
+    for tally in tallies:
+        yield from tally.found(whole=deleted is None)
+
+
+class _Numbers:
+    """Row numbers of the file for the rows of ranges, counted on."""
+
+    def __init__(self, ranges: list[tuple[int, int]]) -> None:
+        self.ranges, self.done = ranges, 0
+
+    def of(self, place: int) -> int:
+        """The file's row that is the `place`-th of the batch at hand."""
+        left = self.done + place
+        for start, end in self.ranges:
+            if left < end - start:
+                return start + left
+            left -= end - start
+        raise IndexError(place)
+
+
+class _Beyond:
+    """Rows that lie beyond one end: how many, the first, and its value."""
+
+    def __init__(self) -> None:
+        self.count, self.row, self.value = 0, -1, None
+
+    def add(self, mask: pa.Array, values: pa.Array | None, numbers: _Numbers) -> None:
+        """Counts the rows for which the mask is true; null is not true."""
+        count = pc.sum(mask).as_py() or 0
+        if count and not self.count:
+            place = pc.index(mask, True).as_py()
+            self.row = numbers.of(place)
+            self.value = None if values is None else values[place].as_py()
+        self.count += count
+
+
+class _Tally:
+    """The rows of one leaf that lie beyond its bounds."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self.nulls = 0
+        self.below, self.above, self.other = _Beyond(), _Beyond(), _Beyond()
+
+    def add(self, values: pa.Array, failed: pa.Array | None, numbers: _Numbers) -> None:
+        """Takes in a batch: the values, and for a path which of them are of another type."""
+        self.nulls += values.null_count
+        if values.type != self.bounds.type:
+            values = values.cast(self.bounds.type)
+        if self.bounds.low is not None:
+            self.below.add(pc.less(values, self.bounds.low), values, numbers)
+        if self.bounds.high is not None:
+            self.above.add(pc.greater(values, self.bounds.high), values, numbers)
+        if failed is not None:
+            self.other.add(failed, None, numbers)
+
+    def found(self, *, whole: bool) -> Iterator[Found]:
+        """The violations; null counts are held where no row was deleted since."""
+        path, nulls = self.bounds.path, self.bounds.nulls
+        for side, end, beyond in (("minimum", self.bounds.low, self.below), ("maximum", self.bounds.high, self.above)):
+            if beyond.count:
+                found = (
+                    f"the {side} is {_shown(end)}, and {beyond.count} rows lie beyond it: {_shown(beyond.value)} first"
+                )
+                yield {"kind": "bound", "path": path, "row": beyond.row, "found": found}
+        if self.other.count:
+            found = f"the log bounds the path, and {self.other.count} rows hold values of another type there"
+            yield {"kind": "bound_other_type", "rule": 41, "path": path, "row": self.other.row, "found": found}
+        if whole and nulls is not None and nulls != self.nulls:
+            found = f"nullCount is {nulls}, the column has {self.nulls} nulls"
+            yield {"kind": "null_count", "path": path, "found": found}
+
+
+def _shown(value: Any) -> str:
+    text = str(value.as_py() if isinstance(value, pa.Scalar) else value)
+    return text if len(text) <= 80 else f"{text[:80]}…"

@@ -1,0 +1,185 @@
+"""Checking Parquet files and tables: every rule of the format that the bytes break, and every bound that does not hold.
+
+The rule: a check changes nothing, trusts nothing and does not stop at the first violation. Files are checked on
+threads, each as a stream of batches; what is listed is bounded per kind and file.
+
+Source: Parquet "VariantEncoding" and "VariantShredding"; Delta RFC "Variant Shredding", "Statistics".
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from mica.checking.bounds import compare
+from mica.checking.report import TOTALS, VIOLATIONS, Report
+from mica.checking.statistics import Bounds, Found, Statistics, spelled
+from mica.engines import local
+from mica.errors import CorruptDataError, StorageError, UserError
+from mica.files import find
+from mica.log.deletion_vectors import deleted_rows
+from mica.log.paths import decode_path
+from mica.log.snapshot import Snapshot
+from mica.schema.types import VARIANT, walk
+from mica.stats.schema import physical_names
+from mica.storage import Storage
+from mica.table import Table
+from mica.variant import kernel
+
+#: Violations of a kind and file that are listed without being asked for another number.
+LIMIT = 100
+
+
+def check(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Table,
+    *,
+    version: int | None = None,
+    limit: int = LIMIT,
+    storage_options: Mapping[str, str] | None = None,
+) -> Report:
+    """Lists what is wrong with Parquet files (a path, a pattern, a directory, a list), or with a table.
+
+    Of a table all files of the version are checked, and each bound in its log is held against the rows. `limit` bounds
+    the violations that are listed per kind and file; all are counted. Errors: NOT_FOUND, TABLE_NOT_FOUND, IO; whatever
+    is wrong with a file's bytes is a violation and no error.
+    """
+    if type(limit) is not int or limit < 0:
+        raise UserError.bad_value("limit", limit, "a number from 0 on")
+    table = as_table(path, version, storage_options)
+    if table is not None:
+        works = list(_of_table(table.snapshot))
+    else:
+        if version is not None:
+            raise UserError("INVALID_ARGUMENT", "Parquet files have no versions", hint="Name a table.")
+        assert not isinstance(path, Table)
+        files = find(path, storage_options)
+        storage = Storage.open(os.path.dirname(files[0]) or ".", storage_options)  # noqa: PTH120 - may be a URI
+        works = [_bare(*storage.at(name), name) for name in files]
+    return _run(works, limit)
+
+
+def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[str | None]) -> Report:
+    """Checks files of a table that no version names yet; `paths` are decoded, `statistics` are to be theirs."""
+    variants = _variants(snapshot)
+    works = []
+    for path, text in zip(paths, statistics, strict=True):
+        said = Statistics(snapshot.schema, snapshot.partition_columns, text)
+        works.append(_File(snapshot.storage, path, path, statistics=said, variants=variants))
+    return _run(works, LIMIT)
+
+
+def _run(works: Sequence[_File], limit: int) -> Report:
+    kept: list[pa.RecordBatch] = []
+    totals: list[pa.RecordBatch] = []
+    for batch in local.run(partial(_check_file, limit), works):
+        (kept if batch.schema == VIOLATIONS else totals).append(batch)
+    return Report(len(works), pa.Table.from_batches(kept, VIOLATIONS), pa.Table.from_batches(totals, TOTALS))
+
+
+def as_table(path: Any, version: int | None, options: Mapping[str, str] | None) -> Table | None:
+    """The table, where that is what was named: a place with a log."""
+    if isinstance(path, Table):
+        return path
+    if not isinstance(path, str | os.PathLike) or os.fspath(path).endswith(".parquet"):
+        return None
+    try:
+        return Table.open(path, version, storage_options=options)
+    except UserError as e:
+        if e.code != "TABLE_NOT_FOUND" or version is not None:
+            raise
+        return None
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file to be checked, with what a table's log says of it."""
+
+    storage: Storage
+    rel: str
+    name: str
+    size: int | None = None
+    statistics: Statistics | None = None
+    variants: tuple[tuple[str, ...], ...] = ()
+    table: Storage | None = None
+    deletion_vector: Mapping[str, Any] | None = None
+
+
+def _bare(place: Storage, rel: str, name: str) -> _File:
+    """A file that no log speaks of; one that is not there is the caller's mistake."""
+    return _File(place, rel, name, place.size(rel))
+
+
+def _of_table(snapshot: Snapshot) -> Iterator[_File]:
+    """The files of a version."""
+    variants = _variants(snapshot)
+    files = snapshot.files
+    columns = [files.column(name).to_pylist() for name in ("path", "size", "deletion_vector")]
+    for path, size, vector, text in zip(*columns, snapshot.stats().to_pylist(), strict=True):
+        place, rel = snapshot.locate(path)
+        statistics = Statistics(snapshot.schema, snapshot.partition_columns, text)
+        yield _File(place, rel, decode_path(path), size, statistics, variants, snapshot.storage, vector)
+
+
+def _variants(snapshot: Snapshot) -> tuple[tuple[str, ...], ...]:
+    """The Variant columns by their names in files: files of old writers lack the annotation."""
+    schema = snapshot.schema
+    return tuple(physical_names(schema, at) for at, f in walk(schema) if f.type == VARIANT)
+
+
+def _check_file(limit: int, file: _File) -> Iterator[pa.RecordBatch]:
+    """Violations as batches, and how many there were."""
+    try:
+        reader = kernel.open_file(file.storage, file.rel, file.size, variants=file.variants)
+        checked = reader.check(limit=limit)
+        for batch in checked:
+            if batch.num_rows:
+                yield _with_file(batch, file.name, VIOLATIONS)
+        totals = _with_file(checked.totals(), file.name, TOTALS)
+        if totals.num_rows:
+            yield totals
+    except CorruptDataError as e:
+        # A file without a readable footer, or one that was promised and is not there.
+        yield from _listed(
+            [{"kind": "unreadable", "path": e.context.get("path") or "", "found": e.message}], file, limit
+        )
+    except StorageError as e:
+        if e.code != "NOT_FOUND":
+            raise
+        yield from _listed([{"kind": "missing_file", "path": "", "found": e.message}], file, limit)
+    else:
+        if file.statistics is not None:
+            yield from _listed(_of_log(file, file.statistics, reader), file, limit)
+
+
+def _of_log(file: _File, statistics: Statistics, reader: kernel.FileReader) -> Iterator[Found]:
+    """What the log says of the file and does not hold."""
+    wanted: list[Bounds] = []
+    yield from spelled(statistics, reader, wanted)
+    deleted = None
+    if file.deletion_vector is not None and file.table is not None:
+        deleted = deleted_rows(file.table, file.deletion_vector)
+    yield from compare(wanted, reader, deleted)
+
+
+def _listed(found: Iterable[Found], file: _File, limit: int) -> Iterator[pa.RecordBatch]:
+    counts: dict[tuple[str, int | None], int] = {}
+    rows = []
+    for one in found:
+        key = (one["kind"], one.get("rule"))
+        counts[key] = counts.get(key, 0) + 1
+        if counts[key] <= limit:
+            rows.append({**one, "file": file.name})
+    if counts:
+        yield pa.RecordBatch.from_pylist(rows, VIOLATIONS)
+        totals = [{"kind": kind, "rule": rule, "count": n, "file": file.name} for (kind, rule), n in counts.items()]
+        yield pa.RecordBatch.from_pylist(totals, TOTALS)
+
+
+def _with_file(batch: pa.RecordBatch, name: str, schema: pa.Schema) -> pa.RecordBatch:
+    names = pa.repeat(pa.scalar(name, pa.string()), batch.num_rows)
+    return pa.RecordBatch.from_arrays([*batch.columns, names], schema=schema)

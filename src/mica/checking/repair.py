@@ -1,0 +1,195 @@
+"""Repair: the same rows, written as the rules ask.
+
+The rule: a repair reads as mica always reads, lenient where the meaning is clear and strict where it is not, so what it
+writes is what every reader of mica saw before. Nothing is changed in place: a file becomes another file, and a table
+gets one commit that removes faulty files and adds their rewrites. What was written is checked before it counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from mica.checking.check import as_table, check, check_files
+from mica.checking.report import Report
+from mica.errors import CorruptDataError, MicaError, UserError
+from mica.files import find
+from mica.log.paths import decode_path
+from mica.log.transaction import Transaction
+from mica.schema.arrow import is_variant
+from mica.storage import Storage, Writer
+from mica.table import Table
+from mica.tasks.read import FilePart, ReadSpec, read_file
+from mica.tasks.write import WriteSpec, write_files
+from mica.variant import kernel
+from mica.variant.shredding import Limits
+from mica.writing import open_target
+
+#: Key of the Arrow schema that a writer left in the footer: it is made anew.
+_ARROW_SCHEMA = "ARROW:schema"
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What a repair did: the files that it wrote, their rows, and the version that it committed to a table."""
+
+    files: tuple[str, ...]
+    rows: int
+    version: int | None
+    #: What was wrong before.
+    report: Report
+
+
+def repair(
+    source: str | os.PathLike[str] | Table,
+    target: str | os.PathLike[str] | None = None,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+) -> Repair:
+    """Rewrites a Parquet file to `target`, or the faulty files of a table in one commit (`dataChange` is false).
+
+    Variant columns that were shredded are shredded anew by what they hold; others are not. A table without faulty files
+    gets no commit. Errors: what reading raises for values that have no one meaning (MALFORMED_SHREDDING, …),
+    FILE_EXISTS, REPAIR_FAILED where what was written still breaks a rule; then nothing was changed.
+    """
+    table = as_table(source, None, storage_options)
+    if table is None:
+        if target is None:
+            raise UserError("INVALID_ARGUMENT", "a file is repaired into another one", hint="Name the file to write.")
+        assert not isinstance(source, Table)
+        return _file(os.fspath(source), os.fspath(target), storage_options)
+    if target is not None:
+        raise UserError("INVALID_ARGUMENT", "a table is repaired where it lies", hint="Leave the target out.")
+    return _table(table)
+
+
+def _file(source: str, target: str, options: Mapping[str, str] | None) -> Repair:
+    found = find(source, options)
+    if len(found) > 1:
+        raise UserError("INVALID_ARGUMENT", f"{source!r} is more than one file", hint="Repair one file at a time.")
+    path = found[0]
+    report = check(path, storage_options=options)
+    place, rel = Storage.open(os.path.dirname(path) or ".", options).at(path)  # noqa: PTH120 - may be a URI
+    out, name = Storage.open(os.path.dirname(target) or ".", options), os.path.basename(target)  # noqa: PTH119, PTH120
+    if any(entry.path == name for entry in out.list(recursive=False)):
+        raise UserError("FILE_EXISTS", f"{target!r} exists", hint="Name a file that does not.", path=target)
+    bare = [v.path for v in report if v.kind == "missing_annotation"]
+    unmarked = [path.replace(".list.element", ".element").split(".") for path in bare]
+    reader = kernel.open_file(place, rel, variants=unmarked)
+    with out.writer(name) as upload:
+        rows = _rewrite(reader, upload)
+    left = check(out.path(name), storage_options=options)
+    if not left.ok:
+        out.delete(name)
+        raise _failed(target, left)
+    return Repair((out.path(name),), rows, None, report)
+
+
+def _rewrite(reader: kernel.FileReader, upload: Writer) -> int:
+    """Reads all rows and writes them; how many."""
+    schema: pa.Schema = reader.schema
+    inspected = reader.inspect().to_pylist()
+    shredded = {row["column"] for row in inspected if row["path"] == "$" and row["type"] != "variant"}
+    columns = [names for names in _variants(schema) if ".".join(names) in shredded]
+    items = [{"column": [name], "name": name} for name in schema.names]
+    pairs = reader.key_value_metadata.items()
+    kept = {key: value for key, value in pairs if key != _ARROW_SCHEMA and value is not None}
+    writer, rows, trees = None, 0, {}
+    for batch in reader.scan(items, max_rows=8192):
+        exact = pa.RecordBatch.from_arrays(batch.columns, schema=_as_nullable_as(schema, batch.schema))
+        if writer is None:
+            trees = {names: kernel.infer(exact, list(names), Limits().to_kernel()) for names in columns}
+        piece = kernel.shred(exact, trees) if trees else exact
+        if writer is None:
+            writer = kernel.FileWriter(piece.schema, key_value_metadata=kept)
+        writer.write(piece)
+        upload.write(writer.take_bytes())
+        rows += batch.num_rows
+    if writer is None:
+        writer = kernel.FileWriter(schema, key_value_metadata=kept)
+    writer.close()
+    upload.write(writer.take_bytes())
+    return rows
+
+
+def _as_nullable_as(original: pa.Schema, read: pa.Schema) -> pa.Schema:
+    """What was read, its columns required where they were: a scan promises less."""
+    return pa.schema([f.with_nullable(o.nullable) for f, o in zip(read, original, strict=True)])
+
+
+def _variants(schema: pa.Schema) -> Iterator[tuple[str, ...]]:
+    """The Variant columns, as paths through structs."""
+    work: list[tuple[tuple[str, ...], pa.Field]] = [((f.name,), f) for f in schema]
+    for names, f in work:
+        if is_variant(f):
+            yield names
+        elif pa.types.is_struct(f.type):
+            work += [((*names, child.name), child) for child in f.type]
+
+
+def _table(table: Table) -> Repair:
+    snapshot = table.snapshot
+    report = check(table)
+    faulty = set(report.faulty)
+    files = snapshot.files
+    paths = [decode_path(path) for path in files.column("path").to_pylist()]
+    chosen = [i for i, path in enumerate(paths) if path in faulty]
+    if not chosen:
+        return Repair((), 0, None, report)
+    target = open_target(
+        snapshot.storage, snapshot.schema, (), mode="append", operation="REPAIR", properties={}, snapshot=snapshot
+    )
+    spec = replace(target.write_spec({}), target_file_size=1 << 62, data_change=False)
+    columns = [files.column(name).to_pylist() for name in ("size", "partition_values", "deletion_vector")]
+    parts = [FilePart(paths[i], columns[0][i], dict(columns[1][i] or ()), columns[2][i]) for i in chosen]
+    facts: list[dict[str, Any]] = []
+    reading = table.scan().spec(spark=False)
+    try:
+        for part in parts:
+            facts += _rewritten(reading, spec, part)
+        written = [fact["path"] for fact in facts]
+        statistics = [orjson.loads(fact["line"])["add"].get("stats") for fact in facts]
+        left = check_files(snapshot, written, statistics)
+        if not left.ok:
+            raise _failed(table.path, left)
+        transaction = Transaction(
+            snapshot,
+            "REPAIR",
+            {"files": len(chosen)},
+            engine_info=f"mica/{kernel.version()}",
+            metrics={"numRemovedFiles": len(chosen), "numAddedFiles": len(facts)},
+        )
+        transaction.remove_files(chosen, data_change=False)
+        transaction.add_files([fact["line"] for fact in facts])
+        committed = transaction.commit(clock=time.time)
+    except MicaError:
+        for fact in facts:
+            with contextlib.suppress(MicaError):
+                snapshot.storage.delete(fact["path"])
+        raise
+    table.refresh()
+    rows = sum(fact["rows"] for fact in facts)
+    return Repair(tuple(written), rows, committed.version, report)
+
+
+def _rewritten(reading: ReadSpec, spec: WriteSpec, part: FilePart) -> list[dict[str, Any]]:
+    """The facts of the files that now hold the rows of one; a file of no rows is gone."""
+    batches = write_files(spec, read_file(reading, part))
+    return [fact for batch in batches for fact in batch.to_pylist() if fact["kind"] == "add"]
+
+
+def _failed(what: str, left: Report) -> CorruptDataError:
+    first = next(iter(left))
+    return CorruptDataError(
+        "REPAIR_FAILED",
+        f"{what} still breaks a rule when it is rewritten: {first.kind} at {first.path}: {first.found}",
+        hint="Nothing was changed. This is a bug in mica: please report it with the file.",
+        rule=first.rule,
+    )

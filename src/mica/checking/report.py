@@ -1,0 +1,86 @@
+"""What a check found.
+
+The rule: every violation has a kind, a stable word that scripts may match; the first of each kind and file are listed,
+and all are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+#: A listed violation.
+VIOLATIONS = pa.schema(
+    [
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("rule", pa.int64()),
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("row_group", pa.int64()),
+        pa.field("row", pa.int64()),
+        pa.field("found", pa.string(), nullable=False),
+        pa.field("file", pa.string(), nullable=False),
+    ]
+)
+#: How many there are of a kind in a file, listed or not.
+TOTALS = pa.schema(
+    [
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("rule", pa.int64()),
+        pa.field("count", pa.int64(), nullable=False),
+        pa.field("file", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One violation. `rule` is a number of the checklist of Parquet variants (docs/check.md), None for what is not of
+    that list; `path` a column path of the file, or a column and a normalized path of the log's bounds; `row` counts
+    from 0 in the file.
+    """
+
+    kind: str
+    rule: int | None
+    path: str
+    row_group: int | None
+    row: int | None
+    found: str
+    file: str
+
+
+class Report:
+    """What a check of some files found; iterating gives the listed violations, `len` counts all of them."""
+
+    def __init__(self, files: int, violations: pa.Table, totals: pa.Table) -> None:
+        #: How many files were checked.
+        self.files = files
+        #: The listed violations as Arrow, with the columns of `Violation`.
+        self.violations = violations
+        #: kind, rule, count, file.
+        self.totals = totals
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return len(self) == 0
+
+    @property
+    def faulty(self) -> list[str]:
+        """The files with violations, in the order in which they were checked."""
+        return list(dict.fromkeys(self.totals.column("file").to_pylist()))
+
+    def __len__(self) -> int:
+        return sum(self.totals.column("count").to_pylist())
+
+    def __bool__(self) -> bool:
+        # A report without violations is a report all the same.
+        return True
+
+    def __iter__(self) -> Iterator[Violation]:
+        for row in self.violations.to_pylist():
+            yield Violation(**row)
+
+    def __repr__(self) -> str:
+        return f"Report({self.files} files, {len(self)} violations)"

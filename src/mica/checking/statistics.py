@@ -1,0 +1,164 @@
+"""How a file's statistics are spelled, and the bounds in them that are to be held against the rows.
+
+The rule: z85 of whole groups of five characters (delta-spark refuses others), an object of normalized paths, one type
+on both sides. What is spelled otherwise is a violation; a bound that can be read all the same is held against the rows.
+
+Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistics for Variant Columns"; RFC 9535,
+section 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from mica.errors import CorruptDataError
+from mica.schema.types import VARIANT, StructType
+from mica.stats import z85
+from mica.stats.codec import Wanted, read_stats
+from mica.stats.schema import StatsLeaf, indexed_leaves
+from mica.stats.variant import Value, paths, split
+from mica.tasks.mapping import find
+from mica.variant import kernel
+from mica.variant.path import VariantPath
+
+#: The Arrow type in which rows are compared with a bound of this kind; numbers that are exact have one of their own.
+_TYPES = {
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+}
+
+#: What is found: kind, path, found and perhaps row.
+Found = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What the log says of a file, as JSON; None where it says nothing."""
+
+    schema: StructType
+    partition_columns: tuple[str, ...]
+    text: str | None
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds of one leaf; None where there is none. `item` is how the kernel is asked for its rows."""
+
+    path: str
+    item: dict[str, Any]
+    type: pa.DataType
+    low: pa.Scalar | None
+    high: pa.Scalar | None
+    nulls: int | None = None
+
+
+def spelled(statistics: Statistics, reader: kernel.FileReader, wanted: list[Bounds]) -> Iterator[Found]:
+    """What is wrong with the texts, and counts that are not the file's; bounds that can be read go to `wanted`."""
+    if statistics.text is None:
+        return
+    try:
+        document = orjson.loads(statistics.text)
+    except ValueError as e:
+        yield {"kind": "statistics", "path": "stats", "found": f"the statistics are no JSON: {e}"}
+        return
+    if not isinstance(document, dict):
+        yield {"kind": "statistics", "path": "stats", "found": "the statistics are no JSON object"}
+        return
+    rows, schema = reader.num_rows, reader.schema
+    said = document.get("numRecords")
+    if said is not None and said != rows:
+        found = f"numRecords is {said}, the file has {rows} rows"
+        yield {"kind": "number_of_rows", "path": "numRecords", "found": found}
+    every = {"delta.dataSkippingNumIndexedCols": "-1"}
+    for leaf in indexed_leaves(statistics.schema, every, statistics.partition_columns):
+        if find(schema, leaf.names) is None:
+            continue
+        if leaf.type == VARIANT:
+            yield from _variant(leaf, document, wanted)
+            yield from _variant_nulls(leaf, document, reader)
+        elif leaf.has_bounds:
+            wanted += _plain(leaf, statistics.text)
+
+
+def _plain(leaf: StatsLeaf, text: str) -> Iterator[Bounds]:
+    (found,) = read_stats(pa.array([text]), [Wanted(leaf.names, leaf.type)])
+    sides = [side[0] if side[0].is_valid else None for side in (found.min, found.max)]
+    nulls = found.null_count[0].as_py()
+    if sides != [None, None] or nulls is not None:
+        yield Bounds(".".join(leaf.column), {"column": list(leaf.names)}, found.min.type, sides[0], sides[1], nulls)
+
+
+def _variant(leaf: StatsLeaf, document: dict[str, Any], wanted: list[Bounds]) -> Iterator[Found]:
+    column = ".".join(leaf.column)
+    sides: list[dict[str, Value | None]] = []
+    for side in ("minValues", "maxValues"):
+        text = _get(document.get(side), leaf.names)
+        at = {"path": f"{side}.{column}"}
+        data = z85.decode(text) if isinstance(text, str) else None
+        if isinstance(text, str) and len(text) % 5:
+            yield {"kind": "z85_length", **at, "found": f"the z85 text has {len(text)} characters, no multiple of 5"}
+        elif text is not None and data is None:
+            yield {"kind": "z85", **at, "found": "the bounds are no z85 text"}
+        parts = None if data is None else split(data)
+        if data is not None and parts is None:
+            yield {"kind": "bounds_object", **at, "found": "the bytes are no metadata and object"}
+        sides.append({} if parts is None else paths(*parts))
+    for key in sorted(sides[0].keys() | sides[1].keys()):
+        path = f"{column}:{key}"
+        low, high = (side.get(key) for side in sides)
+        if low is not None and high is not None and low.kind != high.kind:
+            found = f"the minimum is of the type {low.kind}, the maximum {high.kind}"
+            yield {"kind": "bound_types", "path": path, "found": found}
+        elif (any_ := low or high) is None:
+            yield {"kind": "bound_types", "path": path, "found": "a bound of a type that has none, or cut short"}
+        else:
+            try:
+                steps = VariantPath.parse_normalized(key).steps
+            except CorruptDataError:
+                found = f"{key!r} is no normalized path of RFC 9535"
+                yield {"kind": "path_not_normalized", "path": path, "found": found}
+                continue
+            type_ = _TYPES.get(any_.kind) or _exact(low, high)
+            ends = [None if side is None else _scalar(side, type_) for side in (low, high)]
+            item = {"column": list(leaf.names), "path": list(steps), "type": type_}
+            wanted.append(Bounds(path, item, type_, ends[0], ends[1]))
+
+
+def _variant_nulls(leaf: StatsLeaf, document: dict[str, Any], reader: kernel.FileReader) -> Iterator[Found]:
+    """Nulls of a Variant column against the footer, where it counts them: deleted rows count on both sides."""
+    said = _get(document.get("nullCount"), leaf.names)
+    counts = reader.bounds([{"column": list(leaf.names), "name": "v"}]).column("v").field("null_count").to_pylist()
+    if said is not None and None not in counts and said != sum(counts):
+        found = f"nullCount is {said}, the column has {sum(counts)} nulls"
+        yield {"kind": "null_count", "path": ".".join(leaf.column), "found": found}
+
+
+def _exact(low: Value | None, high: Value | None) -> pa.DataType:
+    """A decimal that holds both bounds, and the rows near them: a row is rounded to it before it is compared."""
+    values = [Decimal(side.value) for side in (low, high) if side is not None]
+    scale = max(-int(value.as_tuple().exponent) for value in values)
+    digits = max(value.adjusted() + 1 for value in values)
+    return pa.decimal128(38, max(scale, min(scale + 9, 38 - max(digits, 19)), 0))
+
+
+def _scalar(bound: Value, type_: pa.DataType) -> pa.Scalar:
+    if bound.kind in ("date", "timestamp", "timestamp_ntz"):
+        plain = pa.int32() if bound.kind == "date" else pa.int64()
+        return pa.scalar(bound.value, plain).cast(type_)
+    return pa.scalar(Decimal(bound.value) if bound.kind == "exact" else bound.value, type_)
+
+
+def _get(tree: Any, names: tuple[str, ...]) -> Any:
+    for name in names:
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    return tree

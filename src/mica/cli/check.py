@@ -1,0 +1,60 @@
+"""`mica check`: what is wrong with files and tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated
+
+import typer
+
+from mica.checking.check import LIMIT, check
+from mica.checking.report import Report
+from mica.cli import options
+from mica.cli.console import out, print_json, print_rows, storage_options
+
+
+def run(
+    source: options.Source,
+    version: options.Version = None,
+    limit: Annotated[int, typer.Option("--limit", min=0, help="Violations to list per kind and file.")] = LIMIT,
+    storage_option: options.StorageOption = None,
+    json: options.Json = False,
+) -> None:
+    """List what breaks the rules: in the bytes of Parquet files, and of a table in its log's bounds too.
+
+    Exit status 1 when anything does.
+    """
+    stored = storage_options(storage_option or ())
+    asked = source[0] if len(source) == 1 else source
+    report = check(asked, version=version, limit=limit, storage_options=stored)
+    if json:
+        print_json(
+            {
+                "files": report.files,
+                "violations": len(report),
+                "totals": report.totals.to_pylist(),
+                "listed": report.violations.to_pylist(),
+            }
+        )
+    else:
+        _show(report)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _show(report: Report) -> None:
+    listed = report.violations.to_pylist()
+    for file in report.faulty:
+        rows = [
+            [row["kind"], row["rule"], row["path"], row["row_group"], row["row"], row["found"]]
+            for row in listed
+            if row["file"] == file
+        ]
+        names = ["kind", "rule", "path", "row group", "row", "found"]
+        print_rows(file, names, rows, right=["rule", "row group", "row"])
+    kinds = Counter[str]()
+    for total in report.totals.to_pylist():
+        kinds[total["kind"]] += total["count"]
+    shown = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
+    wrong = f"{len(report):,} violations in {len(report.faulty)} of {report.files} files: {shown}"
+    out().print(f"{report.files} files, nothing wrong" if report.ok else wrong, markup=False, highlight=False)

@@ -1,0 +1,27 @@
+"""`mica repair`: the same rows, written as the rules ask."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mica.checking.repair import repair
+from mica.cli import options
+from mica.cli.console import out, print_json, storage_options
+
+
+def run(
+    source: Annotated[str, typer.Argument(metavar="TABLE|FILE", help="A table, or a Parquet file.")],
+    target: Annotated[str | None, typer.Argument(metavar="[OUT]", help="The file to write; none for a table.")] = None,
+    storage_option: options.StorageOption = None,
+    json: options.Json = False,
+) -> None:
+    """Rewrite a Parquet file to OUT, or a table's faulty files in one commit."""
+    done = repair(source, target, storage_options=storage_options(storage_option or ()))
+    if json:
+        print_json({"files": done.files, "rows": done.rows, "version": done.version, "violations": len(done.report)})
+        return
+    version = "" if done.version is None else f", committed as version {done.version}"
+    text = f"{len(done.report):,} violations; wrote {len(done.files)} files with {done.rows:,} rows{version}"
+    out().print(text, markup=False, highlight=False)

@@ -1,0 +1,120 @@
+"""`mica repair`: the same rows, sound; tables in one commit that changes no data; nothing in place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+import pytest
+
+import mica
+from mica.schema.arrow import variant_field
+from tests.parquet_schema import LOGICAL, write
+from tests.variant_files import AB, HELLO, ONE, TWO, arrays, column, container, file, leaf, metadata, objects, read
+
+Z = objects(z=leaf(pa.int32()))
+UNSORTED = container([ONE, TWO], [2, 0])
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        column([ONE, UNSORTED, None, container([UNSORTED])]),
+        column([ONE, container([ONE, TWO], [1, 0])], names=metadata("￰", "\U00010000")),
+        column([{"value": UNSORTED, "typed_value": {"z": {"typed_value": 1}}}], Z, names=metadata("a", "b", "c", "z")),
+        column([{"typed_value": [{"typed_value": 1}, {}]}, HELLO], arrays(leaf(pa.int32()))),
+        column([{}, {"typed_value": 1}], pa.int32()),
+    ],
+)  # fmt: skip
+def test_a_file_holds_the_same_rows_and_no_violations(tmp_path: Path, array: pa.Array) -> None:
+    path = file(tmp_path / "in.parquet", array)
+    before = path.read_bytes()
+    assert not mica.check(path).ok
+    done = mica.repair(path, tmp_path / "out.parquet")
+    assert (done.rows, done.version, len(done.report)) == (len(array), None, len(mica.check(path)))
+    assert mica.check(tmp_path / "out.parquet").ok
+    assert read(tmp_path / "out.parquet") == read(path)
+    assert path.read_bytes() == before
+
+
+def test_an_annotation_is_added_and_other_columns_keep_their_types(tmp_path: Path) -> None:
+    array = column([ONE, HELLO])
+    table = pa.table(
+        {"n": pa.array([1, 2], pa.uint8()), "v": array, "t": pa.array([1, 2], pa.time32("ms"))},
+        schema=pa.schema([pa.field("n", pa.uint8(), nullable=False), ("v", array.type), ("t", pa.time32("ms"))]),
+    )
+    path = write(tmp_path / "in.parquet", table, lambda elements: elements["v"].drop(LOGICAL))
+    assert [(v.kind, v.path) for v in mica.check(path)] == [("missing_annotation", "v")]
+    mica.repair(path, tmp_path / "out.parquet")
+    import pyarrow.parquet as pq
+
+    schema = str(pq.ParquetFile(tmp_path / "out.parquet").schema)
+    assert "required int32 field_id=-1 n (Int(bitWidth=8, isSigned=false))" in schema
+    assert "v (Variant(1))" in schema
+    assert "t (Time(isAdjustedToUTC=false, timeUnit=milliseconds" in schema
+    assert mica.check(tmp_path / "out.parquet").ok
+
+
+def test_what_has_no_one_meaning_is_refused_and_nothing_is_left(tmp_path: Path) -> None:
+    both = {"value": container([ONE], [1]), "typed_value": {"a": {}, "b": {"typed_value": 1}}}
+    path = file(tmp_path / "in.parquet", column([HELLO, both], AB))
+    with pytest.raises(mica.CorruptDataError) as caught:
+        mica.repair(path, tmp_path / "out.parquet")
+    assert (caught.value.context["rule"], caught.value.context["row"]) == (37, 1)
+    assert [p.name for p in tmp_path.iterdir()] == ["in.parquet"]
+
+
+def test_a_file_is_never_written_over(tmp_path: Path) -> None:
+    path = file(tmp_path / "in.parquet", column([UNSORTED]))
+    with pytest.raises(mica.UserError) as caught:
+        mica.repair(path, path)
+    assert caught.value.code == "FILE_EXISTS"
+    with pytest.raises(mica.UserError):
+        mica.repair(path)
+    assert mica.repair(file(tmp_path / "none.parquet", column([])), tmp_path / "empty.parquet").rows == 0
+
+
+def test_a_table_gets_one_commit_for_its_faulty_files(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    table = mica.Table.create(root, "p STRING, v VARIANT", partition_by=["p"], properties={"delta.appendOnly": "true"})
+    for n in range(3):
+        variants = mica.variant.from_json([f'{{"c": 1, "a": {n}}}', None])
+        rows = pa.Table.from_arrays(
+            [pa.array([str(n)] * 2), variants], schema=pa.schema([("p", pa.string()), variant_field("v")])
+        )
+        table.append(rows)
+    # Another writer's file stands where ours stood: ids out of order, and no bounds.
+    (first,) = (root / "p=0").glob("*.parquet")
+    file(first, column([UNSORTED, None]))
+    log = root / "_delta_log" / f"{1:020}.json"
+    lines = [orjson.loads(line) for line in log.read_bytes().splitlines()]
+    for line in lines:
+        if "add" in line:
+            line["add"] |= {"stats": '{"numRecords":2}', "size": first.stat().st_size}
+    log.write_bytes(b"\n".join(map(orjson.dumps, lines)))
+    table = mica.Table.open(root)
+    before = sorted(table.scan().to_pandas().astype(str).to_dict("records"), key=str)
+
+    done = mica.repair(table)
+    assert (len(done.files), done.rows, done.version, table.version) == (1, 2, 4, 4)
+    assert mica.check(root).ok
+    assert sorted(mica.Table.open(root).scan().to_pandas().astype(str).to_dict("records"), key=str) == before
+    actions = [orjson.loads(line) for line in (root / "_delta_log" / f"{4:020}.json").read_bytes().splitlines()]
+    changed = [action[name] for action in actions for name in ("add", "remove") if name in action]
+    assert [action["dataChange"] for action in changed] == [False, False]
+    assert changed[1]["partitionValues"] == {"p": "0"}
+    assert mica.repair(root).version is None, "nothing is wrong any more"
+
+
+def test_a_table_that_cannot_be_read_stays_as_it_is(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    table = mica.Table.create(root, "v VARIANT")
+    table.append(pa.Table.from_arrays([mica.variant.from_json(['{"a":1}'])], schema=pa.schema([variant_field("v")])))
+    (path,) = root.glob("*.parquet")
+    file(path, column([HELLO, {"value": ONE, "typed_value": 1}], pa.int32()))
+    files = sorted(root.rglob("*"))
+    with pytest.raises(mica.CorruptDataError):
+        mica.repair(root)
+    assert sorted(root.rglob("*")) == files
+    assert mica.Table.open(root).version == 1
