@@ -1,5 +1,5 @@
 //! Phase times of JSON → tape → columns → Parquet on one core:
-//! `cargo run --release --example ingest -- events.ndjson out.parquet [zstd]`.
+//! `cargo run --release --example ingest -- events.ndjson out.parquet [zstd [page_rows=8192]…]`.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -60,7 +60,18 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let schema = Arc::new(Schema::new(vec![variant_field("v", &tree, true)]));
     let _ = std::fs::remove_file(&output);
-    let options = WriteOptions { compression, ..WriteOptions::default() };
+    let mut options = WriteOptions { compression, ..WriteOptions::default() };
+    for setting in arguments {
+        let (name, value) = setting.split_once('=').ok_or("a setting is name=number")?;
+        let value: usize = value.parse()?;
+        match name {
+            "row_group_rows" => options.row_group_rows = value,
+            "page_rows" => options.page_rows = value,
+            "page_bytes" => options.page_bytes = value,
+            "dictionary_bytes" => options.dictionary_bytes = value,
+            _ => return Err(format!("no such setting: {name}").into()),
+        }
+    }
     let mut writer = FileWriter::new(schema.clone(), Some(&output), options)?;
     let (mut shredding, mut finishing, mut writing) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
     let whole = Instant::now();

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow::array::{
     Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
 };
+use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
 use bytes::Bytes;
 use common::{infer, shred, some};
@@ -21,6 +22,7 @@ use mica_kernel::standard::variant_field;
 use mica_kernel::tape::{Kind, Node, Tape};
 use mica_kernel::tree::Tree;
 use mica_kernel::write::{FileWriter, Summary, WriteOptions, parse_compression};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::LogicalType;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 
@@ -228,6 +230,48 @@ fn row_groups_pages_key_values_and_bloom_filters_are_as_asked_for() {
     let pairs = metadata.file_metadata().key_value_metadata().unwrap();
     assert_eq!((pairs[0].key.as_str(), pairs[0].value.as_deref()), ("k", Some("w")));
     assert!(parse_compression("zstd(99)").is_err() && parse_compression("zip").is_err());
+}
+
+#[test]
+fn a_dictionary_is_made_for_what_repeats_near_or_far_and_for_nothing_else() {
+    // splitmix64
+    let mixed = |n: i64| {
+        let n = (n as u64).wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let n = (n ^ (n >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        n ^ (n >> 31)
+    };
+    let texts = |of: &dyn Fn(i64) -> u64, from: i64| -> ArrayRef {
+        Arc::new((from..from + 10_000).map(|i| Some(format!("{:020}", of(i)))).collect::<StringArray>())
+    };
+    let batches: Vec<RecordBatch> = (0..4)
+        .map(|n| {
+            let from = n * 10_000;
+            plain(vec![
+                ("id", texts(&mixed, from)),
+                // Each value comes back within a few hundred rows, then never again.
+                ("near", texts(&|i| mixed(i / 500 * 100 + (mixed(i) % 200) as i64), from)),
+                // Ten thousand people, anywhere.
+                ("far", texts(&|i| mixed((mixed(i) % 10_000) as i64), from)),
+                ("time", Arc::new(Int64Array::from_iter_values((from..from + 10_000).map(|i| i / 7)))),
+            ])
+        })
+        .collect();
+    let mut writer = FileWriter::new(batches[0].schema(), None, WriteOptions::default()).unwrap();
+    for batch in &batches {
+        writer.write(batch).unwrap();
+        assert!(writer.bytes_written() > 100_000, "rows that wait for a choice count, too");
+    }
+    assert_eq!(writer.close().unwrap().rows, 40_000);
+    let bytes = Bytes::from(writer.take_bytes());
+    let metadata = ParquetMetaDataReader::new().parse_and_finish(&bytes).unwrap();
+    let group = metadata.row_group(0);
+    let chosen: Vec<bool> = group.columns().iter().map(|c| c.dictionary_page_offset().is_some()).collect();
+    assert_eq!(chosen, [false, true, true, false]);
+    let found = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap().with_batch_size(10_000).build().unwrap();
+    let found: Vec<RecordBatch> = found.map(Result::unwrap).collect();
+    let whole = |batches: &[RecordBatch]| concat_batches(&batches[0].schema(), batches).unwrap().columns().to_vec();
+    assert_eq!(whole(&batches), whole(&found));
 }
 
 #[test]

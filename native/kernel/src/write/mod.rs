@@ -21,7 +21,7 @@ use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 use crate::bounds::{self, Bounds, STATISTICS_BYTES};
 use crate::error::{Code, Error, Result};
 use crate::parquet_schema::parquet_schema;
-use crate::write::encoding::{Choice, DICTIONARY_BYTES, Role, choose};
+use crate::write::encoding::{Choice, Role, choose};
 
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
@@ -31,6 +31,8 @@ pub struct WriteOptions {
     pub row_group_bytes: usize,
     pub page_rows: usize,
     pub page_bytes: usize,
+    /// Bytes of a dictionary page, before compression, that end the dictionary.
+    pub dictionary_bytes: usize,
     pub key_value_metadata: Vec<(String, String)>,
     pub created_by: String,
     /// Parquet paths of leaves that get a bloom filter: `["v", "typed_value", "id", "typed_value"]`.
@@ -41,10 +43,11 @@ impl Default for WriteOptions {
     fn default() -> Self {
         WriteOptions {
             compression: Compression::ZSTD(ZstdLevel::default()),
-            row_group_rows: 128 << 10,
+            row_group_rows: 64 << 10,
             row_group_bytes: 64 << 20,
             page_rows: 16 << 10,
-            page_bytes: 2 << 20,
+            page_bytes: 192 << 10,
+            dictionary_bytes: 4 << 20,
             key_value_metadata: Vec::new(),
             created_by: format!("mica version {}", env!("CARGO_PKG_VERSION")),
             bloom_filters: Vec::new(),
@@ -82,6 +85,13 @@ pub fn parse_compression(text: &str) -> Result<Compression> {
     })
 }
 
+/// Rows that are held back before the encodings are chosen: enough that what repeats among near rows is told from what
+/// repeats anywhere. Bytes in memory, too, for rows that are large.
+const SAMPLE_ROWS: u64 = 24 << 10;
+const SAMPLE_BYTES: usize = 24 << 20;
+/// What rows take in memory to what they take encoded, about.
+const MEMORY_TO_DISK: usize = 4;
+
 /// Where the bytes go.
 enum Sink {
     File(BufWriter<File>),
@@ -116,8 +126,10 @@ pub struct FileWriter {
     schema: SchemaRef,
     options: WriteOptions,
     descriptor: SchemaDescriptor,
-    /// Until the first batch has come.
+    /// Until the first rows have come.
     sink: Option<Sink>,
+    /// The first rows, until they suffice to choose encodings by.
+    waiting: Vec<RecordBatch>,
     writer: Option<ArrowWriter<Sink>>,
     /// Positions and null counts of columns that no footer counts.
     counted: Vec<(Vec<usize>, i64)>,
@@ -135,6 +147,7 @@ impl FileWriter {
             ("row_group_bytes", options.row_group_bytes),
             ("page_rows", options.page_rows),
             ("page_bytes", options.page_bytes),
+            ("dictionary_bytes", options.dictionary_bytes),
         ] {
             if value == 0 {
                 return Err(Error::new(Code::InvalidArgument, format!("{name} must be above 0")));
@@ -154,6 +167,7 @@ impl FileWriter {
             options,
             descriptor,
             sink: Some(sink),
+            waiting: Vec::new(),
             writer: None,
             counted,
             rows: 0,
@@ -166,17 +180,24 @@ impl FileWriter {
         if batch.num_rows() == 0 {
             return Ok(());
         }
-        if self.writer.is_none() {
-            let choices = choose(self.schema.fields(), batch.columns(), self.options.row_group_rows)?;
-            self.start(&choices)?;
-        }
         for (at, count) in &mut self.counted {
             *count += null_count(batch.columns(), at) as i64;
         }
-        let writer = self.writer.as_mut().ok_or_else(closed)?;
-        writer.write(batch).map_err(failed)?;
         self.rows += batch.num_rows() as u64;
-        Ok(())
+        match &mut self.writer {
+            Some(writer) => writer.write(batch).map_err(failed),
+            None => {
+                self.waiting.push(batch.clone());
+                let few = self.rows < SAMPLE_ROWS && self.waiting_bytes() < SAMPLE_BYTES;
+                if few { Ok(()) } else { self.start() }
+            }
+        }
+    }
+
+    /// Those of the rows alone: a batch may be a slice of a larger one.
+    fn waiting_bytes(&self) -> usize {
+        let columns = self.waiting.iter().flat_map(RecordBatch::columns);
+        columns.map(|c| c.to_data().get_slice_memory_size().unwrap_or_else(|_| c.get_array_memory_size())).sum()
     }
 
     fn check(&self, batch: &RecordBatch) -> Result<()> {
@@ -193,13 +214,24 @@ impl FileWriter {
         Err(Error::new(Code::InvalidArgument, message))
     }
 
-    fn start(&mut self, choices: &[Choice]) -> Result<()> {
+    /// Opens the Parquet writer and hands it what has waited.
+    fn start(&mut self) -> Result<()> {
+        let waiting = std::mem::take(&mut self.waiting);
+        let WriteOptions { row_group_rows, dictionary_bytes, .. } = self.options;
+        let choices = match waiting.first().zip(waiting.last()) {
+            Some((first, last)) => choose(first, last, row_group_rows, dictionary_bytes)?,
+            None => Vec::new(),
+        };
         let sink = self.sink.take().ok_or_else(closed)?;
         let options = ArrowWriterOptions::new()
-            .with_properties(self.properties(choices))
+            .with_properties(self.properties(&choices))
             .with_skip_arrow_metadata(true)
             .with_parquet_schema(self.descriptor.clone());
-        self.writer = Some(ArrowWriter::try_new_with_options(sink, self.schema.clone(), options).map_err(failed)?);
+        let mut writer = ArrowWriter::try_new_with_options(sink, self.schema.clone(), options).map_err(failed)?;
+        for batch in &waiting {
+            writer.write(batch).map_err(failed)?;
+        }
+        self.writer = Some(writer);
         Ok(())
     }
 
@@ -214,7 +246,7 @@ impl FileWriter {
             .set_max_row_group_bytes(Some(options.row_group_bytes))
             .set_data_page_row_count_limit(options.page_rows)
             .set_data_page_size_limit(options.page_bytes)
-            .set_dictionary_page_size_limit(DICTIONARY_BYTES)
+            .set_dictionary_page_size_limit(options.dictionary_bytes)
             .set_statistics_truncate_length(Some(STATISTICS_BYTES))
             .set_column_index_truncate_length(Some(STATISTICS_BYTES))
             .set_key_value_metadata((!metadata.is_empty()).then_some(metadata));
@@ -238,7 +270,10 @@ impl FileWriter {
 
     /// Bytes of the file so far, an estimate of what is still buffered included.
     pub fn bytes_written(&self) -> u64 {
-        self.writer.as_ref().map_or(0, |w| (w.bytes_written() + w.in_progress_size()) as u64)
+        match &self.writer {
+            Some(writer) => (writer.bytes_written() + writer.in_progress_size()) as u64,
+            None => (self.waiting_bytes() / MEMORY_TO_DISK) as u64,
+        }
     }
 
     pub fn rows(&self) -> u64 {
@@ -258,7 +293,7 @@ impl FileWriter {
     /// the machine syncs it.
     pub fn close(&mut self) -> Result<Summary> {
         if self.writer.is_none() {
-            self.start(&[])?;
+            self.start()?;
         }
         let mut writer = self.writer.take().ok_or_else(closed)?;
         let metadata = writer.finish().map_err(failed)?;
