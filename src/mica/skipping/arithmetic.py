@@ -60,12 +60,21 @@ _ARROW = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
 _DECIMAL = {"+": _EXACT.add, "-": _EXACT.subtract, "*": _EXACT.multiply, "%": _EXACT.remainder}
 
 
+def without_text(type_: DataType, other: DataType, *, ansi: bool) -> DataType:
+    """What a string becomes before anything else: a double; with ANSI a long beside an integer, and nothing beside
+    another string or NULL. Other types stay.
+    """
+    beside = other in (STRING, VOID) and not ansi
+    if type_ != STRING or not (beside or is_exact(other) or is_real(other)):
+        return type_
+    return LONG if ansi and other in INTEGRALS else DOUBLE
+
+
 def signature(name: str, left: DataType, right: DataType, *, ansi: bool) -> tuple[DataType, DataType, DataType] | None:
     """What both sides are cast to, and the type of the result; None where Spark refuses.
 
-    A written integer beside a decimal should come as the decimal of its own digits.
+    Strings are gone (`without_text`); a written integer beside a decimal comes as the decimal of its own digits.
     """
-    left, right = _without_text(left, right, ansi=ansi), _without_text(right, left, ansi=ansi)
     if VOID in (left, right):
         left, right = (right, right) if left == VOID else (left, left)
     if left == VOID:
@@ -79,13 +88,6 @@ def signature(name: str, left: DataType, right: DataType, *, ansi: bool) -> tupl
     else:
         common = DOUBLE if name == "/" else common_type(left, right, ansi=ansi)
     return None if common is None else (common, common, common)
-
-
-def _without_text(type_: DataType, other: DataType, *, ansi: bool) -> DataType:
-    """A string is a double; with ANSI a long beside an integer, and nothing beside another string or NULL."""
-    if type_ != STRING or (ansi and other in (STRING, VOID)):
-        return type_
-    return LONG if ansi and other in INTEGRALS else DOUBLE
 
 
 def _decimal_result(name: str, left: tuple[int, int], right: tuple[int, int]) -> DataType:

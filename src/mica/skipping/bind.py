@@ -312,6 +312,9 @@ class _Binder:
             found: tuple[DataType, ...] | None = (own, own) if is_exact(own) or is_real(own) else None
         else:
             left, right = (type_of(a) for a in args)
+            texts = (arithmetic.without_text(*pair, ansi=self.ansi) for pair in ((left, right), (right, left)))
+            args = [self.cast_to(a, t, a.at) for a, t in zip(args, texts, strict=True)]
+            left, right = (type_of(a) for a in args)
             digits = (_written(expr.args[0], left, right), _written(expr.args[1], right, left))
             found = arithmetic.signature(expr.name, *digits, ansi=self.ansi)
         if found is None:
@@ -357,6 +360,7 @@ class _Binder:
         types = type_of(left), type_of(right)
         common = common_type(_written(expr.left, *types), _written(expr.right, types[1], types[0]), ansi=self.ansi)
         if common is None and not self.ansi and expr.op in (Op.EQ, Op.NE, Op.SAFE_EQ, Op.DISTINCT):
+            left, right = _zero_or_one(left, right)
             common = boolean_equality(type_of(left), type_of(right))
         self.check_comparable(expr, common, type_of(left), type_of(right))
         collation = self.common_collation(expr, common, sides)
@@ -460,10 +464,19 @@ class _Binder:
 
 
 def _written(expr: Expr, type_: DataType, facing: DataType) -> DataType:
-    """The type of one side: an integer as it is written has just its own digits beside a decimal (Spark)."""
-    if isinstance(expr, Literal) and type_ in INTEGRALS and is_exact(facing) and facing not in INTEGRALS:
+    """The type of one side: an integer as it is written has just its own digits beside a decimal (but a 1Y: Spark)."""
+    if isinstance(expr, Literal) and type_ in INTEGRALS[1:] and is_exact(facing) and facing not in INTEGRALS:
         return decimal(len(str(abs(expr.value))), 0)
     return type_
+
+
+def _zero_or_one(left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    """Beside a boolean a constant 0 or 1 of any type of number is a boolean."""
+    for one, other in ((left, right), (right, left)):
+        if type_of(one) == BOOLEAN and isinstance(other, Literal) and other.value in (0, 1):
+            found = Literal(bool(other.value), BOOLEAN, at=other.at)
+            return (found if other is left else left), (found if other is right else right)
+    return left, right
 
 
 def _fits(type_: DataType, wanted: DataType) -> bool:

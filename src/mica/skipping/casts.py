@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from decimal import ROUND_DOWN, Decimal
+from decimal import Context, Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +51,7 @@ from mica.variant import kernel
 _INTEGER_LOOSE = re.compile(r"([+-]?[0-9]*)(?:\.[0-9]*)?")
 _TRIM = "".join(map(chr, range(33))) + "\x7f"
 _MICROS = 1_000_000
+_WIDE = Context(prec=60)
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 #: The values, and the mask of rows that failed (None when none did).
@@ -152,7 +153,7 @@ def _integer_to_timestamp(array: pa.Array, _to: _Ask) -> Cast:
 
 def _decimal_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
     def one(value: Decimal) -> int:
-        return _wrap(int((value * _MICROS).to_integral_value(ROUND_DOWN)), 63)  # Java keeps the low bits
+        return _wrap(int(_WIDE.multiply(value, Decimal(_MICROS))), 63)  # Java keeps the low bits
 
     return _each(array, to.target, one)
 
@@ -178,7 +179,7 @@ def _real_to_integer(array: pa.Array, to: _Ask) -> Cast:
 
 
 def _decimal_to_integer(array: pa.Array, to: _Ask) -> Cast:
-    return _each(array, to.target, lambda v: _wrap(int(v.to_integral_value(ROUND_DOWN)), to.bits))
+    return _each(array, to.target, lambda v: _wrap(int(v), to.bits))
 
 
 def _decimal_to_string(array: pa.Array, to: _Ask) -> Cast:

@@ -85,8 +85,8 @@ def common_type_of_list(types: Iterable[DataType], *, ansi: bool) -> DataType | 
 
 def boolean_equality(left: DataType, right: DataType) -> DataType | None:
     """Without ANSI a boolean may equal a number: true is 1, false is 0."""
-    if BOOLEAN not in (left, right):
-        return None
+    if BOOLEAN not in (left, right) or left == right:
+        return BOOLEAN if left == right == BOOLEAN else None
     other = right if left == BOOLEAN else left
     return other if is_exact(other) or is_real(other) else None
 

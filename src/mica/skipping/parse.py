@@ -50,6 +50,7 @@ from mica.skipping.predicate import (
     Or,
     Path,
     Text,
+    depth,
 )
 from mica.skipping.tokens import syntax_error
 from mica.variant.path import Step, VariantPath
@@ -69,13 +70,22 @@ _RESERVED = frozenset(
 #: Python's own stack allows a thousand frames; a level of parentheses takes eleven of them.
 _MAX_DEPTH = 50
 
+#: Levels of what was read: `a + b + c` has three. Whoever walks the expression recurses as deep.
+_MAX_LEVELS = 100
+
 
 def parse(text: str) -> Expr:
     """Reads a predicate or a value: `a = 1 AND v:b.c::string IS NOT NULL`, `v:did::string`.
 
     Errors: INVALID_EXPRESSION, UNSUPPORTED_EXPRESSION, with the place in the text.
     """
-    return _Parser(text).whole()
+    parser = _Parser(text)
+    found = parser.whole()
+    if depth(found) > _MAX_LEVELS:
+        raise syntax_error(
+            text, 0, f"its operators stand in more than {_MAX_LEVELS} levels", "Split it with AND or OR."
+        )
+    return found
 
 
 class _Parser(Cursor):

@@ -236,6 +236,16 @@ def walk(expr: Expr) -> Iterator[Expr]:
         todo.extend(reversed(found.children))
 
 
+def depth(expr: Expr) -> int:
+    """How many levels of expressions stand in each other."""
+    deepest, todo = 0, [(expr, 1)]
+    while todo:
+        found, level = todo.pop()
+        deepest = max(deepest, level)
+        todo.extend((child, level + 1) for child in found.children)
+    return deepest
+
+
 def to_sql(expr: Expr) -> str:
     """SQL for people, as in explain; literals of time are shown in UTC."""
     return _sql(expr, 0)

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from mica.errors import UserError
+from mica.errors import CorruptDataError, UserError
 from mica.schema.arrow import variant_field
 from mica.schema.ddl import parse_ddl
 from mica.skipping.bind import bind_value
@@ -89,3 +89,29 @@ def test_refuses(text: str, code: str) -> None:
     with pytest.raises(UserError) as raised:
         values(text)
     assert raised.value.code == code
+
+
+def test_types_of_deep_values_and_of_broken_ones() -> None:
+    deep = from_json(pa.array(["[" * 900 + '{"a":1}' + "]" * 900]))
+    shown = kernel.type_texts(pa.record_batch([deep], names=["v"])).column(0)[0].as_py()
+    assert shown == "ARRAY<" * 900 + "OBJECT<a: BIGINT>" + ">" * 900
+    broken = pa.array([{"metadata": b"\x01\x00\x00", "value": b"\x02\x05"}], deep.type)
+    with pytest.raises(CorruptDataError):
+        kernel.type_texts(pa.record_batch([broken], names=["v"]))
+
+
+@pytest.mark.parametrize(
+    ("document", "shown"),
+    [
+        ("[1,2.50,null]", "ARRAY<DECIMAL(21,1)>"), ("[1,1e0]", "ARRAY<DOUBLE>"), ("[1.5,1e0]", "ARRAY<DOUBLE>"),
+        ("[1,0.12345678901234567890123]", "ARRAY<DOUBLE>"), ("[]", "ARRAY<VOID>"), ("{}", "OBJECT<>"),
+        ('[{"b":1},{"a":1.5},{"b":"x"},null]', "ARRAY<OBJECT<a: DECIMAL(2,1), b: VARIANT>>"),
+        ('[[1],["a"],[]]', "ARRAY<ARRAY<VARIANT>>"), ('[{"a":1},[1],1]', "ARRAY<VARIANT>"), ("0.001", "DECIMAL(3,3)"),
+        ('{"a-b":1,"1a":1,"é":1,"_x":2,"":3,"`q":1}',
+         "OBJECT<``: BIGINT, `1a`: BIGINT, _x: BIGINT, ```q`: BIGINT, `a-b`: BIGINT, `é`: BIGINT>"),
+    ],
+)  # fmt: skip
+def test_merged_types(document: str, shown: str) -> None:
+    """As Spark 4.2.1 answers."""
+    variants = from_json(pa.array([document]))
+    assert kernel.type_texts(pa.record_batch([variants], names=["v"])).column(0).to_pylist() == [shown]

@@ -70,3 +70,10 @@ def test_depth_is_limited() -> None:
     with pytest.raises(UserError):
         parse("(" * 5000 + "a" + ")" * 5000)
     assert parse(" OR ".join(f"a = {i}" for i in range(5000)))
+
+
+def test_what_nests_too_deeply_is_refused_and_long_conjunctions_are_not() -> None:
+    for text in ("a" + " + 1" * 5000, "- " * 5000 + "a", "a" + "::int" * 5000, "a = 1" + " = true" * 5000, "(" * 60):
+        with pytest.raises(UserError, match="levels"):
+            parse(text)
+    assert len(parse(" OR ".join(["a + 1 = 2"] * 5000)).children) == 5000
