@@ -7,11 +7,12 @@ MANIFEST := --manifest-path native/Cargo.toml
 PYTEST_ARGS ?=
 ROUNDS ?= 5
 
-.PHONY: help setup setup-tests demo test test-rust test-python lint fix lock bench clean
+.PHONY: help setup setup-tests demo test test-rust test-python campaign lint fix lock bench clean
 
 help:
 	@echo "make demo    set up, then run the main job and print what it did"
 	@echo "make test    set up, then run all tests"
+	@echo "make campaign  the property tests at length: whole matrices against Spark, thousands of random cases"
 	@echo "make lint    ruff, mypy, import-linter, rustfmt, clippy"
 	@echo "make bench   mica beside its peers (ROUNDS=3 for a quick look)"
 	@echo "make lock    write the requirement locks anew"
@@ -33,6 +34,9 @@ test-rust: setup-tests
 
 test-python: setup-tests
 	$(PY) -m pytest $(PYTEST_ARGS)
+
+campaign: setup-tests
+	MICA_PROFILE=campaign $(PY) -m pytest tests/property $(PYTEST_ARGS)
 
 lint: setup-tests
 	.venv/bin/ruff check

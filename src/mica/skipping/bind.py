@@ -17,7 +17,7 @@ from mica.collation.names import BINARY, is_binary
 from mica.errors import UserError
 from mica.schema import literals
 from mica.schema.collations import of_field
-from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.ddl import type_to_ddl
 from mica.schema.types import BINARY as BYTES
 from mica.schema.types import (
     BOOLEAN,
@@ -112,9 +112,10 @@ def bind_columns(
         return None
     if isinstance(columns, str):
         raise UserError.bad_value("columns", columns, "a list of names or a mapping of names to expressions")
-    if not isinstance(columns, dict):
-        columns = {name: quote_if_needed(schema.field(name).name) for name in columns}
-    return {name: bind_value(text, schema, **options) for name, text in columns.items()}
+    if isinstance(columns, dict):
+        return {name: bind_value(text, schema, **options) for name, text in columns.items()}
+    # A name is no text: `end` is one.
+    return {name: bind_value(Column((schema.field(name).name,)), schema, **options) for name in columns}
 
 
 class _Binder:

@@ -100,6 +100,7 @@ def test_projections() -> None:
     bound = bind_value("id::string", SCHEMA)
     assert evaluate(bound, [ROWS["id"]]).to_pylist() == ["1", "2", None, "4"]
     assert list(bind_columns(["ID", "p"], SCHEMA) or {}) == ["ID", "p"]
+    assert list(bind_columns(["end", "a.b"], parse_ddl("end int, `a.b` int")) or {}) == ["end", "a.b"]
 
 
 @pytest.mark.parametrize(
