@@ -21,7 +21,7 @@ Struct = list[tuple[int, int, Any]]
 TYPE, LENGTH, REPETITION, NAME, CHILDREN, CONVERTED, LOGICAL = 1, 2, 3, 4, 5, 6, 10
 REQUIRED, OPTIONAL, REPEATED = 0, 1, 2
 #: Members of the union LogicalType.
-VARIANT, INTEGER = 16, 10
+VARIANT, UUID = 16, 14
 
 
 class _Reader:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -222,8 +222,16 @@ class Scan:
     # --- on Spark ----------------------------------------------------------------------------------------------------
 
     @takes(spark=SESSION)
-    def to_df(self, spark: SparkSession | None = None) -> DataFrame:
-        """The rows as a Spark DataFrame. ANSI mode and time zone are the session's."""
+    def to_df(
+        self, spark: SparkSession | None = None, *, unsupported: Literal["error", "string"] = "error"
+    ) -> DataFrame:
+        """The rows as a Spark DataFrame. ANSI mode and time zone are the session's.
+
+        `unsupported` says what becomes of values that Spark's Variants have no type for (time, timestamps in
+        nanoseconds, UUID): an error with their path when the rows are read, or strings.
+        """
+        if unsupported not in ("error", "string"):
+            raise UserError.bad_value("unsupported", unsupported, "'error' or 'string'")
         from mica.engines.spark import jobs, reader
         from mica.engines.spark.session import session
         from mica.engines.spark.types import to_spark
@@ -233,14 +241,13 @@ class Scan:
         if scan.collations:
             return _compared_by(spark, scan)
         reading = scan.reading()
-        if reader.reason_for_kernel(reading) is None:
+        if reader.reason_for_kernel(reading) is None and unsupported == "error":
             return reader.native(spark, reading)
         kept = scan.kept
         tasks = scan.tasks(jobs.parallelism(spark), TASK_BYTES)
         size = 4 * (pc.sum(kept.column("size")).as_py() or 0)
-        frame = jobs.over_tasks(
-            spark, _Read(scan.spec(spark=True)), tasks, to_spark(scan.schema), size_in_bytes=size, for_people=True
-        )
+        spec = replace(scan.spec(spark=True), late_as_text=unsupported == "string")
+        frame = jobs.over_tasks(spark, _Read(spec), tasks, to_spark(scan.schema), size_in_bytes=size, for_people=True)
         return frame if scan.limit is None else frame.limit(scan.limit)
 
     def of_session(self, spark: SparkSession) -> Scan:

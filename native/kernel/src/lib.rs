@@ -26,6 +26,7 @@ pub mod ingest;
 pub mod inspect;
 pub mod java;
 pub mod json;
+pub mod late;
 pub mod layout;
 pub mod level;
 pub mod names;

@@ -316,7 +316,7 @@ impl Bytes {
 }
 
 /// The batch of one variant column `v`.
-fn variants(metadata: Bytes, values: Bytes, nulls: Option<NullBuffer>) -> Result<RecordBatch> {
+pub fn variants(metadata: Bytes, values: Bytes, nulls: Option<NullBuffer>) -> Result<RecordBatch> {
     let binary = |bytes: Bytes| BinaryArray::try_new(bytes.offsets(), Buffer::from_vec(bytes.data), None).map(Arc::new);
     let fields = Fields::from(vec![
         Field::new("metadata", DataType::Binary, false),

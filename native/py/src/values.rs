@@ -5,6 +5,7 @@ use arrow::record_batch::RecordBatch;
 use arrow_pyarrow::PyArrowType;
 use mica_kernel::cast::column::cast_column;
 use mica_kernel::json::{DuplicateKeys, ParseOptions};
+use mica_kernel::late;
 use mica_kernel::values;
 use mica_kernel::zone::Zone;
 use mica_kernel::{Code, Error, Result};
@@ -17,6 +18,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(variant_to_json, m)?)?;
     m.add_function(wrap_pyfunction!(type_texts, m)?)?;
     m.add_function(wrap_pyfunction!(cast, m)?)?;
+    m.add_function(wrap_pyfunction!(without_late_types, m)?)?;
     m.add_function(wrap_pyfunction!(validate, m)?)?;
     m.add_function(wrap_pyfunction!(build_objects, m)?)?;
     m.add_function(wrap_pyfunction!(z85_encode, m)?)?;
@@ -77,6 +79,14 @@ fn json_to_variant(
 fn variant_to_json(py: Python<'_>, batch: Batch, timezone: &str) -> PyResult<Batch> {
     let zone = Zone::parse(timezone).map_err(|e| raise(py, &e))?;
     each(py, batch, move |b| values::variant_to_json(b, &zone))
+}
+
+/// Column 0 (an unshredded variant) without times, nanoseconds and UUIDs: as texts, or the first one is an error.
+#[pyfunction]
+#[pyo3(signature = (batch, *, as_text, timezone = "UTC"))]
+fn without_late_types(py: Python<'_>, batch: Batch, as_text: bool, timezone: &str) -> PyResult<Batch> {
+    let zone = Zone::parse(timezone).map_err(|e| raise(py, &e))?;
+    each(py, batch, move |b| late::without_late_types(b, as_text, &zone))
 }
 
 /// Column 0 (an unshredded variant) as the string column `type`, as Spark's schema_of_variant.

@@ -1,18 +1,22 @@
 """Batches as Spark takes them from a Python function.
 
-The rule: no value changes on the way. Variants are `struct<metadata, value>` within mica and `struct<value,
-metadata>` for Spark, which matches fields by position (facts.md, section 3); dictionaries, which Spark cannot read,
-are decoded.
+The rule: no value changes on the way. Types that Spark's Variants lack (time, nanoseconds, UUID), of which it would
+make nulls, are refused with their path, or become texts where that was asked for. Variants are `struct<metadata,
+value>` within mica and `struct<value, metadata>` for Spark, which matches fields by position (facts.md, section 3);
+dictionaries, which Spark cannot read, are decoded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.errors import UserError
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType
+from mica.variant import kernel
 
 #: Batches are cut at this many bytes: builders break at 2 GiB, and memory is to stay flat.
 MAX_BYTES = 64 << 20
@@ -22,9 +26,20 @@ _SPARK_VARIANT = pa.struct(
 )
 
 
-def for_spark(batch: pa.RecordBatch, schema: StructType) -> pa.RecordBatch:
-    """The batch (already in `schema`) as Spark takes it from a Python function."""
-    arrays = [_for_spark(c, f.type) for c, f in zip(batch.columns, schema.fields, strict=True)]
+@dataclass(frozen=True)
+class Late:
+    """What becomes of types that Spark's Variants lack, and the zone in which texts of them are spelled."""
+
+    as_text: bool = False
+    timezone: str = "UTC"
+
+
+REFUSED = Late()
+
+
+def for_spark(batch: pa.RecordBatch, schema: StructType, late: Late = REFUSED) -> pa.RecordBatch:
+    """The batch (already in `schema`) as Spark takes it from a Python function. Errors: UNSUPPORTED_BY_SPARK."""
+    arrays = [_for_spark(c, f.type, f.name, late) for c, f in zip(batch.columns, schema.fields, strict=True)]
     fields = [pa.field(f.name, a.type, f.nullable) for f, a in zip(schema.fields, arrays, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
@@ -46,24 +61,40 @@ def _filled(array: pa.Array) -> pa.Array:
     return array if array.null_count == 0 else pc.fill_null(array, b"")
 
 
-def _for_spark(array: pa.Array, type_: DataType) -> pa.Array:
+def _for_spark(array: pa.Array, type_: DataType, at: str, late: Late) -> pa.Array:
     match type_:
         case StructType(fields):
-            children = [_for_spark(_child(array, i), f.type) for i, f in enumerate(fields)]
+            children = [_for_spark(_child(array, i), f.type, f"{at}.{f.name}", late) for i, f in enumerate(fields)]
             inner = [pa.field(f.name, c.type, f.nullable) for f, c in zip(fields, children, strict=True)]
             return pa.StructArray.from_arrays(children, fields=inner, mask=_mask(array))
         case ArrayType(element, contains_null) if _holds_struct(element):
-            values = _for_spark(array.values, element)
+            values = _for_spark(array.values, element, f"{at}.element", late)
             wanted = pa.list_(pa.field("element", values.type, contains_null))
             return pa.ListArray.from_arrays(_offsets(array), values, type=wanted)
         case MapType(key, value, value_contains_null) if _holds_struct(key) or _holds_struct(value):
-            keys, items = _for_spark(array.keys, key), _for_spark(array.items, value)
+            keys = _for_spark(array.keys, key, f"{at}.key", late)
+            items = _for_spark(array.items, value, f"{at}.value", late)
             wanted = pa.map_(pa.field("key", keys.type, False), pa.field("value", items.type, value_contains_null))
             return pa.MapArray.from_arrays(_offsets(array), keys, items, type=wanted)
     if type_ == VARIANT:
+        array = _without_late_types(array, at, late)
         children = [_filled(array.field("value")), _filled(array.field("metadata"))]
         return pa.StructArray.from_arrays(children, fields=list(_SPARK_VARIANT), mask=_mask(array))
     return _plain(array)
+
+
+def _without_late_types(array: pa.Array, at: str, late: Late) -> pa.Array:
+    batch = pa.record_batch([_plain(array)], names=["v"])
+    try:
+        return kernel.without_late_types(batch, as_text=late.as_text, timezone=late.timezone).column(0)
+    except UserError as e:
+        raise UserError(
+            "UNSUPPORTED_BY_SPARK",
+            f"in a value of {at}, {e.message}: a type that Spark's Variants do not have",
+            hint="Read it in process, or as text with to_df(unsupported='string').",
+            column=at,
+            path=e.context.get("path"),
+        ) from None
 
 
 def _holds_struct(type_: DataType) -> bool:

@@ -28,7 +28,7 @@ from mica.skipping.rows import evaluate, filter_rows
 from mica.stats.partition import parse_values
 from mica.stats.schema import physical_name, physical_names
 from mica.storage import Storage
-from mica.tasks.batches import cut, for_spark
+from mica.tasks.batches import Late, cut, for_spark
 from mica.tasks.leaves import Leaves, distinct, item
 from mica.tasks.mapping import align, field_at, find
 from mica.variant import kernel
@@ -55,6 +55,8 @@ class ReadSpec:
     version: int | None = None
     #: Which columns may be of the early shredding layout; a table's never are.
     early: bool | list[list[str]] = False
+    #: Whether times, nanoseconds and UUIDs in Variants become texts for Spark, which has no such types; else an error.
+    late_as_text: bool = False
 
     @property
     def schema(self) -> StructType:
@@ -96,7 +98,7 @@ def read_file(spec: ReadSpec, part: FilePart) -> Iterator[pa.RecordBatch]:
     """The rows of the file that pass, as batches of the scan's schema."""
     file = _File(spec, part)
     ranges = file.ranges()
-    schema = to_arrow(spec.schema)
+    schema, late = to_arrow(spec.schema), Late(spec.late_as_text, spec.timezone)
     leaves = distinct(leaf for value in spec.outputs.values() for leaf in value.leaves)
     if spec.predicate is None:
         batches = file.leaves(leaves, ranges)
@@ -111,7 +113,7 @@ def read_file(spec: ReadSpec, part: FilePart) -> Iterator[pa.RecordBatch]:
             array = evaluate(value, found.of(value), num_rows=found.rows)
             arrays.append(array if array.type == wanted.type else array.cast(wanted.type))
         for piece in cut(pa.RecordBatch.from_arrays(arrays, schema=schema)):
-            yield for_spark(piece, spec.schema) if spec.spark else piece
+            yield for_spark(piece, spec.schema, late) if spec.spark else piece
 
 
 def count_rows(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:

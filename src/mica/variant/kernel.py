@@ -92,6 +92,13 @@ def cast(batch: pa.RecordBatch, wanted: pa.DataType, *, timezone: str = "UTC") -
     return call(_native.cast, batch, wanted, timezone=timezone)
 
 
+def without_late_types(batch: pa.RecordBatch, *, as_text: bool, timezone: str = "UTC") -> pa.RecordBatch:
+    """Column 0, unshredded Variants, without times, timestamps in nanoseconds and UUIDs: they become texts, or the
+    first one is an error with its row and path.
+    """
+    return call(_native.without_late_types, batch, as_text=as_text, timezone=timezone)
+
+
 def validate(batch: pa.RecordBatch) -> None:
     """Raises for the first row of column 0 that is no sound Variant."""
     call(_native.validate, batch)
