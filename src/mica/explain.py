@@ -5,6 +5,7 @@ The rule: nothing is opened to explain; what is shown is what the plan knew when
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from mica.schema.ddl import type_to_ddl
-from mica.skipping.explain import dropped_files
+from mica.skipping.explain import dropped_files, undecided_files
 from mica.skipping.predicate import to_sql
 
 if TYPE_CHECKING:
@@ -36,8 +37,8 @@ class Explanation:
         return total, pc.sum(self.scan.kept.column("size")).as_py() or 0
 
     def to_dict(self) -> dict[str, Any]:
-        """`files` has `total`, `kept` and `dropped` (each dropped file's path, bounds and reason), `bytes` the
-        totals.
+        """`files` has `total`, `kept`, `dropped` (each dropped file's path, bounds and reason) and `undecided` (each
+        kept file whose collated bounds could not be judged: path, column, collation, reason), `bytes` the totals.
         """
         scan = self.scan
         paths = scan.source.all_files().column("path")
@@ -52,6 +53,7 @@ class Explanation:
                 "total": scan.plan.total,
                 "kept": len(scan.plan.kept),
                 "dropped": dropped_files(scan.plan, paths),
+                "undecided": undecided_files(scan.plan, paths),
             },
             "bytes": {"total": self._bytes[0], "kept": self._bytes[1]},
         }
@@ -96,4 +98,6 @@ class Explanation:
             f"files: {len(scan.plan.kept):,} of {scan.plan.total:,} are read",
             f"bytes: {kept:,} of {total:,} ({share}) are in these files",
         ]
+        reasons = Counter(f["reason"] for f in undecided_files(scan.plan, scan.source.all_files().column("path")))
+        lines += [f"not judged: {count:,} of these files: {reason}" for reason, count in reasons.most_common(SHOWN)]
         return [f"where {scan.where}", *lines] if scan.where is not None else lines

@@ -29,6 +29,7 @@ from mica.schema.arrow import from_arrow
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import VARIANT, DataType, Primitive, StructField, StructType, walk
 from mica.skipping.bind import Bound
+from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan
 from mica.storage import Storage, split_scheme
 from mica.tasks.write import FACTS, WriteSpec, write_files
@@ -101,7 +102,7 @@ class FilesSource(Source):
             }
         )
 
-    def plan(self, predicate: Bound | None) -> FilePlan:  # noqa: ARG002 - files without a log have no bounds to ask
+    def plan(self, predicate: Bound | None, ordering: Ordering | None = None) -> FilePlan:  # noqa: ARG002 - files without a log have no bounds to ask
         """All files: only a log has bounds of whole files."""
         every = np.arange(self._files.num_rows)
         return FilePlan(len(every), every, every[:0], every[:0], (), None)

@@ -6,8 +6,9 @@ running it twice gives the same rows.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.arguments import COLUMNS, COUNT, FLAG, SESSION, TEXT, refuse_other, takes
+from mica.collation.comparator import Comparator
+from mica.collation.lcase import InProcess
 from mica.engines import local
 from mica.errors import UserError
 from mica.schema.arrow import to_arrow
@@ -22,6 +25,8 @@ from mica.schema.ddl import quote_if_needed
 from mica.schema.types import StructType
 from mica.skipping.bind import Bound, bind, bind_columns
 from mica.skipping.collate import collations_of, in_process
+from mica.skipping.collated import Ordering
+from mica.skipping.explain import other_versions
 from mica.skipping.plan import FilePlan
 from mica.storage import Storage
 from mica.tasks.read import FilePart, ReadSpec, count_rows, read_parts
@@ -54,8 +59,8 @@ class Source:
     #: Which columns are of the early shredding layout: by their fields, none, or those at these paths.
     early: bool | list[list[str]] = False
 
-    def plan(self, predicate: Bound | None) -> FilePlan:
-        """Which files are kept, and why the others are not."""
+    def plan(self, predicate: Bound | None, ordering: Ordering | None = None) -> FilePlan:
+        """Which files are kept, and why the others are not; `ordering` compares strings by collations."""
         raise NotImplementedError
 
     def all_files(self) -> pa.Table:
@@ -79,7 +84,7 @@ class Planned(Source):
         self.storage, self.name, self.version = source.storage, source.name, source.version
         self.schema, self.partition_by, self.column_mapping = source.schema, source.partition_by, source.column_mapping
 
-    def plan(self, predicate: Bound | None) -> FilePlan:  # noqa: ARG002 - it was asked already
+    def plan(self, predicate: Bound | None, ordering: Ordering | None = None) -> FilePlan:  # noqa: ARG002 - it is known
         """The plan."""
         return self._plan
 
@@ -106,6 +111,8 @@ class Scan:
     limit: int | None = None
     ansi: bool = True
     timezone: str = "UTC"
+    #: Who compares by collations while the scan is planned.
+    spark: SparkSession | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         refuse_other("limit", self.limit, COUNT, optional=True)
@@ -152,8 +159,17 @@ class Scan:
 
     @cached_property
     def plan(self) -> FilePlan:
-        """Which files are read, and why the others are not."""
-        return self.source.plan(self.predicate)
+        """Which files are read, and why the others are not.
+
+        Warns where files have collated bounds of other versions than that which judges.
+        """
+        if self.predicate is None or not collations_of(self.predicate.expr):
+            return self.source.plan(self.predicate)
+        found = self.source.plan(self.predicate, InProcess() if self.spark is None else Comparator(self.spark))
+        stale = other_versions(found)
+        if stale:
+            warnings.warn(f"{self.source.name}: {stale}", stacklevel=3)
+        return found
 
     @cached_property
     def kept(self) -> pa.Table:
@@ -254,9 +270,9 @@ class Scan:
         """The same scan under the ANSI mode and time zone of a Spark session."""
         ansi = str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
         timezone = str(spark.conf.get("spark.sql.session.timeZone"))
-        if (ansi, timezone) == (self.ansi, self.timezone):
+        if (ansi, timezone) == (self.ansi, self.timezone) and (self.spark is not None or not self.collations):
             return self
-        return replace(self, ansi=ansi, timezone=timezone)
+        return replace(self, ansi=ansi, timezone=timezone, spark=self.spark or spark)
 
     def reading(self) -> Any:
         """What the choice of a reader on Spark depends on."""

@@ -13,6 +13,7 @@ from mica.log.properties import COLUMN_MAPPING_MODE
 from mica.log.snapshot import Snapshot
 from mica.scan import Source
 from mica.skipping.bind import Bound
+from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan, plan_files
 
 
@@ -31,9 +32,9 @@ class TableSource(Source):
         # Statistics that were read for one scan serve the next: a snapshot never changes.
         self._cache: dict[Any, Any] = {}
 
-    def plan(self, predicate: Bound | None) -> FilePlan:
+    def plan(self, predicate: Bound | None, ordering: Ordering | None = None) -> FilePlan:
         """Which files are kept, and why the others are not."""
-        return plan_files(predicate, self.snapshot, cache=self._cache)
+        return plan_files(predicate, self.snapshot, cache=self._cache, ordering=ordering)
 
     def all_files(self) -> pa.Table:
         """The table's files, as the log names them."""

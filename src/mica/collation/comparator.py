@@ -8,14 +8,21 @@ alone are used, so that Spark Connect serves as well.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.collation.identifier import parse
+from mica.collation.names import to_sql
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+#: A session's version, asked once: it costs a job.
+_VERSIONS: WeakKeyDictionary[SparkSession, str] = WeakKeyDictionary()
 
 
 class Comparator:
@@ -24,14 +31,20 @@ class Comparator:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
 
-    @cached_property
+    @property
     def version(self) -> str:
         """The version of all of Spark's collations, as its CollationFactory reports it: `78.3`.
 
         The SQL function says `78.3.0.0`, and nothing for UTF8_*; CollationFactory gives its first two parts for all.
         """
-        listed = self._spark.sql("SELECT max(ICU_VERSION) FROM collations()").collect()[0][0]
-        return ".".join(str(listed).split(".")[:2])
+        if self._spark not in _VERSIONS:
+            listed = self._spark.sql("SELECT max(ICU_VERSION) FROM collations()").collect()[0][0]
+            _VERSIONS[self._spark] = ".".join(str(listed).split(".")[:2])
+        return _VERSIONS[self._spark]
+
+    def judges(self, collation: str) -> bool:
+        """Whether the session has a collation (an identifier in Spark's spelling)."""
+        return to_sql(parse(collation)) is not None
 
     def signs(self, columns: Sequence[pa.Array], asked: Sequence[tuple[int, str, str]]) -> list[pa.Array]:
         """For each (number of a column, collation, constant), aligned with the column: -1, 0 or 1 as a string stands

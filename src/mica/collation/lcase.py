@@ -9,12 +9,16 @@ Source: Spark's `CollationAwareUTF8String` and ICU's `UCharacter.toLowerCase`; t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from mica.collation.identifier import parse
+from mica.collation.names import LCASE
 
 #: The version of ICU whose letters these are.
 ICU = "78.3"
@@ -80,6 +84,26 @@ def fold(text: str) -> str:
     """One string as it is compared."""
     found: str = folded(pa.array([text], pa.string()))[0].as_py()
     return found
+
+
+class InProcess:
+    """The comparator of this module, for who has no Spark session."""
+
+    version = ICU
+
+    def judges(self, collation: str) -> bool:
+        """Whether the collation (an identifier in Spark's spelling) is UTF8_LCASE."""
+        return parse(collation).same(LCASE)
+
+    def signs(self, columns: Sequence[pa.Array], asked: Sequence[tuple[int, str, str]]) -> list[pa.Array]:
+        """As `Comparator.signs`, for UTF8_LCASE."""
+        lowered = [folded(column) for column in columns]
+        found = []
+        for column, _, constant in asked:
+            other = fold(constant)
+            above = pc.greater(lowered[column], other).cast(pa.int8())
+            found.append(pc.subtract(above, pc.less(lowered[column], other).cast(pa.int8())))
+        return found
 
 
 def _utf8_bytes(points: NDArray[np.uint32]) -> NDArray[np.int64]:

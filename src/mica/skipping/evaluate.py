@@ -35,6 +35,7 @@ from mica.skipping.bind import type_of
 from mica.skipping.bounds import Interval, unknown
 from mica.skipping.casts import cast_array, to_values
 from mica.skipping.coerce import is_exact, is_real
+from mica.skipping.collated import Collated
 from mica.skipping.compare import Datum, compare, literal
 from mica.skipping.functions import pattern_of
 from mica.skipping.predicate import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Op, Or
@@ -47,16 +48,28 @@ ROWS_CANNOT_MATCH = False
 _FEW = 8
 
 
-def judge(expr: Expr, intervals: Mapping[int, Interval], count: int, *, timezone: str = "UTC") -> pa.BooleanArray:
-    """ROWS_MIGHT_MATCH or ROWS_CANNOT_MATCH for each of `count` files; `expr` comes from `rewrite.push_not`."""
-    found = _Judge(intervals, count, timezone).predicate(expr)
+def judge(
+    expr: Expr,
+    intervals: Mapping[int, Interval],
+    count: int,
+    *,
+    timezone: str = "UTC",
+    collated: Collated | None = None,
+) -> pa.BooleanArray:
+    """ROWS_MIGHT_MATCH or ROWS_CANNOT_MATCH for each of `count` files; `expr` comes from `rewrite.push_not`.
+
+    `collated` judges comparisons by a collation, which the intervals, binary ones, cannot.
+    """
+    found = _Judge(intervals, count, timezone, collated).predicate(expr)
     found = pc.fill_null(found, ROWS_MIGHT_MATCH)
     return pa.repeat(found, count) if isinstance(found, pa.Scalar) else found
 
 
 class _Judge:
-    def __init__(self, intervals: Mapping[int, Interval], count: int, timezone: str) -> None:
-        self.intervals, self.count, self.timezone = intervals, count, timezone
+    def __init__(
+        self, intervals: Mapping[int, Interval], count: int, timezone: str, collated: Collated | None = None
+    ) -> None:
+        self.intervals, self.count, self.timezone, self.collated = intervals, count, timezone, collated
 
     def predicate(self, expr: Expr) -> Datum:
         match expr:
@@ -67,7 +80,9 @@ class _Judge:
             case Literal(value):
                 return pa.scalar(value is True)
             case Compare() | In() if expr.collation is not None:
-                return pa.scalar(ROWS_MIGHT_MATCH)  # these bounds are binary
+                if self.collated is None:
+                    return pa.scalar(ROWS_MIGHT_MATCH)
+                return self.collated.judge(expr, self.intervals)
             case Compare(Op.EQ, Call() as call, Literal(bool(wanted))) if (pattern := pattern_of(call)) is not None:
                 return self.matches(self.value(call.args[0]), pattern, wanted)
             case Compare(op, left, right):

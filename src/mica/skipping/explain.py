@@ -6,7 +6,9 @@ bounds shown are those that it was judged by, cast to the type that the predicat
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -18,6 +20,7 @@ from mica.schema.types import STRING, DataType
 from mica.skipping.bind import Bound
 from mica.skipping.bounds import Interval
 from mica.skipping.casts import to_values
+from mica.skipping.collate import collations_of
 from mica.skipping.plan import FilePlan
 from mica.skipping.predicate import Expr, LeafRef, to_sql, walk
 
@@ -33,6 +36,42 @@ def dropped_files(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int 
 def to_dict(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None = None) -> dict[str, Any]:
     """`{total, kept, dropped}` as `Scan.explain().to_dict()["files"]` shows it."""
     return {"total": plan.total, "kept": len(plan.kept), "dropped": dropped_files(plan, paths, limit)}
+
+
+def undecided_files(
+    plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None = None
+) -> list[dict[str, Any]]:
+    """`{path, column, collation, reason}` of each kept file that a comparison by a collation could not judge."""
+    return list(itertools.islice(_undecided(plan, paths), limit))
+
+
+def _undecided(plan: FilePlan, paths: pa.Array | pa.ChunkedArray) -> Iterator[dict[str, Any]]:
+    if plan.bound is None:
+        return
+    kept = np.zeros(plan.total, np.bool_)
+    kept[plan.kept] = True
+    for files, found in plan.collated:
+        for (index, collation), evidence in found.evidence.items():
+            column = plan.bound.leaves[index].name
+            for file, why in zip(files.tolist(), evidence.why, strict=True):
+                if why is not None and kept[file]:
+                    yield {"path": paths[file].as_py(), "column": column, "collation": collation, "reason": why}
+
+
+def other_versions(plan: FilePlan) -> str | None:
+    """What to tell a person whose files have collated bounds of other versions; None where there are none."""
+    told = []
+    for files, found in plan.collated:
+        for (_, collation), evidence in found.evidence.items():
+            others = [versions for versions in evidence.versions if versions]
+            if others:
+                shown = ", ".join(sorted({v for versions in others for v in versions}))
+                told.append(
+                    f"{len(others):,} of {len(files):,} files have bounds of {collation} in version {shown} only"
+                )
+    if not told:
+        return None
+    return "; ".join(told) + "; this engine has another and keeps them. table.restats(spark=spark) makes its own"
 
 
 def _details(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None) -> Iterator[dict[str, Any]]:
@@ -53,7 +92,18 @@ def _bounds(plan: FilePlan, bound: Bound, part: Expr, file: int) -> Iterator[_Kn
             continue
         for index, ref in refs.items():
             type_ = bound.leaves[index].type
-            yield ref.text, type_, _show(intervals[index], type_, at)
+            yield ref.text, type_, _show(_collated(plan, part, index, files) or intervals[index], type_, at)
+
+
+def _collated(plan: FilePlan, part: Expr, index: int, files: Any) -> Interval | None:
+    """What a part that compares by a collation was judged by, where it does."""
+    names = collations_of(part)
+    for judged, found in plan.collated:
+        evidence = found.evidence.get((index, names[0])) if names else None
+        if evidence is not None and judged is files:
+            plain = next(intervals[index] for rows, intervals in plan.stages if rows is files)
+            return replace(plain, low=evidence.low, high=evidence.high)
+    return None
 
 
 def _show(interval: Interval, type_: DataType, at: int) -> dict[str, Any]:

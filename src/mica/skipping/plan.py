@@ -6,7 +6,7 @@ are left and for the leaves that the predicate names, and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -16,10 +16,12 @@ import pyarrow as pa
 from mica.schema.types import StructType
 from mica.skipping.bind import Bound, Leaf
 from mica.skipping.bounds import Interval, from_constants, from_stats, unknown
+from mica.skipping.collated import Collated, Ordering, judged, places_of, weighed
 from mica.skipping.evaluate import judge
 from mica.skipping.predicate import Expr
 from mica.skipping.rewrite import conjuncts, leaves_of
 from mica.stats.codec import LeafStats, Wanted, read_stats
+from mica.stats.collated import read_bounds
 from mica.stats.partition import column_texts, parse_values
 from mica.stats.paths import PathSide
 from mica.stats.schema import PHYSICAL_NAME, physical_names
@@ -41,6 +43,9 @@ class Files(Protocol):
     def stats(self, indices: Any = None) -> pa.Array:
         """The statistics of the files at `indices` as JSON."""
 
+    def tags(self, indices: Any = None) -> pa.Array:
+        """The tags of the files at `indices`, maps of strings."""
+
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
@@ -55,12 +60,21 @@ class FilePlan:
     bound: Bound | None
     #: Per stage: the files it judged, and what it knew of each leaf there. For explain.
     stages: tuple[tuple[Rows, dict[int, Interval]], ...] = field(default=(), repr=False)
+    #: Per stage that compared by collations: the files it judged, and what it knew of them.
+    collated: tuple[tuple[Rows, Collated], ...] = field(default=(), repr=False)
 
 
-def plan_files(bound: Bound | None, snapshot: Files, *, cache: MutableMapping[Any, Any] | None = None) -> FilePlan:
+def plan_files(
+    bound: Bound | None,
+    snapshot: Files,
+    *,
+    cache: MutableMapping[Any, Any] | None = None,
+    ordering: Ordering | None = None,
+) -> FilePlan:
     """Judges every file. `bound` None keeps all.
 
-    `cache` is kept by whoever keeps the snapshot: statistics once read for a leaf are then taken from it.
+    `cache` is kept by whoever keeps the snapshot: statistics once read for a leaf are then taken from it. `ordering`
+    compares strings by collations; without one such comparisons keep every file.
     """
     total = snapshot.files.num_rows
     every = np.arange(total, dtype=np.int64)
@@ -69,6 +83,7 @@ def plan_files(bound: Bound | None, snapshot: Files, *, cache: MutableMapping[An
     parts = conjuncts(bound.expr)
     reasons = np.full(total, -1, np.int64)
     stages = []
+    collated = []
     for partition_only in (True, False):
         numbers = [i for i, part in enumerate(parts) if _only_partitions(part, bound.leaves) is partition_only]
         open_files = np.flatnonzero(reasons < 0)
@@ -77,12 +92,42 @@ def plan_files(bound: Bound | None, snapshot: Files, *, cache: MutableMapping[An
         needed = sorted(frozenset().union(*(leaves_of(parts[i]) for i in numbers)))
         intervals = _intervals(bound, needed, snapshot, open_files, total, cache)
         stages.append((open_files, intervals))
+        found = _compared(bound, [parts[i] for i in numbers], intervals, snapshot, open_files, ordering)
+        if found is not None:
+            collated.append((open_files, found))
         for i in numbers:
-            might = judge(parts[i], intervals, len(open_files), timezone=bound.timezone)
+            might = judge(parts[i], intervals, len(open_files), timezone=bound.timezone, collated=found)
             cannot = open_files[~np.asarray(might)]
             reasons[cannot[reasons[cannot] < 0]] = i
-    dropped = np.flatnonzero(reasons >= 0)
-    return FilePlan(total, np.flatnonzero(reasons < 0), dropped, reasons[dropped], parts, bound, tuple(stages))
+    kept, dropped = np.flatnonzero(reasons < 0), np.flatnonzero(reasons >= 0)
+    return FilePlan(total, kept, dropped, reasons[dropped], parts, bound, tuple(stages), tuple(collated))
+
+
+def _compared(
+    bound: Bound,
+    parts: Sequence[Expr],
+    intervals: Mapping[int, Interval],
+    snapshot: Files,
+    rows: Rows,
+    ordering: Ordering | None,
+) -> Collated | None:
+    """The comparisons by collations in these parts, judged; None where there are none."""
+    places = places_of(parts)
+    if not places:
+        return None
+    knows = ordering is not None and any(ordering.judges(collation) for _, collation in places)
+    texts = tags = None
+    evidence = {}
+    for index, collation in places:
+        leaf = bound.leaves[index]
+        found = None
+        if ordering is not None and knows and not leaf.partition:
+            if texts is None or tags is None:
+                texts, tags = snapshot.stats(rows), snapshot.tags(rows)
+            names = physical_names(snapshot.schema, leaf.column)
+            found = read_bounds(texts, tags, names, collation, ordering.version)
+        evidence[index, collation] = weighed(leaf, collation, intervals[index], found, ordering, len(rows))
+    return judged(evidence, places, bound.leaves, ordering)
 
 
 def _only_partitions(part: Expr, leaves: Sequence[Leaf]) -> bool:

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+import pyarrow as pa
 
 from mica.collation import sound
 from mica.collation.names import is_binary, to_sql
@@ -119,3 +120,67 @@ def _high(b: CollatedBounds) -> str | None:
     if b.leaf.sql == "UTF8_LCASE" and len(b.high) > PREFIX:
         return None if b.high[PREFIX] == _LAST else b.high[:PREFIX] + _LAST
     return b.high if len(b.high.encode()) <= MAX_BYTES else None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBounds:
+    """Per file: the bounds that may be used (null: unknown), why they may not where they may not, and the other
+    versions of the collation that there are bounds of.
+    """
+
+    low: pa.Array
+    high: pa.Array
+    why: list[str | None]
+    versions: list[tuple[str, ...]]
+
+
+def read_bounds(texts: pa.Array, tags: pa.Array, names: tuple[str, ...], collation: str, version: str) -> FoundBounds:
+    """The bounds of a column (by its names in the file) under a collation, out of many files' statistics.
+
+    `texts` are the statistics as JSON, `tags` a map of strings per file. What cannot be read is unknown, no error.
+    """
+    wanted, prefix = f"{collation}.{version}".lower(), f"{collation}.".lower()
+    sides: tuple[list[str | None], list[str | None]] = ([], [])
+    why: list[str | None] = []
+    versions: list[tuple[str, ...]] = []
+    made = [dict(t).get(TAG) if t is not None else None for t in tags.to_pylist()]
+    for text, maker in zip(texts.to_pylist(), made, strict=True):
+        found = _collated(text)
+        same = [key for key in found if key.lower() == wanted]
+        others = tuple(key[len(prefix) :] for key in found if key.lower().startswith(prefix) and key not in same)
+        low = high = reason = None
+        if len(same) > 1:
+            reason = f"two keys for {same[0]} that differ in case"
+        elif same and maker != MADE_BY:
+            reason = f"the bounds of {same[0]} were made by another writer"
+        elif same:
+            low, high = (_string(found[same[0]], side, names) for side in ("minValues", "maxValues"))
+            if low is None or high is None:
+                side = "" if low is high else " lower" if low is None else " upper"
+                reason = f"no{side} bound of {collation}: too long, or a string without one place in its order"
+        elif others:
+            reason = f"bounds of {collation} in version {', '.join(others)}, and {version} is needed"
+        else:
+            reason = f"no bounds of {collation}"
+        sides[0].append(low)
+        sides[1].append(high)
+        why.append(reason)
+        versions.append(() if same else others)
+    return FoundBounds(pa.array(sides[0], pa.string()), pa.array(sides[1], pa.string()), why, versions)
+
+
+def _collated(text: str | None) -> Mapping[str, Any]:
+    if text is None or "statsWithCollation" not in text:
+        return {}
+    try:
+        document = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    found = document.get("statsWithCollation") if isinstance(document, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _string(tree: Any, side: str, names: tuple[str, ...]) -> str | None:
+    for name in (side, *names):
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    return tree if isinstance(tree, str) else None

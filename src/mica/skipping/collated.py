@@ -1,0 +1,204 @@
+"""Collated comparisons over bounds: might some row of a file make one true?
+
+The rule: a comparison by a collation is judged on bounds of exactly that collation, in the version of the comparator
+that judges, made by that comparator; all else keeps the file and says why.
+
+| what is found for a column in a file | it is judged |
+|---|---|
+| a partition value | yes: it is the value of every row, whoever wrote it |
+| bounds of the collation in the comparator's version, in a file that the tag `mica.collatedBounds` calls ours | yes |
+| such bounds without the tag: other writers cut strings, or compare by another library of the same version | no |
+| bounds of other versions, of other collations, or binary ones | no |
+| a bound that was left out: too long, or a string without one place in the order (`collation.sound`) | not there |
+
+A comparator that puts low at or below every row and high at or above it proves with two comparisons per bound:
+
+    = IN       low <= constant <= high        <  <=      low < constant, low <= constant
+    <> NOT IN  not low = constant = high      >  >=      high > constant, high >= constant
+
+Bounds that are equal say that all rows are equal by the collation; that they are one string nobody needs to know.
+
+No prefix serves LIKE or startswith: under a collation a longer string may sort before its own beginning.
+
+Source: Delta RFC "Collated String Type", "Reader Requirements for Collations".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.collation import sound
+from mica.schema.types import STRING
+from mica.skipping.bind import Leaf
+from mica.skipping.bounds import Interval
+from mica.skipping.compare import Datum
+from mica.skipping.predicate import Compare, Expr, In, LeafRef, Literal, Op, walk
+from mica.stats.collated import FoundBounds
+
+#: Longer lists of constants keep every file: each constant is a column of the comparator's job.
+MOST_CONSTANTS = 100
+
+#: A leaf and the collation that it is compared by.
+Place = tuple[int, str]
+
+
+class Ordering(Protocol):
+    """A comparator of strings."""
+
+    @property
+    def version(self) -> str:
+        """The version of its collations."""
+
+    def judges(self, collation: str) -> bool:
+        """Whether it knows a collation (an identifier in Spark's spelling)."""
+
+    def signs(self, columns: Sequence[pa.Array], asked: Sequence[tuple[int, str, str]]) -> list[pa.Array]:
+        """For each (number of a column, SQL name, constant): -1, 0 or 1 per string, null for null."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known of one place in each file: bounds (null: unknown), why they are not known where they are not, and
+    which other versions there are bounds of.
+    """
+
+    low: pa.Array
+    high: pa.Array
+    why: Sequence[str | None]
+    versions: Sequence[tuple[str, ...]] = ()
+
+
+@dataclass(frozen=True)
+class Collated:
+    """The collated comparisons of a predicate, judged: `signs` of both bounds by place and constant."""
+
+    evidence: Mapping[Place, Evidence]
+    signs: Mapping[tuple[Place, str], tuple[pa.Array, pa.Array]] = field(repr=False)
+
+    def judge(self, expr: Compare | In, intervals: Mapping[int, Interval]) -> Datum:
+        """As `evaluate.judge`, for one comparison that has a collation."""
+        if isinstance(expr, In):
+            return self._is_in(expr, intervals)
+        op, left, right = expr.op, expr.left, expr.right
+        if isinstance(left, Literal):
+            op, left, right = op.flipped, right, left
+        if not isinstance(left, LeafRef) or not isinstance(right, Literal):
+            return pa.scalar(True)
+        known = intervals[left.index]
+        if right.value is None:
+            if op is Op.SAFE_EQ:
+                return known.may_be_null
+            return pc.invert(known.all_null) if op is Op.DISTINCT else pa.scalar(False)
+        might = pc.and_(self._compare(op, (left.index, str(expr.collation)), right.value), pc.invert(known.all_null))
+        return pc.or_(might, known.may_be_null) if op is Op.DISTINCT else might
+
+    def _is_in(self, expr: In, intervals: Mapping[int, Interval]) -> Datum:
+        constants = [v.value for v in expr.values if isinstance(v, Literal)]
+        if not isinstance(expr.child, LeafRef):
+            return pa.scalar(True)
+        if expr.negated and None in constants:
+            return pa.scalar(False)  # x <> NULL is never true
+        place = expr.child.index, str(expr.collation)
+        found: Datum = pa.scalar(expr.negated)
+        for constant in constants:
+            if constant is not None:
+                one = self._compare(Op.NE if expr.negated else Op.EQ, place, constant)
+                found = pc.and_(found, one) if expr.negated else pc.or_(found, one)
+        return pc.and_(found, pc.invert(intervals[expr.child.index].all_null))
+
+    def _compare(self, op: Op, place: Place, constant: str) -> Datum:
+        signs = self.signs.get((place, constant))
+        if signs is None:
+            return pa.scalar(True)
+        low, high = signs
+        match op:
+            case Op.EQ | Op.SAFE_EQ:
+                cannot = pc.or_kleene(pc.greater(low, 0), pc.less(high, 0))
+            case Op.NE | Op.DISTINCT:
+                cannot = pc.and_kleene(pc.equal(low, 0), pc.equal(high, 0))
+            case Op.LT:
+                cannot = pc.greater_equal(low, 0)
+            case Op.LE:
+                cannot = pc.greater(low, 0)
+            case Op.GT:
+                cannot = pc.less_equal(high, 0)
+            case _:
+                cannot = pc.less(high, 0)
+        return pc.invert(pc.fill_null(cannot, False))
+
+
+def places_of(parts: Iterable[Expr]) -> dict[Place, list[str]]:
+    """The places that comparisons with constants name, with those constants."""
+    found: dict[Place, list[str]] = {}
+    for part in parts:
+        for node in walk(part):
+            for index, collation, constants in _asked(node):
+                known = found.setdefault((index, collation), [])
+                known += [c for c in constants if c not in known]
+    return found
+
+
+def _asked(node: Expr) -> Iterator[tuple[int, str, list[str]]]:
+    match node:
+        case Compare(_, LeafRef() as leaf, Literal() as constant, collation=str(collation)):
+            values = [constant.value]
+        case Compare(_, Literal() as constant, LeafRef() as leaf, collation=str(collation)):
+            values = [constant.value]
+        case In(LeafRef() as leaf, constants, collation=str(collation)):
+            values = [v.value for v in constants if isinstance(v, Literal)]
+        case _:
+            return
+    if leaf.type == STRING:
+        yield leaf.index, collation, [v for v in values if isinstance(v, str)]
+
+
+def weighed(
+    leaf: Leaf, collation: str, known: Interval, found: FoundBounds | None, ordering: Ordering | None, count: int
+) -> Evidence:
+    """What may be used of what was found for a leaf; `found` is None for partition columns."""
+    nothing = pa.nulls(count, pa.string())
+    if ordering is None or not ordering.judges(collation):
+        return Evidence(nothing, nothing, [f"{collation} is compared by Spark alone: no session was given"] * count)
+    if leaf.partition:
+        return Evidence(known.low, known.high, [None] * count)
+    if found is None:
+        raise ValueError("bounds of a column in files were not read")
+    return Evidence(found.low, found.high, found.why, found.versions)
+
+
+def judged(
+    evidence: Mapping[Place, Evidence],
+    constants: Mapping[Place, list[str]],
+    leaves: Sequence[Leaf],
+    ordering: Ordering | None,
+) -> Collated:
+    """Compares all bounds with all constants, in one job."""
+    columns: list[pa.Array] = []
+    asked: list[tuple[int, str, str]] = []
+    keys: list[tuple[Place, str]] = []
+    told = dict(evidence)
+    for place, found in evidence.items():
+        name = place[1].partition(".")[2]
+        odd = [c for c in constants[place] if not leaves[place[0]].partition and not sound.in_order(c, name)]
+        usable = [c for c in constants[place] if c not in odd]
+        if odd:
+            told[place] = _because(found, f"{odd[0]!r} has no one place in the order of {name}")
+        if len(usable) > MOST_CONSTANTS:
+            told[place], usable = _because(found, f"more than {MOST_CONSTANTS} constants"), []
+        if ordering is None or not usable or min(found.low.null_count, found.high.null_count) == len(found.low):
+            continue
+        columns += [found.low, found.high]
+        for constant in usable:
+            asked += [(len(columns) - 2, name, constant), (len(columns) - 1, name, constant)]
+            keys.append((place, constant))
+    signs = ordering.signs(columns, asked) if ordering is not None and asked else []
+    return Collated(told, {key: (signs[2 * i], signs[2 * i + 1]) for i, key in enumerate(keys)})
+
+
+def _because(found: Evidence, reason: str) -> Evidence:
+    return replace(found, why=[why or reason for why in found.why])
