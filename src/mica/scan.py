@@ -29,7 +29,8 @@ from mica.skipping.collated import Ordering
 from mica.skipping.explain import other_versions
 from mica.skipping.plan import FilePlan
 from mica.storage import Storage
-from mica.tasks.read import FilePart, ReadSpec, count_rows, read_parts
+from mica.tasks.file import FilePart, ReadSpec
+from mica.tasks.read import count_rows, read_parts
 
 if TYPE_CHECKING:
     import pandas as pd

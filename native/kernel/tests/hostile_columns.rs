@@ -20,7 +20,8 @@ use mica_kernel::level::VariantColumn;
 use mica_kernel::names::Names;
 use mica_kernel::read::FileReader;
 use mica_kernel::read::early::Early;
-use mica_kernel::read::scan::{Item, ItemKind, Scan, ScanOptions};
+use mica_kernel::read::items::{Item, ItemKind};
+use mica_kernel::read::scan::{Scan, ScanOptions, Step as ScanStep};
 use mica_kernel::reconstruct::unshred;
 use mica_kernel::source::Source;
 use mica_kernel::tape::Tape;
@@ -194,15 +195,32 @@ fn read_all(bytes: Vec<u8>) -> Result<usize> {
         },
     ];
     for pages in [false, true] {
-        file.bounds(&items, pages)?;
+        file.bounds(&items, pages, None)?;
     }
+    file.cost(&items, None)?;
     file.inspect()?;
     let mut rows = 0;
     for ranges in [None, Some(vec![1..3, 5..6])] {
-        let options = ScanOptions { ranges, max_rows: 4, max_bytes: 1 << 20, timezone: "UTC".into() };
-        let mut scan = Scan::new(file.clone(), items.clone(), options)?;
-        while let Some(batch) = scan.next_batch()? {
-            rows += batch.num_rows();
+        let judged = items[1..].to_vec();
+        for filter in [vec![], judged] {
+            let options = ScanOptions {
+                ranges: ranges.clone(),
+                limit: None,
+                max_rows: 4,
+                max_bytes: 1 << 20,
+                timezone: "UTC".into(),
+            };
+            let mut scan = Scan::new(file.clone(), items.clone(), filter.clone(), options)?;
+            while let Some(step) = scan.step()? {
+                match step {
+                    ScanStep::Rows(batch) if filter.is_empty() => rows += batch.num_rows(),
+                    ScanStep::Rows(_) => {}
+                    ScanStep::Judge(batch) => {
+                        let every_other = (0..batch.num_rows()).map(|row| row % 2 == 0);
+                        scan.keep(&every_other.map(Some).collect())?;
+                    }
+                }
+            }
         }
     }
     Ok(rows)

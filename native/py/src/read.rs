@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use arrow::array::{ArrayData, BooleanArray};
 use arrow::datatypes::{DataType, Schema};
 use arrow::record_batch::RecordBatch;
 use arrow_pyarrow::{FromPyArrow, PyArrowType};
@@ -10,8 +11,10 @@ use bytes::Bytes;
 use mica_kernel::check::Check;
 use mica_kernel::extract::{Step, Target};
 use mica_kernel::read::early::Early;
+use mica_kernel::read::items::{Item, ItemKind};
 use mica_kernel::read::nested::unshredded_field;
-use mica_kernel::read::scan::{Item, ItemKind, Scan, ScanOptions};
+use mica_kernel::read::rows::Rows;
+use mica_kernel::read::scan::{Scan, ScanOptions, Step as ScanStep};
 use mica_kernel::read::{FileReader, batch};
 use mica_kernel::source::{LocalFile, Source};
 use mica_kernel::{Code, Error};
@@ -210,16 +213,20 @@ impl PyFileReader {
         run(py, || self.file.row_groups()).map(PyArrowType)
     }
 
-    /// Whether the leaf may equal any value of column 0, a bool for each row group: false is certain.
+    /// Whether the leaf may equal any value of column 0, a bool for each row group: false is certain. Row groups that
+    /// hold no row of `ranges` are not asked.
+    #[pyo3(signature = (leaf, values, *, ranges = None))]
     fn may_contain(
         &self,
         py: Python<'_>,
         leaf: Bound<'_, PyDict>,
         values: PyArrowType<RecordBatch>,
+        ranges: Option<Vec<(u64, u64)>>,
     ) -> PyResult<Vec<bool>> {
         let leaf = parse_items(&[leaf])?.remove(0);
+        let ranges = ranges.map(parse_ranges);
         let found = run(py, move || match values.0.columns() {
-            [values, ..] => self.file.may_contain(&leaf, values),
+            [values, ..] => self.file.may_contain(&leaf, values, ranges.as_ref()),
             [] => Err(Error::new(Code::InvalidArgument, "may_contain asks about the values of column 0")),
         })?;
         Ok(found.values().iter().collect())
@@ -237,35 +244,58 @@ impl PyFileReader {
     }
 
     /// Per row group or page: row_group, first_row, rows and, by the item's name, min, max, null_count, usable.
-    #[pyo3(signature = (leaves, *, pages = false))]
+    /// Row groups that hold no row of `ranges` are left out.
+    #[pyo3(signature = (leaves, *, pages = false, ranges = None))]
     fn bounds(
         &self,
         py: Python<'_>,
         leaves: Vec<Bound<'_, PyDict>>,
         pages: bool,
+        ranges: Option<Vec<(u64, u64)>>,
     ) -> PyResult<PyArrowType<RecordBatch>> {
-        let leaves = parse_items(&leaves)?;
-        run(py, || self.file.bounds(&leaves, pages)).map(PyArrowType)
+        let (leaves, ranges) = (parse_items(&leaves)?, ranges.map(parse_ranges));
+        run(py, || self.file.bounds(&leaves, pages, ranges.as_ref())).map(PyArrowType)
     }
 
-    /// The rows, as an iterator of batches.
-    #[pyo3(signature = (items, *, ranges = None, max_rows = 65_536, max_bytes = 64 << 20, timezone = "UTC"))]
-    fn scan(
+    /// What the items take in the rows of `ranges`: (row groups, rows, pages, bytes).
+    #[pyo3(signature = (items, *, ranges = None))]
+    fn cost(
         &self,
         py: Python<'_>,
         items: Vec<Bound<'_, PyDict>>,
         ranges: Option<Vec<(u64, u64)>>,
+    ) -> PyResult<(u64, u64, u64, u64)> {
+        let (items, ranges) = (parse_items(&items)?, ranges.map(parse_ranges));
+        let cost = run(py, || self.file.cost(&items, ranges.as_ref()))?;
+        Ok((cost.row_groups, cost.rows, cost.pages, cost.bytes))
+    }
+
+    /// The items of the rows, or of those that pass: the filter's items are then handed out first, to be judged.
+    #[pyo3(signature = (
+        items, *, filter = vec![], ranges = None, limit = None, max_rows = 65_536, max_bytes = 64 << 20,
+        timezone = "UTC",
+    ))]
+    #[allow(clippy::too_many_arguments)]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        items: Vec<Bound<'_, PyDict>>,
+        filter: Vec<Bound<'_, PyDict>>,
+        ranges: Option<Vec<(u64, u64)>>,
+        limit: Option<u64>,
         max_rows: usize,
         max_bytes: usize,
         timezone: &str,
     ) -> PyResult<PyScan> {
         let options = ScanOptions {
-            ranges: ranges.map(|ranges| ranges.into_iter().map(|(start, end)| start..end).collect()),
+            ranges: ranges.map(parse_ranges),
+            limit,
             max_rows,
             max_bytes,
             timezone: timezone.to_string(),
         };
-        let scan = Scan::new(self.file.clone(), parse_items(&items)?, options).map_err(|e| raise(py, &e))?;
+        let (items, filter) = (parse_items(&items)?, parse_items(&filter)?);
+        let scan = Scan::new(self.file.clone(), items, filter, options).map_err(|e| raise(py, &e))?;
         Ok(PyScan { scan: Mutex::new(scan) })
     }
 }
@@ -305,8 +335,35 @@ impl PyScan {
         slf
     }
 
+    /// The next batch of a scan without a filter.
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyArrowType<RecordBatch>>> {
-        let next = || self.scan.lock().unwrap_or_else(PoisonError::into_inner).next_batch();
-        Ok(run(py, next)?.map(PyArrowType))
+        match self.step(py)? {
+            Some((true, _)) => Err(PyValueError::new_err("a scan with a filter is run by step and keep")),
+            Some((false, batch)) => Ok(Some(batch)),
+            None => Ok(None),
+        }
     }
+
+    /// What comes next: (True, rows to be judged), after which `keep` is called, or (False, rows that passed); None at
+    /// the end.
+    fn step(&self, py: Python<'_>) -> PyResult<Option<(bool, PyArrowType<RecordBatch>)>> {
+        let next = || self.scan.lock().unwrap_or_else(PoisonError::into_inner).step();
+        Ok(run(py, next)?.map(|step| match step {
+            ScanStep::Judge(batch) => (true, PyArrowType(batch)),
+            ScanStep::Rows(batch) => (false, PyArrowType(batch)),
+        }))
+    }
+
+    /// Says which of the rows to be judged pass: a mask of as many rows.
+    fn keep(&self, py: Python<'_>, mask: PyArrowType<ArrayData>) -> PyResult<()> {
+        if mask.0.data_type() != &DataType::Boolean {
+            return Err(PyTypeError::new_err("a mask is a boolean array"));
+        }
+        let mask = BooleanArray::from(mask.0);
+        run(py, || self.scan.lock().unwrap_or_else(PoisonError::into_inner).keep(&mask))
+    }
+}
+
+fn parse_ranges(ranges: Vec<(u64, u64)>) -> Rows {
+    ranges.into_iter().map(|(start, end)| start..end).collect()
 }

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from mica.checking.statistics import Bounds, Found
 from mica.errors import MicaError
-from mica.tasks.read import without
+from mica.tasks.file import without
 from mica.variant import kernel
 
 

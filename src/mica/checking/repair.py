@@ -26,7 +26,8 @@ from mica.log.transaction import Transaction
 from mica.schema.arrow import is_variant
 from mica.storage import Storage, Writer
 from mica.table import Table
-from mica.tasks.read import FilePart, ReadSpec, read_file
+from mica.tasks.file import FilePart, ReadSpec
+from mica.tasks.read import read_file
 from mica.tasks.write import WriteSpec, write_files
 from mica.variant import kernel
 from mica.variant.shredding import Limits

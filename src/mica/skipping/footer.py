@@ -9,10 +9,12 @@ Source: Parquet "VariantShredding", "Data Skipping": the matching `value` must b
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from mica.errors import UserError
 from mica.schema.arrow import from_arrow_type, to_arrow_type
@@ -27,10 +29,41 @@ from mica.skipping.rewrite import conjuncts
 Ranges = list[tuple[int, int]]
 
 
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What is proved of spans of rows, in order: `reasons[i]` numbers the part of the predicate (`conjuncts`) that no
+    row of span i can make true; -1 where nothing is proved."""
+
+    first_rows: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    reasons: NDArray[np.int64]
+
+    @property
+    def kept(self) -> Ranges:
+        """The ranges of rows, in order and apart from each other, outside of which no row matches."""
+        might = self.reasons < 0
+        starts = self.first_rows[might]
+        ends = starts + self.rows[might]
+        ranges: Ranges = []
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+            if ranges and ranges[-1][1] == start:
+                ranges[-1] = (ranges[-1][0], end)
+            elif end > start:
+                ranges.append((start, end))
+        return ranges
+
+
 def matching_ranges(
     bound: Bound, found: pa.RecordBatch, columns: Mapping[int, str], constants: Mapping[int, pa.Scalar]
 ) -> Ranges:
-    """The ranges of rows, in order and apart from each other, outside of which no row matches.
+    """The ranges of rows, in order and apart from each other, outside of which no row matches; see `verdicts`."""
+    return verdicts(bound, found, columns, constants).kept
+
+
+def verdicts(
+    bound: Bound, found: pa.RecordBatch, columns: Mapping[int, str], constants: Mapping[int, pa.Scalar]
+) -> Verdicts:
+    """What the bounds of row groups or pages prove.
 
     `found` is what the kernel's `FileReader.bounds` gives; `columns` maps leaf numbers of `bound` to its columns,
     `constants` those that are one value in the whole file: partition columns, and null for columns that it lacks.
@@ -44,18 +77,11 @@ def matching_ranges(
             intervals[i] = _interval(leaf, found.column(columns[i]), found.column("rows"), bound.timezone)
         else:
             intervals[i] = unknown(count, leaf.type)
-    might = np.ones(count, np.bool_)
-    for part in conjuncts(bound.expr):
-        might &= np.asarray(judge(part, intervals, count, timezone=bound.timezone))
-    starts = found.column("first_row").to_numpy()[might]
-    ends = starts + found.column("rows").to_numpy()[might]
-    ranges: Ranges = []
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        if ranges and ranges[-1][1] == start:
-            ranges[-1] = (ranges[-1][0], end)
-        elif end > start:
-            ranges.append((start, end))
-    return ranges
+    reasons = np.full(count, -1, np.int64)
+    for number, part in enumerate(conjuncts(bound.expr)):
+        might = np.asarray(judge(part, intervals, count, timezone=bound.timezone))
+        reasons[~might & (reasons < 0)] = number
+    return Verdicts(found.column("first_row").to_numpy(), found.column("rows").to_numpy(), reasons)
 
 
 def intersect(left: Ranges, right: Ranges) -> Ranges:

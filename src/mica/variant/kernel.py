@@ -196,11 +196,26 @@ class FileReader(_Native):
         self._fetch = None if fetch is None else _Fetch(fetch)
         self._native = self._call(_native.FileReader, fetch=self._fetch, **kwargs)
 
-    def scan(self, items: Sequence[Mapping[str, Any]], **kwargs: Any) -> Iterator[pa.RecordBatch]:
-        """The batches of a scan, one at a time."""
-        batches = iter(self._call(self._native.scan, [dict(item) for item in items], **kwargs))
-        while (batch := self._call(next, batches, None)) is not None:
-            yield batch
+    def scan(
+        self,
+        items: Sequence[Mapping[str, Any]],
+        *,
+        filter: Sequence[Mapping[str, Any]] = (),  # noqa: A002 - the kernel's word
+        judge: Callable[[pa.RecordBatch], pa.BooleanArray] | None = None,
+        **kwargs: Any,
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches of a scan, one at a time. With `filter`, `judge` is told those items of some rows and gives the
+        mask of the rows that pass: the other columns are read for these alone.
+        """
+        scan = self._call(self._native.scan, [dict(i) for i in items], filter=[dict(i) for i in filter], **kwargs)
+        while (step := self._call(scan.step)) is not None:
+            judged, batch = step
+            if not judged:
+                yield batch
+            elif judge is None:
+                raise ValueError("a filter needs somebody who judges it")
+            else:
+                self._call(scan.keep, judge(batch))
 
     def check(self, *, limit: int) -> Check:
         """What is wrong with the file's variants, `limit` of each kind kept."""

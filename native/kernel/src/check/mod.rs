@@ -19,7 +19,7 @@ use parquet::DecodeResult;
 use parquet::arrow::push_decoder::ParquetPushDecoder;
 
 use crate::error::{Code, Error, Result};
-use crate::read::scan::{ScanOptions, batch_size};
+use crate::read::decoder::batch_size;
 use crate::read::{FileReader, guard};
 use values::Walker;
 
@@ -153,8 +153,7 @@ impl Check {
             Some(current) => current,
             None => {
                 let leaves: Vec<usize> = node.leaves.clone().collect();
-                let options = ScanOptions { ranges: None, max_rows: ROWS, max_bytes: BYTES, timezone: String::new() };
-                let decoder = self.file.decoder(self.group, &leaves, batch_size(group, &leaves, &options))?;
+                let decoder = self.file.decoder(self.group, &leaves, batch_size(group, &leaves, ROWS, BYTES))?;
                 self.given = 0;
                 self.current.insert((decoder, Walker::default()))
             }

@@ -3,14 +3,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{DataType, FieldRef, Schema};
 
 use crate::error::{Code, Error, Result};
-use crate::extract::{extract_path, path_text};
-use crate::level::VariantColumn;
+use crate::read::items::{Columns, Item, answer, column_at};
 use crate::read::nested::{unshred_nested, unshredded_field};
-use crate::read::scan::{Item, ItemKind, column_at};
 
 /// Every variant of the batch unshredded; all else as it is.
 pub fn unshred(batch: &RecordBatch) -> Result<RecordBatch> {
@@ -28,48 +26,23 @@ pub fn unshred(batch: &RecordBatch) -> Result<RecordBatch> {
 
 /// The items as columns, named by the items; a path gives its values and the mask of failed casts.
 pub fn extract(batch: &RecordBatch, items: &[Item], timezone: &str) -> Result<RecordBatch> {
-    let mut fields: Vec<FieldRef> = Vec::new();
-    let mut columns: Vec<ArrayRef> = Vec::new();
+    let mut out = Columns::default();
     for item in items {
-        let path = item.column.join(".");
-        let missing = || Error::new(Code::InvalidArgument, format!("the batch has no column {path}")).path(&path);
-        let column = column_at(batch, &item.column)?.ok_or_else(missing)?;
-        match &item.kind {
-            ItemKind::Whole => {
-                let field = field_at(batch, &item.column).ok_or_else(missing)?;
-                let column = unshred_nested(&field, &column, &path)?;
-                let field = unshredded_field(&field);
-                fields.push(Arc::new(field.as_ref().clone().with_name(&item.name).with_nullable(true)));
-                columns.push(column);
-            }
-            ItemKind::Path { steps, target } => {
-                let group = column.as_struct_opt().ok_or_else(|| {
-                    Error::new(
-                        Code::InvalidArgument,
-                        format!("the column {path} is {}, no variant", column.data_type()),
-                    )
-                    .path(&path)
-                })?;
-                let variant = VariantColumn::open(group, &path)?;
-                let found =
-                    extract_path(&variant, steps, target, timezone).map_err(|e| e.path(path_text(&path, steps)))?;
-                fields.push(Arc::new(found.field(&item.name)));
-                columns.push(found.values);
-                fields.push(Arc::new(Field::new(format!("{}!", item.name), DataType::Boolean, false)));
-                columns.push(Arc::new(found.failed));
-            }
-        }
+        let (field, column) = field_at(batch, &item.column).zip(column_at(batch, &item.column)?).ok_or_else(|| {
+            let path = item.path();
+            Error::new(Code::InvalidArgument, format!("the batch has no column {path}")).path(path)
+        })?;
+        answer(item, &field, Some(&column), batch.num_rows(), timezone, &mut out)?;
     }
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?)
+    out.finish(batch.num_rows())
 }
 
 fn field_at(batch: &RecordBatch, names: &[String]) -> Option<FieldRef> {
     let (first, rest) = names.split_first()?;
-    let mut field = batch.schema().fields().iter().find(|f| f.name() == first).cloned()?;
+    let mut field = batch.schema().fields().iter().find(|f| f.name() == first)?.clone();
     for name in rest {
         let DataType::Struct(children) = field.data_type() else { return None };
-        let child = children.iter().find(|f| f.name() == name).cloned()?;
+        let child = children.iter().find(|f| f.name() == name)?.clone();
         field = child;
     }
     Some(field)

@@ -10,12 +10,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, Int32Array, Int64Array, RecordBatch, StringArray,
-    StructArray, new_null_array,
-};
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Decimal128Type, Field, FieldRef, Float32Type, Float64Type, Schema};
+use arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StructArray};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use parquet::basic::{ColumnOrder, Type as PhysicalType};
 use parquet::data_type::{AsBytes, ByteArray, FixedLenByteArray};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
@@ -26,8 +22,10 @@ use crate::error::{Code, Error, Result};
 use crate::extract::Step;
 use crate::layout::{Columns, Layout};
 use crate::read::early::{self, hides_above};
+use crate::read::items::{Item, ItemKind};
+use crate::read::physical::{Raw, raw_array};
 use crate::read::projection::all_null;
-use crate::read::scan::{Item, ItemKind};
+use crate::read::rows::{self, Rows};
 use crate::read::schema::{Node, find};
 use crate::read::{FileReader, guard};
 use crate::standard::is_variant;
@@ -56,16 +54,6 @@ struct Bound {
     usable: bool,
 }
 
-/// A physical value.
-#[derive(Debug, Clone, PartialEq)]
-enum Raw {
-    Boolean(bool),
-    Int(i64),
-    Float(f32),
-    Double(f64),
-    Bytes(Vec<u8>),
-}
-
 struct Span {
     group: usize,
     first: u64,
@@ -82,25 +70,30 @@ impl FileReader {
         batch(columns)
     }
 
-    /// Bounds of the leaves per row group, or per interval between any two page boundaries of theirs.
-    pub fn bounds(&self, leaves: &[Item], pages: bool) -> Result<RecordBatch> {
-        guard(self.name(), || self.bounds_unguarded(leaves, pages))
+    /// Bounds of the leaves per row group, or per interval between any two page boundaries of theirs; of the row
+    /// groups that hold some of `within`, where that is given.
+    pub fn bounds(&self, leaves: &[Item], pages: bool, within: Option<&Rows>) -> Result<RecordBatch> {
+        guard(self.name(), || self.bounds_unguarded(leaves, pages, within))
     }
 
-    fn bounds_unguarded(&self, leaves: &[Item], pages: bool) -> Result<RecordBatch> {
+    fn bounds_unguarded(&self, leaves: &[Item], pages: bool, within: Option<&Rows>) -> Result<RecordBatch> {
         let resolved: Vec<Resolved> = leaves.iter().map(|l| resolve(self, l)).collect::<Result<_>>()?;
-        let metadata = if pages { &self.with_pages()?.0 } else { self.metadata_arc() };
-        let mut spans = Vec::new();
-        for whole in self.group_spans() {
-            if pages {
-                split_by_pages(metadata, &whole, &resolved, &mut spans);
-            } else {
-                spans.push(whole);
-            }
+        let metadata = self.metadata();
+        let mut spans = self.group_spans();
+        if let Some(within) = within {
+            spans.retain(|s| !rows::clip(within, s.first, s.first + s.rows).is_empty());
+        }
+        if pages {
+            let groups: Vec<usize> = spans.iter().map(|s| s.group).collect();
+            let columns: Vec<usize> =
+                resolved.iter().flat_map(|l| l.typed.iter().chain(&l.residuals).copied()).collect();
+            self.load_pages(&groups, &columns, true)?;
+            let wholes = std::mem::take(&mut spans);
+            wholes.iter().for_each(|whole| split_by_pages(metadata, whole, &resolved, &mut spans));
         }
         let mut columns = span_columns(&spans);
         for (leaf, item) in resolved.iter().zip(leaves) {
-            let bounds: Vec<Bound> = spans.iter().map(|span| bound(metadata, leaf, span, pages)).collect();
+            let bounds: Vec<Bound> = spans.iter().map(|span| bound(self, leaf, span, pages)).collect();
             let array = bound_array(leaf, &bounds)?;
             columns.push((Arc::new(Field::new(&item.name, array.data_type().clone(), false)), array));
         }
@@ -108,14 +101,10 @@ impl FileReader {
     }
 
     fn group_spans(&self) -> Vec<Span> {
-        let mut first = 0;
-        let mut spans = Vec::new();
-        for (group, meta) in self.metadata().row_groups().iter().enumerate() {
-            let rows = meta.num_rows().max(0) as u64;
-            spans.push(Span { group, first, rows });
-            first += rows;
-        }
-        spans
+        let groups = self.metadata().row_groups().iter().enumerate();
+        groups
+            .map(|(group, meta)| Span { group, first: self.first_row(group), rows: meta.num_rows().max(0) as u64 })
+            .collect()
     }
 }
 
@@ -224,15 +213,13 @@ fn split_by_pages(metadata: &ParquetMetaData, whole: &Span, leaves: &[Resolved],
     }
 }
 
-fn bound(metadata: &ParquetMetaData, leaf: &Resolved, span: &Span, pages: bool) -> Bound {
+fn bound(file: &FileReader, leaf: &Resolved, span: &Span, pages: bool) -> Bound {
+    let metadata = file.metadata();
     let Some(group) = metadata.row_groups().get(span.group) else { return Bound::default() };
     if leaf.opaque {
         return Bound::default();
     }
-    let first_in_group = {
-        let before: u64 = metadata.row_groups().iter().take(span.group).map(|g| g.num_rows().max(0) as u64).sum();
-        span.first - before
-    };
+    let first_in_group = span.first - file.first_row(span.group);
     let mut variant_nulls = false;
     for &residual in &leaf.residuals {
         let page_nulls = |page_is: &PageIs| pages && pages_are(metadata, span, first_in_group, residual, page_is);
@@ -391,79 +378,4 @@ fn bound_array(leaf: &Resolved, bounds: &[Bound]) -> Result<ArrayRef> {
     ];
     let columns: Vec<ArrayRef> = vec![mins, maxs, Arc::new(null_counts), Arc::new(usable)];
     Ok(Arc::new(StructArray::try_new(fields.into(), columns, None)?))
-}
-
-/// Physical values as an array of the leaf's type, and which of them could be read as one.
-fn raw_array<'a>(data_type: &DataType, raws: impl Iterator<Item = Option<&'a Raw>>) -> Result<(ArrayRef, Vec<bool>)> {
-    let raws: Vec<Option<&Raw>> = raws.collect();
-    let int = |raw: &&Raw| match raw {
-        Raw::Int(v) => Some(*v),
-        _ => None,
-    };
-    let bytes = |raw: &&'a Raw| match raw {
-        Raw::Bytes(v) => Some(v.as_slice()),
-        _ => None,
-    };
-    let ints = || raws.iter().map(|r| r.as_ref().and_then(int)).collect::<Int64Array>();
-    let array: ArrayRef = match data_type {
-        DataType::Boolean => Arc::new(
-            raws.iter()
-                .map(|r| match r {
-                    Some(Raw::Boolean(v)) => Some(*v),
-                    _ => None,
-                })
-                .collect::<BooleanArray>(),
-        ),
-        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => cast(&ints(), data_type)?,
-        DataType::Date32 | DataType::Time32(_) => cast(&cast(&ints(), &DataType::Int32)?, data_type)?,
-        DataType::Timestamp(..) | DataType::Time64(_) => cast(&ints(), data_type)?,
-        DataType::Float32 => Arc::new(
-            raws.iter()
-                .map(|r| match r {
-                    Some(Raw::Float(v)) if !v.is_nan() => Some(*v),
-                    _ => None,
-                })
-                .collect::<arrow::array::PrimitiveArray<Float32Type>>(),
-        ),
-        DataType::Float64 => Arc::new(
-            raws.iter()
-                .map(|r| match r {
-                    Some(Raw::Double(v)) if !v.is_nan() => Some(*v),
-                    _ => None,
-                })
-                .collect::<arrow::array::PrimitiveArray<Float64Type>>(),
-        ),
-        DataType::Decimal128(precision, scale) => Arc::new(
-            raws.iter()
-                .map(|r| match r {
-                    Some(Raw::Int(v)) => Some(*v as i128),
-                    Some(Raw::Bytes(v)) => big_endian(v),
-                    _ => None,
-                })
-                .collect::<arrow::array::PrimitiveArray<Decimal128Type>>()
-                .with_precision_and_scale(*precision, *scale)?,
-        ),
-        DataType::Utf8 => Arc::new(
-            raws.iter()
-                .map(|r| r.as_ref().and_then(bytes).and_then(|b| std::str::from_utf8(b).ok()))
-                .collect::<StringArray>(),
-        ),
-        DataType::Binary => Arc::new(raws.iter().map(|r| r.as_ref().and_then(bytes)).collect::<BinaryArray>()),
-        DataType::FixedSizeBinary(width) => {
-            let values = raws.iter().map(|r| r.as_ref().and_then(bytes).filter(|b| b.len() == *width as usize));
-            Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, *width)?)
-        }
-        other => new_null_array(other, raws.len()),
-    };
-    let good = (0..raws.len()).map(|i| array.is_valid(i)).collect();
-    Ok((array, good))
-}
-
-fn big_endian(bytes: &[u8]) -> Option<i128> {
-    if bytes.is_empty() || bytes.len() > 16 {
-        return None;
-    }
-    let mut wide = [if bytes[0] & 0x80 != 0 { 0xff } else { 0 }; 16];
-    wide[16 - bytes.len()..].copy_from_slice(bytes);
-    Some(i128::from_be_bytes(wide))
 }

@@ -1,8 +1,6 @@
-//! The footer and the page index, loaded with few requests: one for most files, and one more for the page index
-//! when something asks for it.
+//! The footer, loaded with one request for most files, and checked before anything is allocated by its numbers.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use parquet::DecodeResult;
 use parquet::errors::ParquetError;
@@ -14,7 +12,7 @@ use crate::source::{Source, fetch};
 /// The first request takes this much from the end of the file; a footer is rarely larger.
 const TAIL: u64 = 32 << 10;
 
-pub fn load(source: &dyn Source, read: &mut u64) -> Result<Arc<ParquetMetaData>> {
+pub fn load(source: &dyn Source, read: &mut u64) -> Result<ParquetMetaData> {
     let size = source.size();
     if size < 12 {
         return Err(Error::new(
@@ -30,47 +28,7 @@ pub fn load(source: &dyn Source, read: &mut u64) -> Result<Arc<ParquetMetaData>>
     decoder.push_ranges(vec![tail], bytes).map_err(|e| corrupt(source, &e))?;
     let metadata = drive(source, decoder, read)?;
     check(source, &metadata)?;
-    Ok(Arc::new(metadata))
-}
-
-/// Adds the page index, where the file has one.
-pub fn load_page_index(source: &dyn Source, metadata: &ParquetMetaData, read: &mut u64) -> Result<ParquetMetaData> {
-    let decoder = ParquetMetaDataPushDecoder::try_new_with_metadata(source.size(), metadata.clone())
-        .map_err(|e| corrupt(source, &e))?
-        .with_page_index_policy(PageIndexPolicy::Optional);
-    let metadata = drive(source, decoder, read)?;
-    check_pages(source, &metadata)?;
     Ok(metadata)
-}
-
-/// Pages lie in their column's part of the file, and their rows rise from 0.
-fn check_pages(source: &dyn Source, metadata: &ParquetMetaData) -> Result<()> {
-    for (group, meta) in metadata.row_groups().iter().enumerate() {
-        let index = metadata.page_index_for_row_group(group);
-        for (at, column) in meta.columns().iter().enumerate() {
-            let Some(pages) = index.page_locations(at) else { continue };
-            let (start, len) = column.byte_range();
-            let inside = pages.iter().all(|p| {
-                let begin = u64::try_from(p.offset).unwrap_or(u64::MAX);
-                let size = u64::try_from(p.compressed_page_size).unwrap_or(u64::MAX);
-                begin >= start && begin.saturating_add(size) <= start + len
-            });
-            let first = pages.first().map_or(0, |p| p.first_row_index);
-            let rising = pages.windows(2).all(|p| p[0].first_row_index <= p[1].first_row_index);
-            let last = pages.last().map_or(-1, |p| p.first_row_index);
-            if !inside || !rising || first != 0 || last >= meta.num_rows().max(1) {
-                return Err(Error::new(
-                    Code::CorruptFile,
-                    format!(
-                        "the page index of {}: column {} of row group {group} has pages that cannot be",
-                        source.name(),
-                        column.column_path().string()
-                    ),
-                ));
-            }
-        }
-    }
-    Ok(())
 }
 
 fn drive(source: &dyn Source, mut decoder: ParquetMetaDataPushDecoder, read: &mut u64) -> Result<ParquetMetaData> {

@@ -1,29 +1,36 @@
 //! Reading Parquet: one file, opened once; its bounds and its rows, by row group, page and leaf column.
 //!
-//! - `batch`: the same on an Arrow batch
-//! - `bloom`: bloom filters, for equality
-//! - `bounds`: what the footer says of leaves
-//! - `early`: which columns are of the early layout, and what its residuals may hold
-//! - `footer`: footer and page index in few requests
 //! - `schema`: the schema as a tree over leaf columns
+//! - `footer`, `pages`: what stands behind the rows: the footer, and the parts of the page index that are needed
+//! - `bounds`, `physical`, `bloom`, `cost`: what they say of leaves, and what reading would take
+//! - `items`: what is asked for, and the answer out of decoded columns
 //! - `projection`: the leaf columns that an item needs
-//! - `scan`: batches
+//! - `rows`, `decoder`, `merge`, `scan`: batches
+//! - `batch`: the same on an Arrow batch
 //! - `nested`: variants inside structs, lists and maps
+//! - `early`: which columns are of the early layout, and what its residuals may hold
 
 pub mod batch;
 pub mod bloom;
 pub mod bounds;
+pub mod cost;
+pub(crate) mod decoder;
 pub mod early;
 pub mod footer;
+pub mod items;
+mod merge;
 pub mod nested;
+mod pages;
+mod physical;
 pub mod projection;
+pub mod rows;
 pub mod scan;
 pub mod schema;
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Once, OnceLock};
+use std::sync::{Arc, Once};
 
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
@@ -32,6 +39,7 @@ use parquet::file::metadata::ParquetMetaData;
 use crate::error::{Code, Error, Result};
 use crate::source::Source;
 use early::Early;
+use pages::PageIndex;
 use schema::Node;
 
 /// One open Parquet file.
@@ -43,8 +51,10 @@ pub struct FileReader {
     /// The same for people, with variant columns marked.
     schema: SchemaRef,
     columns: Vec<Node>,
+    /// Where each row group begins.
+    first_rows: Vec<u64>,
+    pages: Arc<PageIndex>,
     bytes_read: AtomicU64,
-    with_pages: OnceLock<(Arc<ParquetMetaData>, ArrowReaderMetadata)>,
 }
 
 impl FileReader {
@@ -54,6 +64,9 @@ impl FileReader {
         guard(source.name(), || {
             let mut read = 0;
             let metadata = footer::load(source.as_ref(), &mut read)?;
+            let pages =
+                PageIndex::new(metadata.num_row_groups(), metadata.file_metadata().schema_descr().num_columns());
+            let metadata = Arc::new(metadata.into_builder().set_page_index(Some(pages.clone())).build());
             let plain = ArrowReaderMetadata::try_new(metadata.clone(), options())
                 .map_err(|e| footer::corrupt(source.as_ref(), &e))?;
             let plain = schema::reading_schema(plain.schema(), metadata.file_metadata().schema_descr());
@@ -63,16 +76,18 @@ impl FileReader {
             let decoding = Arc::new(schema::decoding_schema(&plain, &schema));
             let arrow = ArrowReaderMetadata::try_new(metadata.clone(), options().with_schema(decoding))
                 .map_err(|e| footer::corrupt(source.as_ref(), &e))?;
-            Ok((metadata, arrow, schema, columns, read))
+            let first_rows = first_rows(&metadata);
+            Ok((metadata, arrow, schema, columns, first_rows, pages, read))
         })
-        .map(|(metadata, arrow, schema, columns, read)| FileReader {
+        .map(|(metadata, arrow, schema, columns, first_rows, pages, read)| FileReader {
             source,
             metadata,
             arrow,
             schema,
             columns,
+            first_rows,
+            pages,
             bytes_read: AtomicU64::new(read),
-            with_pages: OnceLock::new(),
         })
     }
 
@@ -93,16 +108,17 @@ impl FileReader {
         self.source.as_ref()
     }
 
-    fn metadata_arc(&self) -> &Arc<ParquetMetaData> {
-        &self.metadata
-    }
-
     pub fn columns(&self) -> &[Node] {
         &self.columns
     }
 
     pub fn num_rows(&self) -> u64 {
         self.metadata.file_metadata().num_rows().max(0) as u64
+    }
+
+    /// The row of the file that is the first of a row group.
+    pub fn first_row(&self, group: usize) -> u64 {
+        self.first_rows.get(group).copied().unwrap_or_else(|| self.num_rows())
     }
 
     /// Bytes fetched so far, footer included.
@@ -116,23 +132,11 @@ impl FileReader {
         self.bytes_read.fetch_add(read, Ordering::Relaxed);
         Ok(bytes)
     }
+}
 
-    /// The metadata with the page index, which is loaded when first asked for.
-    pub fn with_pages(&self) -> Result<&(Arc<ParquetMetaData>, ArrowReaderMetadata)> {
-        if let Some(loaded) = self.with_pages.get() {
-            return Ok(loaded);
-        }
-        let loaded = guard(self.name(), || {
-            let mut read = 0;
-            let metadata = Arc::new(footer::load_page_index(self.source.as_ref(), &self.metadata, &mut read)?);
-            self.bytes_read.fetch_add(read, Ordering::Relaxed);
-            let arrow =
-                ArrowReaderMetadata::try_new(metadata.clone(), options().with_schema(self.arrow.schema().clone()))
-                    .map_err(|e| footer::corrupt(self.source.as_ref(), &e))?;
-            Ok((metadata, arrow))
-        })?;
-        Ok(self.with_pages.get_or_init(|| loaded))
-    }
+fn first_rows(metadata: &ParquetMetaData) -> Vec<u64> {
+    let rows = metadata.row_groups().iter().map(|group| group.num_rows().max(0) as u64);
+    rows.scan(0, |first, rows| Some(std::mem::replace(first, *first + rows))).collect()
 }
 
 /// The embedded Arrow schema is ignored: the Parquet types say what the data is, whoever wrote it.

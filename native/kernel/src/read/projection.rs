@@ -11,8 +11,10 @@ use parquet::file::metadata::RowGroupMetaData;
 
 use crate::extract::Step;
 use crate::layout::{Columns, Layout};
-use crate::read::early::layout;
-use crate::read::schema::Node;
+use crate::read::FileReader;
+use crate::read::early::{hides_above, layout};
+use crate::read::items::{Item, ItemKind};
+use crate::read::schema::{Node, find};
 use crate::standard::is_variant;
 
 /// Whether a leaf column is null in every row of the row group, by the footer. A footer that says so of a
@@ -24,8 +26,25 @@ pub fn all_null(group: &RowGroupMetaData, leaf: usize) -> bool {
     values >= 0 && nulls == values as u64 && column.uncompressed_size() <= 1024 + values / 2
 }
 
+/// The leaves of some items, sorted, each once.
+pub fn leaves<'a>(file: &FileReader, items: impl Iterator<Item = &'a Item>, group: &RowGroupMetaData) -> Vec<usize> {
+    let mut leaves = Vec::new();
+    for item in items {
+        let Some(node) = find(file.columns(), &item.column) else { continue };
+        match &item.kind {
+            ItemKind::Whole => whole(node, group, &mut leaves),
+            ItemKind::Path { steps, .. } => {
+                path(node, steps, hides_above(node, file.metadata()), group, &mut leaves);
+            }
+        }
+    }
+    leaves.sort_unstable();
+    leaves.dedup();
+    leaves
+}
+
 /// Every leaf of a whole column, without the residuals that hold nothing.
-pub fn whole(node: &Node, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
+fn whole(node: &Node, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
     let early = layout(node) == Layout::Early;
     if is_variant(&node.field) && (early || node.child("metadata").is_some()) {
         leaves.extend(node.child("metadata").map_or(0..0, |m| m.leaves.clone()));
@@ -76,7 +95,7 @@ fn residual(columns: &Columns, group: &RowGroupMetaData, leaves: &mut Vec<usize>
 
 /// The leaves for one path of a variant column. `above`: residuals of the levels above a shredded field may hold it
 /// too, and no field may be in both places.
-pub fn path(column: &Node, steps: &[Step], above: bool, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
+fn path(column: &Node, steps: &[Step], above: bool, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
     let layout = layout(column);
     let metadata = || column.child("metadata").map_or(0..0, |m| m.leaves.clone());
     let mut node = column;

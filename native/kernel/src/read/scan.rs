@@ -1,79 +1,105 @@
-//! The rows of a file as batches: per row group, only the leaf columns that the items need, only the pages that
-//! hold rows of the ranges asked for, each column decoded once, and batches cut by rows and by bytes.
+//! The rows of a file as batches, in one pass: per window of a row group the leaves of the filter are decoded and
+//! handed out to be judged, then the pages of the other columns that hold passing rows, and nothing else.
+//!
+//! Each leaf column is decoded once: what the filter read is kept for the rows that pass, as it was read where an
+//! output is built on it, and as it was extracted where an output asks for the same. Memory is that of a window:
+//! row groups whose columns would take more are cut, where the file says where its pages begin.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Field, FieldRef, Schema};
-use parquet::DecodeResult;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
-use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
+use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow::compute::{concat_batches, filter_record_batch};
+use arrow::datatypes::Schema;
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::RowGroupMetaData;
 
 use crate::error::{Code, Error, Result};
-use crate::extract::{Step, Target, extract_path, path_text};
 use crate::layout::Layout;
-use crate::level::VariantColumn;
-use crate::read::early::{hides_above, layout};
-use crate::read::nested::{unshred_nested, unshredded_field};
+use crate::read::decoder::{Decoder, Window, group_bytes};
+use crate::read::early::layout;
+use crate::read::items::{Columns, Item, ItemKind, answer, column_at};
+use crate::read::rows::{self, Rows};
 use crate::read::schema::{Node, find};
-use crate::read::{FileReader, guard, projection};
+use crate::read::{FileReader, guard, merge, projection};
 use crate::standard::is_variant;
 
-/// What one output column is.
-#[derive(Debug, Clone)]
-pub struct Item {
-    /// Name of the output column; the mask of failed casts gets a `!` after it.
-    pub name: String,
-    pub column: Vec<String>,
-    pub kind: ItemKind,
-}
-
-#[derive(Debug, Clone)]
-pub enum ItemKind {
-    /// The whole column; variants in it unshredded.
-    Whole,
-    /// A path of a variant column.
-    Path { steps: Vec<Step>, target: Target },
-}
+/// What the columns of a window may take decoded.
+const WINDOW_BYTES: u64 = 256 << 20;
+/// Rows of the first window where only some rows are asked for; each window after it is as much larger.
+const LIMITED_ROWS: u64 = 16 << 10;
+const LIMITED_GROWTH: u64 = 4;
 
 #[derive(Debug, Clone)]
 pub struct ScanOptions {
     /// Rows of the file, sorted and without overlap; `None` for all.
     pub ranges: Option<Vec<Range<u64>>>,
+    /// How many rows are wanted, of those that pass.
+    pub limit: Option<u64>,
     pub max_rows: usize,
     pub max_bytes: usize,
     pub timezone: String,
 }
 
+/// What a scan gives next.
+#[derive(Debug)]
+pub enum Step {
+    /// The filter's items of some rows; [`Scan::keep`] says which of them pass.
+    Judge(RecordBatch),
+    /// The items of rows that passed.
+    Rows(RecordBatch),
+}
+
 /// A running scan.
 pub struct Scan {
     file: Arc<FileReader>,
+    filter: Vec<Item>,
     items: Vec<Item>,
     options: ScanOptions,
-    next_group: usize,
+    /// Rows still wanted.
+    left: u64,
     next_row: u64,
-    current: Option<Current>,
-    done: bool,
+    next_group: usize,
+    windows: u32,
+    state: State,
 }
 
-struct Current {
-    group: usize,
-    /// `None` when no leaf column is needed at all.
-    decoder: Option<ParquetPushDecoder>,
-    leaves: Vec<usize>,
-    batch_size: usize,
-    /// Rows of the file that this row group gives, and how many of them were given.
-    rows: Vec<Range<u64>>,
-    given: u64,
+enum State {
+    Between,
+    Judging(Judging),
+    Reading { decoder: Decoder, kept: Kept },
+    Over,
+}
+
+/// The filter of one window at work.
+struct Judging {
+    decoder: Decoder,
+    /// Leaf columns that the outputs need besides those that the filter gives.
+    rest: Vec<usize>,
+    /// Leaf columns of the filter that outputs are built on.
+    reused: Vec<usize>,
+    waiting: Option<Waiting>,
+    passing: Rows,
+    kept: Kept,
+}
+
+/// A batch whose judgement is awaited.
+struct Waiting {
+    start: u64,
+    raw: RecordBatch,
+    extracted: RecordBatch,
+}
+
+/// What the filter read, of rows that passed and were not given yet: as read, and as extracted.
+#[derive(Default)]
+struct Kept {
+    raw: Vec<RecordBatch>,
+    extracted: Vec<RecordBatch>,
 }
 
 impl Scan {
-    pub fn new(file: Arc<FileReader>, items: Vec<Item>, options: ScanOptions) -> Result<Self> {
+    /// `items` are given for the rows that pass `filter`; without a filter all do.
+    pub fn new(file: Arc<FileReader>, items: Vec<Item>, filter: Vec<Item>, options: ScanOptions) -> Result<Self> {
         let mut end = 0;
         for range in options.ranges.iter().flatten() {
             if range.start < end || range.end < range.start || range.end > file.num_rows() {
@@ -88,238 +114,297 @@ impl Scan {
             }
             end = range.end;
         }
-        for item in &items {
-            let node = find(file.columns(), &item.column).ok_or_else(|| {
-                let name = item.column.join(".");
-                Error::new(Code::InvalidArgument, format!("{} has no column {name}", file.name())).path(name)
-            })?;
-            if matches!(item.kind, ItemKind::Path { .. }) && !node.is_struct() {
-                let name = item.column.join(".");
-                return Err(Error::new(
-                    Code::CorruptFile,
-                    format!("the column {name} of {} is {}, no variant", file.name(), node.field.data_type()),
-                )
-                .path(name));
-            }
-            refuse_int96(&file, node)?;
-            refuse_unknown(&file, node, &item.column.join("."))?;
-        }
-        Ok(Scan { file, items, options, next_group: 0, next_row: 0, current: None, done: false })
+        items.iter().chain(&filter).try_for_each(|item| check(&file, item))?;
+        let left = options.limit.unwrap_or(u64::MAX);
+        Ok(Scan { file, filter, items, options, left, next_row: 0, next_group: 0, windows: 0, state: State::Between })
     }
 
-    /// The next batch; `None` when the scan is over. After an error the scan is over too.
-    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        if self.done {
-            return Ok(None);
-        }
+    /// The next step; `None` when the scan is over. After an error the scan is over too.
+    pub fn step(&mut self) -> Result<Option<Step>> {
         let file = self.file.clone();
-        let result = guard(file.name(), || self.step());
-        self.done = !matches!(result, Ok(Some(_)));
+        let result = guard(file.name(), || self.advance());
+        if !matches!(result, Ok(Some(_))) {
+            self.state = State::Over;
+        }
         result
     }
 
-    fn step(&mut self) -> Result<Option<RecordBatch>> {
-        loop {
-            let Some(current) = &mut self.current else {
-                if !self.open_group()? {
-                    return Ok(None);
-                }
-                continue;
-            };
-            let group = current.group;
-            let Some(decoder) = &mut current.decoder else {
-                let left = current.rows.iter().map(|r| r.end - r.start).sum::<u64>() - current.given;
-                let rows = left.min(current.batch_size as u64) as usize;
-                if rows == 0 {
-                    self.current = None;
-                    continue;
-                }
-                let options = RecordBatchOptions::new().with_row_count(Some(rows));
-                let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)?;
-                return self.answer(empty).map(Some);
-            };
-            match decoder.try_decode() {
-                Ok(DecodeResult::NeedsData(ranges)) => {
-                    let bytes = self.file.fetch(&ranges).map_err(|e| in_group(e, group))?;
-                    decoder.push_ranges(ranges, bytes).map_err(|e| in_group(e.into(), group))?;
-                }
-                Ok(DecodeResult::Data(batch)) if batch.num_rows() == 0 => {}
-                Ok(DecodeResult::Data(batch)) => return self.answer(batch).map(Some),
-                Ok(DecodeResult::Finished) => {
-                    let wanted = current.rows.iter().map(|r| r.end - r.start).sum::<u64>();
-                    if current.given != wanted {
-                        return Err(Error::new(
-                            Code::CorruptFile,
-                            format!(
-                                "row group {group} of {} gave {} rows where its footer promises {wanted}",
-                                self.file.name(),
-                                current.given
-                            ),
-                        ));
-                    }
-                    self.current = None;
-                }
-                // The values of one batch exceed what an Arrow array can address: fewer rows at a time.
-                Err(e) if current.batch_size > 1 && e.to_string().contains("overflow") => self.shrink()?,
-                Err(e) => {
-                    let leaves = current.leaves.clone();
-                    return Err(self.blame(group, &leaves, &e.to_string()));
-                }
-            }
-        }
-    }
-
-    /// Prepares the next row group that holds rows asked for; false when there is none.
-    fn open_group(&mut self) -> Result<bool> {
+    /// Says which rows of the last [`Step::Judge`] pass: those where the mask is true, and neither false nor null.
+    pub fn keep(&mut self, mask: &BooleanArray) -> Result<()> {
         let file = self.file.clone();
-        while let Some(group) = file.metadata().row_groups().get(self.next_group) {
-            let index = self.next_group;
-            let first = self.next_row;
-            let end = first + group.num_rows() as u64;
-            self.next_group += 1;
-            self.next_row = end;
-            let rows = match &self.options.ranges {
-                Some(ranges) => clip(ranges, first, end),
-                None if first < end => vec![Range { start: first, end }],
-                None => vec![],
-            };
-            if rows.is_empty() {
-                continue;
-            }
-            let leaves = self.leaves(group)?;
-            let batch_size = batch_size(group, &leaves, &self.options);
-            let decoder = if leaves.is_empty() {
-                None
-            } else {
-                Some(self.decoder(index, &leaves, batch_size, &rows, first, end).map_err(|e| in_group(e, index))?)
-            };
-            self.current = Some(Current { group: index, decoder, leaves, batch_size, rows, given: 0 });
-            return Ok(true);
+        let result = guard(file.name(), || self.keep_unguarded(mask));
+        if result.is_err() {
+            self.state = State::Over;
         }
-        Ok(false)
+        result
     }
 
-    /// Goes on with the rows not yet given, in batches a sixteenth as long.
-    fn shrink(&mut self) -> Result<()> {
-        let Some(current) = self.current.take() else { return Ok(()) };
-        let group = current.group;
-        let Some(meta) = self.file.metadata().row_groups().get(group) else { return Ok(()) };
-        let first = self.next_row - meta.num_rows() as u64;
-        let rows = after(&current.rows, current.given);
-        let batch_size = (current.batch_size / 16).max(1);
-        let decoder = self.decoder(group, &current.leaves, batch_size, &rows, first, self.next_row)?;
-        self.current = Some(Current { decoder: Some(decoder), batch_size, rows, given: 0, ..current });
+    fn advance(&mut self) -> Result<Option<Step>> {
+        loop {
+            match std::mem::replace(&mut self.state, State::Over) {
+                State::Over => return Ok(None),
+                State::Between => match self.next_window()? {
+                    None => return Ok(None),
+                    Some(window) => self.state = self.open(window)?,
+                },
+                State::Judging(judging) => {
+                    if let Some(step) = self.judge(judging)? {
+                        return Ok(Some(step));
+                    }
+                }
+                State::Reading { mut decoder, mut kept } => {
+                    let Some(batch) = decoder.next()? else {
+                        self.state = State::Between;
+                        continue;
+                    };
+                    let rows = batch.num_rows();
+                    let start = decoder.given() - rows as u64;
+                    let raw = match take(&mut kept.raw, rows)? {
+                        Some(raw) => merge::join(self.file.columns(), &raw, &batch)?,
+                        None => batch,
+                    };
+                    let extracted = take(&mut kept.extracted, rows)?;
+                    let found = self.outputs(&raw, extracted.as_ref(), decoder.window(), start)?;
+                    self.state = State::Reading { decoder, kept };
+                    return Ok(Some(Step::Rows(found)));
+                }
+            }
+        }
+    }
+
+    /// The next batch of a window's filter; or, at the window's end or where enough rows passed, the reading of what
+    /// passed.
+    fn judge(&mut self, mut judging: Judging) -> Result<Option<Step>> {
+        if judging.waiting.is_some() {
+            return Err(Error::new(Code::InvalidArgument, "the last batch was not judged"));
+        }
+        if judging.rest.is_empty() && (!judging.kept.raw.is_empty() || !judging.kept.extracted.is_empty()) {
+            let raw = take_all(&mut judging.kept.raw)?;
+            let extracted = take_all(&mut judging.kept.extracted)?;
+            let rows = std::mem::take(&mut judging.passing);
+            let empty = empty(rows::count(&rows) as usize)?;
+            let window = Window { rows, ..judging.decoder.window().clone() };
+            let found = self.outputs(raw.as_ref().unwrap_or(&empty), extracted.as_ref(), &window, 0)?;
+            self.state = State::Judging(judging);
+            return Ok(Some(Step::Rows(found)));
+        }
+        let next = if self.left == 0 { None } else { judging.decoder.next()? };
+        if let Some(raw) = next {
+            let start = judging.decoder.given() - raw.num_rows() as u64;
+            let extracted = self.answers(&self.filter, &raw, judging.decoder.window(), start)?;
+            judging.waiting = Some(Waiting { start, raw, extracted: extracted.clone() });
+            self.state = State::Judging(judging);
+            return Ok(Some(Step::Judge(extracted)));
+        }
+        self.state = State::Between;
+        if !judging.passing.is_empty() {
+            let window = Window { rows: judging.passing, ..judging.decoder.window().clone() };
+            self.state = State::Reading { decoder: self.decoder(judging.rest, window)?, kept: judging.kept };
+        }
+        Ok(None)
+    }
+
+    fn keep_unguarded(&mut self, mask: &BooleanArray) -> Result<()> {
+        let State::Judging(judging) = &mut self.state else {
+            return Err(Error::new(Code::InvalidArgument, "no batch awaits its judgement"));
+        };
+        let Some(Waiting { start, raw, extracted }) = judging.waiting.take() else {
+            return Err(Error::new(Code::InvalidArgument, "no batch awaits its judgement"));
+        };
+        if mask.len() != raw.num_rows() {
+            let message = format!("a mask of {} rows for a batch of {}", mask.len(), raw.num_rows());
+            return Err(Error::new(Code::InvalidArgument, message));
+        }
+        let mut found = Vec::new();
+        rows::masked(&judging.decoder.window().rows, start, mask, &mut found);
+        let (passing, wanted) = (rows::count(&found), rows::count(&found).min(self.left));
+        if wanted == 0 {
+            return Ok(());
+        }
+        self.left -= wanted;
+        let kept = |batch: RecordBatch| -> Result<RecordBatch> {
+            let batch = if passing == batch.num_rows() as u64 { batch } else { filter_record_batch(&batch, mask)? };
+            Ok(batch.slice(0, wanted as usize))
+        };
+        let columns = self.file.columns();
+        if !judging.reused.is_empty() {
+            judging.kept.raw.push(kept(merge::prune(columns, &raw, &judging.reused)?)?);
+        }
+        if self.items.iter().any(|item| self.filter.iter().any(|f| f.same(item))) {
+            judging.kept.extracted.push(kept(extracted)?);
+        }
+        for range in rows::head(&found, wanted) {
+            rows::push(&mut judging.passing, range);
+        }
         Ok(())
     }
 
-    fn leaves(&self, group: &RowGroupMetaData) -> Result<Vec<usize>> {
-        let mut leaves = Vec::new();
+    /// Prepares the filter of a window, or without one the reading of its rows.
+    fn open(&mut self, window: Window) -> Result<State> {
+        let Some(group) = self.file.metadata().row_groups().get(window.group) else { return Ok(State::Between) };
+        if self.filter.is_empty() {
+            let leaves = projection::leaves(&self.file, self.items.iter(), group);
+            let rows = rows::head(&window.rows, self.left);
+            self.left -= rows::count(&rows);
+            let decoder = self.decoder(leaves, Window { rows, ..window })?;
+            return Ok(State::Reading { decoder, kept: Kept::default() });
+        }
+        let judged = projection::leaves(&self.file, self.filter.iter(), group);
+        let fresh = self.items.iter().filter(|item| !self.filter.iter().any(|f| f.same(item)));
+        let needed = projection::leaves(&self.file, fresh, group);
+        let mut reusable = Vec::new();
+        merge::reusable(self.file.columns(), &mut reusable);
+        let in_both = |leaf: &usize| judged.binary_search(leaf).is_ok() && reusable.binary_search(leaf).is_ok();
+        let (reused, rest): (Vec<usize>, Vec<usize>) = needed.into_iter().partition(in_both);
+        let decoder = self.decoder(judged, window)?;
+        let judging = Judging { decoder, rest, reused, waiting: None, passing: Vec::new(), kept: Kept::default() };
+        Ok(State::Judging(judging))
+    }
+
+    /// The next rows asked for: those of a row group, or as many of them as a window may hold.
+    fn next_window(&mut self) -> Result<Option<Window>> {
+        let file = self.file.clone();
+        while let Some(group) = file.metadata().row_groups().get(self.next_group).filter(|_| self.left > 0) {
+            let first = file.first_row(self.next_group);
+            let bounds = first..first + group.num_rows().max(0) as u64;
+            let from = self.next_row.max(bounds.start);
+            let rows = match &self.options.ranges {
+                Some(ranges) => rows::clip(ranges, from, bounds.end),
+                None if from < bounds.end => vec![Range { start: from, end: bounds.end }],
+                None => vec![],
+            };
+            if rows.is_empty() {
+                self.next_group += 1;
+                continue;
+            }
+            let index = self.next_group;
+            let rows = rows::head(&rows, self.window_rows(group));
+            self.next_row = rows.last().map_or(bounds.end, |r| r.end);
+            self.windows = self.windows.saturating_add(1);
+            return Ok(Some(Window { group: index, bounds, rows }));
+        }
+        Ok(None)
+    }
+
+    fn window_rows(&self, group: &RowGroupMetaData) -> u64 {
+        let leaves = projection::leaves(&self.file, self.items.iter().chain(&self.filter), group);
+        // Without an offset index a part of a column chunk costs all of it.
+        if leaves.iter().any(|&leaf| group.columns().get(leaf).is_none_or(|c| c.offset_index_offset().is_none())) {
+            return u64::MAX;
+        }
+        let all = group.num_rows().max(1) as u64;
+        let by_memory = match group_bytes(group, &leaves) {
+            bytes if bytes > WINDOW_BYTES => (all as u128 * WINDOW_BYTES as u128 / bytes as u128).max(1024) as u64,
+            _ => u64::MAX,
+        };
+        let by_limit = match self.options.limit {
+            Some(_) if !self.filter.is_empty() => {
+                LIMITED_ROWS.saturating_mul(LIMITED_GROWTH.saturating_pow(self.windows))
+            }
+            _ => u64::MAX,
+        };
+        by_memory.min(by_limit)
+    }
+
+    fn decoder(&self, leaves: Vec<usize>, window: Window) -> Result<Decoder> {
+        Decoder::new(self.file.clone(), leaves, window, self.options.max_rows, self.options.max_bytes)
+    }
+
+    /// The outputs of decoded rows; what the filter extracted already is taken from there.
+    fn outputs(
+        &self,
+        raw: &RecordBatch,
+        extracted: Option<&RecordBatch>,
+        window: &Window,
+        start: u64,
+    ) -> Result<RecordBatch> {
+        let Some(extracted) = extracted else { return self.answers(&self.items, raw, window, start) };
+        let mut out = Columns::default();
         for item in &self.items {
-            let Some(node) = find(self.file.columns(), &item.column) else { continue };
-            match &item.kind {
-                ItemKind::Whole => projection::whole(node, group, &mut leaves),
-                ItemKind::Path { steps, .. } => {
-                    let above = hides_above(node, self.file.metadata());
-                    projection::path(node, steps, above, group, &mut leaves);
+            let Some(judged) = self.filter.iter().find(|f| f.same(item)) else {
+                self.answer(item, raw, window, start, &mut out)?;
+                continue;
+            };
+            for mark in ["", "!"] {
+                let name = format!("{}{mark}", judged.name);
+                if let Some((at, field)) = extracted.schema().column_with_name(&name) {
+                    let field = field.clone().with_name(format!("{}{mark}", item.name));
+                    out.push(field, extracted.column(at).clone());
+                }
+                if item.kind == ItemKind::Whole {
+                    break;
                 }
             }
         }
-        leaves.sort_unstable();
-        leaves.dedup();
-        Ok(leaves)
+        out.finish(raw.num_rows())
     }
 
-    fn decoder(
-        &self,
-        group: usize,
-        leaves: &[usize],
-        batch_size: usize,
-        rows: &[Range<u64>],
-        first: u64,
-        end: u64,
-    ) -> Result<ParquetPushDecoder> {
-        let whole = rows.len() == 1 && rows[0] == (first..end);
-        // Only a selection needs to know where pages begin.
-        let arrow = if whole { self.file.arrow.clone() } else { self.file.with_pages()?.1.clone() };
-        let mask = ProjectionMask::leaves(arrow.parquet_schema(), leaves.iter().copied());
-        let mut builder = ParquetPushDecoderBuilder::new_with_metadata(arrow)
-            .with_row_groups(vec![group])
-            .with_projection(mask)
-            .with_batch_size(batch_size);
-        if !whole {
-            builder = builder.with_row_selection(selection(rows, first, end));
-        }
-        Ok(builder.build()?)
+    fn answers(&self, items: &[Item], raw: &RecordBatch, window: &Window, start: u64) -> Result<RecordBatch> {
+        let mut out = Columns::default();
+        items.iter().try_for_each(|item| self.answer(item, raw, window, start, &mut out))?;
+        out.finish(raw.num_rows())
     }
 
-    /// Turns the decoded leaves into the columns asked for.
-    fn answer(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
-        let Some(current) = &mut self.current else {
-            return Err(Error::new(Code::Internal, "a batch without a row group"));
-        };
-        let start = current.given;
-        current.given += batch.num_rows() as u64;
-        let (rows, group) = (&current.rows, current.group);
-        evaluate(&self.file, &self.items, &batch, &self.options.timezone).map_err(|mut e| {
-            e.row = e.row.map(|row| absolute(rows, start + row));
-            e.message = format!("{} (row group {group} of {})", e.message, self.file.name());
+    fn answer(&self, item: &Item, raw: &RecordBatch, window: &Window, start: u64, out: &mut Columns) -> Result<()> {
+        let Some(node) = find(self.file.columns(), &item.column) else { return Ok(()) };
+        let column = column_at(raw, &item.column)?;
+        answer(item, &node.field, column.as_ref(), raw.num_rows(), &self.options.timezone, out).map_err(|mut e| {
+            e.row = e.row.map(|row| rows::absolute(&window.rows, start + row));
+            e.message = format!("{} (row group {} of {})", e.message, window.group, self.file.name());
             e
         })
     }
-
-    /// Finds the column that cannot be decoded, by decoding each alone.
-    fn blame(&self, group: usize, leaves: &[usize], message: &str) -> Error {
-        let schema = self.file.metadata().file_metadata().schema_descr();
-        let guilty = leaves
-            .iter()
-            .find(|leaf| guard(self.file.name(), || self.file.each_batch(group, &[**leaf], |_| Ok(()))).is_err());
-        match guilty {
-            Some(leaf) => {
-                let path = schema.column(*leaf).path().string();
-                Error::new(
-                    Code::CorruptFile,
-                    format!("{}: row group {group}, column {path} cannot be decoded: {message}", self.file.name()),
-                )
-                .path(path)
-            }
-            None => Error::new(
-                Code::CorruptFile,
-                format!("{}: row group {group} cannot be decoded: {message}", self.file.name()),
-            ),
-        }
-    }
 }
 
-impl FileReader {
-    /// A decoder of some leaf columns of one row group, all rows.
-    pub(crate) fn decoder(&self, group: usize, leaves: &[usize], batch_size: usize) -> Result<ParquetPushDecoder> {
-        let mask = ProjectionMask::leaves(self.arrow.parquet_schema(), leaves.iter().copied());
-        Ok(ParquetPushDecoderBuilder::new_with_metadata(self.arrow.clone())
-            .with_row_groups(vec![group])
-            .with_projection(mask)
-            .with_batch_size(batch_size)
-            .build()?)
-    }
+fn empty(rows: usize) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    Ok(RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)?)
+}
 
-    /// Decodes some leaf columns of one row group, all rows.
-    pub(crate) fn each_batch(
-        &self,
-        group: usize,
-        leaves: &[usize],
-        mut seen: impl FnMut(RecordBatch) -> Result<()>,
-    ) -> Result<()> {
-        let mut decoder = self.decoder(group, leaves, 4096)?;
-        loop {
-            match decoder.try_decode()? {
-                DecodeResult::NeedsData(ranges) => {
-                    let bytes = self.fetch(&ranges)?;
-                    decoder.push_ranges(ranges, bytes)?;
-                }
-                DecodeResult::Data(batch) => seen(batch)?,
-                DecodeResult::Finished => return Ok(()),
-            }
+/// The first `rows` rows of the batches, which are taken out of them; `None` where there are no batches at all.
+fn take(batches: &mut Vec<RecordBatch>, rows: usize) -> Result<Option<RecordBatch>> {
+    let (mut found, mut left) = (Vec::new(), rows);
+    while left > 0
+        && let Some(first) = batches.first_mut()
+    {
+        let taken = left.min(first.num_rows());
+        found.push(first.slice(0, taken));
+        left -= taken;
+        if taken == first.num_rows() {
+            batches.remove(0);
+        } else {
+            *first = first.slice(taken, first.num_rows() - taken);
         }
     }
+    join_batches(found)
+}
+
+fn take_all(batches: &mut Vec<RecordBatch>) -> Result<Option<RecordBatch>> {
+    join_batches(std::mem::take(batches))
+}
+
+fn join_batches(mut batches: Vec<RecordBatch>) -> Result<Option<RecordBatch>> {
+    if batches.len() <= 1 {
+        return Ok(batches.pop());
+    }
+    let schema = batches[0].schema();
+    Ok(Some(concat_batches(&schema, &batches)?))
+}
+
+fn check(file: &FileReader, item: &Item) -> Result<()> {
+    let name = item.path();
+    let Some(node) = find(file.columns(), &item.column) else {
+        return Err(Error::new(Code::InvalidArgument, format!("{} has no column {name}", file.name())).path(name));
+    };
+    if matches!(item.kind, ItemKind::Path { .. }) && !node.is_struct() {
+        return Err(Error::new(
+            Code::CorruptFile,
+            format!("the column {name} of {} is {}, no variant", file.name(), node.field.data_type()),
+        )
+        .path(name));
+    }
+    refuse_int96(file, node)?;
+    refuse_unknown(file, node, &name)
 }
 
 /// INT96 is a timestamp in plain columns and no type that a variant can be shredded to (rule 21).
@@ -372,156 +457,4 @@ fn refuse_unknown(file: &FileReader, node: &Node, path: &str) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn in_group(mut error: Error, group: usize) -> Error {
-    if !error.message.contains("row group") {
-        error.message = format!("{} (row group {group})", error.message);
-    }
-    error
-}
-
-/// The parts of sorted ranges that lie in `first..end`.
-fn clip(ranges: &[Range<u64>], first: u64, end: u64) -> Vec<Range<u64>> {
-    let from = ranges.partition_point(|r| r.end <= first);
-    ranges[from..]
-        .iter()
-        .take_while(|r| r.start < end)
-        .map(|r| r.start.max(first)..r.end.min(end))
-        .filter(|r| r.start < r.end)
-        .collect()
-}
-
-fn selection(rows: &[Range<u64>], first: u64, end: u64) -> RowSelection {
-    let mut selectors = Vec::with_capacity(rows.len() * 2 + 1);
-    let mut at = first;
-    for range in rows {
-        if range.start > at {
-            selectors.push(RowSelector::skip((range.start - at) as usize));
-        }
-        selectors.push(RowSelector::select((range.end - range.start) as usize));
-        at = range.end;
-    }
-    if at < end {
-        selectors.push(RowSelector::skip((end - at) as usize));
-    }
-    RowSelection::from(selectors)
-}
-
-/// The ranges without their first `given` rows.
-fn after(rows: &[Range<u64>], mut given: u64) -> Vec<Range<u64>> {
-    let mut left = Vec::with_capacity(rows.len());
-    for range in rows {
-        let skipped = given.min(range.end - range.start);
-        given -= skipped;
-        if range.start + skipped < range.end {
-            left.push(range.start + skipped..range.end);
-        }
-    }
-    left
-}
-
-/// The row of the file that is the `at`-th of these ranges.
-fn absolute(rows: &[Range<u64>], mut at: u64) -> u64 {
-    for range in rows {
-        let len = range.end - range.start;
-        if at < len {
-            return range.start + at;
-        }
-        at -= len;
-    }
-    rows.last().map_or(0, |r| r.end)
-}
-
-/// Rows per batch, so that its decoded columns and what is built from them stay within `max_bytes`.
-pub(crate) fn batch_size(group: &RowGroupMetaData, leaves: &[usize], options: &ScanOptions) -> usize {
-    let rows = group.num_rows().max(1) as u64;
-    let (mut known, mut feared) = (1u64, 0u64);
-    for &leaf in leaves {
-        let Some(column) = group.columns().get(leaf) else { continue };
-        let stored = column.uncompressed_size().max(0) as u64;
-        let plain = column.unencoded_byte_array_data_bytes().map(|n| n.max(0) as u64);
-        known = known.saturating_add(stored.max(plain.unwrap_or(0)).div_ceil(rows) + 8);
-        // A dictionary may hold long values that many rows share, and this footer does not say so.
-        if plain.is_none()
-            && column.dictionary_page_offset().is_some()
-            && column.column_type() == PhysicalType::BYTE_ARRAY
-        {
-            feared = feared.saturating_add((stored / 64).min(2048));
-        }
-    }
-    let budget = options.max_bytes as u64 / 2;
-    let cautious = (budget / known.saturating_add(feared)).max(1024);
-    (budget / known).min(cautious).clamp(1, options.max_rows.max(1) as u64) as usize
-}
-
-/// One output batch from a decoded one.
-fn evaluate(file: &FileReader, items: &[Item], batch: &RecordBatch, timezone: &str) -> Result<RecordBatch> {
-    let mut fields: Vec<FieldRef> = Vec::new();
-    let mut columns: Vec<ArrayRef> = Vec::new();
-    for item in items {
-        let Some(node) = find(file.columns(), &item.column) else { continue };
-        let path = item.column.join(".");
-        let column = column_at(batch, &item.column)?;
-        match &item.kind {
-            ItemKind::Whole => {
-                let field = unshredded_field(&node.field);
-                let array = match &column {
-                    Some(array) => unshred_nested(&node.field, array, &path)?,
-                    None => new_null_array(field.data_type(), batch.num_rows()),
-                };
-                fields.push(renamed(&field, &item.name, array.data_type()));
-                columns.push(array);
-            }
-            ItemKind::Path { steps, target } => {
-                let variant = variant_at(column.as_ref(), node, &path, batch.num_rows())?;
-                let found =
-                    extract_path(&variant, steps, target, timezone).map_err(|e| e.path(path_text(&path, steps)))?;
-                fields.push(Arc::new(found.field(&item.name)));
-                columns.push(found.values);
-                fields.push(Arc::new(Field::new(format!("{}!", item.name), DataType::Boolean, false)));
-                columns.push(Arc::new(found.failed));
-            }
-        }
-    }
-    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?)
-}
-
-fn renamed(field: &FieldRef, name: &str, data_type: &DataType) -> FieldRef {
-    Arc::new(field.as_ref().clone().with_name(name).with_data_type(data_type.clone()).with_nullable(true))
-}
-
-/// The column as it was read; `None` when nothing of it was.
-pub fn column_at(batch: &RecordBatch, names: &[String]) -> Result<Option<ArrayRef>> {
-    let Some((first, rest)) = names.split_first() else { return Ok(None) };
-    let Some(mut array) = batch.column_by_name(first).cloned() else { return Ok(None) };
-    for name in rest {
-        let Some(group) = array.as_struct_opt() else { return Ok(None) };
-        let Some(child) = group.column_by_name(name) else { return Ok(None) };
-        array = with_nulls(child, group.nulls())?;
-    }
-    Ok(Some(array))
-}
-
-/// A struct's child is null where the struct is.
-fn with_nulls(child: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
-    let Some(nulls) = nulls else { return Ok(child.clone()) };
-    let both = NullBuffer::union(child.nulls(), Some(nulls));
-    Ok(arrow::array::make_array(child.to_data().into_builder().nulls(both).build()?))
-}
-
-fn variant_at(column: Option<&ArrayRef>, node: &Node, path: &str, rows: usize) -> Result<VariantColumn> {
-    match column {
-        Some(array) => match array.as_struct_opt() {
-            Some(group) => VariantColumn::open(group, path),
-            None => Err(Error::new(
-                Code::CorruptFile,
-                format!("the column {path} is {}, no variant", node.field.data_type()),
-            )
-            .path(path)),
-        },
-        // Nothing of the column was read: the path is in no row.
-        None => VariantColumn::open(&StructArray::new_empty_fields(rows, Some(NullBuffer::new_null(rows))), path),
-    }
 }

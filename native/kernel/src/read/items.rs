@@ -1,0 +1,128 @@
+//! What is asked of a file or a batch, and one answer to it: a whole column with its variants unshredded, or a path
+//! of a variant as two columns, the values and the mask of failed casts. Files and batches in memory answer alike.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+
+use crate::error::{Code, Error, Result};
+use crate::extract::{Step, Target, extract_path, path_text};
+use crate::level::VariantColumn;
+use crate::read::nested::{unshred_nested, unshredded_field};
+
+/// What one output column is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// Name of the output column; the mask of failed casts gets a `!` after it.
+    pub name: String,
+    pub column: Vec<String>,
+    pub kind: ItemKind,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ItemKind {
+    /// The whole column; variants in it unshredded.
+    Whole,
+    /// A path of a variant column.
+    Path { steps: Vec<Step>, target: Target },
+}
+
+impl Item {
+    /// Whether both ask for the same values, whatever they call them.
+    pub fn same(&self, other: &Item) -> bool {
+        self.column == other.column && self.kind == other.kind
+    }
+
+    /// The column as people write it.
+    pub fn path(&self) -> String {
+        self.column.join(".")
+    }
+}
+
+/// The columns of a batch under construction.
+#[derive(Default)]
+pub struct Columns {
+    fields: Vec<FieldRef>,
+    arrays: Vec<ArrayRef>,
+}
+
+impl Columns {
+    pub fn push(&mut self, field: Field, array: ArrayRef) {
+        self.fields.push(Arc::new(field));
+        self.arrays.push(array);
+    }
+
+    pub fn finish(self, rows: usize) -> Result<RecordBatch> {
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(self.fields)), self.arrays, &options)?)
+    }
+}
+
+/// Answers one item. `field` is the whole column's, `column` what was read of it (`None`: nothing needed reading,
+/// no row of these holds anything of it).
+pub fn answer(
+    item: &Item,
+    field: &FieldRef,
+    column: Option<&ArrayRef>,
+    rows: usize,
+    timezone: &str,
+    out: &mut Columns,
+) -> Result<()> {
+    let path = item.path();
+    match &item.kind {
+        ItemKind::Whole => {
+            let wanted = unshredded_field(field);
+            let array = match column {
+                Some(array) => unshred_nested(field, array, &path)?,
+                None => new_null_array(wanted.data_type(), rows),
+            };
+            let data_type = array.data_type().clone();
+            out.push(
+                wanted.as_ref().clone().with_name(&item.name).with_data_type(data_type).with_nullable(true),
+                array,
+            );
+        }
+        ItemKind::Path { steps, target } => {
+            let variant = variant_of(column, field, &path, rows)?;
+            let found = extract_path(&variant, steps, target, timezone).map_err(|e| e.path(path_text(&path, steps)))?;
+            out.push(found.field(&item.name), found.values);
+            out.push(Field::new(format!("{}!", item.name), DataType::Boolean, false), Arc::new(found.failed));
+        }
+    }
+    Ok(())
+}
+
+fn variant_of(column: Option<&ArrayRef>, field: &Field, path: &str, rows: usize) -> Result<VariantColumn> {
+    match column {
+        Some(array) => match array.as_struct_opt() {
+            Some(group) => VariantColumn::open(group, path),
+            None => Err(Error::new(
+                Code::InvalidArgument,
+                format!("the column {path} is {}, no variant", field.data_type()),
+            )
+            .path(path)),
+        },
+        None => VariantColumn::open(&StructArray::new_empty_fields(rows, Some(NullBuffer::new_null(rows))), path),
+    }
+}
+
+/// The column as it was read, at a path of names through structs; `None` when nothing of it was.
+pub fn column_at(batch: &RecordBatch, names: &[String]) -> Result<Option<ArrayRef>> {
+    let Some((first, rest)) = names.split_first() else { return Ok(None) };
+    let Some(mut array) = batch.column_by_name(first).cloned() else { return Ok(None) };
+    for name in rest {
+        let Some(group) = array.as_struct_opt() else { return Ok(None) };
+        let Some(child) = group.column_by_name(name) else { return Ok(None) };
+        array = with_nulls(child, group.nulls())?;
+    }
+    Ok(Some(array))
+}
+
+/// A struct's child is null where the struct is.
+fn with_nulls(child: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
+    let Some(nulls) = nulls else { return Ok(child.clone()) };
+    let both = NullBuffer::union(child.nulls(), Some(nulls));
+    Ok(arrow::array::make_array(child.to_data().into_builder().nulls(both).build()?))
+}

@@ -1,0 +1,100 @@
+//! Physical values of bounds, as the footer and the page index hold them, and as arrays of their column's type.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, Int64Array, PrimitiveArray, StringArray,
+    new_null_array,
+};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type};
+
+use crate::error::Result;
+
+/// A physical value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Raw {
+    Boolean(bool),
+    Int(i64),
+    Float(f32),
+    Double(f64),
+    Bytes(Vec<u8>),
+}
+
+/// Physical values as an array of the leaf's type, and which of them could be read as one.
+pub fn raw_array<'a>(
+    data_type: &DataType,
+    raws: impl Iterator<Item = Option<&'a Raw>>,
+) -> Result<(ArrayRef, Vec<bool>)> {
+    let raws: Vec<Option<&Raw>> = raws.collect();
+    let int = |raw: &&Raw| match raw {
+        Raw::Int(v) => Some(*v),
+        _ => None,
+    };
+    let bytes = |raw: &&'a Raw| match raw {
+        Raw::Bytes(v) => Some(v.as_slice()),
+        _ => None,
+    };
+    let ints = || raws.iter().map(|r| r.as_ref().and_then(int)).collect::<Int64Array>();
+    let array: ArrayRef = match data_type {
+        DataType::Boolean => Arc::new(
+            raws.iter()
+                .map(|r| match r {
+                    Some(Raw::Boolean(v)) => Some(*v),
+                    _ => None,
+                })
+                .collect::<BooleanArray>(),
+        ),
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => cast(&ints(), data_type)?,
+        DataType::Date32 | DataType::Time32(_) => cast(&cast(&ints(), &DataType::Int32)?, data_type)?,
+        DataType::Timestamp(..) | DataType::Time64(_) => cast(&ints(), data_type)?,
+        DataType::Float32 => Arc::new(
+            raws.iter()
+                .map(|r| match r {
+                    Some(Raw::Float(v)) if !v.is_nan() => Some(*v),
+                    _ => None,
+                })
+                .collect::<PrimitiveArray<Float32Type>>(),
+        ),
+        DataType::Float64 => Arc::new(
+            raws.iter()
+                .map(|r| match r {
+                    Some(Raw::Double(v)) if !v.is_nan() => Some(*v),
+                    _ => None,
+                })
+                .collect::<PrimitiveArray<Float64Type>>(),
+        ),
+        DataType::Decimal128(precision, scale) => Arc::new(
+            raws.iter()
+                .map(|r| match r {
+                    Some(Raw::Int(v)) => Some(*v as i128),
+                    Some(Raw::Bytes(v)) => big_endian(v),
+                    _ => None,
+                })
+                .collect::<PrimitiveArray<Decimal128Type>>()
+                .with_precision_and_scale(*precision, *scale)?,
+        ),
+        DataType::Utf8 => Arc::new(
+            raws.iter()
+                .map(|r| r.as_ref().and_then(bytes).and_then(|b| std::str::from_utf8(b).ok()))
+                .collect::<StringArray>(),
+        ),
+        DataType::Binary => Arc::new(raws.iter().map(|r| r.as_ref().and_then(bytes)).collect::<BinaryArray>()),
+        DataType::FixedSizeBinary(width) => {
+            let values = raws.iter().map(|r| r.as_ref().and_then(bytes).filter(|b| b.len() == *width as usize));
+            Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(values, *width)?)
+        }
+        other => new_null_array(other, raws.len()),
+    };
+    let good = (0..raws.len()).map(|i| array.is_valid(i)).collect();
+    Ok((array, good))
+}
+
+fn big_endian(bytes: &[u8]) -> Option<i128> {
+    if bytes.is_empty() || bytes.len() > 16 {
+        return None;
+    }
+    let mut wide = [if bytes[0] & 0x80 != 0 { 0xff } else { 0 }; 16];
+    wide[16 - bytes.len()..].copy_from_slice(bytes);
+    Some(i128::from_be_bytes(wide))
+}

@@ -1,0 +1,143 @@
+//! Rows of a file as ranges: sorted, without overlap, half open. Pure arithmetic.
+
+use std::ops::Range;
+
+use arrow::array::{Array, BooleanArray};
+use arrow::compute::prep_null_mask_filter;
+use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
+
+pub type Rows = Vec<Range<u64>>;
+
+pub fn count(rows: &[Range<u64>]) -> u64 {
+    rows.iter().map(|r| r.end - r.start).sum()
+}
+
+/// The parts of the ranges that lie in `first..end`.
+pub fn clip(rows: &[Range<u64>], first: u64, end: u64) -> Rows {
+    let from = rows.partition_point(|r| r.end <= first);
+    rows[from..]
+        .iter()
+        .take_while(|r| r.start < end)
+        .map(|r| r.start.max(first)..r.end.min(end))
+        .filter(|r| r.start < r.end)
+        .collect()
+}
+
+/// The first `most` rows.
+pub fn head(rows: &[Range<u64>], most: u64) -> Rows {
+    let mut left = most;
+    let mut found = Vec::new();
+    for range in rows {
+        let taken = left.min(range.end - range.start);
+        if taken == 0 {
+            break;
+        }
+        found.push(range.start..range.start + taken);
+        left -= taken;
+    }
+    found
+}
+
+/// The rows without the first `given`.
+pub fn after(rows: &[Range<u64>], mut given: u64) -> Rows {
+    let mut left = Vec::with_capacity(rows.len());
+    for range in rows {
+        let skipped = given.min(range.end - range.start);
+        given -= skipped;
+        if range.start + skipped < range.end {
+            left.push(range.start + skipped..range.end);
+        }
+    }
+    left
+}
+
+/// The row of the file that is the `at`-th of these.
+pub fn absolute(rows: &[Range<u64>], mut at: u64) -> u64 {
+    for range in rows {
+        let len = range.end - range.start;
+        if at < len {
+            return range.start + at;
+        }
+        at -= len;
+    }
+    rows.last().map_or(0, |r| r.end)
+}
+
+/// Of the rows from the `from`-th on, those where the mask is true, appended to `found`. Null is not true.
+pub fn masked(rows: &[Range<u64>], from: u64, mask: &BooleanArray, found: &mut Rows) {
+    let mask = if mask.null_count() > 0 { prep_null_mask_filter(mask) } else { mask.clone() };
+    let mut left = after(rows, from).into_iter();
+    let (mut at, mut here) = (0u64, left.next());
+    for (start, end) in mask.values().set_slices() {
+        let (mut start, end) = (start as u64, end as u64);
+        while start < end {
+            let Some(range) = here.clone() else { return };
+            let len = range.end - range.start;
+            if start >= at + len {
+                at += len;
+                here = left.next();
+                continue;
+            }
+            let stop = end.min(at + len);
+            push(found, range.start + (start - at)..range.start + (stop - at));
+            start = stop;
+        }
+    }
+}
+
+/// Appends a range that lies behind all others.
+pub fn push(rows: &mut Rows, range: Range<u64>) {
+    match rows.last_mut() {
+        Some(last) if last.end == range.start => last.end = range.end,
+        _ => rows.push(range),
+    }
+}
+
+/// The rows as the Parquet library takes them, relative to a row group that is `first..end` of the file.
+pub fn selection(rows: &[Range<u64>], first: u64, end: u64) -> RowSelection {
+    let mut selectors = Vec::with_capacity(rows.len() * 2 + 1);
+    let mut at = first;
+    for range in rows {
+        if range.start > at {
+            selectors.push(RowSelector::skip((range.start - at) as usize));
+        }
+        selectors.push(RowSelector::select((range.end - range.start) as usize));
+        at = range.end;
+    }
+    if at < end {
+        selectors.push(RowSelector::skip((end - at) as usize));
+    }
+    RowSelection::from(selectors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_over_ranges_gives_their_rows() {
+        let rows = vec![10..13, 20..24];
+        let mask = BooleanArray::from(vec![Some(true), None, Some(true), Some(true), Some(false), Some(true)]);
+        let mut found = Vec::new();
+        masked(&rows, 0, &mask, &mut found);
+        assert_eq!(found, vec![10..11, 12..13, 20..21, 22..23]);
+        let mut later = Vec::new();
+        masked(&rows, 2, &BooleanArray::from(vec![true, true, true]), &mut later);
+        assert_eq!(later, vec![12..13, 20..22]);
+    }
+
+    #[test]
+    fn heads_tails_and_clips_agree() {
+        let rows = vec![0..5, 7..9, 100..200];
+        for most in [0, 3, 5, 6, 7, 50, 107, 500] {
+            let (head, tail) = (head(&rows, most), after(&rows, most));
+            assert_eq!(count(&head) + count(&tail), count(&rows));
+            assert_eq!(count(&head), most.min(count(&rows)));
+            if let (Some(last), Some(first)) = (head.last(), tail.first()) {
+                assert!(last.end <= first.start);
+            }
+        }
+        assert_eq!(clip(&rows, 4, 8), vec![4..5, 7..8]);
+        assert_eq!(absolute(&rows, 6), 8);
+    }
+}

@@ -1,0 +1,57 @@
+"""What a predicate may ask of bloom filters.
+
+The rule: a filter is asked only where a row can match by being equal to one of some values, compared as they are
+stored: a part `leaf = value` or `leaf IN (values)` of the predicate, the values in the leaf's own type. Whether the
+file stores that type, and nothing else, the kernel says (facts.md, section 6, rule 41).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from mica.schema.arrow import to_arrow_type
+from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from mica.skipping.bind import Bound, type_of
+from mica.skipping.predicate import Compare, Expr, In, LeafRef, Literal, Op
+from mica.skipping.rewrite import conjuncts
+
+#: Types whose equal values are equal bytes. Floats have two zeros, decimals several forms.
+_ASKED = frozenset({*INTEGRALS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ})
+
+
+def questions(bound: Bound) -> Iterator[tuple[int, int, pa.Array]]:
+    """(number of the part, number of the leaf, values): where the leaf has none of the values, no row matches."""
+    for number, part in enumerate(conjuncts(bound.expr)):
+        match part:
+            case Compare(Op.EQ | Op.SAFE_EQ, LeafRef(index), Literal() as value):
+                values = [value]
+            case Compare(Op.EQ | Op.SAFE_EQ, Literal() as value, LeafRef(index)):
+                values = [value]
+            case In(LeafRef(index), found, False) if all(isinstance(v, Literal) for v in found):
+                values = [v for v in found if isinstance(v, Literal)]
+            case _:
+                continue
+        asked = _array(values, bound.leaves[index].type)
+        if asked is not None:
+            yield number, index, asked
+
+
+def _array(values: list[Literal], type_: DataType) -> pa.Array | None:
+    """The values in the leaf's type, null left out, which equals nothing; None where that is not certain."""
+    if type_ not in _ASKED or not all(_same(v, type_) for v in values):
+        return None
+    present = [v.value for v in values if v.value is not None]
+    if len(present) < len(values) and not present:
+        return None
+    if type_ in INTEGRALS:
+        return pa.array(present, pa.int64())
+    storage = {DATE: pa.int32(), TIMESTAMP: pa.int64(), TIMESTAMP_NTZ: pa.int64()}.get(type_)
+    wanted = to_arrow_type(type_)
+    return pa.array(present, wanted) if storage is None else pa.array(present, storage).cast(wanted)
+
+
+def _same(value: Expr, type_: DataType) -> bool:
+    found = type_of(value)
+    return found == type_ or (found in INTEGRALS and type_ in INTEGRALS)

@@ -1,0 +1,266 @@
+"""One data file of a scan: which of its rows may matter, and their leaves.
+
+The rule: a row is left out only where the log's deletion vector names it, the footer proves that it cannot match, or
+the predicate is not true for it. What stands in the log instead of the file (partition values), and what the file
+lacks, is one value in every row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mica.errors import StorageError
+from mica.log.deletion_vectors import deleted_rows
+from mica.log.paths import is_absolute
+from mica.schema.arrow import to_arrow_type
+from mica.schema.collations import COLLATIONS
+from mica.schema.types import VARIANT, StructField, StructType, walk
+from mica.skipping.bind import Bound, Leaf
+from mica.skipping.bloom import questions
+from mica.skipping.footer import Ranges, Verdicts, intersect, verdicts
+from mica.skipping.rows import filter_rows
+from mica.stats.partition import parse_values
+from mica.stats.schema import physical_name, physical_names
+from mica.storage import Storage
+from mica.tasks.leaves import Leaves, distinct, item
+from mica.tasks.mapping import align, field_at, find
+from mica.variant import kernel
+
+#: Rows and bytes of one batch.
+BATCH_ROWS = 65_536
+BATCH_BYTES = 32 << 20
+
+
+@dataclass(frozen=True)
+class ReadSpec:
+    """What is the same for every file of a scan. It travels to workers; `storage` keeps its secrets out of its text."""
+
+    storage: Storage
+    #: The columns of the table, and which of them stand in the log instead of the files.
+    columns: StructType
+    partition_by: tuple[str, ...]
+    outputs: Mapping[str, Bound]
+    predicate: Bound | None = None
+    limit: int | None = None
+    timezone: str = "UTC"
+    spark: bool = False
+    #: The version of the table, None for bare files.
+    version: int | None = None
+    #: Which columns may be of the early shredding layout; a table's never are.
+    early: bool | list[list[str]] = False
+    #: Whether times, nanoseconds and UUIDs in Variants become texts for Spark, which has no such types; else an error.
+    late_as_text: bool = False
+
+    @property
+    def schema(self) -> StructType:
+        """The columns that come out."""
+        return StructType(tuple(StructField(n, v.type, True, _metadata(n, v)) for n, v in self.outputs.items()))
+
+
+def _metadata(name: str, value: Bound) -> dict[str, Any]:
+    return {COLLATIONS: {name + way: found for way, found in value.collations}} if value.collations else {}
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A file to read, or the part-th of `parts` shares of its row groups. `path` is decoded, relative or absolute."""
+
+    path: str
+    size: int
+    partition: Mapping[str, str | None] = field(default_factory=dict)
+    deletion_vector: Mapping[str, Any] | None = None
+    part: int = 0
+    parts: int = 1
+
+
+class DataFile:
+    """One open file, and what its log line says of it."""
+
+    def __init__(self, spec: ReadSpec, part: FilePart) -> None:
+        self.spec, self.part = spec, part
+        storage, rel = spec.storage.at(part.path) if is_absolute(part.path) else (spec.storage, part.path)
+        name = storage.path(rel)
+        # Files of old writers lack the annotation: the table's schema says which groups are Variants.
+        variants = [list(physical_names(spec.columns, at)) for at, f in walk(spec.columns) if f.type == VARIANT]
+        place: dict[str, Any] = {"path": name}
+        if storage.local_path is None:
+            place = {"fetch": partial(storage.read_ranges, rel)}
+        try:
+            self.reader = kernel.FileReader(name=name, size=part.size, variants=variants, early=spec.early, **place)
+        except StorageError as e:
+            raise self._gone(name) if e.code == "NOT_FOUND" and spec.version is not None else e from None
+        self.schema = self.reader.schema
+        #: Why row groups and pages were left out, in the order of the questions. For explain.
+        self.proofs: list[Proof] = []
+
+    def _gone(self, name: str) -> StorageError:
+        return StorageError(
+            "NOT_FOUND",
+            f"{name} is gone: version {self.spec.version} of the table names it",
+            hint="It was vacuumed or deleted. Open the newest version, or put the file back.",
+            path=name,
+            version=self.spec.version,
+        )
+
+    def ranges(self) -> Ranges:
+        """The rows of this part that are in the table: whole row groups less the deleted rows."""
+        rows = self.reader.num_rows
+        ranges = [(0, rows)] if rows else []
+        if self.part.parts > 1:
+            groups = self.reader.row_groups().column("rows").to_pylist()
+            first, last = (len(groups) * n // self.part.parts for n in (self.part.part, self.part.part + 1))
+            start, end = sum(groups[:first]), sum(groups[:last])
+            ranges = [(start, end)] if end > start else []
+        if self.part.deletion_vector is not None and ranges:
+            deleted = deleted_rows(self.spec.storage, self.part.deletion_vector)
+            ranges = without(ranges[0], deleted)
+        return ranges
+
+    def possible(self, predicate: Bound, ranges: Ranges) -> Ranges:
+        """`ranges` less the row groups, then the pages, of which the footer proves that no row matches."""
+        columns = {i: self.column(leaf) for i, leaf in enumerate(predicate.leaves)}
+        constants = {i: column.value for i, column in columns.items() if column.item is None}
+        items = [{**column.item, "name": str(i)} for i, column in columns.items() if column.item is not None]
+        names = {i: str(i) for i in columns if i not in constants}
+        for pages in (False, True):
+            if not ranges or not items:
+                break
+            found = self.reader.bounds(items, pages=pages, ranges=ranges)
+            proof = Proof("pages" if pages else "row groups", ranges, verdicts(predicate, found, names, constants))
+            self.proofs.append(proof)
+            ranges = proof.left
+            if not pages:
+                ranges = self._by_bloom_filters(predicate, columns, ranges)
+        return ranges
+
+    def _by_bloom_filters(self, predicate: Bound, columns: Mapping[int, Column], ranges: Ranges) -> Ranges:
+        for part, index, values in questions(predicate):
+            asked = columns[index].item
+            if asked is None or not ranges:
+                continue
+            may = self.reader.may_contain(asked, pa.record_batch([values], ["values"]), ranges=ranges)
+            groups = self.reader.row_groups()
+            reasons = np.where(may, -1, part)
+            starts, rows = groups.column("first_row").to_numpy(), groups.column("rows").to_numpy()
+            proof = Proof("bloom filters", ranges, Verdicts(starts, rows, reasons))
+            self.proofs.append(proof)
+            ranges = proof.left
+        return ranges
+
+    def read(self, leaves: Sequence[Leaf], predicate: Bound | None, limit: int | None = None) -> Iterator[Leaves]:
+        """The leaves of the rows for which the predicate is true, a batch at a time; at most `limit` rows."""
+        ranges = self.ranges()
+        if predicate is not None:
+            ranges = self.possible(predicate, ranges)
+        yield from self.passing(leaves, predicate, ranges, limit)
+
+    def passing(
+        self, leaves: Sequence[Leaf], predicate: Bound | None, ranges: Ranges, limit: int | None = None
+    ) -> Iterator[Leaves]:
+        """As `read`, of the rows of `ranges`."""
+        if not ranges:
+            return
+        wanted = [self.column(leaf) for leaf in leaves]
+        asked = [] if predicate is None else [self.column(leaf) for leaf in distinct(predicate.leaves)]
+
+        def judge(batch: pa.RecordBatch) -> pa.BooleanArray:
+            assert predicate is not None
+            found = _leaves(asked, batch)
+            return filter_rows(predicate, found.of(predicate), num_rows=found.rows)
+
+        filters = [column.item for column in asked if column.item is not None]
+        if predicate is not None and not filters and not judge(_rows(1))[0].as_py():
+            return  # constants decide, for all rows alike
+        whole = ranges == [(0, self.reader.num_rows)]
+        for batch in self.reader.scan(
+            [column.item for column in wanted if column.item is not None],
+            filter=filters,
+            judge=judge,
+            ranges=None if whole else ranges,
+            limit=limit,
+            max_rows=BATCH_ROWS,
+            max_bytes=BATCH_BYTES,
+            timezone=self.spec.timezone,
+        ):
+            if batch.num_rows:
+                yield _leaves(wanted, batch)
+
+    def column(self, leaf: Leaf) -> Column:
+        """How this file gives the leaf."""
+        top = self.spec.columns.field(leaf.column[0])
+        if top.name in self.spec.partition_by:
+            text = self.part.partition.get(physical_name(top))
+            values = parse_values(pa.array([text], pa.string()), top.type, timezone=self.spec.timezone)
+            return Column(leaf, None, value=values[0])
+        names = physical_names(self.spec.columns, leaf.column)
+        found = find(self.schema, names)
+        if found is None:
+            return Column(leaf, None, value=pa.scalar(None, to_arrow_type(leaf.type)))
+        wanted = field_at(self.spec.columns, leaf.column)
+        return Column(leaf, item(leaf, names), found=found, wanted=wanted)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """What one question to the footer left of some rows."""
+
+    what: str
+    asked: Ranges
+    verdicts: Verdicts
+
+    @property
+    def left(self) -> Ranges:
+        """The rows of which nothing was proved."""
+        return intersect(self.asked, self.verdicts.kept)
+
+
+@dataclass(frozen=True)
+class Column:
+    """A leaf in one file: asked of the kernel, or constant."""
+
+    leaf: Leaf
+    item: dict[str, Any] | None
+    found: pa.Field | None = None
+    wanted: StructField | None = None
+    value: pa.Scalar | None = None
+
+    def constant(self, rows: int) -> list[pa.Array]:
+        """Its columns where the file does not give it."""
+        values = pa.repeat(self.value, rows)
+        return [values] if self.leaf.path is None else [values, pa.repeat(pa.scalar(False), rows)]
+
+    def take(self, arrays: Iterator[pa.Array], rows: int) -> list[pa.Array]:
+        """Its columns out of the kernel's."""
+        if self.item is None:
+            return self.constant(rows)
+        if self.leaf.path is not None:
+            return [next(arrays), next(arrays)]
+        assert self.found is not None
+        assert self.wanted is not None
+        return [align(next(arrays), self.found, self.wanted)]
+
+
+def _leaves(columns: Sequence[Column], batch: pa.RecordBatch) -> Leaves:
+    arrays = iter(batch.columns)
+    return Leaves(batch.num_rows, {column.leaf: column.take(arrays, batch.num_rows) for column in columns})
+
+
+def _rows(count: int) -> pa.RecordBatch:
+    """A batch without columns."""
+    return pa.record_batch([pa.nulls(count)], [""]).select([])
+
+
+def without(rows: tuple[int, int], deleted: np.ndarray) -> list[tuple[int, int]]:
+    """A range of rows less the deleted ones (sorted row numbers)."""
+    start, end = rows
+    edges = deleted[(deleted >= start) & (deleted < end)].astype(np.int64)
+    starts = np.concatenate([[start], edges + 1])
+    ends = np.concatenate([edges, [end]])
+    keep = ends > starts
+    return list(zip(starts[keep].tolist(), ends[keep].tolist(), strict=True))
