@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -29,7 +31,11 @@ ENGINES = pytest.mark.parametrize("engine", ["local", "spark"])
 
 @pytest.fixture
 def table(tmp_path: Path) -> mica.Table:
-    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    return _table(tmp_path / "t")
+
+
+def _table(path: Path) -> mica.Table:
+    table = mica.Table.create(path, "v VARIANT")
     table.append(pa.table({"v": mica.variant.from_json(['{"kept": true}'])}, schema=_schema()))
     return table
 
@@ -59,6 +65,21 @@ def test_a_truncated_gzip(spark: SparkSession, tmp_path: Path, table: mica.Table
     (tmp_path / "a.ndjson.gz").write_bytes(whole[: len(whole) // 2])
     error = _ingest(tmp_path / "a.ndjson.gz", table, spark if engine == "spark" else None)
     assert "a.ndjson.gz" in str(error)
+
+
+@pytest.mark.parametrize("on_error", ["fail", "quarantine"])
+@pytest.mark.parametrize("cut", [5, 1000, -1])
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_a_compressed_file_that_was_cut_short_is_no_bad_line(
+    tmp_path: Path, table: mica.Table, codec: str, cut: int, on_error: str
+) -> None:
+    """Lines can be set aside; half a file cannot."""
+    packed = pa.compress(b"".join(b'{"n": %d}\n' % n for n in range(50_000)), codec=codec, asbytes=True)
+    (tmp_path / "a.json").write_bytes(packed[:cut])
+    error = _ingest(tmp_path / "a.json", table, None, on_error=on_error)
+    assert error.code == "CORRUPT_FILE"
+    assert "a.json" in str(error)
+    assert not list((tmp_path / "t").rglob("bad-*"))
 
 
 @ENGINES
@@ -124,14 +145,48 @@ def test_a_full_disk(spark: SparkSession, tmp_path: Path, small_disk: Path, engi
     mica.ingest_json(tmp_path / "b.ndjson", small_disk / "t")
 
 
+def test_a_disk_without_a_byte_to_spare(tmp_path: Path, small_disk: Path) -> None:
+    """Every file that a write makes may be the one that does not fit: data, commit, quarantine, a new table's first."""
+    table = mica.Table.create(small_disk / "t", "v VARIANT")
+    one = pa.table({"v": mica.variant.from_json(["1"])}, schema=_schema())
+    table.append(one)
+    (tmp_path / "bad.ndjson").write_text('{"a":1}\n{"a":\n')
+    with (small_disk / "fill").open("wb", buffering=0) as fill, contextlib.suppress(OSError):
+        while fill.write(b"x" * 4096):
+            pass
+    for write in (
+        lambda: table.append(one),
+        lambda: table.set_properties({"a": "b"}),
+        lambda: mica.Table.create(small_disk / "u", "v VARIANT"),
+        lambda: mica.ingest_json(
+            tmp_path / "bad.ndjson", tmp_path / "v", on_error="quarantine", quarantine=small_disk / "q"
+        ),
+    ):
+        with pytest.raises(MicaError) as raised:
+            write()
+        assert raised.value.code == "DISK_FULL"
+        assert str(small_disk) in raised.value.message, "it says which file did not fit"
+    assert not list((tmp_path / "v").rglob("*.json"))
+    now = mica.Table.open(small_disk / "t")
+    assert (now.version, now.scan().count(), len(list((small_disk / "t").glob("*.parquet")))) == (1, 1, 1)
+    (small_disk / "fill").unlink()
+    assert table.append(one).version == 2
+
+
+@pytest.fixture
+def open_home() -> Iterator[Path]:
+    """A directory that other users reach: pytest closes its own, again and again where several runs share it."""
+    with tempfile.TemporaryDirectory(dir="/tmp", prefix="mica-open-") as place:
+        Path(place).chmod(0o755)
+        yield Path(place)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
-def test_another_user_without_permission(tmp_path: Path, table: mica.Table) -> None:
-    (tmp_path / "secret.json").write_text("{}")
-    (tmp_path / "secret.json").chmod(0o600)
-    (tmp_path / "open.json").write_text("{}")
-    for path in (tmp_path, *tmp_path.parents):
-        if str(path) != "/":
-            path.chmod(path.stat().st_mode | 0o055)
+def test_another_user_without_permission(open_home: Path) -> None:
+    table = _table(open_home / "t")
+    (open_home / "secret.json").write_text("{}")
+    (open_home / "secret.json").chmod(0o600)
+    (open_home / "open.json").write_text("{}")
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         command = ["setpriv", "--reuid=12345", "--regid=12345", "--clear-groups", sys.executable, "-m", "mica.cli"]
@@ -142,13 +197,25 @@ def test_another_user_without_permission(tmp_path: Path, table: mica.Table) -> N
         check=False, capture_output=True, cwd=ROOT,
     ).returncode:  # fmt: skip
         pytest.skip("another user cannot run this interpreter")
-    for arguments in (("ingest", tmp_path / "secret.json", table.path), ("ingest", tmp_path / "open.json", table.path)):
+    for arguments in (
+        ("ingest", open_home / "secret.json", table.path),
+        ("ingest", open_home / "open.json", table.path),
+    ):
         done = run(*arguments)
         assert done.returncode == 1, done.stderr
         assert "PERMISSION_DENIED" in done.stderr
         assert len(done.stderr.splitlines()) <= 3
     _as_it_was(table)
-    assert run("scan", table.path, "--count").stdout.strip() == "1"
+    done = run("scan", table.path, "--count")
+    assert done.stdout.strip() == "1", done.stderr
+    (data,) = (open_home / "t").glob("*.parquet")
+    for hidden in (data, open_home / "t" / "_delta_log"):
+        hidden.chmod(0o600)
+        done = run("scan", table.path, "--where", "v:kept::boolean")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert "PERMISSION_DENIED" in done.stderr
+        assert str(hidden) in done.stderr
+        hidden.chmod(0o755)
 
 
 def test_without_java_the_error_says_what_to_install(tmp_path: Path) -> None:

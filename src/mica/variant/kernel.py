@@ -183,10 +183,20 @@ class JsonReader(_Native):
 
 
 class FileWriter(_Native):
-    """Writes one Parquet file and gathers its bounds."""
+    """Writes one Parquet file and gathers its bounds. What the disk refuses is told with the file's name."""
 
-    def __init__(self, schema: pa.Schema, **kwargs: Any) -> None:
-        self._native = call(_native.FileWriter, schema, **kwargs)
+    def __init__(self, schema: pa.Schema, *, path: str | None = None, **kwargs: Any) -> None:
+        self._path = path
+        self._native = self._call(_native.FileWriter, schema, path=path, **kwargs)
+
+    def _call(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return call(function, *args, **kwargs)
+        except StorageError as e:
+            if self._path is None or self._path in e.message:
+                raise
+            message = f"{self._path} could not be written: {e.message}"
+            raise StorageError(e.code, message, hint=e.hint, **{**e.context, "path": self._path}) from None
 
 
 class FileReader(_Native):
