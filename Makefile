@@ -7,14 +7,14 @@ MANIFEST := --manifest-path native/Cargo.toml
 PYTEST_ARGS ?=
 ROUNDS ?= 5
 
-.PHONY: help setup setup-tests demo test test-rust test-python campaign lint fix lock bench clean
+.PHONY: help setup setup-tests demo test test-rust test-python campaign lint fix lock bench bench-kernel clean
 
 help:
 	@echo "make demo    set up, then run the main job and print what it did"
 	@echo "make test    set up, then run all tests"
 	@echo "make campaign  the property tests at length: whole matrices against Spark, thousands of random cases"
 	@echo "make lint    ruff, mypy, import-linter, rustfmt, clippy"
-	@echo "make bench   mica beside its peers (ROUNDS=3 for a quick look)"
+	@echo "make bench   mica beside its peers (ROUNDS=3 for a quick look); bench-kernel: the kernel beside arrow-rs"
 	@echo "make lock    write the requirement locks anew"
 
 setup:
@@ -56,6 +56,18 @@ lock:
 
 bench: setup-tests
 	$(PY) -m benchmarks --rounds $(ROUNDS) $(BENCH)
+
+# One core, without Python: the kernel beside arrow-rs. A build of both crates, as for the tests, builds arrow once.
+KERNEL_EVENTS := .bench/data/events-500000.ndjson
+EXAMPLES := $(or $(CARGO_TARGET_DIR),native/target)/release/examples
+bench-kernel: setup-tests
+	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) build $(MANIFEST) --release --examples -p mica-kernel -p mica-native
+	mkdir -p .bench/data
+	test -f $(KERNEL_EVENTS) || $(PY) -m mica.demo $(KERNEL_EVENTS) --events 500000
+	$(EXAMPLES)/values $(KERNEL_EVENTS)
+	$(EXAMPLES)/shred $(KERNEL_EVENTS)
+	$(EXAMPLES)/ingest $(KERNEL_EVENTS) .bench/data/events.parquet
+	$(EXAMPLES)/reconstruct .bench/data/events.parquet v
 
 clean:
 	rm -rf .venv .bench build native/target src/mica/_native*.so

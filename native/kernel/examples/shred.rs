@@ -1,16 +1,21 @@
 //! Shredding of existing Variants beside arrow-rs, on one core: `cargo run --release --example shred -- events.ndjson`.
+//!
+//! mica validates every value on the way, arrow-rs does not.
+
+mod common;
 
 use std::error::Error;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::DataType;
+use arrow::array::{ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, Fields};
 use mica_kernel::batch::{infer_column, shred_batch};
 use mica_kernel::infer::Limits;
 use mica_kernel::ingest::JsonIngest;
 use mica_kernel::json::{Compression, Format, OnError, ParseOptions, ReaderOptions};
 use mica_kernel::layout::Layout;
+use mica_kernel::reconstruct::unshred;
 use mica_kernel::tree::Tree;
 use parquet_variant_compute::{VariantArray, shred_variant};
 
@@ -18,7 +23,8 @@ use parquet_variant_compute::{VariantArray, shred_variant};
 fn plain(tree: &Tree) -> Option<DataType> {
     if let Some(fields) = &tree.object {
         let fields = fields.iter().filter_map(|f| Some(arrow::datatypes::Field::new(&f.name, plain(&f.tree)?, true)));
-        return Some(DataType::Struct(fields.collect()));
+        let fields: Fields = fields.collect();
+        return (!fields.is_empty()).then_some(DataType::Struct(fields));
     }
     if let Some(element) = &tree.array {
         return Some(DataType::new_list(plain(element)?, true));
@@ -43,30 +49,29 @@ fn main() -> Result<(), Box<dyn Error>> {
     while let Some(batch) = ingest.next_batch(&Tree::untyped(), 65_536, 64 << 20)? {
         batches.push(batch);
     }
-    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
     let name = ["v".to_owned()];
     let inferred = infer_column(batches.first().ok_or("an empty file")?, &name, Limits::default())?;
     let wanted = plain(&inferred).ok_or("nothing to shred")?;
     let tree = Tree::from_arrow(&wanted)?;
-    let (mut ours, mut theirs) = (Duration::MAX, Duration::MAX);
-    for _ in 0..3 {
-        let start = Instant::now();
-        for batch in &batches {
-            black_box(shred_batch(batch, &[(name.to_vec(), tree.clone())], Layout::Standard)?);
-        }
-        ours = ours.min(start.elapsed());
-        let start = Instant::now();
-        for batch in &batches {
-            let array = VariantArray::try_new(batch.column(0).as_struct())?;
-            let column: ArrayRef = shred_variant(&array, &wanted)?.into();
-            black_box(column.len());
-        }
-        theirs = theirs.min(start.elapsed());
+    let ours = |batch: &RecordBatch| shred_batch(batch, &[(name.to_vec(), tree.clone())], Layout::Standard);
+    let theirs = |batch: &RecordBatch| -> Result<ArrayRef, Box<dyn Error>> {
+        let array = VariantArray::try_new(batch.column(0).as_struct())?;
+        Ok(shred_variant(&array, &wanted)?.into())
+    };
+    let (mut rows, mut bytes) = (0, 0);
+    for batch in &batches {
+        let mine = unshred(ours(batch)?.column(0).as_struct(), "v")?;
+        let other = unshred(theirs(batch)?.as_struct(), "v")?;
+        common::same("rows shredded and rebuilt", &(Arc::new(mine) as _), &(Arc::new(other) as _))?;
+        rows += batch.num_rows();
+        bytes += batch.get_array_memory_size();
     }
-    println!("{rows} rows");
-    println!(
-        "ours, validation included {ours:?}, arrow-rs {theirs:?}: {:.2} times",
-        theirs.as_secs_f64() / ours.as_secs_f64()
-    );
+    common::compare(
+        &format!("variant -> shredded columns, {rows} rows, {:.0} MB of variants", bytes as f64 / 1e6),
+        bytes,
+        5,
+        Box::new(|| batches.iter().try_for_each(|batch| Ok(drop(black_box(ours(batch)?))))),
+        Box::new(|| batches.iter().try_for_each(|batch| Ok(drop(black_box(theirs(batch)?))))),
+    )?;
     Ok(())
 }
