@@ -1,7 +1,9 @@
 //! Values spelled as Java spells them, because that is what Spark's `to_json` and its casts to string print.
 //! Doubles are the shortest text that reads back as the same number, as Java has it since version 19.
 
+use std::fmt::LowerExp;
 use std::io::Write;
+use std::str::FromStr;
 
 use crate::zone::{DAY, Zone, civil};
 
@@ -66,46 +68,35 @@ pub fn strip_zeros(mut unscaled: i128, mut scale: u8) -> (i128, u8) {
 
 /// `Double.toString`.
 pub fn push_double(out: &mut Vec<u8>, value: f64) {
-    if !value.is_finite() || value == 0.0 {
-        return push_special(out, value.is_nan(), value == 0.0, value.is_sign_negative());
-    }
-    let mut text = Short::default();
-    // A text of one digit may be longer than it must be for accuracy: Java prefers the nearest of two digits.
-    let _ = write!(text, "{value:e}");
-    if text.digits() == 1 {
-        let mut two = Short::default();
-        let _ = write!(two, "{value:.1e}");
-        if two.text().parse() == Ok(value) {
-            text = two;
-        }
-    }
-    push_scientific(out, text.text());
+    push_shortest(out, value, value);
 }
 
 /// `Float.toString`.
 pub fn push_float(out: &mut Vec<u8>, value: f32) {
-    if !value.is_finite() || value == 0.0 {
-        return push_special(out, value.is_nan(), value == 0.0, value.is_sign_negative());
-    }
-    let mut text = Short::default();
-    let _ = write!(text, "{value:e}");
-    if text.digits() == 1 {
-        let mut two = Short::default();
-        let _ = write!(two, "{value:.1e}");
-        if two.text().parse() == Ok(value) {
-            text = two;
-        }
-    }
-    push_scientific(out, text.text());
+    push_shortest(out, value, value.into());
 }
 
-fn push_special(out: &mut Vec<u8>, nan: bool, zero: bool, negative: bool) {
-    if negative && !nan {
+/// The shortest text that reads back as `value`; `wide` is the same number, for what float and double have in common.
+fn push_shortest<T: LowerExp + FromStr + PartialEq>(out: &mut Vec<u8>, value: T, wide: f64) {
+    if wide.is_finite() && wide != 0.0 {
+        let mut text = Short::default();
+        // A text of one digit may be longer than it must be for accuracy: Java prefers the nearest of two digits.
+        let _ = write!(text, "{value:e}");
+        if text.digits() == 1 {
+            let mut two = Short::default();
+            let _ = write!(two, "{value:.1e}");
+            if two.text().parse().is_ok_and(|read: T| read == value) {
+                text = two;
+            }
+        }
+        return push_scientific(out, text.text());
+    }
+    if wide.is_sign_negative() && !wide.is_nan() {
         out.push(b'-');
     }
-    out.extend_from_slice(if nan {
+    out.extend_from_slice(if wide.is_nan() {
         b"NaN"
-    } else if zero {
+    } else if wide == 0.0 {
         b"0.0"
     } else {
         b"Infinity"

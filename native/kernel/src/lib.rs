@@ -43,7 +43,6 @@ pub mod tree;
 pub mod type_text;
 pub mod values;
 pub mod write;
-pub mod z85;
 pub mod zone;
 
 pub use error::{Code, Error, Result};

@@ -4,12 +4,11 @@
 
 use mica_kernel::Code;
 use mica_kernel::decode::VariantDecoder;
-use mica_kernel::encode::{Dictionary, DictionaryCache, TapeEncoder, VariantWriter, variant_size};
+use mica_kernel::encode::{Dictionary, DictionaryCache, TapeEncoder, variant_size};
 use mica_kernel::json::{JsonParser, ParseOptions};
 use mica_kernel::names::Names;
 use mica_kernel::tape::{Kind, Scalar, Tape};
 use mica_kernel::to_json::JsonPrinter;
-use mica_kernel::z85;
 use mica_kernel::zone::Zone;
 
 fn encode(text: &str) -> (Vec<u8>, Vec<u8>) {
@@ -78,56 +77,6 @@ fn encode_with(tape: &Tape, text: &str, names: &Names) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn the_writer_writes_what_the_encoder_writes() {
-    let texts = [
-        r#"{"b":[1,[2.5,{}],"x"],"a":{"c":null,"b":{"z":true}}}"#.to_string(),
-        format!(r#"{{"b":["{}"],"a":{{"c":"{}"}}}}"#, "y".repeat(300), "z".repeat(70_000)),
-        "[[[[]]]]".to_string(),
-        "5".to_string(),
-    ];
-    let mut writer = VariantWriter::new();
-    for text in texts.iter().cycle().take(12) {
-        let (mut tape, mut names) = (Tape::default(), Names::new());
-        JsonParser::new(ParseOptions::default()).parse(text, &mut tape, &mut names).unwrap();
-        let view = tape.view(text.as_bytes(), &names);
-        let mut cache = DictionaryCache::new();
-        let dictionary = cache.of(&view, 0).unwrap();
-        let start = writer.len();
-        let mut ends = Vec::new();
-        for (i, node) in view.nodes.iter().enumerate() {
-            while ends.last() == Some(&i) {
-                ends.pop();
-                writer.end().unwrap();
-            }
-            if let Some((id, rank)) = dictionary.field(node.name) {
-                writer.field(id, rank);
-            }
-            match node.kind {
-                Kind::Object => writer.begin_object(),
-                Kind::Array => writer.begin_array(),
-                _ => writer.scalar(&view.scalar(node).unwrap()),
-            }
-            if node.is_container() {
-                ends.push(node.b as usize);
-            }
-        }
-        ends.iter().for_each(|_| writer.end().unwrap());
-        assert_eq!(writer.bytes()[start..], encode(text).1);
-    }
-}
-
-#[test]
-fn rule_12_the_writer_refuses_a_name_twice() {
-    let mut writer = VariantWriter::new();
-    writer.begin_object();
-    for _ in 0..2 {
-        writer.field(3, 3);
-        writer.scalar(&Scalar::Null);
-    }
-    assert_eq!(writer.end().unwrap_err().rule, Some(12));
-}
-
-#[test]
 fn rules_10_to_12_unsorted_ids_are_read_and_reported_and_duplicates_refused() {
     let metadata = [0x01, 2, 0, 1, 2, b'b', b'a'];
     let decode = |value: &[u8]| {
@@ -152,30 +101,4 @@ fn a_dictionary_of_any_order_serves() {
     let unsorted = Dictionary::over(vec![0x01, 3, 0, 1, 2, 8], ids.clone(), &names);
     assert_eq!(unsorted.field(ids[0]), Some((0, 1)));
     assert_eq!(unsorted.field(ids[1]), Some((1, 0)));
-}
-
-#[test]
-fn z85_is_read_with_and_without_padding() {
-    let encode = |bytes: &[u8]| {
-        let mut out = Vec::new();
-        z85::encode(bytes, &mut out);
-        String::from_utf8(out).unwrap()
-    };
-    let decode = |text: &str| {
-        let mut out = Vec::new();
-        z85::decode(text.as_bytes(), &mut out).map(|()| out)
-    };
-    assert_eq!(encode(&[0x86, 0x4f, 0xd2, 0x6f, 0xb5, 0x59, 0xf7, 0x5b]), "HelloWorld");
-    for length in 0..40 {
-        let bytes: Vec<u8> = (0..length).map(|i| (i * 37 + 200) as u8).collect();
-        let text = encode(&bytes);
-        assert_eq!(text.len() % 5, 0);
-        assert_eq!(decode(&text).unwrap()[..length], bytes);
-        // As ascii85 writes a tail: as many letters as bytes, and one more.
-        let tail = &text[..text.len() - (4 - length % 4) % 4];
-        assert_eq!(decode(tail).unwrap(), bytes);
-    }
-    for bad in ["0", "00000~", "#####", "\"0000"] {
-        assert!(decode(bad).is_err(), "{bad}");
-    }
 }

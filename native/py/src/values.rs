@@ -20,10 +20,6 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(cast, m)?)?;
     m.add_function(wrap_pyfunction!(without_late_types, m)?)?;
     m.add_function(wrap_pyfunction!(validate, m)?)?;
-    m.add_function(wrap_pyfunction!(build_objects, m)?)?;
-    m.add_function(wrap_pyfunction!(z85_encode, m)?)?;
-    m.add_function(wrap_pyfunction!(z85_decode, m)?)?;
-    m.add_function(wrap_pyfunction!(split_variant, m)?)?;
     Ok(())
 }
 
@@ -107,28 +103,4 @@ fn cast(py: Python<'_>, batch: Batch, wanted: PyArrowType<DataType>, timezone: &
 #[pyfunction]
 fn validate(py: Python<'_>, batch: Batch) -> PyResult<()> {
     run(py, move || values::validate(&batch.0))
-}
-
-/// Columns `keys` (list of strings) and `values` (list of value bytes of primitives) as objects `v`.
-#[pyfunction]
-fn build_objects(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
-    each(py, batch, values::build_objects)
-}
-
-/// Column 0 (binary) as z85 text, zero-padded to a multiple of four bytes.
-#[pyfunction]
-fn z85_encode(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
-    each(py, batch, values::z85_encode)
-}
-
-/// Column 0 (z85 text) as binary; a short tail is read as in ascii85.
-#[pyfunction]
-fn z85_decode(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
-    each(py, batch, values::z85_decode)
-}
-
-/// Column 0 (metadata and value joined in either order) as the variant column `v`.
-#[pyfunction]
-fn split_variant(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
-    each(py, batch, values::split_variant)
 }

@@ -22,11 +22,10 @@ import numpy as np
 from mica.errors import CorruptDataError
 from mica.log.paths import decode_path
 from mica.log.roaring import decode
+from mica.stats import z85
 from mica.storage import Storage
 
 _MAGIC = 1681511377
-_ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
-_DIGITS = {character: value for value, character in enumerate(_ALPHABET)}
 _UUID_LENGTH = 20
 
 
@@ -35,7 +34,7 @@ def deleted_rows(table: Storage, descriptor: Mapping[str, Any]) -> np.ndarray:
     kind, where = descriptor["storageType"], str(descriptor["pathOrInlineDv"])
     size = int(descriptor["sizeInBytes"])
     if kind == "i":
-        name, data = "an inline deletion vector", z85_decode(where)[:size]
+        name, data = "an inline deletion vector", _bytes_of(where)[:size]
     else:
         storage, rel = _file(table, kind, where)
         name = storage.path(rel)
@@ -55,7 +54,7 @@ def _file(table: Storage, kind: str, where: str) -> tuple[Storage, str]:
     if kind != "u" or len(where) < _UUID_LENGTH:
         raise _corrupt(f"the deletion vector {where!r}", f"its storage type is {kind!r}")
     directory = where[:-_UUID_LENGTH]
-    name = f"deletion_vector_{uuid.UUID(bytes=z85_decode(where[-_UUID_LENGTH:]))}.bin"
+    name = f"deletion_vector_{uuid.UUID(bytes=_bytes_of(where[-_UUID_LENGTH:]))}.bin"
     return table, f"{directory}/{name}" if directory else name
 
 
@@ -73,22 +72,12 @@ def _read(storage: Storage, rel: str, offset: int, size: int) -> bytes:
     return data
 
 
-def z85_decode(text: str) -> bytes:
-    """z85 (ZeroMQ RFC 32): five characters for four bytes."""
-    if len(text) % 5:
-        raise _corrupt("a deletion vector", f"its text is {len(text)} characters long, which z85 never is")
-    out = bytearray()
-    for at in range(0, len(text), 5):
-        value = 0
-        for character in text[at : at + 5]:
-            digit = _DIGITS.get(character)
-            if digit is None:
-                raise _corrupt("a deletion vector", f"{character!r} is no character of z85")
-            value = value * 85 + digit
-        if value >> 32:
-            raise _corrupt("a deletion vector", "its text is no z85")
-        out += value.to_bytes(4, "big")
-    return bytes(out)
+def _bytes_of(text: str) -> bytes:
+    """z85 without a tail, which the protocol's texts never have."""
+    data = z85.decode(text) if len(text) % 5 == 0 else None
+    if data is None:
+        raise _corrupt("a deletion vector", f"its text of {len(text)} characters is no z85")
+    return data
 
 
 def _corrupt(name: str, why: str) -> CorruptDataError:

@@ -104,26 +104,6 @@ def validate(batch: pa.RecordBatch) -> None:
     call(_native.validate, batch)
 
 
-def build_objects(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Columns `keys` (list of strings) and `values` (list of primitive value bytes) as variant objects `v`."""
-    return call(_native.build_objects, batch)
-
-
-def z85_encode(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Column 0, binary, as z85 text."""
-    return call(_native.z85_encode, batch)
-
-
-def z85_decode(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Column 0, z85 text, as binary; a short tail as in ascii85 is read."""
-    return call(_native.z85_decode, batch)
-
-
-def split_variant(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Column 0, metadata and value joined in either order and maybe zero-padded, as a variant column."""
-    return call(_native.split_variant, batch)
-
-
 def infer(batch: pa.RecordBatch, column: str | Sequence[str], limits: Mapping[str, Any]) -> pa.DataType:
     """The shredding tree of an unshredded variant column."""
     return call(_native.infer, batch, column if isinstance(column, str) else list(column), dict(limits))

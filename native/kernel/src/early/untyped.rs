@@ -18,7 +18,7 @@ pub fn split(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
 }
 
 /// The length of the metadata at `at`, by its own header.
-pub fn metadata_length(bytes: &[u8], at: usize) -> Result<usize> {
+fn metadata_length(bytes: &[u8], at: usize) -> Result<usize> {
     let header = *bytes.get(at).ok_or_else(|| Error::new(Code::MalformedVariant, "the metadata is missing").rule(3))?;
     if header & 0x0f != 1 {
         return Err(Error::new(Code::MalformedVariant, "the variant metadata has a version other than 1").rule(3));

@@ -1,13 +1,11 @@
 //! Writing the Variant encoding, always in its smallest widths: `dictionary` writes metadata, `tape` turns a tape
-//! into a value, `writer` builds a value call by call. This file knows the bytes of one scalar and one header.
+//! into a value. This file knows the bytes of one scalar and one header.
 
 pub mod dictionary;
 pub mod tape;
-pub mod writer;
 
 pub use dictionary::{Dictionary, DictionaryCache};
 pub use tape::{TapeEncoder, variant_size};
-pub use writer::VariantWriter;
 
 use crate::tape::Scalar;
 
@@ -38,9 +36,6 @@ pub mod id {
 
 /// Strings of up to this many bytes carry their length in the header (rule 6).
 pub const MAX_SHORT_STRING: usize = 63;
-
-/// The metadata of a value without names: version 1, sorted, no strings.
-pub const EMPTY_METADATA: [u8; 3] = [0x11, 0, 0];
 
 /// Bytes that an integer takes at least: 1, 2, 4 or 8.
 #[inline]

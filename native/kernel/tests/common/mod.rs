@@ -76,9 +76,3 @@ pub fn our_models(column: &StructArray) -> Vec<Option<Model>> {
     };
     (0..whole.len()).map(row).collect()
 }
-
-/// The rows as arrow-rs reads them.
-pub fn arrow_models(column: &StructArray) -> Vec<Option<Model>> {
-    let array = unshred_variant(&VariantArray::try_new(column).unwrap()).unwrap();
-    (0..array.len()).map(|row| array.is_valid(row).then(|| of_variant(&array.value(row)))).collect()
-}
