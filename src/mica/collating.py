@@ -33,8 +33,8 @@ def collated_bounds(
     """The bounds of each file (path as it is read, size), in the order of the files and of the leaves."""
     spec = StringsSpec(storage, tuple(leaves))
     numbered = [StringsFile(number, path, size) for number, (path, size) in enumerate(files)]
-    share = max(1, min(TASK_BYTES, sum(size for _, size in files) // max(1, jobs.parallelism(spark))))
-    batches = jobs.over_tasks(spark, partial(strings_of_files, spec), _grouped(numbered, share), spec.ddl)
+    tasks = grouped(numbered, TASK_BYTES, jobs.parallelism(spark))
+    batches = jobs.over_tasks(spark, partial(strings_of_files, spec), tasks, spec.ddl)
     found = jobs.collect(extremes(batches, {f"c{i}": leaf.sql for i, leaf in enumerate(leaves)}))
     rows: dict[int, Mapping[str, Any]] = {row["file"]: row for row in found.to_pylist()}
     nothing: Mapping[str, Any] = {}
@@ -52,9 +52,14 @@ def collated_lines(
     for line, own in zip(lines.to_pylist(), bounds, strict=True):
         add = orjson.loads(line)["add"]
         add["stats"] = with_bounds(add.get("stats"), own, version)
-        add["tags"] = {**(add.get("tags") or {}), TAG: MADE_BY}
+        add["tags"] = tagged(add.get("tags"))
         found.append(orjson.dumps({"add": add}).decode())
     return found
+
+
+def tagged(tags: Mapping[str, str] | None) -> dict[str, str]:
+    """The tags of a file whose collated bounds are ours."""
+    return {**(tags or {}), TAG: MADE_BY}
 
 
 def files_of(lines: pa.Array | pa.ChunkedArray) -> list[tuple[str, int]]:
@@ -67,7 +72,9 @@ def _bounds(leaf: CollatedLeaf, name: str, row: Mapping[str, Any]) -> CollatedBo
     return CollatedBounds(leaf, row.get(f"{name}_min"), row.get(f"{name}_max"), row.get(f"{name}_ok") is not False)
 
 
-def _grouped(files: Sequence[StringsFile], share: int) -> list[list[StringsFile]]:
+def grouped(files: Sequence[StringsFile], task_bytes: int, parallelism: int) -> list[list[StringsFile]]:
+    """The files in groups of about `task_bytes`, smaller ones while cores would be idle."""
+    share = max(1, min(task_bytes, sum(file.size for file in files) // max(1, parallelism)))
     tasks: list[list[StringsFile]] = []
     filled = share
     for file in files:

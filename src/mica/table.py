@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from mica.arguments import BY_COLUMN, CHANGES, COUNT, NAMES, PATH, TEXT, TEXTS, TIME, takes
+from mica.arguments import BY_COLUMN, CHANGES, COUNT, NAMES, PATH, SESSION, TEXT, TEXTS, TIME, takes
 from mica.collation import names as names_of_collations
 from mica.errors import UserError
 from mica.log import creation
@@ -21,6 +21,7 @@ from mica.log.history import history
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
+from mica.restats import restats
 from mica.rows import write_rows
 from mica.scan import Scan
 from mica.schema import collations
@@ -253,6 +254,19 @@ class Table:
             )
         schema = collations.set_collation(self.schema, names, identifier)
         return self._alter("CHANGE COLUMN", {"column": column, "collation": collation or "UTF8_BINARY"}, schema)
+
+    @takes(columns=NAMES, spark=SESSION)
+    def restats(self, columns: Sequence[str] | None = None, spark: SparkSession | None = None) -> Commit:
+        """Adds or refreshes bounds of collated columns and of variant paths in the files that are there; no data is
+        rewritten. `columns` (None: all) are collated or Variant columns.
+
+        Collated bounds are made by the comparator of `spark`; variant paths need no session. Errors: NEEDS_SPARK,
+        UNKNOWN_COLUMN_WITH_SUCH_BOUNDS, ConflictError where another writer removed a file meanwhile.
+        """
+        commit = restats(self._snapshot, columns, spark)
+        assert commit.snapshot is not None
+        self._snapshot = commit.snapshot
+        return commit
 
     def _alter(self, operation: str, parameters: Mapping[str, Any], schema: StructType) -> Table:
         """Moves to the version that has this schema."""

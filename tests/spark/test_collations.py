@@ -174,3 +174,17 @@ def test_what_has_no_sound_bounds_has_none(spark: SparkSession, tmp_path: Path) 
     table.append(pa.table({"a": ["x"], "b": ["x"], "c": ["x"]}))  # in process: nobody who could compare
     found = [orjson.loads(text).get("statsWithCollation") for text in table.files().column("stats").to_pylist()]
     assert found == [{"icu.UNICODE_CI.78.3": {"minValues": {"b": "a"}}}, None]
+
+
+def test_restats_gives_old_files_collated_bounds(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "s STRING, p INT", ["p"])
+    table.append(pa.table({"s": ["a", "B", "x", "Y"], "p": pa.array([1, 1, 2, 2], pa.int32())}))  # nobody to compare
+    table.set_collation("s", "UNICODE_CI")
+    assert len(table.scan("s = 'A'", spark=spark).plan.dropped) == 0
+    commit = table.restats(["s"], spark=spark)
+    assert commit.files == 2
+    scan = table.scan("s = 'A'", spark=spark)
+    assert len(scan.plan.dropped) == 1
+    assert [row.s for row in scan.to_df(spark).collect()] == ["a"]
+    assert orjson.loads(table.snapshot.domains["collations"]) == {"writeVersions": {"icu.UNICODE_CI": ["78.3"]}}
+    assert table.restats(spark=spark).files == 0

@@ -58,6 +58,7 @@ class Transaction:
     metrics: dict[str, Any] = field(default_factory=dict)
     _adds: list[pa.Array | list[str]] = field(default_factory=list, repr=False)
     _removed: list[np.ndarray] = field(default_factory=list, repr=False)
+    _updated: list[np.ndarray] = field(default_factory=list, repr=False)
     _removes_change_data: bool = True
     _reads: list[conflicts.FilePredicate] = field(default_factory=list, repr=False)
     _metadata: Metadata | None = None
@@ -122,6 +123,12 @@ class Transaction:
             self._adds += lines.chunks
         else:
             self._adds.append(lines if isinstance(lines, pa.Array) else list(lines))
+
+    def update_files(self, indices: Iterable[int] | np.ndarray | pa.Array, lines: Sequence[str]) -> None:
+        """Gives files of the snapshot, by their positions in `snapshot.files`, other statistics or tags by their ready
+        log lines (`add_line`, no change of data). Nobody else may have removed them: they would be back."""
+        self._updated.append(np.asarray(_list(indices), np.int64))
+        self.add_files(lines)
 
     def remove_files(
         self, indices: Iterable[int] | np.ndarray | pa.Array | None = None, *, data_change: bool = True
@@ -196,7 +203,7 @@ class Transaction:
                 metadata = metadata.with_configuration(
                     {properties.ICT_VERSION.name: str(version), properties.ICT_TIMESTAMP.name: str(stamp)}
                 )
-        blind = bool(self._adds) and not self._reads and not self._removed
+        blind = bool(self._adds) and not self._reads and not self._removed and not self._updated
         info |= {
             "timestamp": now,
             "operation": self.operation,
@@ -310,7 +317,7 @@ class Transaction:
     def _intent(self) -> conflicts.Intent:
         assert self.snapshot is not None
         files = self.snapshot.state.files
-        removed = files.take(pa.array(self._removed_indices()))
+        removed = files.take(pa.array(np.unique(np.concatenate([self._removed_indices(), *self._updated]))))
         paths, vectors = removed["path"].combine_chunks(), removed["deletion_vector"].combine_chunks()
         return conflicts.Intent(
             reads=tuple(self._reads),
@@ -343,8 +350,9 @@ def add_line(
     stats: str | None = None,
     tags: Mapping[str, str] | None = None,
     data_change: bool = True,
+    deletion_vector: Mapping[str, Any] | None = None,
 ) -> str:
-    """The log line of a new file. `path` is encoded already (`paths.encode_path`); times in ms since the epoch."""
+    """The log line of a file. `path` is encoded already (`paths.encode_path`); times in ms since the epoch."""
     action: dict[str, Any] = {
         "path": path,
         "partitionValues": dict(partition_values or {}),
@@ -356,6 +364,8 @@ def add_line(
         action["stats"] = stats
     if tags:
         action["tags"] = dict(tags)
+    if deletion_vector is not None:
+        action["deletionVector"] = {key: value for key, value in deletion_vector.items() if value is not None}
     return format_line("add", action)
 
 

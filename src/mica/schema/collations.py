@@ -170,12 +170,6 @@ def _all_strings(schema: StructType, prefix: tuple[str, ...] = ()) -> Iterator[t
             yield from _all_strings(inner, (*prefix, f.name, *steps))
 
 
-def renamed(f: StructField, name: str) -> StructField:
-    """The field under another name: the first part of its keys is its name."""
-    kept = {name + place[len(f.name) :]: str(i) for place, i in of_field(f).items()}
-    return replace(f, name=name, metadata=_with(f.metadata, kept))
-
-
 def for_spark(schema: StructType) -> StructType:
     """The schema as Spark takes it: Spark's names, no versions.
 

@@ -29,6 +29,7 @@ from mica.collation import sound
 from mica.collation.names import is_binary, to_sql
 from mica.schema.collations import walk_collated
 from mica.schema.types import StructType
+from mica.stats import documents
 from mica.stats.schema import indexed_leaves
 
 #: The tag of a file whose collated bounds hold by the rules of `collation.sound` and of this file, and its value.
@@ -87,7 +88,7 @@ def with_bounds(stats: str | None, bounds: Iterable[CollatedBounds], version: st
 
     `version` is the comparator's. A collation of which nothing is known has no key.
     """
-    document = orjson.loads(stats) if stats is not None else {}
+    document = documents.read(stats)
     collated: dict[str, Any] = dict(document.get("statsWithCollation") or {})
     found = list(bounds)
     ours = {f"{b.leaf.collation}.{version}" for b in found}
@@ -103,7 +104,7 @@ def with_bounds(stats: str | None, bounds: Iterable[CollatedBounds], version: st
     document.pop("statsWithCollation", None)
     if collated:
         document["statsWithCollation"] = collated
-    return orjson.dumps(document).decode()
+    return documents.write(document)
 
 
 def _low(b: CollatedBounds) -> str | None:

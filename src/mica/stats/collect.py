@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from mica.errors import UserError
 from mica.schema.types import VARIANT, StructType, walk
+from mica.stats import documents
 from mica.stats.schema import StatsLeaf, indexed_leaves, is_ordered
 from mica.stats.times import json_date, json_timestamp
 from mica.stats.variant import encode_bounds
@@ -79,6 +80,40 @@ def stats_json(
             _put(minimum, names, texts[0])
             _put(maximum, names, texts[1])
     return _dumps(document)
+
+
+def with_variant_bounds(
+    stats: str | None,
+    found: Sequence[PathBounds],
+    schema: StructType,
+    configuration: Mapping[str, str],
+    columns: Iterable[tuple[str, ...]],
+    *,
+    partition_columns: Iterable[str] = (),
+) -> str:
+    """The statistics of a file with these bounds of variant paths in the place of those that it has for `columns`,
+    given by their names in the file.
+    """
+    document = documents.read(stats)
+    sides = [dict(document.get(name) or {}) for name in ("minValues", "maxValues")]
+    asked = set(columns)
+    for names in asked:
+        for side in sides:
+            _take(side, names)
+    leaves = [x for x in indexed_leaves(schema, configuration, partition_columns) if x.names in asked]
+    document |= dict(zip(("minValues", "maxValues"), sides, strict=True))
+    used = len(documents.write(document))
+    for names, texts in _variant_texts(found, leaves, configuration, used):
+        for side, text in zip(sides, texts, strict=True):
+            _put(side, names, text)
+    return documents.write(document)
+
+
+def _take(tree: Any, names: tuple[str, ...]) -> None:
+    for name in names[:-1]:
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    if isinstance(tree, dict):
+        tree.pop(names[-1], None)
 
 
 def read_paths(batch: pa.RecordBatch) -> list[PathBounds]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -58,11 +57,7 @@ def strings_of_files(spec: StringsSpec, files: Sequence[StringsFile]) -> Iterato
     """One row per batch of each file: its strings, of all of its rows, deleted ones too."""
     for file in files:
         storage, rel = spec.storage.at(file.path) if is_absolute(file.path) else (spec.storage, file.path)
-        name = storage.path(rel)
-        if storage.local_path is not None:
-            reader = kernel.FileReader(path=name, name=name)
-        else:
-            reader = kernel.FileReader(size=file.size, fetch=partial(storage.read_ranges, rel), name=name)
+        reader = kernel.open_file(storage, rel, file.size)
         there = [find(reader.schema, leaf.names) is not None for leaf in spec.leaves]
         items = [
             {"column": list(leaf.names), "name": str(i)} for i, leaf in enumerate(spec.leaves) if there[i]

@@ -10,12 +10,11 @@ from mica.schema.collations import (
     for_spark,
     normalized,
     of_field,
-    renamed,
     set_collation,
     walk_collated,
 )
 from mica.schema.ddl import parse_ddl, to_ddl
-from mica.schema.types import STRING, ArrayType, MapType, StructField, StructType
+from mica.schema.types import STRING, MapType, StructField, StructType
 
 #: The example of the RFC, section "Specifying collations in the table schema".
 RFC = (
@@ -84,11 +83,6 @@ def test_other_metadata_and_foreign_spellings_stay() -> None:
     assert dict(changed.fields[0].metadata) == {**kept, COLLATIONS: {"m.key": "ORACLE.x.1.2", "m.value": "icu.sv"}}
     with pytest.raises(UserError, match="Spark does not have"):
         for_spark(schema)
-
-
-def test_a_renamed_field_takes_its_keys_along() -> None:
-    f = StructField("a.b", ArrayType(STRING), True, {COLLATIONS: {"a.b.element": "icu.de"}, "comment": "c"})
-    assert dict(renamed(f, "x").metadata) == {COLLATIONS: {"x.element": "icu.de"}, "comment": "c"}
 
 
 def test_binary_is_written_nowhere() -> None:

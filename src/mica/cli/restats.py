@@ -1,0 +1,39 @@
+"""`mica restats`: new bounds for files that exist."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mica.cli import options
+from mica.cli.console import out, print_json, storage_options
+from mica.stats.collated import collated_leaves
+from mica.table import Table
+
+
+def run(
+    table: options.TablePath,
+    column: Annotated[
+        list[str] | None,
+        typer.Option("--column", "-c", help="A collated or Variant column. Repeatable."),
+    ] = None,
+    storage_option: options.StorageOption = None,
+    json: options.Json = False,
+) -> None:
+    """Add or refresh the bounds of collated columns and variant paths; no data is rewritten."""
+    opened = Table.open(table, storage_options=storage_options(storage_option or ()))
+    named = None if not column else {name.lower() for name in column}
+    leaves = collated_leaves(opened.schema, opened.properties, opened.partition_by)
+    spark = None
+    if any(named is None or ".".join(leaf.column).lower() in named for leaf in leaves):
+        # Spark's comparator makes the bounds of collated columns; variant paths need no JVM.
+        from mica.engines.spark.session import session
+
+        spark = session()
+    commit = opened.restats(column or None, spark=spark)
+    if json:
+        print_json({"version": commit.version, "files": commit.files})
+    else:
+        done = f"version {commit.version}: {commit.files:,} files have new bounds" if commit.files else "nothing to do"
+        out().print(done, markup=False, highlight=False)

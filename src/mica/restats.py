@@ -1,0 +1,149 @@
+"""New bounds for files that exist: those of collated columns and of variant paths.
+
+The rule: no data is rewritten. A file's line is written again, as it was but for its statistics and the tag that says
+who made its collated bounds, with `dataChange` false; where another writer removed the file meanwhile, nothing is
+committed, or its rows would be back.
+
+Source: PROTOCOL.md, "Add File and Remove File" (a file that is added again has the newer line's statistics).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from mica.collating import collated_bounds, grouped, tagged
+from mica.collation.comparator import Comparator
+from mica.engines import local
+from mica.errors import UserError
+from mica.log import features
+from mica.log.domains import COLLATIONS_DOMAIN, with_versions
+from mica.log.paths import decode_path
+from mica.log.snapshot import Snapshot
+from mica.log.transaction import Transaction, add_line
+from mica.schema import collations
+from mica.schema.types import VARIANT
+from mica.stats.collated import CollatedLeaf, collated_leaves, with_bounds
+from mica.stats.collect import PathBounds, with_variant_bounds
+from mica.stats.schema import StatsLeaf, indexed_leaves
+from mica.tasks.strings import StringsFile
+from mica.tasks.variant_bounds import PATHS_DDL, VariantBoundsSpec, bounds_of_files
+from mica.variant import kernel
+from mica.variant.shredding import Limits
+from mica.writing import Commit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Bytes of files that a task reads.
+TASK_BYTES = 64 << 20
+
+
+def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSession | None) -> Commit:
+    """Commits new bounds for all files of a version; `columns` (None: all) are collated or Variant columns.
+
+    Errors: NEEDS_SPARK for collated columns without a session, UNKNOWN_COLUMN_WITH_SUCH_BOUNDS, what
+    `features.check_write` refuses, ConflictError where a file was removed meanwhile.
+    """
+    table = str(snapshot.storage)
+    features.check_write(snapshot.protocol, snapshot.metadata, table)
+    collations.check(snapshot.schema, table)
+    leaves, variants = _asked(snapshot, columns)
+    files = snapshot.files
+    places = [decode_path(path) for path in files.column("path").to_pylist()]
+    numbered = [
+        StringsFile(number, path, size)
+        for number, (path, size) in enumerate(zip(places, files.column("size").to_pylist(), strict=True))
+    ]
+    texts: list[str | None] = snapshot.stats().to_pylist()
+    tags = snapshot.tags().to_pylist(maps_as_pydicts="lossy")
+    before = list(zip(texts, tags, strict=True))
+    transaction = Transaction(
+        snapshot, "COMPUTE STATS", {} if columns is None else {"columns": list(columns)},
+        engine_info=f"mica/{kernel.version()}",
+    )  # fmt: skip
+    if leaves and numbered:
+        if spark is None:
+            raise UserError(
+                "NEEDS_SPARK",
+                f"bounds of the collated column {'.'.join(leaves[0].column)} are made by Spark's comparator, and there "
+                "is no session here",
+                hint="Give restats a session: spark=mica.session(). Variant columns alone need none.",
+            )
+        version = Comparator(spark).version
+        found = collated_bounds(spark, snapshot.storage, leaves, [(f.path, f.size) for f in numbered])
+        texts = [with_bounds(text, own, version) for text, own in zip(texts, found, strict=True)]
+        tags = [tagged(own) for own in tags]
+        names = [leaf.collation for leaf in leaves]
+        domain = with_versions(snapshot.domains.get(COLLATIONS_DOMAIN), names, version, table)
+        if domain is not None:
+            transaction.set_domain(COLLATIONS_DOMAIN, domain)
+    if variants and numbered:
+        paths = _variant_bounds(snapshot, variants, numbered, spark)
+        texts = [
+            with_variant_bounds(
+                text, own, snapshot.schema, snapshot.properties, [leaf.names for leaf in variants],
+                partition_columns=snapshot.partition_columns,
+            )
+            for text, own in zip(texts, paths, strict=True)
+        ]  # fmt: skip
+    changed = [i for i, now in enumerate(zip(texts, tags, strict=True)) if now != before[i]]
+    if not changed:
+        return Commit(snapshot.version, 0, 0, 0, snapshot)
+    rows = files.take(pa.array(changed)).to_pylist(maps_as_pydicts="lossy")
+    lines = [
+        add_line(
+            row["path"], row["size"], row["modification_time"], partition_values=row["partition_values"],
+            stats=texts[i], tags=tags[i], data_change=False, deletion_vector=row["deletion_vector"],
+        )
+        for i, row in zip(changed, rows, strict=True)
+    ]  # fmt: skip
+    transaction.update_files(changed, lines)
+    transaction.metrics["numUpdatedFiles"] = len(changed)
+    done = transaction.commit()
+    return Commit(done.version, len(changed), 0, 0, done.snapshot)
+
+
+def _asked(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[list[CollatedLeaf], list[StatsLeaf]]:
+    """The collated and the Variant columns that are named, or all of them."""
+    configuration, partitions = snapshot.properties, snapshot.partition_columns
+    leaves = collated_leaves(snapshot.schema, configuration, partitions)
+    variants: list[StatsLeaf] = []
+    if features.supports(snapshot.protocol, "variantShredding"):
+        variants = [x for x in indexed_leaves(snapshot.schema, configuration, partitions) if x.type == VARIANT]
+    if columns is None:
+        return leaves, variants
+    found = [".".join(column) for column in [*(x.column for x in leaves), *(x.column for x in variants)]]
+    known = {name.lower(): name for name in found}
+    for name in columns:
+        if name.lower() not in known:
+            raise UserError.unknown("column with such bounds", name, list(known.values()))
+    wanted = {name.lower() for name in columns}
+    return (
+        [leaf for leaf in leaves if ".".join(leaf.column).lower() in wanted],
+        [leaf for leaf in variants if ".".join(leaf.column).lower() in wanted],
+    )
+
+
+def _variant_bounds(
+    snapshot: Snapshot, variants: Sequence[StatsLeaf], files: Sequence[StringsFile], spark: SparkSession | None
+) -> list[list[PathBounds]]:
+    """The path bounds of each file."""
+    spec = VariantBoundsSpec(snapshot.storage, tuple(leaf.names for leaf in variants), Limits().to_kernel())
+    run = partial(bounds_of_files, spec)
+    if spark is None:
+        batches = list(local.run(run, grouped(files, TASK_BYTES, local.threads())))
+        rows = [row for batch in batches for row in batch.to_pylist()]
+    else:
+        from mica.engines.spark import jobs
+
+        tasks = grouped(files, TASK_BYTES, jobs.parallelism(spark))
+        rows = jobs.collect(jobs.over_tasks(spark, run, tasks, PATHS_DDL)).to_pylist()
+    found: list[list[PathBounds]] = [[] for _ in files]
+    for row in rows:
+        place = PathBounds(tuple(row["column"]), row["path"], row["rows"], bytes(row["min"]), bytes(row["max"]))
+        found[row["file"]].append(place)
+    return found

@@ -1,0 +1,78 @@
+"""Bounds of the Variant paths of files that exist.
+
+The rule: a file gets the bounds that it would get if it were written today: its rows are shredded as a writer would
+shred them, and what that gathers is kept while the bytes are not. How the file itself is shredded does not matter:
+bounds speak of values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from mica.log.paths import is_absolute
+from mica.storage import Storage
+from mica.tasks.mapping import find
+from mica.tasks.strings import StringsFile
+from mica.variant import kernel
+
+#: One row per path of a column of a file; `min` and `max` are encoded primitives of one type.
+PATHS = pa.schema(
+    [
+        pa.field("file", pa.int32(), False),
+        pa.field("column", pa.list_(pa.string()), False),
+        pa.field("path", pa.string(), False),
+        pa.field("rows", pa.int64(), False),
+        pa.field("min", pa.binary(), False),
+        pa.field("max", pa.binary(), False),
+    ]
+)
+PATHS_DDL = (
+    "file int not null, column array<string> not null, path string not null, rows bigint not null, "
+    "min binary not null, max binary not null"
+)
+
+#: Rows of a batch; the first one is the sample of the shredding schema.
+BATCH_ROWS = 4096
+BATCH_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class VariantBoundsSpec:
+    """What is the same for every file: where they lie, their Variant columns by their names there, and the limits."""
+
+    storage: Storage
+    columns: tuple[tuple[str, ...], ...]
+    limits: Mapping[str, Any] = field(default_factory=dict)
+
+
+def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[StringsFile]) -> Iterator[pa.RecordBatch]:
+    """The path bounds of each file, of all of its rows, deleted ones too."""
+    for file in files:
+        storage, rel = spec.storage.at(file.path) if is_absolute(file.path) else (spec.storage, file.path)
+        reader = kernel.open_file(storage, rel, file.size, variants=spec.columns)
+        there = {str(i): names for i, names in enumerate(spec.columns) if find(reader.schema, names) is not None}
+        if not there:
+            continue
+        items = [{"column": list(names), "name": name} for name, names in there.items()]
+        trees: dict[tuple[str, ...], pa.DataType] = {}
+        sink: kernel.FileWriter | None = None
+        for batch in reader.scan(items, max_rows=BATCH_ROWS, max_bytes=BATCH_BYTES, timezone="UTC"):
+            if sink is None:
+                trees = {(name,): kernel.infer(batch, [name], dict(spec.limits)) for name in there}
+            shredded = kernel.shred(batch, trees)
+            if sink is None:
+                sink = kernel.FileWriter(shredded.schema, compression="none")
+            sink.write(shredded)
+            sink.take_bytes()
+        if sink is not None:
+            found = sink.close()["paths"]
+            columns = [list(there[name]) for (name,) in found.column("column").to_pylist()]
+            numbers = pa.repeat(pa.scalar(file.number, pa.int32()), found.num_rows)
+            rest = [found.column(name).cast(PATHS.field(name).type) for name in ("path", "rows", "min", "max")]
+            yield pa.RecordBatch.from_arrays(
+                [numbers, pa.array(columns, PATHS.field("column").type), *rest], schema=PATHS
+            )
