@@ -177,7 +177,8 @@ def test_a_table_that_exists_is_respected(spark: SparkSession, tmp_path: Path, e
     (tmp_path / "a.json").write_text('{"a": 1}')
     table = mica.Table.create(tmp_path / "t", "v VARIANT, n INT, other STRING")
     mica.ingest_json(tmp_path / "a.json", table.path, spark=session, columns={"n": "v:a::int"})
-    assert table.refresh().scan().to_pandas().to_dict("records") == [{"v": {"a": 1}, "n": 1, "other": None}]
+    assert table.refresh().scan().to_pandas()["v"].tolist() == [{"a": 1}]
+    assert table.scan(columns=["n", "other"]).to_arrow().to_pylist() == [{"n": 1, "other": None}]
     for options, code in (
         ({"columns": {"n": "v:a::string"}}, "INCOMPATIBLE_TYPE"),
         ({"columns": {"x": "v:a::string"}}, "UNKNOWN_COLUMN"),

@@ -87,13 +87,13 @@ def watched(what: str) -> Iterator[Any]:
         seconds = time.monotonic() - began
         if seconds < 1:
             return
-        if not bar.live.is_started:
-            bar.start()
         rate = progress.input_bytes / 1e6 / seconds
         parts = [f"{progress.rows:,} rows"] if progress.rows else []
         parts += [f"{progress.files:,} files"] if progress.files else []
         parts += [f"{rate:.0f} MB/s"]
         bar.update(task, completed=progress.input_bytes, total=progress.total_bytes or None, text=", ".join(parts))
+        if not bar.live.is_started:
+            bar.start()
 
     try:
         yield show

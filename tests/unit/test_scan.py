@@ -1,0 +1,60 @@
+"""What comes out of a scan for people's tools, and what is too large to go in."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import mica
+
+
+def test_polars_gets_variants_as_python_values(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, d DATE, r DECIMAL(10, 2), v VARIANT, l ARRAY<VARIANT>")
+    variants = mica.variant.from_json(['{"a":[1,2.50]}', None, "null"])
+    rows = {
+        "id": [1, 2, None],
+        "d": pa.array([dt.date(2020, 1, 1), None, None]),
+        "r": pa.array([Decimal("1.50"), None, None], pa.decimal128(10, 2)),
+        "v": variants,
+        "l": pa.ListArray.from_arrays(pa.array([0, 1, 1, 3], pa.int32()), variants),
+    }
+    table.append(pa.table(rows))
+    frame = table.scan().to_polars()
+    assert frame.columns == ["id", "d", "r", "v", "l"]
+    assert frame["id"].to_list() == [1, 2, None]
+    assert frame["d"].to_list() == [dt.date(2020, 1, 1), None, None]
+    assert frame["r"].to_list() == [Decimal("1.50"), None, None]
+    assert frame["v"].dtype == frame["l"].dtype == polars.Object
+    assert frame["v"].to_list() == [{"a": [1, Decimal("2.50")]}, None, None]
+    assert frame["l"].to_list() == [[{"a": [1, Decimal("2.50")]}], [], [None, None]]
+
+
+@pytest.mark.parametrize("on_error", ["fail", "quarantine"])
+def test_a_value_beyond_the_limit_is_refused_and_one_below_goes_in(tmp_path: Path, on_error: str) -> None:
+    texts = [b'{"a":"%s"}' % (b"x" * size) for size in (1000, 3000)]
+    (tmp_path / "a.ndjson").write_bytes(b"\n".join(texts))
+    options = {"max_size": "2KB", "on_error": on_error}
+    if on_error == "fail":
+        with pytest.raises(mica.MicaError) as caught:
+            mica.ingest_json(tmp_path / "a.ndjson", tmp_path / "t", **options)  # type: ignore[arg-type]
+        assert caught.value.code == "TOO_LARGE"
+        assert "line 2" in caught.value.message
+    else:
+        report = mica.ingest_json(tmp_path / "a.ndjson", tmp_path / "t", **options)  # type: ignore[arg-type]
+        assert (report.rows, report.bad_lines) == (1, 1)
+
+
+def test_the_default_limit_is_16_mib_and_128_mib_can_be_had(tmp_path: Path) -> None:
+    text = b'{"a":"%s"}' % (b"x" * (16 << 20))
+    (tmp_path / "a.json").write_bytes(text)
+    with pytest.raises(mica.MicaError) as caught:
+        mica.ingest_json(tmp_path / "a.json", tmp_path / "t")
+    assert caught.value.code == "TOO_LARGE"
+    mica.ingest_json(tmp_path / "a.json", tmp_path / "t", max_size="128MB")
+    (value,) = mica.Table.open(tmp_path / "t").scan().to_pandas()["v"]
+    assert len(value["a"]) == 16 << 20
