@@ -2,7 +2,7 @@
 
 Every type of Variant is cast to every type of Spark, strictly and not, and compared, summed and matched, with ANSI and
 without. mica is asked on unshredded columns and on copies shredded in several ways: the answers must be Spark's on all.
-A sample of the matrix per run, all of it in the campaign profile.
+A sample of the matrix per run; all of it in the campaign profile, but for a part of the strict casts.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ def copies(frame: Any) -> Copies:
 @pytest.mark.parametrize("ansi", [True, False])
 def test_as_spark(spark: Any, frame: Any, copies: Copies, rng: random.Random, ansi: bool) -> None:
     if os.environ.get("MICA_PROFILE") == "campaign":
-        asked = [*CASTS, *OTHERS, *SCHEMAS]
+        strict = [text for text in OTHERS if "::" in text]  # most fail on some row, which takes its time
+        asked = [*CASTS, *(t for t in OTHERS if "::" not in t), *rng.sample(strict, 300), *SCHEMAS]
     else:
         asked = [*rng.sample(CASTS, 10), *rng.sample(OTHERS, 40), *rng.sample(SCHEMAS, 2)]
     asked = [text for text in asked if not KNOWN.fullmatch(text)]

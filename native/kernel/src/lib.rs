@@ -15,6 +15,7 @@ pub mod batch;
 pub mod bounds;
 pub mod cast;
 pub mod check;
+pub mod decimals;
 pub mod decode;
 pub mod dictionary;
 pub mod early;

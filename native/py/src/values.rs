@@ -4,6 +4,7 @@ use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use arrow_pyarrow::PyArrowType;
 use mica_kernel::cast::column::cast_column;
+use mica_kernel::decimals::{self, Operator};
 use mica_kernel::json::{DuplicateKeys, ParseOptions};
 use mica_kernel::late;
 use mica_kernel::values;
@@ -19,6 +20,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(type_texts, m)?)?;
     m.add_function(wrap_pyfunction!(cast, m)?)?;
     m.add_function(wrap_pyfunction!(without_late_types, m)?)?;
+    m.add_function(wrap_pyfunction!(calculate, m)?)?;
     m.add_function(wrap_pyfunction!(validate, m)?)?;
     Ok(())
 }
@@ -97,6 +99,13 @@ fn type_texts(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
 fn cast(py: Python<'_>, batch: Batch, wanted: PyArrowType<DataType>, timezone: &str) -> PyResult<Batch> {
     let zone = Zone::parse(timezone).map_err(|e| raise(py, &e))?;
     each(py, batch, move |b| cast_column(b, &wanted.0, zone))
+}
+
+/// Columns 0 and 1 (decimals) with an operator between them, as `values` of that precision and scale and `failed`.
+#[pyfunction]
+fn calculate(py: Python<'_>, batch: Batch, operator: &str, precision: u8, scale: u8) -> PyResult<Batch> {
+    let operator = Operator::parse(operator).map_err(|e| raise(py, &e))?;
+    each(py, batch, move |b| decimals::calculate(b, operator, precision, scale))
 }
 
 /// Raises for the first row of column 0 that is no sound Variant.

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -37,18 +36,17 @@ from mica.schema.types import (
     STRING,
     VOID,
     DataType,
-    Primitive,
     decimal,
 )
 from mica.skipping.casts import bits_of
 from mica.skipping.coerce import common_type, digits, is_exact, is_real
 from mica.skipping.compare import Datum
-from mica.skipping.pairs import as_array, by_pairs
+from mica.skipping.pairs import as_array
+from mica.variant import kernel
 
 OPERATORS = ("+", "-", "*", "/", "%")
 
 _MIN_SCALE = 6
-_EXACT = Context(prec=120)
 _NUMPY: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -56,8 +54,6 @@ _NUMPY: Mapping[str, Callable[[Any, Any], Any]] = {
     "/": np.divide,
     "%": np.fmod,  # Java's: the sign is that of the left side
 }
-_ARROW = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
-_DECIMAL = {"+": _EXACT.add, "-": _EXACT.subtract, "*": _EXACT.multiply, "%": _EXACT.remainder}
 
 
 def without_text(type_: DataType, other: DataType, *, ansi: bool) -> DataType:
@@ -179,21 +175,9 @@ def _decimals(
     name: str, left: pa.Array, right: pa.Array, types: tuple[DataType, DataType], result: DataType
 ) -> tuple[pa.Array, pa.Array | None]:
     sides = [_as_decimal(side, type_) for side, type_ in zip((left, right), types, strict=True)]
-    if name in _ARROW and all(pa.types.is_decimal128(s.type) for s in sides):
-        # Up to 38 digits Arrow's types of results are Spark's, and nothing is rounded.
-        wanted = to_arrow_type(result)
-        if _unadjusted(name, *map(digits, types)) <= MAX_PRECISION:
-            return _ARROW[name](*sides).cast(wanted), None
-    ps = result.decimal if isinstance(result, Primitive) else None
-    assert ps is not None
-    found = by_pairs(sides[0], sides[1], result, lambda a, b: _decimal(name, a, b, *ps))
-    failed = pc.and_(pc.is_null(found), pc.and_(pc.is_valid(left), pc.is_valid(right)))
-    return found, failed if failed.true_count else None
-
-
-def _unadjusted(name: str, left: tuple[int, int], right: tuple[int, int]) -> int:
-    (p1, s1), (p2, s2) = left, right
-    return p1 + p2 + 1 if name == "*" else max(p1 - s1, p2 - s2) + max(s1, s2) + 1
+    batch = pa.record_batch(sides, names=["left", "right"])
+    values, failed = kernel.calculate(batch, name, *digits(result)).columns
+    return values, failed if failed.true_count else None
 
 
 def _as_decimal(side: pa.Array, type_: DataType) -> pa.Array:
@@ -202,22 +186,3 @@ def _as_decimal(side: pa.Array, type_: DataType) -> pa.Array:
     # Arrow's cast wants room for every value of the type; the detour has it.
     precision, _ = digits(type_)
     return side.cast(pa.int64()).cast(pa.decimal128(19, 0)).cast(pa.decimal128(precision, 0))
-
-
-def _decimal(name: str, left: Decimal, right: Decimal, precision: int, scale: int) -> Decimal | None:
-    if name in "/%" and not right:
-        return None
-    exact = _quotient(left, right) if name == "/" else _DECIMAL[name](left, right)
-    rounded = exact.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _EXACT)
-    return None if rounded and rounded.adjusted() >= precision - scale else rounded
-
-
-def _quotient(left: Decimal, right: Decimal) -> Decimal:
-    """Exact to 39 digits after the point, half down."""
-    # Whole numbers first, so that no digit is rounded twice.
-    shift = max(0, *(-int(side.as_tuple().exponent) for side in (left, right)))
-    numerator, denominator = int(left.scaleb(shift, _EXACT)), int(right.scaleb(shift, _EXACT))
-    quotient, rest = divmod(abs(numerator) * 10**39, abs(denominator))
-    up = 2 * rest > abs(denominator)
-    sign = -1 if (numerator < 0) is not (denominator < 0) else 1
-    return Decimal(sign * (quotient + up)).scaleb(-39, _EXACT)

@@ -99,6 +99,11 @@ def without_late_types(batch: pa.RecordBatch, *, as_text: bool, timezone: str = 
     return call(_native.without_late_types, batch, as_text=as_text, timezone=timezone)
 
 
+def calculate(batch: pa.RecordBatch, operator: str, precision: int, scale: int) -> pa.RecordBatch:
+    """Columns 0 and 1, decimals, with + - * / or % between them: `values` of that precision and scale, and `failed`."""
+    return call(_native.calculate, batch, operator, precision, scale)
+
+
 def validate(batch: pa.RecordBatch) -> None:
     """Raises for the first row of column 0 that is no sound Variant."""
     call(_native.validate, batch)
