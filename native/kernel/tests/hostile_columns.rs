@@ -69,12 +69,12 @@ fn tree() -> Tree {
     Tree::object(vec![field("a", Tree::leaf(LeafType::Int64)), field("b", b), field("e", e)]).unwrap()
 }
 
-fn shredded() -> RecordBatch {
+fn shredded(layout: Layout) -> RecordBatch {
     let texts: ArrayRef = Arc::new(StringArray::from(DOCUMENTS.to_vec()));
     let schema = Arc::new(Schema::new(vec![Field::new("json", DataType::Utf8, true)]));
     let batch = RecordBatch::try_new(schema, vec![texts]).unwrap();
     let variants = json_to_variant(&batch, ParseOptions::default()).unwrap();
-    shred_batch(&variants, &[(vec!["v".into()], tree())], Layout::Standard).unwrap()
+    shred_batch(&variants, &[(vec!["v".into()], tree())], layout).unwrap()
 }
 
 /// The array with one binary cell, or one null mark, somewhere in it damaged.
@@ -86,7 +86,9 @@ fn damaged(array: &ArrayRef, random: &mut Random) -> ArrayRef {
             let mut cells: Vec<Option<Vec<u8>>> = binary.iter().map(|cell| cell.map(<[u8]>::to_vec)).collect();
             match cells.get_mut(victim) {
                 Some(Some(bytes)) => random.damage(bytes),
-                Some(cell) => *cell = Some(vec![[0u8, 2, 3, 12][random.next(4)], 0, 0]),
+                // A value of two bytes too many, or an `untyped_value` of one byte, or of an object without fields.
+                Some(cell) if random.next(2) == 0 => *cell = Some(vec![[0u8, 2, 3, 12][random.next(4)], 0, 0]),
+                Some(cell) => *cell = Some(vec![1, 0, 0, [0u8, 2, 3, 12][random.next(4)], 0, 0]),
                 None => {}
             }
             Arc::new(cells.iter().map(|c| c.as_deref()).collect::<BinaryArray>())
@@ -132,13 +134,17 @@ fn assert_sound(variant: &StructArray) {
     }
 }
 
+fn paths() -> [Vec<Step>; 6] {
+    [vec![], vec!["a"], vec!["b", "c"], vec!["b", "d"], vec!["e"], vec!["other"]]
+        .map(|path| path.into_iter().map(|key| Step::Key(key.into())).collect::<Vec<_>>())
+}
+
 #[test]
 fn damaged_columns_are_refused_or_read_soundly() {
-    let column = shredded().column(0).clone();
+    let column = shredded(Layout::Standard).column(0).clone();
     let mut random = Random(3);
     let (mut accepted, mut refused) = (0, 0);
-    let paths = [vec![], vec!["a"], vec!["b", "c"], vec!["b", "d"], vec!["e"], vec!["other"]]
-        .map(|path| path.into_iter().map(|key| Step::Key(key.into())).collect::<Vec<_>>());
+    let paths = paths();
     for case in 0..60_000 {
         let array = damaged(&column, &mut random);
         match unshred(array.as_struct(), "v") {
@@ -165,6 +171,44 @@ fn damaged_columns_are_refused_or_read_soundly() {
     assert!(accepted > 1_000 && refused > 1_000, "{accepted} accepted, {refused} refused");
 }
 
+/// Of an early column that is accepted, every path is where reconstruction has it.
+#[test]
+fn damaged_early_columns_are_refused_or_give_one_answer() {
+    let column = shredded(Layout::Early).column(0).clone();
+    let mut random = Random(7);
+    let (mut accepted, mut refused) = (0, 0);
+    for case in 0..60_000 {
+        let array = damaged(&column, &mut random);
+        let whole = match unshred(array.as_struct(), "v") {
+            Ok(variant) => {
+                accepted += 1;
+                assert_sound(&variant);
+                Some(VariantColumn::open(&variant, "v").unwrap())
+            }
+            Err(e) => {
+                refused += 1;
+                assert!(e.path.is_some(), "{e:?}");
+                None
+            }
+        };
+        let opened = VariantColumn::open(array.as_struct(), "v").unwrap();
+        let path = &paths()[case % paths().len()];
+        for target in [Target::Variant, Target::Type(DataType::Utf8), Target::Type(DataType::Int64)] {
+            match (extract_path(&opened, path, &target, "UTC"), &whole) {
+                (Ok(found), _) if target == Target::Variant => assert_sound(found.values.as_struct()),
+                (Ok(found), Some(whole)) => {
+                    let expected = extract_path(whole, path, &target, "UTC").unwrap();
+                    assert_eq!(&found.values, &expected.values, "case {case}, {path:?}");
+                    assert_eq!(found.failed, expected.failed);
+                }
+                (Err(e), Some(_)) => panic!("case {case}, {path:?}: {e:?} where the whole is sound"),
+                _ => {}
+            }
+        }
+    }
+    assert!(accepted > 1_000 && refused > 1_000, "{accepted} accepted, {refused} refused");
+}
+
 struct Memory(Bytes);
 
 impl Source for Memory {
@@ -182,7 +226,7 @@ impl Source for Memory {
 }
 
 fn read_all(bytes: Vec<u8>) -> Result<usize> {
-    let file = Arc::new(FileReader::open(Box::new(Memory(bytes.into())), &[], &Early::Deny)?);
+    let file = Arc::new(FileReader::open(Box::new(Memory(bytes.into())), &[], &Early::Recognise)?);
     let items = vec![
         Item { name: "0".into(), column: vec!["v".into()], kind: ItemKind::Whole },
         Item {
@@ -228,7 +272,18 @@ fn read_all(bytes: Vec<u8>) -> Result<usize> {
 
 #[test]
 fn damaged_files_are_refused_or_read_whole() {
-    let batch = shredded();
+    damage_files(shredded(Layout::Standard));
+}
+
+#[test]
+fn damaged_early_files_are_refused_or_read_whole() {
+    let early = shredded(Layout::Early);
+    // Parquet's own annotation is none of this layout's.
+    let plain = Schema::new(vec![Field::new("v", early.column(0).data_type().clone(), true)]);
+    damage_files(RecordBatch::try_new(Arc::new(plain), early.columns().to_vec()).unwrap());
+}
+
+fn damage_files(batch: RecordBatch) {
     let mut bytes = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
     writer.write(&batch).unwrap();
