@@ -504,3 +504,33 @@ def test_untyped_values_name_nothing_that_they_do_not_need(tmp_path: Path) -> No
         assert binary[1] == len(names)
         text = binary[3 + len(names) : 3 + len(names) + sum(map(len, names))].decode()
         assert text == "".join(names)
+
+
+# --- check and inspect -----------------------------------------------------------------------------------------------
+
+
+def test_check_lists_every_row_that_is_refused(tmp_path: Path) -> None:
+    fine = shapes(typed_value=1)
+    bad = [shapes(typed_value=1, array=[]), shapes(untyped_value=b"\x01\x05"), shapes(object={"a": leaf(1, 2)})]
+    path = foreign(tmp_path / "v.parquet", [fine, *bad, fine, None], SHAPES)
+    report = mica.check(path)
+    found = [(row["kind"], row["path"], row["row"]) for row in report.violations.to_pylist()]
+    assert found == [
+        ("early_row", "v", 1),
+        ("wrong_length", "v.untyped_value", 2),
+        ("early_row", "v.object.a", 3),
+    ]
+    assert not mica.check(written(tmp_path / "w.parquet", *[d for d in DOCUMENTS if d is not ...])).violations.num_rows
+
+
+def test_inspect_shows_the_tree_of_both_layouts_alike(tmp_path: Path) -> None:
+    documents = [{"a": i or "x", "b": {"c": "s", "d": [i]}} for i in range(50)]
+    early = written(tmp_path / "e.parquet", *documents)
+    mica.write_parquet(variants(*documents), tmp_path / "s.parquet", shredding=SHREDDING)
+    keys = ("column", "path", "type", "typed_rows", "residual_rows")
+    trees = [
+        [tuple(row[key] for key in keys) for row in mica.files.inspect_file(str(path))]
+        for path in (early, tmp_path / "s.parquet")
+    ]
+    assert trees[0] == trees[1]
+    assert trees[0][1] == ("v", "$['a']", "bigint", 49, 1)

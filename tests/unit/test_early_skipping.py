@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import mica
@@ -141,3 +142,13 @@ def test_bloom_filters_are_asked_where_nothing_is_left_over(tmp_path: Path) -> N
     item = {"column": "v", "path": ["a"], "type": pa.string()}
     may = reader.may_contain(item, pa.record_batch([pa.array(["k250"])], ["x"]))
     assert may == [True, False, True, False]
+
+
+def test_a_struct_that_mica_copied_is_not_trusted(tmp_path: Path) -> None:
+    content: list[Any] = [row(a=i + 1000) for i in range(ROWS)]
+    content[7] = {"untyped_value": untyped({"a": 123}), "object": None}
+    path = foreign(tmp_path / "v.parquet", content, TYPE)
+    copy = tmp_path / "copy.parquet"
+    mica.write_parquet(mica.read_parquet(path, early=False).to_arrow(), copy)
+    assert pq.read_metadata(copy).created_by.startswith("mica version")
+    assert rows(copy, "v:a::bigint = 123") == 1

@@ -134,7 +134,9 @@ def _variants(snapshot: Snapshot) -> tuple[tuple[str, ...], ...]:
 def _check_file(limit: int, file: _File) -> Iterator[pa.RecordBatch]:
     """Violations as batches, and how many there were."""
     try:
-        reader = kernel.open_file(file.storage, file.rel, file.size, variants=file.variants)
+        # A table's files are of the standard layout, whatever a struct in them looks like.
+        early = file.statistics is None
+        reader = kernel.open_file(file.storage, file.rel, file.size, variants=file.variants, early=early)
         checked = reader.check(limit=limit)
         for batch in checked:
             if batch.num_rows:

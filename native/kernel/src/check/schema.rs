@@ -7,7 +7,9 @@ use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as P
 use parquet::schema::types::Type;
 
 use crate::check::{Findings, Kind};
+use crate::layout::Layout;
 use crate::read::FileReader;
+use crate::read::early::layout;
 use crate::read::schema::Node;
 use crate::standard::{METADATA, TYPED_VALUE, VALUE, is_variant};
 use crate::tree::MAX_TREE_DEPTH;
@@ -51,6 +53,9 @@ pub fn check(file: &FileReader, findings: &mut Findings) {
             }
             _ => false,
         };
+        if node.is_some_and(|node| layout(node) == Layout::Early) {
+            continue; // Opening the file refuses an unsound one: nothing in it may be passed over.
+        }
         if annotated || node.is_some_and(|node| is_variant(&node.field)) || looks_like_one(ty) {
             if !annotated {
                 let found = || "a group of metadata and value without the annotation VARIANT(1)".into();

@@ -11,7 +11,9 @@ use arrow::datatypes::{DataType, Field};
 
 use crate::check::{Findings, Kind};
 use crate::dictionary::Dictionary;
-use crate::error::Error;
+use crate::error::{Code, Error};
+use crate::layout::Layout;
+use crate::reconstruct::unshred;
 use crate::residual::{Entry, Residual, head, number};
 use crate::standard::{METADATA, TYPED_VALUE, VALUE, is_variant};
 use crate::tree::MAX_TREE_DEPTH;
@@ -33,6 +35,9 @@ const NULL_GROUP: Kind = ("null_group", Some(34));
 const IN_RESIDUAL: Kind = ("shredded_field_in_value", Some(35));
 const RESIDUAL_NO_OBJECT: Kind = ("residual_no_object", Some(36));
 const IN_BOTH: Kind = ("field_in_both", Some(37));
+
+/// A row that the table of `early/level.rs` refuses.
+const EARLY: Kind = ("early_row", None);
 
 /// A row of a level: its place in the level's arrays, and the row of the batch that it belongs to.
 type Slot = (u32, u32);
@@ -107,6 +112,9 @@ impl Walker {
 
     /// One variant column; all its slots are groups that are not null.
     fn column(&mut self, group: &StructArray, path: &str, slots: &[Slot], first_row: u64, findings: &mut Findings) {
+        if Layout::of(group.fields()) == Layout::Early {
+            return early_column(group, path, slots, first_row, findings);
+        }
         let (mut known, rows) = (HashMap::new(), slots.len());
         self.names.clear();
         self.of_row.clear();
@@ -401,4 +409,21 @@ fn is_utf16_order(dictionary: &Dictionary, value: &[u8], at: usize) -> bool {
         (Some(a), Some(b)) => a.encode_utf16().lt(b.encode_utf16()),
         _ => false,
     })
+}
+
+/// A column of the early layout: a row is sound where it can be put together.
+fn early_column(group: &StructArray, path: &str, slots: &[Slot], first_row: u64, findings: &mut Findings) {
+    if unshred(group, path).is_ok() {
+        return;
+    }
+    for &(slot, row) in slots {
+        if let Err(e) = unshred(&group.slice(slot as usize, 1), path) {
+            let row = Some(first_row + row as u64);
+            let place = e.path.as_deref().unwrap_or(path);
+            match e.code {
+                Code::MalformedVariant => report(&e, place, row, findings),
+                _ => findings.add(EARLY, place, row, || e.message.clone()),
+            }
+        }
+    }
 }

@@ -37,6 +37,9 @@ pub const ARRAY: &str = "array";
 
 /// Whether a variant column's or level's fields are of the early layout; a lone `typed_value` is alike in both.
 pub fn is_group(fields: &Fields) -> bool {
+    if fields.iter().any(|f| f.name() == METADATA) {
+        return false;
+    }
     fields.iter().any(|f| matches!(f.name().as_str(), UNTYPED_VALUE | OBJECT | ARRAY))
         || !fields.is_empty() && fields.iter().all(|f| f.name() == TYPED_VALUE && !f.data_type().is_nested())
 }
@@ -63,6 +66,34 @@ pub fn typed_field(tree: &Tree) -> Option<FieldRef> {
 /// The element group of a shredded array.
 pub fn element_field(element: &Tree) -> FieldRef {
     Arc::new(ArrowField::new(ELEMENT, DataType::Struct(group_fields(element)), true))
+}
+
+/// The footer's key under which mica says which early columns it shredded itself: `created_by` alone would speak for
+/// a struct that was copied from another writer's file, too.
+pub const SHREDDED_BY_MICA: &str = "mica.shredded_early";
+
+/// The value of that key: each column's names from the top, one column a line; `None` where there is none.
+pub fn shredded_columns(fields: &Fields) -> Option<String> {
+    fn visit(fields: &Fields, names: &mut Vec<String>, out: &mut Vec<String>) {
+        for field in fields {
+            let DataType::Struct(children) = field.data_type() else { continue };
+            names.push(field.name().clone());
+            if !is_variant(field) {
+                visit(children, names, out);
+            } else if is_group(children) {
+                out.push(spelled(names));
+            }
+            names.pop();
+        }
+    }
+    let mut out = Vec::new();
+    visit(fields, &mut Vec::new(), &mut out);
+    (!out.is_empty()).then(|| out.join("\n"))
+}
+
+/// A column's names as they stand there: quoted and escaped, so that no two columns are spelled alike.
+pub fn spelled(names: &[String]) -> String {
+    format!("{names:?}")
 }
 
 /// Whether a column that nobody announced is an early one; an error where it claims to be and is not sound.

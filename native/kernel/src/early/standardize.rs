@@ -159,7 +159,10 @@ impl Place<'_> {
             level.early_state(at, None)?;
             return Ok(Done { strict, rewritten: false });
         };
-        let fail = |e: Error| e.path(level.value_path());
+        let fail = |mut e: Error| {
+            let inside = e.path.take().map_or(String::new(), |path| format!(":{path}"));
+            e.path(format!("{}{inside}", level.value_path()))
+        };
         let (metadata, value) = split(bytes).map_err(fail)?;
         let state = level.early_state(at, Some(value))?;
         if state == State::Null {

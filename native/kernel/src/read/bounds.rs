@@ -131,7 +131,7 @@ pub(crate) fn resolve(file: &FileReader, item: &Item) -> Result<Resolved> {
     })?;
     Ok(match &item.kind {
         ItemKind::Whole => resolve_column(node),
-        ItemKind::Path { steps, .. } => resolve_path(node, steps, hides_above(node, file.metadata())),
+        ItemKind::Path { steps, .. } => resolve_path(node, steps, hides_above(&item.column, node, file.metadata())),
     })
 }
 

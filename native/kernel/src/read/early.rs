@@ -5,8 +5,9 @@
 //! these must be null in every row, or a Variant null in every row that has one, before bounds of the typed leaf count;
 //! and whoever reads the path reads all the others.
 //!
-//! Of a file that mica wrote (by `created_by`) it is known that an object always stands in `object`, and that what is
-//! left over of it holds no field that is shredded: levels above the path's own hold nothing of it. At the path's own
+//! Of a column that mica shredded (`created_by` says that mica wrote the file, and a key of the footer names the column:
+//! `SHREDDED_BY_MICA`) it is known that an object always stands in `object`, and that what is left over of it holds no
+//! field that is shredded: levels above the path's own hold nothing of it. At the path's own
 //! level mica keeps whatever is not exactly of the leaf's type, which a cast may turn into any value of it (the
 //! string "123" into the number): nothing more is known there.
 
@@ -14,16 +15,16 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
 use parquet::basic::ColumnOrder;
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+use parquet::file::metadata::{KeyValue, ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::statistics::Statistics;
 
 use crate::early::untyped::is_null;
-use crate::early::{check, recognise};
+use crate::early::{SHREDDED_BY_MICA, check, recognise, spelled};
 use crate::error::{Code, Error, Result};
 use crate::layout::Layout;
 use crate::read::schema::Node;
-use crate::standard::{is_variant, mark};
+use crate::standard::{METADATA, VALUE, is_variant, mark};
 
 /// How the columns of the early layout are told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -86,7 +87,8 @@ fn forced(fields: &Fields, names: &[String], path: &str) -> Result<Fields> {
             return Ok(Arc::new(Field::clone(field).with_data_type(made)));
         }
         // A file may hold the same column unshredded, or in the standard layout.
-        if is_variant(field) || Layout::of(children) == Layout::Standard && children.find("metadata").is_some() {
+        let has = |name: &str| children.find(name).is_some();
+        if is_variant(field) || has(METADATA) && has(VALUE) {
             return Ok(Arc::new(mark(field.as_ref().clone())));
         }
         check(children, path)?;
@@ -101,10 +103,16 @@ pub fn in_file(mut error: Error, file: &str) -> Error {
     error
 }
 
-/// Whether the levels above a path's own may hold its value.
-pub fn hides_above(column: &Node, metadata: &ParquetMetaData) -> bool {
-    layout(column) == Layout::Early
-        && !metadata.file_metadata().created_by().is_some_and(|by| by.starts_with(CREATED_BY))
+/// Whether the levels above a path's own may hold its value; `names` are those of the column from the top.
+pub fn hides_above(names: &[String], column: &Node, metadata: &ParquetMetaData) -> bool {
+    let file = metadata.file_metadata();
+    let by_mica = || {
+        let key = |pair: &&KeyValue| pair.key == SHREDDED_BY_MICA;
+        let named = file.key_value_metadata().into_iter().flatten().find(key).and_then(|pair| pair.value.as_deref());
+        file.created_by().is_some_and(|by| by.starts_with(CREATED_BY))
+            && named.is_some_and(|named| named.lines().any(|line| line == spelled(names)))
+    };
+    layout(column) == Layout::Early && !by_mica()
 }
 
 /// The layout of a variant column in the file.

@@ -34,7 +34,7 @@ pub fn leaves<'a>(file: &FileReader, items: impl Iterator<Item = &'a Item>, grou
         match &item.kind {
             ItemKind::Whole => whole(node, group, &mut leaves),
             ItemKind::Path { steps, .. } => {
-                path(node, steps, hides_above(node, file.metadata()), group, &mut leaves);
+                path(node, steps, hides_above(&item.column, node, file.metadata()), group, &mut leaves);
             }
         }
     }

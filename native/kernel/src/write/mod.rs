@@ -19,6 +19,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 
 use crate::bounds::{self, Bounds, STATISTICS_BYTES};
+use crate::early::{SHREDDED_BY_MICA, shredded_columns};
 use crate::error::{Code, Error, Result};
 use crate::parquet_schema::parquet_schema;
 use crate::write::encoding::{Choice, Role, choose};
@@ -238,7 +239,8 @@ impl FileWriter {
     fn properties(&self, choices: &[Choice]) -> WriterProperties {
         let options = &self.options;
         let metadata = options.key_value_metadata.iter().map(|(k, v)| KeyValue::new(k.clone(), v.clone()));
-        let metadata: Vec<KeyValue> = metadata.collect();
+        let early = shredded_columns(self.schema.fields()).map(|named| KeyValue::new(SHREDDED_BY_MICA.into(), named));
+        let metadata: Vec<KeyValue> = metadata.filter(|pair| pair.key != SHREDDED_BY_MICA).chain(early).collect();
         let mut properties = WriterProperties::builder()
             .set_created_by(options.created_by.clone())
             .set_compression(options.compression)
