@@ -8,30 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 import pyarrow as pa
 
-from mica.collation.comparator import extremes
+from mica.collation.comparator import Comparator, extremes
 from mica.engines.spark import jobs
 from mica.log.paths import decode_path
 from mica.stats.collated import MADE_BY, TAG, CollatedBounds, CollatedLeaf, with_bounds
 from mica.storage import Storage
 from mica.tasks.strings import StringsFile, StringsSpec, strings_of_files
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 #: Bytes of files that a task reads.
 TASK_BYTES = 64 << 20
 
 
 def collated_bounds(
-    spark: SparkSession, storage: Storage, leaves: Sequence[CollatedLeaf], files: Sequence[tuple[str, int]]
+    comparator: Comparator, storage: Storage, leaves: Sequence[CollatedLeaf], files: Sequence[tuple[str, int]]
 ) -> list[list[CollatedBounds]]:
     """The bounds of each file (path as it is read, size), in the order of the files and of the leaves."""
-    spec = StringsSpec(storage, tuple(leaves))
+    spark = comparator.spark
+    spec = StringsSpec(storage, tuple(leaves), comparator.version)
     numbered = [StringsFile(number, path, size) for number, (path, size) in enumerate(files)]
     tasks = grouped(numbered, TASK_BYTES, jobs.parallelism(spark))
     batches = jobs.over_tasks(spark, partial(strings_of_files, spec), tasks, spec.ddl)

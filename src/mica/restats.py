@@ -73,8 +73,9 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
                 "is no session here",
                 hint="Give restats a session: spark=mica.session(). Variant columns alone need none.",
             )
-        version = Comparator(spark).version
-        found = collated_bounds(spark, snapshot.storage, leaves, [(f.path, f.size) for f in numbered])
+        comparator = Comparator(spark)
+        version = comparator.version
+        found = collated_bounds(comparator, snapshot.storage, leaves, [(f.path, f.size) for f in numbered])
         texts = [with_bounds(text, own, version) for text, own in zip(texts, found, strict=True)]
         tags = [tagged(own) for own in tags]
         names = [leaf.collation for leaf in leaves]

@@ -121,7 +121,7 @@ class Target:
         leaves = collated_leaves(self.schema, self.metadata.configuration, self.metadata.partition_columns)
         if spark is not None and leaves and len(lines):
             comparator = Comparator(spark)
-            bounds = collated_bounds(spark, self.storage, leaves, files_of(lines))
+            bounds = collated_bounds(comparator, self.storage, leaves, files_of(lines))
             lines = pa.chunked_array([collated_lines(lines, bounds, comparator.version)], pa.string())
             self.versions = ([leaf.collation for leaf in leaves], comparator.version)
         try:

@@ -29,7 +29,7 @@ class Comparator:
     """The comparator of a Spark session. Collations are given by their SQL names: `de`, `UNICODE_CI`."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
+        self.spark = spark
 
     @property
     def version(self) -> str:
@@ -37,10 +37,10 @@ class Comparator:
 
         The SQL function says `78.3.0.0`, and nothing for UTF8_*; CollationFactory gives its first two parts for all.
         """
-        if self._spark not in _VERSIONS:
-            listed = self._spark.sql("SELECT max(ICU_VERSION) FROM collations()").collect()[0][0]
-            _VERSIONS[self._spark] = ".".join(str(listed).split(".")[:2])
-        return _VERSIONS[self._spark]
+        if self.spark not in _VERSIONS:
+            listed = self.spark.sql("SELECT max(ICU_VERSION) FROM collations()").collect()[0][0]
+            _VERSIONS[self.spark] = ".".join(str(listed).split(".")[:2])
+        return _VERSIONS[self.spark]
 
     def judges(self, collation: str) -> bool:
         """Whether the session has a collation (an identifier in Spark's spelling)."""
@@ -61,7 +61,7 @@ class Comparator:
             left, right = sql.collate(sql.col(f"c{column}"), collation), sql.collate(sql.lit(constant), collation)
             sign = sql.when(left < right, -1).when(left == right, 0).when(left > right, 1)
             found.append(sign.cast("tinyint").alias(f"r{i}"))
-        judged = self._spark.createDataFrame(table).select("row", *found).toArrow()
+        judged = self.spark.createDataFrame(table).select("row", *found).toArrow()
         order = pc.sort_indices(judged.column("row"))
         return [judged.column(f"r{i}").take(order).combine_chunks() for i in range(len(asked))]
 

@@ -86,6 +86,15 @@ def fold(text: str) -> str:
     return found
 
 
+def ends(strings: pa.Array) -> pa.Array:
+    """A least and a greatest of the strings, none of which is null; none where there are none."""
+    if not len(strings):
+        return strings
+    lowered = folded(strings)
+    found = pc.min_max(lowered)
+    return strings.take(pa.array([pc.index(lowered, found[side]).as_py() for side in ("min", "max")]))
+
+
 class InProcess:
     """The comparator of this module, for who has no Spark session."""
 

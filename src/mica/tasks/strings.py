@@ -1,6 +1,7 @@
 """Strings of files, for whoever compares them.
 
-The rule: each column is read once, alone, and each distinct string of a batch goes on once.
+The rule: each column is read once, alone, and of a batch no more goes on than could be its least or greatest string:
+its distinct strings, and under UTF8_LCASE the two that are it, where the letters are those of the comparator's version.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.collation import lcase
+from mica.collation.names import LCASE
 from mica.collation.sound import all_in_order
 from mica.log.paths import is_absolute
 from mica.stats.collated import CollatedLeaf
@@ -28,6 +31,8 @@ class StringsSpec:
 
     storage: Storage
     leaves: tuple[CollatedLeaf, ...]
+    #: The version of the comparator that they go to.
+    version: str
 
     @property
     def schema(self) -> pa.Schema:
@@ -68,12 +73,17 @@ def strings_of_files(spec: StringsSpec, files: Sequence[StringsFile]) -> Iterato
             columns = iter(batch.columns)
             found: list[pa.Array] = [pa.array([file.number], pa.int32())]
             for leaf, present in zip(spec.leaves, there, strict=True):
-                strings = pc.unique(next(columns).cast(pa.string()).drop_null()) if present else _NONE
+                strings = next(columns).cast(pa.string()).drop_null() if present else _NONE
+                strings = lcase.ends(strings) if _by_lcase(leaf, spec) else pc.unique(strings)
                 ordered = all_in_order(strings, leaf.sql)
                 kept = strings if ordered else _NONE
                 found.append(pa.ListArray.from_arrays(pa.array([0, len(kept)], pa.int32()), kept))
                 found.append(pa.array([ordered]))
             yield pa.RecordBatch.from_arrays(found, schema=spec.schema)
+
+
+def _by_lcase(leaf: CollatedLeaf, spec: StringsSpec) -> bool:
+    return leaf.collation == str(LCASE) and spec.version == lcase.ICU
 
 
 _NONE = pa.array([], pa.string())

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mica.collation.lcase import fold, folded
+from mica.collation.lcase import ends, fold, folded
 
 
 @pytest.mark.parametrize(
@@ -15,6 +15,12 @@ from mica.collation.lcase import fold, folded
 )  # fmt: skip
 def test_what_becomes_of_a_string(text: str, as_compared: str) -> None:
     assert fold(text) == as_compared
+
+
+def test_the_ends_of_many() -> None:
+    assert ends(pa.array(["b", "Z", "a", "ÄÄ", "A"])).to_pylist() == ["a", "ÄÄ"]
+    assert ends(pa.array([], pa.string())).to_pylist() == []
+    assert ends(pa.array(["x", "x"]).slice(1)).to_pylist() == ["x", "x"]
 
 
 @given(st.lists(st.none() | st.text(alphabet="aAİςΣ\U00010400ß\0é", max_size=5)), st.integers(0, 5), st.integers(0, 5))
