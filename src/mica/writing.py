@@ -32,6 +32,7 @@ from mica.schema import json as schema_json
 from mica.schema.types import VARIANT, StructType, walk
 from mica.skipping.bind import bind
 from mica.skipping.rows import filter_rows
+from mica.stats.bloom import bloom_columns
 from mica.stats.collated import collated_leaves
 from mica.stats.partition import column_texts, parse_values
 from mica.storage import Storage
@@ -109,7 +110,10 @@ class Target:
             limits=(limits or Limits()).to_kernel(),
             properties=dict(self.metadata.configuration),
             bounds=features.supports(self.protocol, "variantShredding"),
-            options={"compression": CODEC.of(self.metadata.configuration)},
+            options={
+                "compression": CODEC.of(self.metadata.configuration),
+                "bloom_filters": bloom_columns(schema, self.metadata.configuration),
+            },
             target_file_size=target_file_size or TARGET_FILE_SIZE.of(self.metadata.configuration),
         )
 

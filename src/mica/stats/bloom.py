@@ -1,0 +1,31 @@
+"""Which leaf columns get a bloom filter.
+
+The rule: those of the property `mica.bloomFilter.paths` (`v:a.b, s.v:c['d e']`), where the path leads through objects
+alone; a file in which the path is not shredded to one type has none of it. Not set, there are no filters: they cost
+about ten bits a distinct value.
+
+Source: Parquet "VariantShredding" for the columns' names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mica.schema.types import VARIANT, StructType, walk
+from mica.stats.collect import parse_paths
+from mica.stats.schema import physical_names
+from mica.variant.path import VariantPath
+
+PROPERTY = "mica.bloomFilter.paths"
+
+
+def bloom_columns(schema: StructType, configuration: Mapping[str, str]) -> list[list[str]]:
+    """The Parquet paths of the columns: `["v", "typed_value", "a", "typed_value"]`."""
+    variants = {tuple(n.lower() for n in at): at for at, f in walk(schema) if f.type == VARIANT}
+    found = []
+    for column, normalized in parse_paths(configuration.get(PROPERTY, "")):
+        path = VariantPath.parse_normalized(normalized)
+        if column in variants and not path.has_index:
+            steps = [name for step in path.steps for name in (str(step), "typed_value")]
+            found.append([*physical_names(schema, variants[column]), "typed_value", *steps])
+    return found

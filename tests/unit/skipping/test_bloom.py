@@ -1,0 +1,119 @@
+"""Bloom filters: what is asked of them, and that they never deny a value that is there."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from mica.schema.ddl import parse_ddl
+from mica.skipping.bind import bind
+from mica.skipping.bloom import questions
+from mica.variant import from_json, kernel
+from mica.variant.kernel import FileReader, FileWriter
+
+SCHEMA = parse_ddl("id BIGINT, s STRING, d DECIMAL(9, 2), x DOUBLE, v VARIANT")
+
+
+@pytest.mark.parametrize(
+    ("where", "asked"),
+    [
+        ("v:a::string = 'k'", [(0, 0, ["k"])]),
+        ("'k' = v:a::string", [(0, 0, ["k"])]),
+        ("v:a::string <=> 'k'", [(0, 0, ["k"])]),
+        ("v:a::string IN ('k', 'l') AND id = 3", [(0, 0, ["k", "l"]), (1, 1, [3])]),
+        ("s = 'b' OR s = 'c'", []),
+        ("NOT (v:a::string = 'k')", []),
+        ("v:a::string > 'k'", []),
+        ("v:a::string <=> NULL", []),
+        ("x = 1.5D", []),
+        ("d = 1.5", []),
+        ("v:a::bigint + 1 = 2", []),
+    ],
+)
+def test_only_equality_of_one_class_is_asked(where: str, asked: list[Any]) -> None:
+    found = [(part, leaf, values.to_pylist()) for part, leaf, values in questions(bind(where, SCHEMA))]
+    assert found == asked
+
+
+def file_of(folder: Path, texts: list[str | None], tree: pa.DataType) -> FileReader:
+    """The documents as a file of row groups of four, with a filter on path `a`."""
+    batch = pa.record_batch([from_json(pa.array(texts, pa.string()))], schema=pa.schema([_variant()]))
+    shredded = kernel.shred(batch, {"v": pa.struct([("a", tree)])})
+    path = str(folder / "f.parquet")
+    leaf = ["v", "typed_value", "a", "typed_value"]
+    writer = FileWriter(shredded.schema, path=path, row_group_rows=4, bloom_filters=[leaf])
+    writer.write(shredded)
+    writer.close()
+    return FileReader(path=path, name=path)
+
+
+def _variant() -> pa.Field:
+    from mica.schema.arrow import variant_field
+
+    return variant_field("v")
+
+
+def asked(reader: FileReader, type_: pa.DataType, values: list[Any], of: pa.DataType | None = None) -> list[bool]:
+    item = {"column": ["v"], "path": ["a"], "type": type_}
+    return list(reader.may_contain(item, pa.record_batch([pa.array(values, of or type_)], ["values"])))
+
+
+def test_each_row_group_is_asked_and_only_those_of_the_rows(tmp_path: Path) -> None:
+    texts = [f'{{"a":"id{n}"}}' for n in range(12)]
+    reader = file_of(tmp_path, list(texts), pa.string())
+    before = reader.bytes_read
+    assert asked(reader, pa.string(), ["id5"]) == [False, True, False]
+    assert asked(reader, pa.string(), ["id0", "id11"]) == [True, False, True]
+    assert asked(reader, pa.string(), ["other"]) == [False] * 3
+    item = {"column": ["v"], "path": ["a"], "type": pa.string()}
+    values = pa.record_batch([pa.array(["other"])], ["values"])
+    assert list(reader.may_contain(item, values, ranges=[(4, 6)])) == [True, False, True]
+    assert reader.bytes_read - before < 8_000
+
+
+@pytest.mark.parametrize("stored", [pa.int8(), pa.int16(), pa.int32(), pa.int64()])
+@pytest.mark.parametrize("type_", [pa.int8(), pa.int32(), pa.int64()])
+def test_integers_are_equal_however_they_are_stored(tmp_path: Path, stored: pa.DataType, type_: pa.DataType) -> None:
+    reader = file_of(tmp_path, [f'{{"a":{n}}}' for n in (1, 2, 3, -4, 50, 60, 70, 80)], stored)
+    assert asked(reader, type_, [3]) == [True, False]
+    assert asked(reader, type_, [-4]) == [True, False]
+    assert asked(reader, type_, [70]) == [False, True]
+    assert asked(reader, type_, [9]) == [False, False]
+    # No row of it holds what its type cannot.
+    assert asked(reader, pa.int64(), [1 << 40]) == [False, False]
+
+
+def test_what_casts_into_the_type_is_never_denied(tmp_path: Path) -> None:
+    texts = ['{"a":"5"}', '{"a":"x"}']
+    strings = file_of(tmp_path, list(texts), pa.string())
+    assert asked(strings, pa.int64(), [5]) == [True]
+    (tmp_path / "f.parquet").unlink()
+    decimals = file_of(tmp_path, ['{"a":5.00}', '{"a":6.25}'], pa.decimal128(9, 2))
+    assert asked(decimals, pa.int64(), [5]) == [True]
+    assert asked(decimals, pa.int64(), [7]) == [True]
+    assert asked(decimals, pa.decimal128(9, 2), [Decimal("7.00")]) == [True]
+    (tmp_path / "f.parquet").unlink()
+    doubles = file_of(tmp_path, ['{"a":0e0}', '{"a":-0e0}'], pa.float64())
+    assert asked(doubles, pa.float64(), [-0.0]) == [True]
+
+
+def test_a_value_in_the_residual_is_never_denied(tmp_path: Path) -> None:
+    reader = file_of(tmp_path, ['{"a":"k"}', '{"a":7}', None, "{}", *['{"a":"k"}'] * 4], pa.string())
+    assert asked(reader, pa.string(), ["7"]) == [True, False]
+
+
+def test_a_scan_asks_them(tmp_path: Path) -> None:
+    from mica.table import Table
+
+    table = Table.create(str(tmp_path / "t"), "v VARIANT", properties={"mica.bloomFilter.paths": "v:a"})
+    rows = from_json(pa.array([f'{{"a":"{n % 97:02}-{n}"}}' for n in range(500)]))
+    table.append(pa.table([rows], schema=pa.schema([_variant()])))
+    scan = table.scan(where="v:a::string = '50-1'")
+    assert scan.to_arrow().num_rows == 0
+    dropped = scan.explain().to_dict()["row_groups"]["dropped"]
+    assert [(d["by"], d["spans"], d["rows"]) for d in dropped] == [("bloom filters", 1, 500)]
+    assert table.scan(where="v:a::string = '50-147'").to_arrow().num_rows == 1
