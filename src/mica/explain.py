@@ -1,20 +1,29 @@
-"""What a scan will read and why the rest is left: for people as a table, for programs as a dictionary.
+"""What a scan will read and why the rest is left: for people as a picture, for programs as a dictionary.
 
-The rule: nothing is opened to explain; what is shown is what the plan knew when it decided.
+The rule: what is shown is what the plan knew when it decided, and what the footers of the kept files say. Footers are
+opened when they are looked at, on all cores, and of `FOOTERS` files at most unless somebody asks: a plan over 10,000
+files is explained from the log alone. Rows are read only to analyze.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.engines import local
+from mica.errors import MicaError
 from mica.schema.ddl import type_to_ddl
 from mica.skipping.explain import dropped_files, undecided_files
 from mica.skipping.predicate import to_sql
+from mica.skipping.rewrite import conjuncts
+from mica.tasks.explain import COSTS, footer_costs, measured_costs
+from mica.tasks.file import FilePart, ReadSpec
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -24,25 +33,71 @@ if TYPE_CHECKING:
 #: Dropped files that are shown to a person; `to_dict` has them all.
 SHOWN = 5
 
+#: Kept files whose footers are opened unasked.
+FOOTERS = 64
+
+#: Width of the bars.
+BAR = 24
+
+_LEVELS = ("row_groups", "pages", "rows")
+
 
 @dataclass(frozen=True)
 class Explanation:
-    """The plan of a scan."""
+    """The plan of a scan, and with `analyze` what happened when it was run in this process.
+
+    `footers` says whether the footers of the kept files are opened; None: where there are at most `FOOTERS` of them.
+    """
 
     scan: Scan
+    analyze: bool = False
+    footers: bool | None = None
 
     @cached_property
     def _bytes(self) -> tuple[int, int]:
         total = pc.sum(self.scan.source.all_files().column("size")).as_py() or 0
         return total, pc.sum(self.scan.kept.column("size")).as_py() or 0
 
+    @cached_property
+    def _costs(self) -> tuple[pa.Table | None, str | None]:
+        """What the kept files cost, or why nobody looked."""
+        kept = self.scan.kept.num_rows
+        unasked = self.footers is None and not self.analyze
+        if self.footers is False and not self.analyze:
+            return None, "not asked for"
+        if unasked and kept > FOOTERS:
+            return None, f"{kept:,} footers are opened only when asked for (footers=True, --footers)"
+        if unasked and self.scan.collations:
+            return None, "collations are compared by Spark alone"
+        try:
+            return self._look(), None
+        except MicaError as e:
+            if unasked:
+                return None, f"{e.code}: {e.message}"
+            raise
+
+    def _look(self) -> pa.Table:
+        parts = self.scan.whole_files()
+        # A limit ends the reading where it is reached: one after the other.
+        groups = 1 if self.analyze and self.scan.limit is not None else max(1, min(len(parts), 8 * local.threads()))
+        size = -(-len(parts) // groups) or 1
+        tasks = [parts[at : at + size] for at in range(0, len(parts), size)]
+        task = _Costs(self.scan.spec(spark=False), self.analyze)
+        return pa.Table.from_batches(local.run(task, tasks), COSTS)
+
     def to_dict(self) -> dict[str, Any]:
         """`files` has `total`, `kept`, `dropped` (each dropped file's path, bounds and reason) and `undecided` (each
         kept file whose collated bounds could not be judged: path, column, collation, reason), `bytes` the totals.
+
+        Of the kept files, where their footers were opened (`footers`: `opened`, `of`, and why not): `row_groups`,
+        `pages` and `rows` have `total` and `kept`, `row_groups` also `dropped` (what by, reason, spans, rows);
+        `bytes.columns` are those of the columns asked for, `bytes.read` what of them is to be read at most. With
+        `analyze`: `rows`, `rows_judged`, `row_groups`, `pages`, `bytes`, `bytes_fetched` (with footers and indexes),
+        `seconds` (over all threads), and `files` with the same for each.
         """
         scan = self.scan
         paths = scan.source.all_files().column("path")
-        return {
+        found: dict[str, Any] = {
             "source": scan.source.name,
             "version": scan.source.version,
             "where": scan.where,
@@ -57,31 +112,80 @@ class Explanation:
             },
             "bytes": {"total": self._bytes[0], "kept": self._bytes[1]},
         }
+        costs, why = self._costs
+        found["footers"] = {"opened": 0, "of": len(scan.plan.kept), "why": why}
+        if costs is None:
+            return found
+        files = costs.filter(costs.column("path").is_valid())
+        found["footers"]["opened"] = files.num_rows
+        for level in _LEVELS:
+            found[level] = {"total": _sum(files, f"{level}_total"), "kept": _sum(files, level)}
+        found["row_groups"]["dropped"] = list(self._reasons(costs))
+        found["bytes"] |= {"columns": _sum(files, "bytes_total"), "read": _sum(files, "bytes")}
+        if self.analyze:
+            found["analyze"] = {
+                "rows": _sum(files, "rows_passed"),
+                "rows_judged": _sum(files, "rows"),
+                **{name: _sum(files, name) for name in ("row_groups", "pages", "bytes", "bytes_fetched")},
+                "seconds": round(pc.sum(files.column("seconds")).as_py() or 0.0, 6),
+                "files": [
+                    {name: row[name] for name in ("path", "rows_passed", "rows", "pages", "bytes", "bytes_fetched")}
+                    for row in files.to_pylist()
+                ],
+            }
+        return found
+
+    def _reasons(self, costs: pa.Table) -> Iterator[dict[str, Any]]:
+        gone = costs.filter(costs.column("path").is_null())
+        sums = gone.group_by(["what", "part"], use_threads=False).aggregate([("spans", "sum"), ("rows", "sum")])
+        parts = () if self.scan.predicate is None else conjuncts(self.scan.predicate.expr)
+        for row in sums.to_pylist():
+            part = to_sql(parts[row["part"]])
+            by = "bloom filter" if row["what"] == "bloom filters" else "bounds"
+            what = "row groups" if row["what"] == "bloom filters" else row["what"]
+            reason = f"no row can satisfy {part}, by the {by} of the {what}"
+            yield {"by": row["what"], "reason": reason, "spans": row["spans_sum"], "rows": row["rows_sum"]}
+
+    # --- for people --------------------------------------------------------------------------------------------------
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.table import Table
         from rich.text import Text
 
-        yield Text(str(self).partition("\n")[0], style="bold")
-        for line in self._head():
+        yield Text(self._title(), style="bold")
+        if self.scan.where is not None:
+            yield Text(f"  where {self.scan.where}")
+        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 2))
+        table.add_column("")
+        for name in ("read", "of"):
+            table.add_column(name, justify="right")
+        table.add_column("share", no_wrap=True)
+        for level, read, total in self._levels():
+            full = round(BAR * read / total) if total else 0
+            bar = Text("━" * full, style="cyan") + Text("━" * (BAR - full), style="bright_black")
+            table.add_row(level, f"{read:,}", f"{total:,}", bar + Text(f" {_share(read, total)}"))
+        yield table
+        for line in self._notes():
             yield Text("  " + line)
         dropped = dropped_files(self.scan.plan, self.scan.source.all_files().column("path"), SHOWN)
         if dropped:
-            table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 2))
-            table.add_column("dropped file", overflow="ellipsis", no_wrap=True, max_width=44)
-            table.add_column("why", overflow="fold")
+            files = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 2))
+            files.add_column("dropped file", overflow="ellipsis", no_wrap=True, max_width=44)
+            files.add_column("why", overflow="fold")
             for file in dropped:
-                table.add_row(Text(file["path"]), Text(file["reason"]))
+                files.add_row(Text(file["path"]), Text(file["reason"]))
             more = len(self.scan.plan.dropped) - len(dropped)
             if more > 0:
-                table.add_row(Text(f"… and {more:,} more"), Text(""))
-            yield table
+                files.add_row(Text(f"… and {more:,} more"), Text(""))
+            yield files
 
     def __str__(self) -> str:
         scan = self.scan
-        at = "" if scan.source.version is None else f", version {scan.source.version}"
         dropped = dropped_files(scan.plan, scan.source.all_files().column("path"), SHOWN)
-        lines = [f"{scan.source.name}{at}", *("  " + line for line in self._head())]
+        lines = [self._title()]
+        lines += [f"  where {scan.where}"] if scan.where is not None else []
+        lines += [f"  {level}: {read:,} of {total:,} ({_share(read, total)})" for level, read, total in self._levels()]
+        lines += ["  " + line for line in self._notes()]
         lines += [f"  dropped {file['path']}: {file['reason']}" for file in dropped]
         if len(scan.plan.dropped) > len(dropped):
             lines.append(f"  … and {len(scan.plan.dropped) - len(dropped):,} more")
@@ -90,14 +194,56 @@ class Explanation:
     def __repr__(self) -> str:
         return str(self)
 
-    def _head(self) -> list[str]:
-        scan = self.scan
-        total, kept = self._bytes
-        share = f"{kept / total:.1%}" if total else "0%"
-        lines = [
-            f"files: {len(scan.plan.kept):,} of {scan.plan.total:,} are read",
-            f"bytes: {kept:,} of {total:,} ({share}) are in these files",
-        ]
-        reasons = Counter(f["reason"] for f in undecided_files(scan.plan, scan.source.all_files().column("path")))
-        lines += [f"not judged: {count:,} of these files: {reason}" for reason, count in reasons.most_common(SHOWN)]
-        return [f"where {scan.where}", *lines] if scan.where is not None else lines
+    def _title(self) -> str:
+        at = "" if self.scan.source.version is None else f", version {self.scan.source.version}"
+        return f"{self.scan.source.name}{at}"
+
+    def _levels(self) -> Iterator[tuple[str, int, int]]:
+        """(what, how many are read, of how many)."""
+        plan = self.scan.plan
+        yield "files", len(plan.kept), plan.total
+        costs, _ = self._costs
+        if costs is None:
+            yield "bytes in these files", self._bytes[1], self._bytes[0]
+            return
+        for level, name in zip(_LEVELS, ("row groups in these", "pages of the columns", "rows in these"), strict=True):
+            yield name, _sum(costs, level), _sum(costs, f"{level}_total")
+        yield "bytes", _sum(costs, "bytes"), self._bytes[0]
+
+    def _notes(self) -> Iterator[str]:
+        costs, why = self._costs
+        undecided = undecided_files(self.scan.plan, self.scan.source.all_files().column("path"))
+        reasons = Counter(file["reason"] for file in undecided)
+        for reason, count in reasons.most_common(SHOWN):
+            yield f"not judged: {count:,} of these files: {reason}"
+        if costs is None:
+            yield f"footers: {why}"
+            return
+        for reason in self._reasons(costs):
+            what = "pages" if reason["by"] == "pages" else "row groups"
+            yield f"{reason['spans']:,} {what} with {reason['rows']:,} rows are left: {reason['reason']}"
+        if self.analyze:
+            rows, fetched = _sum(costs, "rows_passed"), _sum(costs, "bytes_fetched")
+            seconds = pc.sum(costs.column("seconds")).as_py() or 0.0
+            yield f"it gave {rows:,} rows, fetched {fetched:,} bytes with footers and indexes, and took {seconds:.3f} s"
+        elif self.scan.predicate is not None:
+            yield "pages and bytes are the most: of other columns than the predicate's only passing rows are read"
+
+
+@dataclass(frozen=True)
+class _Costs:
+    spec: ReadSpec
+    measured: bool
+
+    def __call__(self, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+        return (measured_costs if self.measured else footer_costs)(self.spec, parts)
+
+
+def _sum(costs: pa.Table, name: str) -> int:
+    """Over the files."""
+    files = costs.filter(costs.column("path").is_valid())
+    return int(pc.sum(files.column(name)).as_py() or 0)
+
+
+def _share(read: int, total: int) -> str:
+    return f"{read / total:.1%}" if total else "0%"

@@ -177,11 +177,20 @@ class Scan:
         """The files that are read: path, size, partition_values, deletion_vector."""
         return self.source.files(pa.array(self.plan.kept))
 
-    def explain(self) -> Explanation:
-        """What will be read, and why the rest will not; prints well and has `to_dict()`."""
+    def explain(self, *, analyze: bool = False, footers: bool | None = None) -> Explanation:
+        """What will be read, and why the rest will not; prints well and has `to_dict()`.
+
+        `analyze` runs the scan in this process, throws the rows away and counts. `footers` says whether the footers of
+        the kept files are opened, for row groups and pages; None: where they are few (`mica.explain.FOOTERS`).
+        Errors: those of reading, where something is to be opened that was asked for.
+        """
         from mica.explain import Explanation
 
-        return Explanation(self)
+        refuse_other("analyze", analyze, FLAG)
+        refuse_other("footers", footers, FLAG, optional=True)
+        if analyze or footers:
+            self._refuse_collated()
+        return Explanation(self, analyze, footers)
 
     # --- in process --------------------------------------------------------------------------------------------------
 
@@ -319,6 +328,14 @@ class Scan:
             version=self.source.version,
             early=self.source.early,
         )
+
+    def whole_files(self) -> list[FilePart]:
+        """The kept files, one part each."""
+        columns = [self.kept.column(n).to_pylist() for n in ("path", "size", "partition_values", "deletion_vector")]
+        return [
+            FilePart(path, size, dict(values or ()), vector)
+            for path, size, values, vector in zip(*columns, strict=True)
+        ]
 
     def tasks(self, parallelism: int, task_bytes: int, kept: pa.Table | None = None) -> list[list[FilePart]]:
         """The kept files in groups of about `task_bytes`, smaller ones while cores would be idle."""

@@ -96,8 +96,9 @@ class DataFile:
         except StorageError as e:
             raise self._gone(name) if e.code == "NOT_FOUND" and spec.version is not None else e from None
         self.schema = self.reader.schema
-        #: Why row groups and pages were left out, in the order of the questions. For explain.
+        #: Why row groups and pages were left out, in the order of the questions, and which rows passed. For explain.
         self.proofs: list[Proof] = []
+        self.passed: Ranges = []
 
     def _gone(self, name: str) -> StorageError:
         return StorageError(
@@ -161,22 +162,36 @@ class DataFile:
         yield from self.passing(leaves, predicate, ranges, limit)
 
     def passing(
-        self, leaves: Sequence[Leaf], predicate: Bound | None, ranges: Ranges, limit: int | None = None
+        self,
+        leaves: Sequence[Leaf],
+        predicate: Bound | None,
+        ranges: Ranges,
+        limit: int | None = None,
+        *,
+        tracked: bool = False,
     ) -> Iterator[Leaves]:
-        """As `read`, of the rows of `ranges`."""
+        """As `read`, of the rows of `ranges`; `tracked` keeps in `passed` which rows they were."""
         if not ranges:
             return
+        track: Positions | None = None
+        self.passed = ranges
         wanted = [self.column(leaf) for leaf in leaves]
         asked = [] if predicate is None else [self.column(leaf) for leaf in distinct(predicate.leaves)]
 
         def judge(batch: pa.RecordBatch) -> pa.BooleanArray:
             assert predicate is not None
             found = _leaves(asked, batch)
-            return filter_rows(predicate, found.of(predicate), num_rows=found.rows)
+            mask = filter_rows(predicate, found.of(predicate), num_rows=found.rows)
+            if track is not None:
+                self.passed += track.take(mask)
+            return mask
 
         filters = [column.item for column in asked if column.item is not None]
         if predicate is not None and not filters and not judge(_rows(1))[0].as_py():
+            self.passed = []
             return  # constants decide, for all rows alike
+        if filters and tracked:
+            track, self.passed = Positions(ranges), []
         whole = ranges == [(0, self.reader.num_rows)]
         for batch in self.reader.scan(
             [column.item for column in wanted if column.item is not None],
@@ -190,6 +205,10 @@ class DataFile:
         ):
             if batch.num_rows:
                 yield _leaves(wanted, batch)
+
+    def items(self, leaves: Sequence[Leaf]) -> list[dict[str, Any]]:
+        """The leaves that the file itself gives, as the kernel is asked for them."""
+        return [column.item for column in map(self.column, leaves) if column.item is not None]
 
     def column(self, leaf: Leaf) -> Column:
         """How this file gives the leaf."""
@@ -219,6 +238,20 @@ class Proof:
         """The rows of which nothing was proved."""
         return intersect(self.asked, self.verdicts.kept)
 
+    @property
+    def gone(self) -> Iterator[tuple[int, int, int]]:
+        """(number of the part of the predicate, spans, rows) that were left out."""
+        starts, ends = (np.array([r[i] for r in self.asked], np.int64) for i in (0, 1))
+        first, last = self.verdicts.first_rows, self.verdicts.first_rows + self.verdicts.rows
+        at = np.minimum(np.searchsorted(ends, first, "right"), len(ends) - 1)
+        touched = (starts[at] < last) & (ends[at] > first)
+        for part in sorted(set(self.verdicts.reasons.tolist()) - {-1}):
+            mine = self.verdicts.reasons == part
+            spans = Verdicts(first, self.verdicts.rows, np.where(mine, -1, 0))
+            rows = sum(end - start for start, end in intersect(self.asked, spans.kept))
+            if rows:
+                yield part, int(np.count_nonzero(mine & touched)), rows
+
 
 @dataclass(frozen=True)
 class Column:
@@ -244,6 +277,29 @@ class Column:
         assert self.found is not None
         assert self.wanted is not None
         return [align(next(arrays), self.found, self.wanted)]
+
+
+class Positions:
+    """Turns masks over the rows of some ranges, in their order, into ranges of the file's row numbers."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._starts = np.array([start for start, _ in ranges], np.int64)
+        lengths = np.array([end - start for start, end in ranges], np.int64)
+        self._before = np.concatenate([[0], np.cumsum(lengths)])
+        self._done = 0
+
+    def take(self, mask: pa.BooleanArray) -> Ranges:
+        """The rows of the next `len(mask)` for which it is true."""
+        numbers = np.flatnonzero(mask.to_numpy(zero_copy_only=False)) + self._done
+        self._done += len(mask)
+        if not len(numbers):
+            return []
+        at = np.searchsorted(self._before, numbers, "right") - 1
+        rows = self._starts[at] + numbers - self._before[at]
+        breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+        firsts = rows[np.concatenate([[0], breaks])]
+        lasts = rows[np.concatenate([breaks - 1, [len(rows) - 1]])] + 1
+        return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
 def _leaves(columns: Sequence[Column], batch: pa.RecordBatch) -> Leaves:

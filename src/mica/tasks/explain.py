@@ -1,0 +1,102 @@
+"""What reading files takes: by their footers before anything is read, and as counted while the rows were read.
+
+The rule: the numbers of one file are one row, and sums of rows are the numbers of a scan. Pages and bytes are those of
+the leaf columns that the scan asks for; a row group or page that is left has the part of the predicate as its reason.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from mica.skipping.footer import Ranges
+from mica.tasks.file import DataFile, FilePart, ReadSpec
+from mica.tasks.leaves import distinct
+
+#: One row a file (`path`), and one for each reason that left something of it (`path` is null then): by what, for which
+#: part of the predicate, how many spans (row groups or pages) and rows.
+COSTS = pa.schema(
+    [
+        ("path", pa.string()),
+        ("what", pa.string()),
+        ("part", pa.int32()),
+        ("spans", pa.int64()),
+        ("row_groups_total", pa.int64()),
+        ("row_groups", pa.int64()),
+        ("rows_total", pa.int64()),
+        ("rows", pa.int64()),
+        ("pages_total", pa.int64()),
+        ("pages", pa.int64()),
+        ("bytes_total", pa.int64()),
+        ("bytes", pa.int64()),
+        ("rows_passed", pa.int64()),
+        ("bytes_fetched", pa.int64()),
+        ("seconds", pa.float64()),
+    ]
+)
+
+
+def footer_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+    """What the footers of the files leave to be read."""
+    for part in parts:
+        file = DataFile(spec, part)
+        ranges = file.ranges()
+        if spec.predicate is not None:
+            ranges = file.possible(spec.predicate, ranges)
+        yield _rows(file, ranges, ranges, {})
+
+
+def measured_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+    """Reads the files, and what that took. The rows go nowhere."""
+    left = spec.limit
+    leaves = distinct(leaf for value in spec.outputs.values() for leaf in value.leaves)
+    for part in parts:
+        if left is not None and left <= 0:
+            return
+        began = time.perf_counter()
+        file = DataFile(spec, part)
+        ranges = file.ranges()
+        if spec.predicate is not None:
+            ranges = file.possible(spec.predicate, ranges)
+        passed = 0
+        for found in file.passing(leaves, spec.predicate, ranges, left, tracked=True):
+            passed += found.rows
+        if left is not None:
+            left -= passed
+        took = {
+            "rows_passed": passed,
+            "bytes_fetched": file.reader.bytes_read,
+            "seconds": time.perf_counter() - began,
+        }
+        yield _rows(file, ranges, file.passed, took)
+
+
+def _rows(file: DataFile, ranges: Ranges, passed: Ranges, took: dict[str, float]) -> pa.RecordBatch:
+    """The numbers of one file; `ranges` are judged, and `passed` of them are given out."""
+    spec, reader = file.spec, file.reader
+    filters = [] if spec.predicate is None else file.items(distinct(spec.predicate.leaves))
+    every = [*filters, *file.items(distinct(leaf for value in spec.outputs.values() for leaf in value.leaves))]
+    groups_total, rows_total, pages_total, bytes_total = reader.cost(every)
+    # What the filter reads in the rows that are judged, and what is read besides in those that are given out: a
+    # column that both ask for is read once.
+    judged, both, given = (reader.cost(i, ranges=r) for i, r in ((filters, ranges), (filters, passed), (every, passed)))
+    one = {
+        "path": file.part.path,
+        "row_groups_total": groups_total,
+        "row_groups": reader.cost([], ranges=ranges)[0],
+        "rows_total": rows_total,
+        "rows": sum(end - start for start, end in ranges),
+        "pages_total": pages_total,
+        "pages": judged[2] + given[2] - both[2],
+        "bytes_total": bytes_total,
+        "bytes": judged[3] + given[3] - both[3],
+        **took,
+    }
+    gone = [
+        {"what": proof.what, "part": part, "spans": spans, "rows": rows}
+        for proof in file.proofs
+        for part, spans, rows in proof.gone
+    ]
+    return pa.RecordBatch.from_pylist([one, *gone], schema=COSTS)

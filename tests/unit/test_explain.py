@@ -1,0 +1,101 @@
+"""What a plan says of row groups, pages, rows and bytes, and what it opens to say so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import mica
+from mica.explain import FOOTERS
+from mica.schema.arrow import variant_field
+from mica.table import Table
+from mica.variant import from_json, kernel
+
+ROWS = 1_000
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file of ten row groups of ten pages each, in the order of `n`."""
+    texts = [f'{{"n":{n},"s":"text {n % 7}","deep":{{"x":{n}}}}}' for n in range(ROWS)]
+    batch = pa.record_batch([from_json(pa.array(texts))], schema=pa.schema([variant_field("v")]))
+    tree = pa.struct([("n", pa.int64()), ("s", pa.string()), ("deep", pa.struct([("x", pa.int64())]))])
+    shredded = kernel.shred(batch, {"v": tree})
+    path = str(tmp_path_factory.mktemp("explain") / "f.parquet")
+    writer = kernel.FileWriter(shredded.schema, path=path, row_group_rows=100, page_rows=10)
+    for at in range(0, ROWS, 10):
+        writer.write(shredded.slice(at, 10))
+    writer.close()
+    return path
+
+
+def test_row_groups_pages_and_rows_are_counted(file: str) -> None:
+    scan = mica.read_parquet(file, where="v:n::bigint BETWEEN 250 AND 259", columns={"s": "v:s::string"})
+    found = scan.explain().to_dict()
+    assert found["files"]["total"] == found["files"]["kept"] == 1
+    assert found["footers"] == {"opened": 1, "of": 1, "why": None}
+    assert (found["row_groups"]["total"], found["row_groups"]["kept"]) == (10, 1)
+    assert found["rows"] == {"total": ROWS, "kept": 10}
+    assert found["pages"] == {"total": 200, "kept": 2}
+    assert 0 < found["bytes"]["read"] < found["bytes"]["columns"] < found["bytes"]["total"]
+    reasons: list[dict[str, Any]] = found["row_groups"]["dropped"]
+    assert {(r["by"], r["spans"], r["rows"]) for r in reasons} == {
+        ("row groups", 2, 200),
+        ("row groups", 7, 700),
+        ("pages", 5, 50),
+        ("pages", 4, 40),
+    }
+    assert all("v:n" in r["reason"] for r in reasons)
+
+
+def test_to_analyze_counts_what_happened(file: str) -> None:
+    scan = mica.read_parquet(file, where="v:n::bigint >= 250 AND v:s::string = 'text 1'")
+    found = scan.explain(analyze=True).to_dict()["analyze"]
+    assert found["rows"] == scan.count() == len([n for n in range(250, ROWS) if n % 7 == 1])
+    assert found["rows_judged"] == 750
+    assert found["row_groups"] == 8
+    assert found["bytes_fetched"] >= found["bytes"] > 0
+    assert [f["rows_passed"] for f in found["files"]] == [found["rows"]]
+
+
+def test_rows_that_fail_spare_the_pages_of_other_columns(file: str) -> None:
+    few = mica.read_parquet(file, where="v:deep.x::bigint + 0 = 5", columns={"s": "v:s::string"})
+    found = few.explain(analyze=True).to_dict()
+    assert found["analyze"]["rows"] == 1
+    assert found["analyze"]["rows_judged"] == ROWS
+    assert found["analyze"]["pages"] == 100 + 1
+    assert found["pages"]["total"] == 200
+
+
+def test_a_limit_stops_the_reading(file: str) -> None:
+    found = mica.read_parquet(file, where="v:n::bigint + 0 >= 0", limit=3).explain(analyze=True).to_dict()["analyze"]
+    assert found["rows"] == 3
+    whole = mica.read_parquet(file, where="v:n::bigint + 0 >= 0").explain(analyze=True).to_dict()["analyze"]
+    assert found["bytes_fetched"] < whole["bytes_fetched"]
+
+
+def test_many_footers_are_opened_only_when_asked_for(tmp_path: Path) -> None:
+    table = Table.create(str(tmp_path / "t"), "i BIGINT, p BIGINT", partition_by=["p"])
+    count = FOOTERS + 1
+    table.append(pa.table({"i": pa.array(range(count)), "p": pa.array(range(count))}))
+    plain = table.scan().explain().to_dict()
+    assert plain["footers"]["opened"] == 0
+    assert "footers=True" in plain["footers"]["why"]
+    assert "row_groups" not in plain
+    assert table.scan().explain(footers=True).to_dict()["row_groups"] == {"total": count, "kept": count, "dropped": []}
+    assert table.scan(where="p < 3").explain().to_dict()["footers"]["opened"] == 3
+    assert table.scan(where="p < 3").explain(footers=False).to_dict()["footers"]["opened"] == 0
+
+
+def test_a_file_that_is_gone_does_not_hide_the_plan(tmp_path: Path) -> None:
+    table = Table.create(str(tmp_path / "t"), "i BIGINT")
+    table.append(pa.table({"i": pa.array([1], pa.int64())}))
+    next((tmp_path / "t").glob("*.parquet")).unlink()
+    explained = table.scan().explain()
+    assert explained.to_dict()["files"]["kept"] == 1
+    assert "NOT_FOUND" in str(explained)
+    with pytest.raises(mica.MicaError, match="is gone"):
+        str(table.scan().explain(analyze=True))
