@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from mica.files import write_parquet as write_parquet
     from mica.ingest import IngestReport as IngestReport
     from mica.ingest import ingest_json as ingest_json
+    from mica.moving import Conversion as Conversion
+    from mica.moving import convert_files as convert_files
     from mica.scan import Scan as Scan
     from mica.table import Commit as Commit
     from mica.table import Table as Table
@@ -47,6 +49,8 @@ _PLACES = {
     "write_parquet": "files",
     "IngestReport": "ingest",
     "ingest_json": "ingest",
+    "Conversion": "moving",
+    "convert_files": "moving",
     "Scan": "scan",
     "Commit": "table",
     "Table": "table",

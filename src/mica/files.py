@@ -67,11 +67,11 @@ def read_parquet(
     says otherwise: False where a plain struct looks alike, or the names of the columns that are (`["v", "s.v"]`), and
     then no others. Errors: NOT_FOUND, INCOMPATIBLE_FILES, INVALID_PARQUET, MALFORMED_SHREDDING.
     """
-    source = FilesSource(find(paths, storage_options), storage_options, _early(early))
+    source = FilesSource(find(paths, storage_options), storage_options, early_option(early))
     return Scan(source, where, columns, limit, ansi, timezone)
 
 
-def _early(given: Any) -> Early:
+def early_option(given: Any) -> Early:
     """The option `early` as the kernel takes it."""
     if given is None or isinstance(given, bool):
         return given is not False
@@ -203,24 +203,24 @@ def write_parquet(
     if untyped not in UNTYPED or (untyped != UNTYPED[0] and layout != "early"):
         raise UserError.bad_value("untyped", untyped, " or ".join(map(repr, UNTYPED)) + ", the latter of early files")
     if layout == "early":
-        _refuse_delta(text, storage_options)
+        refuse_delta(text, storage_options)
     given = dict(shredding or {})
     if spark_types.is_frame(data):
         schema = spark_types.from_spark(data.schema)
-        spec = _spec(Storage.open(text, storage_options), schema, given)
+        spec = bare_spec(Storage.open(text, storage_options), schema, given)
         spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
         return _written(spec.storage, on_spark(spec, data))
     source = arrow(data)
     schema = from_arrow(source.schema)
     single = text.endswith(".parquet")
     place = Storage.open(os.path.dirname(text) or "." if single else text, storage_options)  # noqa: PTH120 - may be a URI
-    spec = _spec(place, schema, given, os.path.basename(text) if single else None)  # noqa: PTH119
+    spec = bare_spec(place, schema, given, os.path.basename(text) if single else None)  # noqa: PTH119
     spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
     batches = source if isinstance(source, pa.RecordBatchReader) else source.to_batches(max_chunksize=16_384)
     return _written(place, pa.Table.from_batches(write_files(spec, batches), FACTS))
 
 
-def _refuse_delta(path: str, options: Mapping[str, str] | None) -> None:
+def refuse_delta(path: str, options: Mapping[str, str] | None) -> None:
     """A Delta table's directory, or one below it, is no place for files that only mica reads."""
     scheme, rest = split_scheme(path)
     head, at = ("", path) if scheme is None else (f"{scheme}://", rest)
@@ -239,7 +239,8 @@ def _refuse_delta(path: str, options: Mapping[str, str] | None) -> None:
         at = at.rpartition("/")[0]
 
 
-def _spec(storage: Storage, schema: StructType, shredding: dict[str, Any], name: str | None = None) -> WriteSpec:
+def bare_spec(storage: Storage, schema: StructType, shredding: dict[str, Any], name: str | None = None) -> WriteSpec:
+    """How bare files of these columns are written; `name` is that of the one file, where there is to be one."""
     variants = tuple(at for at, f in walk(schema) if f.type == VARIANT)
     named = {".".join(at): at for at in variants}
     for column in shredding:

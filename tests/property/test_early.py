@@ -152,3 +152,26 @@ def test_predicates_find_every_row(
         for name in ("plain", "standard", "early", "foreign")
     ]
     assert all(answer == answers[0] for answer in answers)
+
+
+@given(docs=st.lists(DOCUMENTS, min_size=1, max_size=12), tree=CARELESS, seed=st.integers(0, 2**32))
+def test_columns_move_without_a_change(docs: list[Any], tree: pa.DataType, seed: int, tmp_path_factory: Any) -> None:
+    rng = random.Random(seed)
+    path: Path = tmp_path_factory.mktemp("early") / "v.parquet"
+    column = pa.array([spread(doc, tree, rng) for doc in docs], group(tree))
+    pq.write_table(pa.table({"v": column}), path, row_group_size=5)
+    there = moved(path, "standard", path.parent / "standard.parquet")
+    assert values(there) == docs
+    assert mica.check(there).ok
+    assert values(moved(there, "early", path.parent / "back.parquet"), early=["v"]) == docs
+
+
+def moved(path: Path, layout: str, to: Path) -> Path:
+    reader = _native.FileReader(path=str(path), name="v", early=[["v"]])
+    batches = list(reader.scan([{"column": "v", "layout": layout, "name": "v"}], max_rows=7))
+    rows = [batch.select(["v"]) for batch in batches]
+    writer = _native.FileWriter(rows[0].schema, path=str(to))
+    for batch in rows:
+        writer.write(batch)
+    writer.close()
+    return to

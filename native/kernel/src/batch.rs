@@ -89,7 +89,7 @@ fn replace(
     Ok(())
 }
 
-fn shred_column(
+pub(crate) fn shred_column(
     array: &StructArray,
     nulls: Option<NullBuffer>,
     tree: &Tree,

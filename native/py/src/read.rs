@@ -10,6 +10,7 @@ use arrow_pyarrow::{FromPyArrow, PyArrowType};
 use bytes::Bytes;
 use mica_kernel::check::Check;
 use mica_kernel::extract::{Step, Target};
+use mica_kernel::layout::Layout;
 use mica_kernel::read::early::Early;
 use mica_kernel::read::items::{Item, ItemKind};
 use mica_kernel::read::nested::unshredded_field;
@@ -53,7 +54,7 @@ fn extract(
 }
 
 /// Items as Python spells them: `column` (a name or a list of names), `path` (keys and indices; absent for the
-/// whole column), `type` (an Arrow type or "variant"), `name` of the output column.
+/// whole column, in the `layout` "standard" or "early" where one is named), `type` (an Arrow type or "variant"), `name` of the output column.
 fn parse_items(items: &[Bound<'_, PyDict>]) -> PyResult<Vec<Item>> {
     items
         .iter()
@@ -69,7 +70,13 @@ fn parse_items(items: &[Bound<'_, PyDict>]) -> PyResult<Vec<Item>> {
                 None => index.to_string(),
             };
             let kind = match item.get_item("path")?.filter(|path| !path.is_none()) {
-                None => ItemKind::Whole,
+                None => match item.get_item("layout")?.map(|layout| layout.extract::<String>()).transpose()?.as_deref()
+                {
+                    None => ItemKind::Whole,
+                    Some("standard") => ItemKind::Moved(Layout::Standard),
+                    Some("early") => ItemKind::Moved(Layout::Early),
+                    Some(other) => return Err(PyValueError::new_err(format!("the layout {other} is not known"))),
+                },
                 Some(path) => {
                     let steps = path.try_iter()?.map(|step| parse_step(&step?)).collect::<PyResult<_>>()?;
                     let wanted = item

@@ -20,6 +20,7 @@
 pub mod find;
 pub mod fit;
 pub mod level;
+pub mod moving;
 pub mod standardize;
 pub mod untyped;
 
@@ -94,6 +95,34 @@ pub fn shredded_columns(fields: &Fields) -> Option<String> {
 /// A column's names as they stand there: quoted and escaped, so that no two columns are spelled alike.
 pub fn spelled(names: &[String]) -> String {
     format!("{names:?}")
+}
+
+/// The tree of an early column. Where a level has several shapes, the first of object, array and leaf: rows of the
+/// others have no place in it.
+pub fn tree_of(fields: &Fields, path: &str) -> Result<Tree> {
+    check(fields, path)?;
+    level_tree(fields)
+}
+
+fn level_tree(fields: &Fields) -> Result<Tree> {
+    let find = |name: &str| fields.iter().find(|f| f.name() == name).map(|f| f.data_type());
+    if let Some(DataType::Struct(children)) = find(OBJECT) {
+        let field = |f: &FieldRef| {
+            let DataType::Struct(group) = f.data_type() else { return Ok(Tree::untyped()) };
+            level_tree(group)
+        };
+        let fields = children
+            .iter()
+            .map(|f| Ok(crate::tree::Field { name: f.name().clone(), tree: field(f)? }))
+            .collect::<Result<_>>()?;
+        return Tree::object(fields);
+    }
+    if let Some(DataType::List(element) | DataType::LargeList(element)) = find(ARRAY)
+        && let DataType::Struct(group) = element.data_type()
+    {
+        return Ok(Tree::array(level_tree(group)?));
+    }
+    find(TYPED_VALUE).map_or(Ok(Tree::untyped()), |leaf| LeafType::from_arrow(leaf).map(Tree::leaf))
 }
 
 /// Whether a column that nobody announced is an early one; an error where it claims to be and is not sound.

@@ -134,7 +134,7 @@ fn visit<'a>(
 }
 
 /// The slots of a list's elements that belong to each row.
-fn compose(starts: Option<&Vec<i32>>, array: &ListColumn) -> Vec<i32> {
+pub fn compose(starts: Option<&Vec<i32>>, array: &ListColumn) -> Vec<i32> {
     match starts {
         None => array.offsets.to_vec(),
         Some(starts) => starts.iter().map(|&at| array.offsets.get(at as usize).copied().unwrap_or(0)).collect(),

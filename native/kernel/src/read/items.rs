@@ -3,12 +3,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
+};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 
+use crate::early::moving::move_nested;
 use crate::error::{Code, Error, Result};
 use crate::extract::{Step, Target, extract_path, path_text};
+use crate::layout::Layout;
 use crate::level::VariantColumn;
 use crate::read::nested::{unshred_nested, unshredded_field};
 
@@ -25,6 +29,9 @@ pub struct Item {
 pub enum ItemKind {
     /// The whole column; variants in it unshredded.
     Whole,
+    /// The whole column; variants in it shredded as they are, in this layout. A mask besides says which rows became
+    /// whole Variants on the way.
+    Moved(Layout),
     /// A path of a variant column.
     Path { steps: Vec<Step>, target: Target },
 }
@@ -83,6 +90,13 @@ pub fn answer(
                 wanted.as_ref().clone().with_name(&item.name).with_data_type(data_type).with_nullable(true),
                 array,
             );
+        }
+        ItemKind::Moved(layout) => {
+            let missing = || Error::new(Code::InvalidArgument, format!("{path} was not read")).path(&path);
+            let (made, array, rebuilt) = move_nested(field, column.ok_or_else(missing)?, *layout, &path)?;
+            out.push(made.as_ref().clone().with_name(&item.name).with_nullable(true), array);
+            let mask = Arc::new(BooleanArray::from(rebuilt));
+            out.push(Field::new(format!("{}!", item.name), DataType::Boolean, false), mask);
         }
         ItemKind::Path { steps, target } => {
             let variant = variant_of(column, field, &path, rows)?;

@@ -33,6 +33,7 @@ pub fn leaves<'a>(file: &FileReader, items: impl Iterator<Item = &'a Item>, grou
         let Some(node) = find(file.columns(), &item.column) else { continue };
         match &item.kind {
             ItemKind::Whole => whole(node, group, &mut leaves),
+            ItemKind::Moved(_) => leaves.extend(node.leaves.clone()),
             ItemKind::Path { steps, .. } => {
                 path(node, steps, hides_above(&item.column, node, file.metadata()), group, &mut leaves);
             }

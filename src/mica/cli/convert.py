@@ -1,0 +1,37 @@
+"""`mica convert`: Parquet files from one shredding layout to the other."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from mica.cli import options
+from mica.cli.console import out, print_json, storage_options
+from mica.moving import convert_files
+
+
+def run(
+    source: Annotated[list[str], typer.Argument(metavar="SRC…", help="Parquet files, patterns or folders.")],
+    target: Annotated[str, typer.Argument(metavar="DST", help="A table or folder that is not there yet.")],
+    layout: Annotated[Literal["standard", "early"], typer.Option("--layout", help="The layout to write.")] = "standard",
+    to: Annotated[
+        Literal["delta", "parquet"] | None,
+        typer.Option("--to", help="What DST is: by default a Delta table, and Parquet files in the early layout."),
+    ] = None,
+    on_spark: Annotated[bool, typer.Option("--spark", help="Run as a job of an embedded Spark session.")] = False,
+    storage_option: options.StorageOption = None,
+    json: options.Json = False,
+) -> None:
+    """Write Parquet files anew in the standard or the early shredding layout, column by column."""
+    spark = None
+    if on_spark:
+        from mica.engines.spark.session import session
+
+        spark = session()
+    stored = storage_options(storage_option or ())
+    report = convert_files(source, target, layout=layout, to=to, spark=spark, storage_options=stored)
+    if json:
+        print_json(report.to_dict())
+    else:
+        out().print(str(report), markup=False, highlight=False)
