@@ -38,7 +38,7 @@ def _is_path(value: Any) -> bool:
 
 
 def _is_frame(value: Any) -> bool:
-    return hasattr(value, "mapInArrow") and hasattr(value, "schema")
+    return hasattr(value, "mapInArrow")  # its schema would be asked of a server where the session is a Connect one
 
 
 def _is_list(value: Any, fits: Callable[[Any], bool]) -> bool:
