@@ -16,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mica import inputs
 from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, PATH, SESSION, SIZE, TEXT, TEXTS, takes
@@ -27,9 +26,10 @@ from mica.schema.arrow import to_arrow
 from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import plan_write
 from mica.schema.literals import local_to_utc
-from mica.schema.types import VARIANT, VOID, Primitive, StructField, StructType
+from mica.schema.types import INTEGER, VARIANT, VOID, Primitive, StructField, StructType
 from mica.skipping.bind import Bound, bind_value
 from mica.storage import Storage
+from mica.tasks import ranges
 from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits
 from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec, write_files
 from mica.variant.shredding import ShreddingSchema
@@ -42,6 +42,9 @@ Mode = Literal["append", "error", "overwrite"]
 
 #: The largest Variant that Spark reads.
 MAX_SIZE = 128 << 20
+
+#: The column that says into which file of a sorted job a row goes; it is in no table.
+RANGE = "__mica_range"
 
 #: Bytes on disk per byte of plain JSON, about, for choosing how many files a sorted job writes.
 ON_DISK = 0.22
@@ -208,7 +211,7 @@ class _Run:
             return self._collected(local.run(partial(ingest_splits, self.spec), tasks))
         rows = pa.Table.from_batches(local.run(partial(ingest_rows, self.spec), tasks), to_arrow(self.spec.rows_schema))
         partitions = [(name, False) for name in self.spec.write.partition_by]
-        order = sort_indices(rows, [*partitions, *zip(self.spec.keys, self.descending, strict=True)])
+        order = ranges.sort_indices(rows, [*partitions, *zip(self.spec.keys, self.descending, strict=True)])
         ordered = rows.drop_columns(list(self.spec.keys)).take(order)
         shares = _even(ordered, local.threads())
         return self._collected(local.run(partial(_write_table, self.spec.write), shares))
@@ -223,16 +226,26 @@ class _Run:
         from mica.engines.spark.types import to_spark
 
         plain = sum(f.size for f in self.files)
-        frame = jobs.over_tasks(
-            spark, partial(_for_spark, spec), tasks, to_spark(spec.rows_schema), size_in_bytes=plain
-        )
         keys = list(zip(spec.keys, self.descending, strict=True))
-        count = max(1, round(plain * ON_DISK / spec.write.target_file_size))
-        frame = jobs.arranged(frame, spec.write.partition_by, keys, count).drop(*spec.keys)
+        found = self._ranges(spark, tasks, max(1, round(plain * ON_DISK / spec.write.target_file_size)))
+        schema = _with_range(spec.rows_schema)
+        frame = jobs.over_tasks(spark, partial(_for_spark, spec, found), tasks, to_spark(schema), size_in_bytes=plain)
+        into = (RANGE, 1 if found is None else len(found)) if keys else None
+        frame = jobs.arranged(frame, spec.write.partition_by, keys, into).drop(*spec.keys, RANGE)
         if keys:
             # Each range is to be one file: one that came out larger than planned is not cut into a file and a rest.
             spec = replace(spec, write=replace(spec.write, target_file_size=spec.write.target_file_size * 3 // 2))
         return jobs.collect(jobs.over_rows(frame, partial(write_files, spec.write), FACTS_DDL), self._watch)
+
+    def _ranges(self, spark: SparkSession, tasks: list[list[Split]], count: int) -> ranges.Ranges | None:
+        """Where the files of a sorted job begin; None where there is no order or one file."""
+        from mica.engines.spark import jobs
+
+        if not self.spec.keys or count == 1:
+            return None
+        task = partial(ranges.sample, self.spec, sum(f.size for f in self.files))
+        samples = jobs.collect(jobs.over_tasks(spark, task, tasks, ranges.SAMPLE_DDL))
+        return ranges.plan(samples.column("rows").to_pylist(), count, self.descending)
 
     @property
     def _watch(self) -> Callable[[float], None] | None:
@@ -255,27 +268,20 @@ class _Run:
         return pa.Table.from_batches(kept, FACTS)
 
 
-def sort_indices(rows: pa.Table, keys: Sequence[tuple[str, bool]]) -> pa.Array:
-    """The order of the rows by `keys` (name, descending), as Spark orders: NaN is above all numbers, and null below all
-    values, so first among the ascending and last among the descending. Arrow alone puts both at one end.
-    """
-    parts: dict[str, pa.ChunkedArray] = {}
-    order = []
-    for place, (name, down) in enumerate(keys):
-        column = rows.column(name)
-        key = {"valid": column.is_valid(), "value": column}
-        if pa.types.is_floating(column.type):
-            key = {"valid": column.is_valid(), "nan": pc.fill_null(pc.is_nan(column), False), "value": column}
-        parts |= {f"{place} {part}": values for part, values in key.items()}
-        order += [(f"{place} {part}", "descending" if down else "ascending") for part in key]
-    return pc.sort_indices(pa.table(parts), sort_keys=order)
+def _with_range(schema: StructType) -> StructType:
+    return StructType((*schema.fields, StructField(RANGE, INTEGER)))
 
 
-def _for_spark(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+def _for_spark(spec: IngestSpec, found: ranges.Ranges | None, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     from mica.tasks.batches import for_spark
 
+    schema = _with_range(spec.rows_schema)
     for batch in ingest_rows(spec, splits):
-        yield for_spark(batch, spec.rows_schema)
+        if found is None:
+            numbers = pa.repeat(pa.scalar(0, pa.int32()), batch.num_rows)
+        else:
+            numbers = found.of([batch.column(name) for name in (*spec.write.partition_by, *spec.keys)])
+        yield for_spark(batch.append_column(RANGE, numbers), schema)
 
 
 def _write_table(spec: WriteSpec, table: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 import mica
-from mica.ingest import sort_indices
 
 
 def _ingest(tmp_path: Path, text: str, **options: Any) -> mica.IngestReport:
@@ -73,17 +70,6 @@ def test_bad_lines_are_counted_whoever_reads_them(tmp_path: Path, options: dict[
 def test_a_limit_beyond_spark_is_refused(tmp_path: Path) -> None:
     with pytest.raises(mica.UserError, match="max_size"):
         _ingest(tmp_path, "1", max_size="129MB")
-
-
-@pytest.mark.parametrize("down", [False, True])
-def test_rows_are_sorted_as_spark_sorts_them(down: bool) -> None:
-    rows = pa.table({"x": [2.0, None, math.nan, -math.inf, 1.0, None], "y": [1, 1, 1, 1, 1, 0]})
-    order = sort_indices(rows, [("x", down), ("y", False)])
-    found = [repr(value) for value in rows["x"].take(order).to_pylist()]
-    ascending = ["None", "None", "-inf", "1.0", "2.0", "nan"]
-    assert found == (ascending[::-1] if down else ascending)
-    nulls = slice(4, 6) if down else slice(0, 2)
-    assert rows["y"].take(order).to_pylist()[nulls] == [0, 1]
 
 
 def test_a_time_zone_that_does_not_exist_is_refused(tmp_path: Path) -> None:

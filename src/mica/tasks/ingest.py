@@ -211,7 +211,8 @@ class _Fed:
             if self._at >= split.size:
                 self._reader.finish()
                 return
-            end = min(self._at + FETCH_BYTES, split.size)
+            # A little of a large file, asked for alone, is not worth the whole of a fetch.
+            end = min(self._at + min(FETCH_BYTES, max(split.bytes, HEAD_BYTES)), split.size)
             self._reader.feed(split.storage.read_ranges(split.path, [(self._at, end)])[0])
             self._at = end
 
@@ -255,7 +256,7 @@ class BadLines:
 
     def __init__(self, storage: Storage | None, splits: Sequence[Split]) -> None:
         self._storage = storage
-        # Named after the input: Spark reads the input of a sort twice, and the second file replaces the first.
+        # Named after the input: a task that is tried again replaces the file of the attempt before.
         places = "\n".join(f"{split.name}\n{split.start}" for split in splits)
         self._path = f"bad-{uuid.uuid5(uuid.NAMESPACE_URL, places)}.ndjson"
         self._writer: Writer | None = None

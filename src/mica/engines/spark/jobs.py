@@ -66,18 +66,21 @@ def over_rows(
     return rows.mapInArrow(_on_worker(_run_rows, (pickle.dumps(function),)), schema)
 
 
-def arranged(rows: DataFrame, partition_by: Sequence[str], keys: Sequence[tuple[str, bool]], files: int) -> DataFrame:
-    """The rows as they are to stand in files: those of one partition together, or by `keys` (name, descending) in as
-    many ranges as there are to be files.
+def arranged(
+    rows: DataFrame, partition_by: Sequence[str], keys: Sequence[tuple[str, bool]], into: tuple[str, int] | None
+) -> DataFrame:
+    """The rows as they are to stand in files: those of one partition together, or, by `into`, in the file that a
+    column numbers (its name, and how many files), sorted by `keys` (name, descending).
     """
     from pyspark.sql import functions as sql
 
     names = [quote_if_needed(name) for name in partition_by]
     partitions = [sql.col(name) for name in names]
-    if not keys:
+    if into is None:
         return rows.hint("rebalance", *names).sortWithinPartitions(*partitions)
     by = [sql.desc(name) if down else sql.asc(name) for name, down in keys]
-    return rows.repartitionByRange(files, *partitions, *by).sortWithinPartitions(*partitions, *by)
+    number, files = into
+    return rows.repartitionById(files, sql.col(number)).sortWithinPartitions(*partitions, *by)
 
 
 def collect(frame: DataFrame, watch: Callable[[float], None] | None = None) -> pa.Table:

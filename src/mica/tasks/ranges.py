@@ -1,0 +1,120 @@
+"""Ranges of a sorted job: every row is told its file before the sort, so that no row is read twice for it.
+
+The rule: rows with equal keys are of one range, and ranges follow the order of the keys. A sample decides how even the
+ranges are, never what stands in them.
+
+Spark's own range partitioning would run the whole job below it once for its sample: parse all text twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.tasks.ingest import BATCH_BYTES, BATCH_ROWS, IngestSpec, Split, complete, look, open_reader
+from mica.tasks.leaves import compute
+
+#: Plain text is looked at in spots of this many bytes, so many of them over the whole job, or one in each so many
+#: bytes. Of compressed text, which can't be entered, one row in so many counts.
+SPOT = 16 << 10
+SPOTS = 256
+STRIDE = 4 << 20
+EVERY = 64
+
+#: What a sampling task yields: keys and weights of some rows, as an Arrow stream.
+SAMPLE_DDL = "rows binary not null"
+
+_WEIGHT = "weight"
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Where one range ends and the next begins: rows of keys in their order, the first rows of all ranges but one."""
+
+    starts: pa.Table
+    descending: tuple[bool, ...]
+
+    def __len__(self) -> int:
+        return int(self.starts.num_rows) + 1
+
+    def of(self, keys: Sequence[pa.Array]) -> pa.Array:
+        """The range of each row, int32."""
+        count = self.starts.num_rows
+        columns = [pa.chunked_array([*start.chunks, key]) for start, key in zip(self.starts.columns, keys, strict=True)]
+        # The sort is stable: a start comes before the rows that equal it.
+        order = _order(columns, self.descending)
+        ranges = np.empty(len(order), np.int32)
+        ranges[order] = np.cumsum(order < count)
+        return pa.array(ranges[count:])
+
+
+def sample(spec: IngestSpec, total: int, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+    """The keys of some rows of the splits; `total` bytes are those of all splits of the job."""
+    # A line that cannot be read is reported when it is read for good.
+    spec = replace(spec, reader={**spec.reader, "on_error": "collect"})
+    stride = min(STRIDE, max(SPOT, total // SPOTS))
+    for split in splits:
+        if look(split) != (None, "ndjson"):
+            yield from _keys(spec, split, EVERY, float(EVERY))
+            continue
+        end = split.start + split.bytes
+        for start in range(split.start, end, stride):
+            spot = replace(split, start=start, end=min(start + SPOT, end))
+            yield from _keys(spec, spot, 1, (min(start + stride, end) - start) / spot.bytes)
+
+
+def _keys(spec: IngestSpec, split: Split, every: int, weight: float) -> Iterator[pa.RecordBatch]:
+    """The keys of one row in `every`; each stands for `weight` rows."""
+    reader = open_reader(spec, split)
+    while (batch := reader.next_batch(pa.null(), BATCH_ROWS, BATCH_BYTES)) is not None:
+        reader.take_errors()
+        batch = batch.take(pa.array(np.arange(0, batch.num_rows, every)))
+        table = complete(spec, batch)
+        keys = [table.column(name) for name in spec.write.partition_by]
+        keys += [compute(value, batch, spec.timezone) for value in spec.keys.values()]
+        rows = pa.table([*keys, pa.array(np.full(batch.num_rows, weight))], [*map(str, range(len(keys))), _WEIGHT])
+        packed = pa.BufferOutputStream()
+        with pa.ipc.new_stream(packed, rows.schema) as stream:
+            stream.write_table(rows)
+        yield pa.RecordBatch.from_arrays([pa.array([packed.getvalue().to_pybytes()])], ["rows"])
+
+
+def plan(samples: Iterable[bytes], count: int, descending: Sequence[bool]) -> Ranges | None:
+    """At most `count` ranges of about equal weight; None where there was no row. Partition columns ascend."""
+    tables = [pa.ipc.open_stream(packed).read_all() for packed in samples]
+    rows = pa.concat_tables(tables) if tables else pa.table({})
+    if rows.num_rows == 0:
+        return None
+    keys = rows.drop_columns([_WEIGHT])
+    downs = (*[False] * (keys.num_columns - len(descending)), *descending)
+    order = _order(keys.columns, downs)
+    weights = np.cumsum(rows.column(_WEIGHT).to_numpy()[order])
+    places = np.unique(np.searchsorted(weights, weights[-1] * np.arange(1, count) / count, side="right"))
+    return Ranges(keys.take(pa.array(order[places[places < len(order)]])).combine_chunks(), downs)
+
+
+def sort_indices(rows: pa.Table, keys: Sequence[tuple[str, bool]]) -> pa.Array:
+    """The order of the rows by `keys` (name, descending), as Spark orders: NaN is above all numbers, and null below all
+    values, so first among the ascending and last among the descending. Arrow alone puts both at one end.
+    """
+    parts: dict[str, pa.ChunkedArray] = {}
+    order = []
+    for place, (name, down) in enumerate(keys):
+        column = rows.column(name)
+        key = {"valid": column.is_valid(), "value": column}
+        if pa.types.is_floating(column.type):
+            key = {"valid": column.is_valid(), "nan": pc.fill_null(pc.is_nan(column), False), "value": column}
+        parts |= {f"{place} {part}": values for part, values in key.items()}
+        order += [(f"{place} {part}", "descending" if down else "ascending") for part in key]
+    return pc.sort_indices(pa.table(parts), sort_keys=order)
+
+
+def _order(columns: Sequence[pa.ChunkedArray], descending: Sequence[bool]) -> np.ndarray:
+    names = [str(i) for i in range(len(columns))]
+    rows = pa.table(list(columns), names)
+    order: np.ndarray = sort_indices(rows, list(zip(names, descending, strict=True))).to_numpy()
+    return order

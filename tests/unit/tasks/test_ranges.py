@@ -1,0 +1,83 @@
+"""Ranges of a sorted job: equal keys in one range, ranges in the order of the keys, evenly cut."""
+
+from __future__ import annotations
+
+import io
+import math
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mica.tasks.ranges import Ranges, plan, sort_indices
+
+ROWS = st.lists(st.tuples(st.one_of(st.none(), st.integers(0, 9)), st.sampled_from(["", "a", "aa", "é"])), min_size=1)
+
+
+def packed(keys: list[pa.Array], weight: float = 1.0) -> bytes:
+    names = [*map(str, range(len(keys))), "weight"]
+    rows = pa.table([*keys, pa.array([weight] * len(keys[0]), pa.float64())], names)
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    return sink.getvalue()
+
+
+def arrays(rows: list[tuple[int | None, str]]) -> list[pa.Array]:
+    return [pa.array([row[0] for row in rows], pa.int64()), pa.array([row[1] for row in rows], pa.string())]
+
+
+@given(ROWS, ROWS, st.integers(1, 5), st.booleans())
+def test_ranges_follow_the_order_and_equal_keys_stay_together(
+    sample: list[tuple[int | None, str]], rows: list[tuple[int | None, str]], count: int, down: bool
+) -> None:
+    ranges = plan([packed(arrays(sample))], count, [down, False])
+    assert ranges is not None
+    assert 1 <= len(ranges) <= count
+    keys = arrays(rows)
+    found = ranges.of(keys)
+    assert set(found.to_pylist()) <= set(range(len(ranges)))
+    table = pa.table([*keys, found], ["a", "b", "range"])
+    numbers = table.column("range").take(sort_indices(table, [("a", down), ("b", False)])).to_pylist()
+    assert numbers == sorted(numbers)
+    assert table.group_by(["a", "b"]).aggregate([("range", "count_distinct")]).column(2).unique().to_pylist() == [1]
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_ranges_are_even_by_weight(down: bool) -> None:
+    # The second sample stands for nine times as many rows as the first.
+    samples = [packed([pa.array(range(1000))], 1.0), packed([pa.array(range(1000, 2000))], 9.0)]
+    ranges = plan(samples, 10, [down])
+    assert ranges is not None
+    assert len(ranges) == 10
+    rows = pa.array([*range(0, 1000, 9), *range(1000, 2000)])
+    counts = pc.value_counts(ranges.of([rows])).field("counts").to_pylist()
+    assert len(counts) == 10
+    assert max(counts) - min(counts) <= 20
+
+
+def test_no_rows_make_no_ranges_and_equal_rows_one_file() -> None:
+    assert plan([], 4, [False]) is None
+    assert plan([packed([pa.array([], pa.int64())])], 4, [False]) is None
+    same = plan([packed([pa.array([7] * 100)])], 4, [False])
+    assert same is not None
+    assert set(same.of([pa.array([7, 7, 7])]).to_pylist()) == {same.of([pa.array([8])])[0].as_py()}
+
+
+def test_partition_columns_come_first_and_ascend() -> None:
+    ranges = plan([packed([pa.array(["a", "b"] * 50), pa.array(range(100))])], 2, [True])
+    assert isinstance(ranges, Ranges)
+    assert ranges.of([pa.array(["a", "b"]), pa.array([0, 99])]).to_pylist() == [0, 1]
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_rows_are_sorted_as_spark_sorts_them(down: bool) -> None:
+    rows = pa.table({"x": [2.0, None, math.nan, -math.inf, 1.0, None], "y": [1, 1, 1, 1, 1, 0]})
+    order = sort_indices(rows, [("x", down), ("y", False)])
+    found = [repr(value) for value in rows["x"].take(order).to_pylist()]
+    ascending = ["None", "None", "-inf", "1.0", "2.0", "nan"]
+    assert found == (ascending[::-1] if down else ascending)
+    nulls = slice(4, 6) if down else slice(0, 2)
+    assert rows["y"].take(order).to_pylist()[nulls] == [0, 1]
