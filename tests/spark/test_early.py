@@ -1,0 +1,93 @@
+"""The early layout on Spark: DataFrames in and out, expressions as before shredding, and conversion as a job."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import mica
+from tests.early import values
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SHREDDING = {"v": "struct<a: decimal(9,2), b: struct<c: string>, l: array<bigint>, d: double, o: boolean>"}
+EXPRESSIONS = [
+    "cast(v as string)",
+    "to_json(v)",
+    "variant_get(v, '$.a', 'string')",
+    "try_variant_get(v, '$.a', 'int')",
+    "try_variant_get(v, '$.a', 'double')",
+    "try_variant_get(v, '$.b.c', 'bigint')",
+    "try_variant_get(v, '$.l[0]', 'string')",
+    "try_variant_get(v, '$.d', 'decimal(10,3)')",
+    "try_variant_get(v, '$.o', 'boolean')",
+    "is_variant_null(variant_get(v, '$.b'))",
+    "v is null",
+]
+
+
+def value(rng: random.Random, depth: int = 0) -> Any:
+    kinds: list[Any] = [rng.randint(-999, 999), 123, 1.25, str(rng.randint(0, 99)), "x", None, True, 0.5e300]
+    if depth < 2:
+        kinds += [[value(rng, depth + 1) for _ in range(rng.randint(0, 3))]]
+        kinds += [{k: value(rng, depth + 1) for k in "abcdlo" if rng.random() < 0.4}]
+    return rng.choice(kinds)
+
+
+@pytest.fixture
+def documents(rng: random.Random) -> list[str | None]:
+    """Mostly objects of one shape, with anything in any place."""
+    rows: list[str | None] = []
+    for i in range(400):
+        row = {k: value(rng) for k in ("a", "b", "l", "d", "o", "z") if rng.random() < 0.7}
+        if rng.random() < 0.7:
+            row |= {"a": i, "b": {"c": f"s{i}"}, "l": [i, i + 1]}
+        rows.append(rng.choice([json.dumps(row)] * 8 + [None, json.dumps(value(rng))]))
+    return rows
+
+
+def test_expressions_are_the_same_before_and_after(
+    spark: SparkSession, tmp_path: Path, documents: list[str | None]
+) -> None:
+    texts = spark.createDataFrame([(i, text) for i, text in enumerate(documents)], "i int, t string")
+    frame = texts.selectExpr("i", "parse_json(t) as v").repartition(3)
+    folders = {layout: str(tmp_path / layout) for layout in ("standard", "early")}
+    for layout, folder in folders.items():
+        mica.write_parquet(frame, folder, layout=layout, shredding=SHREDDING)
+    selected = ["i", *(f"{expression} as e{n}" for n, expression in enumerate(EXPRESSIONS))]
+    expected = frame.selectExpr(*selected).orderBy("i").collect()
+    for folder in folders.values():
+        scan = mica.read_parquet(folder)
+        assert scan.to_df(spark).selectExpr(*selected).orderBy("i").collect() == expected
+    # mica's own answers, in process and on Spark, are one.
+    columns = {"i": "i", "s": "cast(v as string)", "n": "try_variant_get(v, '$.a', 'decimal(12,3)')"}
+    found = [mica.read_parquet(folder, columns=columns).to_arrow().sort_by("i") for folder in folders.values()]
+    assert found[0] == found[1]
+    on_spark = mica.read_parquet(folders["early"], columns=columns).to_df(spark).orderBy("i").toArrow()
+    assert on_spark.to_pydict() == found[0].to_pydict()
+
+
+def test_where_finds_what_spark_finds(spark: SparkSession, tmp_path: Path, documents: list[str | None]) -> None:
+    frame = spark.createDataFrame([(text,) for text in documents], "t string").selectExpr("parse_json(t) as v")
+    mica.write_parquet(frame, tmp_path / "early", layout="early", shredding=SHREDDING)
+    for where in ("try_variant_get(v, '$.a', 'int') = 123", "try_variant_get(v, '$.b.c', 'string') >= 's3'"):
+        expected = frame.where(where).count()
+        assert expected
+        assert mica.read_parquet(tmp_path / "early", where=where).count() == expected
+        assert mica.read_parquet(tmp_path / "early", where=where).to_df(spark).count() == expected
+
+
+def test_a_conversion_is_a_job(spark: SparkSession, tmp_path: Path, documents: list[str | None]) -> None:
+    frame = spark.createDataFrame([(text,) for text in documents], "t string").selectExpr("parse_json(t) as v")
+    mica.write_parquet(frame.repartition(3), tmp_path / "early", layout="early", shredding=SHREDDING)
+    done = mica.convert_files(tmp_path / "early", tmp_path / "table", spark=spark)
+    assert (done.rows, done.rebuilt) == (len(documents), 0)
+    before = sorted(map(str, values(tmp_path / "early")))
+    assert sorted(map(str, mica.Table.open(tmp_path / "table").scan().to_pandas()["v"])) == before
+    assert mica.convert_files(tmp_path / "early", tmp_path / "again", to="parquet", spark=spark).rebuilt == 0
+    assert sorted(map(str, values(tmp_path / "again"))) == before
