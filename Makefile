@@ -6,13 +6,19 @@ CARGO = PATH="$$(cat .venv/share/mica-cargo-bin):$$PATH" CARGO_TERM_PROGRESS_WHE
 MANIFEST := --manifest-path native/Cargo.toml
 PYTEST_ARGS ?=
 ROUNDS ?= 5
+FUZZ_SECONDS ?= 3600
+BATCHES ?= 20
+ROWS ?= 200
+SEED ?=
 
-.PHONY: help setup setup-tests demo test test-rust test-python campaign lint fix lock bench bench-kernel clean
+.PHONY: help setup setup-tests demo test test-rust test-python fuzz campaign differential lint fix lock bench bench-kernel clean
 
 help:
 	@echo "make demo    set up, then run the main job and print what it did"
 	@echo "make test    set up, then run all tests"
-	@echo "make campaign  the property tests at length: whole matrices against Spark, thousands of random cases"
+	@echo "make campaign  the property tests at length: whole matrices against Spark, thousands of random cases; and make differential"
+	@echo "make fuzz    hostile bytes for FUZZ_SECONDS (an hour): values, columns, files, log lines, z85"
+	@echo "make differential  random documents through mica, two Sparks, DuckDB and arrow-rs; writes docs/compatibility.md"
 	@echo "make lint    ruff, mypy, import-linter, rustfmt, clippy"
 	@echo "make bench   mica beside its peers (ROUNDS=3 for a quick look); bench-kernel: the kernel beside arrow-rs"
 	@echo "make lock    write the requirement locks anew"
@@ -35,8 +41,20 @@ test-rust: setup-tests
 test-python: setup-tests
 	$(PY) -m pytest $(PYTEST_ARGS)
 
-campaign: setup-tests
+campaign: differential
 	MICA_PROFILE=campaign $(PY) -m pytest tests/property $(PYTEST_ARGS)
+
+# Half of the time on the kernel, half on what Python reads. Memory is bounded: whatever is allocated out of proportion
+# to its input ends the run.
+fuzz: setup-tests
+	ulimit -v 16777216; MICA_FUZZ_SECONDS=$$(( $(FUZZ_SECONDS) / 2 )) PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) test $(MANIFEST) \
+		--release -p mica-kernel -p mica-native --test fuzz -- --ignored --nocapture
+	ulimit -v 16777216; MICA_FUZZ_SECONDS=$$(( $(FUZZ_SECONDS) / 10 )) $(PY) -m pytest tests/property/test_hostile_texts.py
+
+# Each document is right; what an engine reads otherwise, somebody wrote or read wrongly.
+differential: setup-tests
+	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) build $(MANIFEST) --release -p mica-kernel -p mica-native --example arrow_rs
+	$(PY) -m tests.campaign --batches $(BATCHES) --rows $(ROWS) $(if $(SEED),--seed $(SEED))
 
 lint: setup-tests
 	.venv/bin/ruff check

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod common;
+
+use common::random::Random;
 use mica_kernel::cast::CastBuilder;
 use mica_kernel::decode::VariantDecoder;
 use mica_kernel::encode::{DictionaryCache, TapeEncoder};
@@ -48,40 +51,13 @@ const SEEDS: [&str; 6] = [
     "\"\"",
 ];
 
-/// A small generator of our own: the count of cases matters more here than shrinking does.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % below.max(1)
-    }
-
-    fn mutate(&mut self, bytes: &mut Vec<u8>) {
-        for _ in 0..1 + self.next(3) {
-            let at = self.next(bytes.len() + 1);
-            match self.next(5) {
-                0 if at < bytes.len() => bytes[at] ^= 1 << self.next(8),
-                1 if at < bytes.len() => bytes[at] = [0, 1, 2, 3, 0x7f, 0x80, 0xff, b'"', b'\\', b'{'][self.next(10)],
-                2 => bytes.truncate(at),
-                3 => bytes.insert(at, self.next(256) as u8),
-                _ if at < bytes.len() => {
-                    let from = self.next(bytes.len());
-                    bytes[at] = bytes[from];
-                }
-                _ => {}
-            }
-        }
-    }
-}
-
 #[test]
 fn mutated_json_is_refused_or_read_soundly() {
-    let (mut random, mut room, mut accepted) = (Random(1), Room::default(), 0);
+    let (mut random, mut room, mut accepted) = (Random::new(1), Room::default(), 0);
     let mut parser = JsonParser::new(ParseOptions { duplicate_keys: DuplicateKeys::LastWins, ..Default::default() });
     for case in 0..60_000 {
         let mut bytes = SEEDS[case % SEEDS.len()].as_bytes().to_vec();
-        random.mutate(&mut bytes);
+        random.damage(&mut bytes);
         let Ok(text) = std::str::from_utf8(&bytes) else { continue };
         if parser.parse(text, &mut room.tape, &mut room.names).is_err() {
             // serde_json knows no lone surrogates either; ours refuses nothing that it takes.
@@ -118,7 +94,7 @@ fn same(a: &serde_json::Value, b: &serde_json::Value) -> bool {
 
 #[test]
 fn mutated_variants_are_refused_or_read_soundly() {
-    let (mut random, mut room, mut accepted) = (Random(2), Room::default(), 0);
+    let (mut random, mut room, mut accepted) = (Random::new(2), Room::default(), 0);
     let mut parser = JsonParser::new(ParseOptions::default());
     let mut seeds = Vec::new();
     for seed in SEEDS {
@@ -137,9 +113,9 @@ fn mutated_variants_are_refused_or_read_soundly() {
     for case in 0..120_000 {
         let (mut metadata, mut value) = seeds[case % seeds.len()].clone();
         if random.next(3) == 0 {
-            random.mutate(&mut metadata);
+            random.damage(&mut metadata);
         } else {
-            random.mutate(&mut value);
+            random.damage(&mut value);
         }
         let Some(printed) = room.json(&metadata, &value) else { continue };
         accepted += 1;

@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used, clippy::panic)]
 
 pub mod model;
+pub mod random;
 
 use arrow::array::{Array, AsArray, StructArray};
 use mica_kernel::Result;

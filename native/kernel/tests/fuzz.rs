@@ -1,0 +1,317 @@
+//! Whatever bytes come in: metadata, values, shredded columns and whole files, mutated. Nothing of ours panics, nothing
+//! takes long, and what is accepted is sound. A fixed share runs with the tests; `make fuzz` goes on for
+//! `MICA_FUZZ_SECONDS` from a seed that it prints (`MICA_FUZZ_SEED` repeats it).
+//!
+//! libFuzzer wants a nightly compiler, which the project does without: these mutations know the formats instead.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod common;
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, StringArray, StructArray};
+use arrow::datatypes::{DataType, Field, Schema};
+use bytes::Bytes;
+use common::random::Random;
+use mica_kernel::Result;
+use mica_kernel::batch::shred_batch;
+use mica_kernel::check::Check;
+use mica_kernel::decode::VariantDecoder;
+use mica_kernel::extract::{Step, Target};
+use mica_kernel::json::ParseOptions;
+use mica_kernel::late::without_late_types;
+use mica_kernel::layout::Layout;
+use mica_kernel::names::Names;
+use mica_kernel::read::FileReader;
+use mica_kernel::read::early::Early;
+use mica_kernel::read::items::{Item, ItemKind};
+use mica_kernel::read::scan::{Scan, ScanOptions, Step as ScanStep};
+use mica_kernel::reconstruct::unshred;
+use mica_kernel::source::Source;
+use mica_kernel::tape::Tape;
+use mica_kernel::tree::{Field as TreeField, LeafType, Tree};
+use mica_kernel::values::{json_to_variant, validate, variant_to_json};
+use mica_kernel::zone::Zone;
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+
+const DOCUMENTS: [&str; 7] = [
+    r#"{"a":1,"b":{"c":"x","d":[1,2,"three",{"c":null}]},"e":[{"c":1},{"c":"y","z":0}]}"#,
+    r#"{"a":"one","b":{"c":2.5},"other":[true,false]}"#,
+    r#"{"b":7,"e":"no list","":{"é":"\ud83d\ude00"}}"#,
+    r#"{"a":null,"b":{},"e":[]}"#,
+    r#"{"a":12345678901234567890123456789,"b":{"c":"0123456789012345678901234567890123456789012345678901234567890123"}}"#,
+    "17",
+    r#"[{"a":1}]"#,
+];
+
+fn tree() -> Tree {
+    let field = |name: &str, tree| TreeField { name: name.into(), tree };
+    let c = || field("c", Tree::leaf(LeafType::String));
+    let d = field("d", Tree::array(Tree::leaf(LeafType::Int64)));
+    let e = Tree::array(Tree::object(vec![c()]).unwrap());
+    let b = Tree::object(vec![c(), d]).unwrap();
+    Tree::object(vec![field("a", Tree::leaf(LeafType::Int64)), field("b", b), field("e", e)]).unwrap()
+}
+
+fn variants() -> RecordBatch {
+    let texts: ArrayRef = Arc::new(StringArray::from(DOCUMENTS.to_vec()));
+    let schema = Arc::new(Schema::new(vec![Field::new("json", DataType::Utf8, true)]));
+    json_to_variant(&RecordBatch::try_new(schema, vec![texts]).unwrap(), ParseOptions::default()).unwrap()
+}
+
+/// What panicked inside our own sources; the reader turns panics of libraries into errors.
+static OURS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn watch_panics() {
+    // The reader's own hook is set first, ours stands before it.
+    let _ = FileReader::open(Box::new(Memory(Bytes::from_static(b"PAR1"))), &[], &Early::Deny);
+    let next = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if let Some(place) = info.location().filter(|place| place.file().contains("kernel/src")) {
+            OURS.lock().unwrap().push(format!("{place}: {info}"));
+        }
+        next(info);
+    }));
+}
+
+struct Memory(Bytes);
+
+impl Source for Memory {
+    fn name(&self) -> &str {
+        "memory"
+    }
+
+    fn size(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn fetch(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        Ok(ranges.iter().map(|r| self.0.slice(r.start as usize..r.end as usize)).collect())
+    }
+}
+
+fn assert_sound(variant: &StructArray) {
+    let (metadata, values) = (variant.column(0).as_binary::<i32>(), variant.column(1).as_binary::<i32>());
+    let (mut decoder, mut tape, mut names) = (VariantDecoder::new(), Tape::default(), Names::new());
+    for row in (0..variant.len()).filter(|&row| variant.is_valid(row)) {
+        let found = decoder.decode(metadata.value(row), values.value(row), &mut tape, &mut names);
+        let found = found.unwrap_or_else(|e| panic!("row {row} came back unsound: {e}"));
+        assert!(!found.unsorted_ids, "row {row} came back with unsorted ids");
+    }
+}
+
+/// One kind of input: seeds, and what is done with a mutated one. True when it was accepted.
+struct Room {
+    columns: RecordBatch,
+    shredded: RecordBatch,
+    files: Vec<Vec<u8>>,
+}
+
+impl Room {
+    fn new() -> Self {
+        let columns = variants();
+        let shredded = shred_batch(&columns, &[(vec!["v".into()], tree())], Layout::Standard).unwrap();
+        let mut files: Vec<Vec<u8>> = Vec::new();
+        for batch in [&columns, &shredded] {
+            let mut bytes = Vec::new();
+            let properties = WriterProperties::builder().set_max_row_group_row_count(Some(3)).build();
+            let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
+            writer.write(batch).unwrap();
+            writer.close().unwrap();
+            files.push(bytes);
+        }
+        files.extend(shared_files());
+        Room { columns, shredded, files }
+    }
+
+    /// Metadata and value of a row, damaged, as an unshredded column.
+    fn value(&self, random: &mut Random) -> bool {
+        let column = self.columns.column(0).as_struct();
+        let row = random.next(column.len());
+        let mut parts: Vec<Vec<u8>> = (0..2).map(|i| column.column(i).as_binary::<i32>().value(row).to_vec()).collect();
+        let part = usize::from(random.next(3) > 0);
+        random.damage(&mut parts[part]);
+        let columns: Vec<ArrayRef> =
+            parts.iter().map(|bytes| Arc::new(BinaryArray::from_vec(vec![bytes])) as ArrayRef).collect();
+        let array = StructArray::new(column.fields().clone(), columns, None);
+        let schema = self.columns.schema();
+        let batch = RecordBatch::try_new(schema, vec![Arc::new(array.clone())]).unwrap();
+        let sound = validate(&batch).is_ok();
+        if sound {
+            variant_to_json(&batch, &Zone::UTC).unwrap();
+            without_late_types(&batch, true, &Zone::UTC).unwrap();
+            let again = shred_batch(&batch, &[(vec!["v".into()], tree())], Layout::Standard).unwrap();
+            assert_sound(&unshred(again.column(0).as_struct(), "v").unwrap());
+        }
+        // Reading heals what has one meaning, and agrees on everything else.
+        match unshred(&array, "v") {
+            Ok(read) => {
+                assert!(sound, "reading took what validation refuses: {parts:?}");
+                assert_sound(&read);
+            }
+            Err(e) => assert!(!sound || e.rule.is_some(), "{e:?}"),
+        }
+        sound
+    }
+
+    /// A shredded column with a cell or a null mark damaged.
+    fn columns(&self, random: &mut Random) -> bool {
+        let mut column = self.shredded.column(0).clone();
+        for _ in 0..1 + random.next(2) {
+            column = random.damaged(&column);
+        }
+        match unshred(column.as_struct(), "v") {
+            Ok(read) => {
+                assert_sound(&read);
+                true
+            }
+            Err(e) => {
+                assert!(e.rule.is_some() && e.path.is_some(), "{e:?}");
+                false
+            }
+        }
+    }
+
+    /// A whole file, damaged anywhere or in its footer.
+    fn file(&self, random: &mut Random) -> bool {
+        let seed = &self.files[random.next(self.files.len())];
+        let mut bytes = seed.clone();
+        random.damage_file(&mut bytes);
+        read_all(bytes).is_ok()
+    }
+}
+
+fn read_all(bytes: Vec<u8>) -> Result<usize> {
+    let file = Arc::new(FileReader::open(Box::new(Memory(bytes.into())), &[], &Early::Recognise)?);
+    let mut check = Check::new(file.clone(), 3);
+    while check.next_batch()?.is_some() {}
+    check.totals()?;
+    let mut items = Vec::new();
+    for (at, field) in file.schema().fields().iter().enumerate() {
+        let column = vec![field.name().clone()];
+        items.push(Item { name: at.to_string(), column: column.clone(), kind: ItemKind::Whole });
+        if let DataType::Struct(_) = field.data_type() {
+            let steps = vec![Step::Key("b".into()), Step::Key("c".into())];
+            let kind = ItemKind::Path { steps, target: Target::Type(DataType::Utf8) };
+            items.push(Item { name: format!("p{at}"), column, kind });
+        }
+    }
+    let mut rows = 0;
+    let mut failed = None;
+    // Each alone, so that one broken column does not keep the others from being read.
+    for item in items {
+        let one = || -> Result<usize> {
+            let items = vec![item.clone()];
+            for pages in [false, true] {
+                file.bounds(&items, pages, None)?;
+            }
+            let total = file.num_rows();
+            let middle = total.min(2)..total.min(5);
+            let mut rows = 0;
+            for (ranges, filter) in [(None, vec![]), (Some(vec![middle]), vec![]), (None, items.clone())] {
+                let timezone = "UTC".into();
+                let options = ScanOptions { ranges, limit: None, max_rows: 4096, max_bytes: 1 << 20, timezone };
+                let mut scan = Scan::new(file.clone(), items.clone(), filter, options)?;
+                while let Some(step) = scan.step()? {
+                    match step {
+                        ScanStep::Rows(batch) => rows += batch.num_rows(),
+                        ScanStep::Judge(batch) => {
+                            scan.keep(&(0..batch.num_rows()).map(|row| Some(row % 2 == 0)).collect())?;
+                        }
+                    }
+                }
+            }
+            Ok(rows)
+        };
+        match one() {
+            Ok(found) => rows += found,
+            Err(e) => failed = Some(e),
+        }
+    }
+    file.inspect()?;
+    failed.map_or(Ok(rows), Err)
+}
+
+/// The files that crashed other readers, and the conformance files, where they are at hand.
+fn shared_files() -> Vec<Vec<u8>> {
+    let shared = std::env::var("MICA_SHARED")
+        .map_or_else(|_| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
+    let mut paths = Vec::new();
+    for folder in ["bad-parquet", "parquet-shredded-variant"] {
+        let Ok(entries) = std::fs::read_dir(shared.join("conformance").join(folder)) else { continue };
+        paths.extend(entries.flatten().map(|entry| entry.path()));
+    }
+    paths.sort();
+    let parquet = paths.iter().filter(|path| path.extension().is_some_and(|e| e == "parquet"));
+    parquet.filter_map(|path| std::fs::read(path).ok()).filter(|bytes| bytes.len() < 100_000).collect()
+}
+
+type Fuzz = fn(&Room, &mut Random) -> bool;
+
+const TARGETS: [(&str, Fuzz, usize); 3] =
+    [("value", Room::value, 20_000), ("columns", Room::columns, 20_000), ("file", Room::file, 3_000)];
+
+/// One input; fails where something of ours panicked or took long, and says how to see it again.
+fn one(room: &Room, name: &str, target: Fuzz, seed: u64) -> bool {
+    let began = Instant::now();
+    let accepted = match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| target(room, &mut Random::new(seed))))
+    {
+        Ok(accepted) => accepted,
+        Err(panic) => {
+            eprintln!("{name} failed: MICA_FUZZ_SEED={seed} MICA_FUZZ_TARGET={name} make fuzz shows it again");
+            std::panic::resume_unwind(panic);
+        }
+    };
+    let ours = std::mem::take(&mut *OURS.lock().unwrap());
+    assert!(ours.is_empty(), "{name}, seed {seed}: {ours:?}");
+    assert!(began.elapsed() < Duration::from_secs(20), "{name}, seed {seed} took {:?}", began.elapsed());
+    accepted
+}
+
+#[test]
+fn a_fixed_share() {
+    watch_panics();
+    let room = Room::new();
+    for (name, target, count) in TARGETS {
+        let accepted = (0..count as u64).filter(|&seed| one(&room, name, target, seed)).count();
+        assert!(accepted > count / 100, "{name}: only {accepted} of {count} were accepted");
+        assert!(accepted < count, "{name}: every input was accepted");
+    }
+}
+
+/// `make fuzz`.
+#[test]
+#[ignore = "runs for MICA_FUZZ_SECONDS"]
+fn for_a_while() {
+    watch_panics();
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let chosen = std::env::var("MICA_FUZZ_TARGET").unwrap_or_default();
+    let seconds = number("MICA_FUZZ_SECONDS").unwrap_or(60);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
+    let first = number("MICA_FUZZ_SEED").unwrap_or(now);
+    println!("MICA_FUZZ_SEED={first}");
+    let room = Room::new();
+    let began = Instant::now();
+    let mut counts = [(0u64, 0u64); TARGETS.len()];
+    let mut seed = first;
+    while began.elapsed() < Duration::from_secs(seconds) {
+        for (at, (name, target, _)) in TARGETS.into_iter().enumerate() {
+            if !chosen.is_empty() && chosen != name {
+                continue;
+            }
+            for _ in 0..if name == "file" { 1 } else { 20 } {
+                counts[at].0 += 1;
+                counts[at].1 += u64::from(one(&room, name, target, seed));
+                seed = seed.wrapping_add(1);
+            }
+        }
+    }
+    for ((name, ..), (inputs, accepted)) in TARGETS.iter().zip(counts) {
+        println!("{name}: {inputs} inputs, {accepted} accepted, no panic of ours");
+    }
+}
