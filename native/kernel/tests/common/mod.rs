@@ -13,8 +13,7 @@ use mica_kernel::names::Names;
 use mica_kernel::shred::Shredder;
 use mica_kernel::tape::Tape;
 use mica_kernel::tree::Tree;
-use model::{Model, of_tape, of_variant};
-use parquet_variant_compute::{VariantArray, unshred_variant};
+use model::{Model, of_tape};
 
 /// Calls `each` with the tape of every line; `None` stands for a SQL NULL.
 pub fn each_row(lines: &[Option<&str>], names: &mut Names, mut each: impl FnMut(Option<&Tape>, &str, &Names)) {
