@@ -7,7 +7,7 @@ use mica_kernel::decode::VariantDecoder;
 use mica_kernel::encode::{Dictionary, DictionaryCache, TapeEncoder, variant_size};
 use mica_kernel::json::{JsonParser, ParseOptions};
 use mica_kernel::names::Names;
-use mica_kernel::tape::{Kind, Scalar, Tape};
+use mica_kernel::tape::Tape;
 use mica_kernel::to_json::JsonPrinter;
 use mica_kernel::zone::Zone;
 
