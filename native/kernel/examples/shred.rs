@@ -70,8 +70,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         &format!("variant -> shredded columns, {rows} rows, {:.0} MB of variants", bytes as f64 / 1e6),
         bytes,
         5,
-        Box::new(|| batches.iter().try_for_each(|batch| Ok(drop(black_box(ours(batch)?))))),
-        Box::new(|| batches.iter().try_for_each(|batch| Ok(drop(black_box(theirs(batch)?))))),
+        Box::new(|| {
+            batches.iter().try_for_each(|batch| {
+                black_box(ours(batch)?);
+                Ok(())
+            })
+        }),
+        Box::new(|| {
+            batches.iter().try_for_each(|batch| {
+                black_box(theirs(batch)?);
+                Ok(())
+            })
+        }),
     )?;
     Ok(())
 }

@@ -43,15 +43,35 @@ fn main() -> Result<(), Box<dyn Error>> {
         &format!("json -> variant, {} rows, {:.0} MB of JSON", lines.len(), text.len() as f64 / 1e6),
         text.len(),
         5,
-        Box::new(|| batches.iter().try_for_each(|batch| Ok(drop(black_box(parsed(batch)?))))),
-        Box::new(|| texts.iter().try_for_each(|text| Ok(drop(black_box(peer::json_to_variant(text)?))))),
+        Box::new(|| {
+            batches.iter().try_for_each(|batch| {
+                black_box(parsed(batch)?);
+                Ok(())
+            })
+        }),
+        Box::new(|| {
+            texts.iter().try_for_each(|text| {
+                black_box(peer::json_to_variant(text)?);
+                Ok(())
+            })
+        }),
     )?;
     common::compare(
         &format!("variant -> json, {} rows", ours.iter().map(RecordBatch::num_rows).sum::<usize>()),
         text.len(),
         5,
-        Box::new(|| ours.iter().try_for_each(|batch| Ok(drop(black_box(printed(batch)?))))),
-        Box::new(|| theirs.iter().try_for_each(|array| Ok(drop(black_box(peer::variant_to_json(array)?))))),
+        Box::new(|| {
+            ours.iter().try_for_each(|batch| {
+                black_box(printed(batch)?);
+                Ok(())
+            })
+        }),
+        Box::new(|| {
+            theirs.iter().try_for_each(|array| {
+                black_box(peer::variant_to_json(array)?);
+                Ok(())
+            })
+        }),
     )?;
     Ok(())
 }

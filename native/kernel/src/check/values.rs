@@ -119,7 +119,7 @@ impl Walker {
         self.names.clear();
         self.of_row.clear();
         self.of_row.resize(rows, None);
-        let metadata = group.column_by_name(METADATA).and_then(|column| binary(column));
+        let metadata = group.column_by_name(METADATA).and_then(binary);
         let inner = format!("{path}.{METADATA}");
         for (at, &(slot, row)) in slots.iter().enumerate() {
             let row = Some(first_row + row as u64);
@@ -168,7 +168,7 @@ impl Walker {
         if slots.is_empty() || depth > MAX_TREE_DEPTH {
             return;
         }
-        let value = group.column_by_name(VALUE).and_then(|column| binary(column));
+        let value = group.column_by_name(VALUE).and_then(binary);
         let typed = group.column_by_name(TYPED_VALUE);
         let value_path = format!("{path}.{VALUE}");
         let typed_path = format!("{path}.{TYPED_VALUE}");
@@ -213,12 +213,13 @@ impl Walker {
         }
         if is_object && let Some(object) = typed.and_then(|typed| typed.as_struct_opt()) {
             self.object(object, value.as_ref(), path, &below, rows, depth, findings);
-        } else if is_array && let Some(list) = typed.and_then(|typed| typed.as_list_opt::<i32>()) {
-            if let Some(element) = list.values().as_struct_opt() {
-                let inner = elements(&below, list.value_offsets());
-                let path = format!("{typed_path}.list.element");
-                self.level(element, &path, Place::Element, &inner, rows, depth + 1, findings);
-            }
+        } else if is_array
+            && let Some(list) = typed.and_then(|typed| typed.as_list_opt::<i32>())
+            && let Some(element) = list.values().as_struct_opt()
+        {
+            let inner = elements(&below, list.value_offsets());
+            let path = format!("{typed_path}.list.element");
+            self.level(element, &path, Place::Element, &inner, rows, depth + 1, findings);
         }
     }
 
