@@ -16,7 +16,7 @@ from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from mica.errors import UserError
-from mica.schema.types import DataType, Primitive
+from mica.schema.types import DATE, TIMESTAMP, DataType, Primitive
 
 _DATE = re.compile(r"([+-]?)(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.DOTALL | re.ASCII)
 _TIMESTAMP = re.compile(
@@ -73,6 +73,15 @@ def parse_timestamp_ntz(text: str) -> int | None:
     """Microseconds since the epoch on the wall clock; a zone in the text is left aside, as Spark does."""
     found = _parse_timestamp(text)
     return None if found is None else found[0]
+
+
+def parse_time(text: str, type_: DataType, zone: str) -> int | None:
+    """A DATE, TIMESTAMP or TIMESTAMP_NTZ written as `DATE '…'`: besides the above `epoch`, as in Spark."""
+    if text.strip().lower() == "epoch":
+        return 0
+    if type_ == DATE:
+        return parse_date(text)
+    return parse_timestamp(text, zone) if type_ == TIMESTAMP else parse_timestamp_ntz(text)
 
 
 def _parse_timestamp(text: str) -> tuple[int, str] | None:

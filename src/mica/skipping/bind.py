@@ -21,11 +21,9 @@ from mica.schema.ddl import type_to_ddl
 from mica.schema.types import BINARY as BYTES
 from mica.schema.types import (
     BOOLEAN,
-    DATE,
     DOUBLE,
     INTEGRALS,
     STRING,
-    TIMESTAMP,
     VARIANT,
     VOID,
     DataType,
@@ -227,14 +225,7 @@ class _Binder:
     # --- casts and constants
 
     def text_literal(self, expr: Text) -> Literal:
-        if expr.text.strip().lower() == "epoch":
-            return Literal(0, expr.type, at=expr.at)
-        if expr.type == DATE:
-            value = literals.parse_date(expr.text)
-        elif expr.type == TIMESTAMP:
-            value = literals.parse_timestamp(expr.text, self.timezone)
-        else:
-            value = literals.parse_timestamp_ntz(expr.text)
+        value = literals.parse_time(expr.text, expr.type, self.timezone)
         if value is None:
             what = f"{expr.text!r} is no {type_to_ddl(expr.type)}"
             raise self.error("INVALID_EXPRESSION", what, expr.at)
