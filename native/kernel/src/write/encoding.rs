@@ -21,8 +21,9 @@ use crate::early::UNTYPED_VALUE;
 use crate::error::Result;
 use crate::standard::{METADATA, VALUE, is_variant};
 
-/// Values looked at per leaf at the beginning of the rows, and at their end.
-const FIRST: usize = 4096;
+/// Values looked at per leaf at the beginning of the rows, and at their end. Fewer at the beginning overrate how many
+/// are distinct in a row group: among 4,096 of the events' subjects 0.66 to 0.77, among 8,192 0.60 to 0.66, in all 0.55.
+const FIRST: usize = 8192;
 const LAST: usize = 2048;
 /// Fewer values in a batch are no sample.
 const FEW: usize = 64;
