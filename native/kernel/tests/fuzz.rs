@@ -8,7 +8,6 @@
 
 mod common;
 
-use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -17,23 +16,19 @@ use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, StringArr
 use arrow::datatypes::{DataType, Field, Schema};
 use bytes::Bytes;
 use common::random::Random;
+use common::sound::{Memory, assert_sound, tree};
 use mica_kernel::Result;
 use mica_kernel::batch::shred_batch;
 use mica_kernel::check::Check;
-use mica_kernel::decode::VariantDecoder;
 use mica_kernel::extract::{Step, Target};
 use mica_kernel::json::ParseOptions;
 use mica_kernel::late::without_late_types;
 use mica_kernel::layout::Layout;
-use mica_kernel::names::Names;
 use mica_kernel::read::FileReader;
 use mica_kernel::read::early::Early;
 use mica_kernel::read::items::{Item, ItemKind};
 use mica_kernel::read::scan::{Scan, ScanOptions, Step as ScanStep};
 use mica_kernel::reconstruct::unshred;
-use mica_kernel::source::Source;
-use mica_kernel::tape::Tape;
-use mica_kernel::tree::{Field as TreeField, LeafType, Tree};
 use mica_kernel::values::{json_to_variant, validate, variant_to_json};
 use mica_kernel::zone::Zone;
 use parquet::arrow::ArrowWriter;
@@ -48,15 +43,6 @@ const DOCUMENTS: [&str; 7] = [
     "17",
     r#"[{"a":1}]"#,
 ];
-
-fn tree() -> Tree {
-    let field = |name: &str, tree| TreeField { name: name.into(), tree };
-    let c = || field("c", Tree::leaf(LeafType::String));
-    let d = field("d", Tree::array(Tree::leaf(LeafType::Int64)));
-    let e = Tree::array(Tree::object(vec![c()]).unwrap());
-    let b = Tree::object(vec![c(), d]).unwrap();
-    Tree::object(vec![field("a", Tree::leaf(LeafType::Int64)), field("b", b), field("e", e)]).unwrap()
-}
 
 fn variants() -> RecordBatch {
     let texts: ArrayRef = Arc::new(StringArray::from(DOCUMENTS.to_vec()));
@@ -77,32 +63,6 @@ fn watch_panics() {
         }
         next(info);
     }));
-}
-
-struct Memory(Bytes);
-
-impl Source for Memory {
-    fn name(&self) -> &str {
-        "memory"
-    }
-
-    fn size(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn fetch(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        Ok(ranges.iter().map(|r| self.0.slice(r.start as usize..r.end as usize)).collect())
-    }
-}
-
-fn assert_sound(variant: &StructArray) {
-    let (metadata, values) = (variant.column(0).as_binary::<i32>(), variant.column(1).as_binary::<i32>());
-    let (mut decoder, mut tape, mut names) = (VariantDecoder::new(), Tape::default(), Names::new());
-    for row in (0..variant.len()).filter(|&row| variant.is_valid(row)) {
-        let found = decoder.decode(metadata.value(row), values.value(row), &mut tape, &mut names);
-        let found = found.unwrap_or_else(|e| panic!("row {row} came back unsound: {e}"));
-        assert!(!found.unsorted_ids, "row {row} came back with unsorted ids");
-    }
 }
 
 /// One kind of input: seeds, and what is done with a mutated one. True when it was accepted.

@@ -3,6 +3,7 @@
 
 pub mod model;
 pub mod random;
+pub mod sound;
 
 use arrow::array::{Array, AsArray, StructArray};
 use mica_kernel::Result;

@@ -85,7 +85,9 @@ impl Random {
                 let mut cells: Vec<Option<Vec<u8>>> = binary.iter().map(|cell| cell.map(<[u8]>::to_vec)).collect();
                 match cells.get_mut(victim) {
                     Some(Some(bytes)) => self.damage(bytes),
-                    Some(cell) => *cell = Some(vec![[0u8, 2, 3, 12][self.next(4)], 0, 0]),
+                    // A value of two bytes too many, or an `untyped_value` of one byte, or of an object without fields.
+                    Some(cell) if self.next(2) == 0 => *cell = Some(vec![[0u8, 2, 3, 12][self.next(4)], 0, 0]),
+                    Some(cell) => *cell = Some(vec![1, 0, 0, [0u8, 2, 3, 12][self.next(4)], 0, 0]),
                     None => {}
                 }
                 Arc::new(cells.iter().map(|c| c.as_deref()).collect::<BinaryArray>())
