@@ -8,6 +8,7 @@ import typer
 
 from mica.cli import options
 from mica.cli.console import out, print_json, storage_options
+from mica.engines.spark.session import session
 from mica.moving import convert_files
 
 
@@ -19,16 +20,12 @@ def run(
         Literal["delta", "parquet"] | None,
         typer.Option("--to", help="What DST is: by default a Delta table, and Parquet files in the early layout."),
     ] = None,
-    on_spark: Annotated[bool, typer.Option("--spark", help="Run as a job of an embedded Spark session.")] = False,
+    on_spark: options.OnSpark = False,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
     """Write Parquet files anew in the standard or the early shredding layout, column by column."""
-    spark = None
-    if on_spark:
-        from mica.engines.spark.session import session
-
-        spark = session()
+    spark = session() if on_spark else None
     stored = storage_options(storage_option or ())
     report = convert_files(source, target, layout=layout, to=to, spark=spark, storage_options=stored)
     if json:

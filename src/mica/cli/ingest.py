@@ -8,6 +8,7 @@ import typer
 
 from mica.cli import options
 from mica.cli.console import out, pairs, print_json, storage_options, watched
+from mica.engines.spark.session import session
 from mica.ingest import ingest_json
 
 
@@ -45,16 +46,12 @@ def run(
         bool, typer.Option("--last-key-wins", help="Keep the last of duplicate keys instead of refusing.")
     ] = False,
     max_size: Annotated[str, typer.Option("--max-size", help="The largest document, at most 128MB.")] = "16MB",
-    on_spark: Annotated[bool, typer.Option("--spark", help="Run as a job of an embedded Spark session.")] = False,
+    on_spark: options.OnSpark = False,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
     """Read JSON files into the Variant column of a Delta table, in one commit."""
-    spark = None
-    if on_spark:
-        from mica.engines.spark.session import session
-
-        spark = session()
+    spark = session() if on_spark else None
     with watched("ingest") as progress:
         report = ingest_json(
             paths,

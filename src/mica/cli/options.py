@@ -14,5 +14,6 @@ Column = Annotated[list[str] | None, typer.Option("--column", "-c", help="A colu
 StorageOption = Annotated[
     list[str] | None, typer.Option("--storage-option", help="NAME=VALUE for the object store. Repeatable.")
 ]
+OnSpark = Annotated[bool, typer.Option("--spark", help="Run as a job of an embedded Spark session.")]
 TablePath = Annotated[str, typer.Argument(metavar="TABLE", help="The table's path or URI.")]
 Source = Annotated[list[str], typer.Argument(metavar="TABLE|FILE…", help="A table, or Parquet files.")]

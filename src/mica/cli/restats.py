@@ -8,6 +8,7 @@ import typer
 
 from mica.cli import options
 from mica.cli.console import out, print_json, storage_options
+from mica.engines.spark.session import session
 from mica.stats.collated import collated_leaves
 from mica.table import Table
 
@@ -25,12 +26,9 @@ def run(
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))
     named = None if not column else {name.lower() for name in column}
     leaves = collated_leaves(opened.schema, opened.properties, opened.partition_by)
-    spark = None
-    if any(named is None or ".".join(leaf.column).lower() in named for leaf in leaves):
-        # Spark's comparator makes the bounds of collated columns; variant paths need no JVM.
-        from mica.engines.spark.session import session
-
-        spark = session()
+    # Spark's comparator makes the bounds of collated columns; variant paths need no JVM.
+    collated = any(named is None or ".".join(leaf.column).lower() in named for leaf in leaves)
+    spark = session() if collated else None
     commit = opened.restats(column or None, spark=spark)
     if json:
         print_json({"version": commit.version, "files": commit.files})
