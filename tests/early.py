@@ -74,3 +74,17 @@ def values(path: Any, **options: Any) -> list[Any]:
     """The column `v` of a file in Python."""
     found: list[Any] = mica.read_parquet(path, **options).to_pandas()["v"].tolist()
     return found
+
+
+#: What is empty, null, missing or beside the schema.
+DOCUMENTS = [
+    {}, [], [[], {}], {"a": {}, "b": []}, {"b": {}}, {"b": {"c": None}}, [None, {"a": None}, [None]], None, ..., 0, "",
+    {"a": 1, "b": {"c": "x", "d": {"e": [1, {"f": None}]}}, "g": {"a": 1}}, {"": {"": ""}}, {"é\U0001f600": 1},
+]  # fmt: skip
+
+SHREDDING = {"v": "struct<a: bigint, b: struct<c: string>>"}
+
+
+def written(path: Path, *documents: Any, shredding: Any = None, **options: Any) -> Path:
+    mica.write_parquet(variants(*documents), path, layout="early", shredding=shredding or SHREDDING, **options)
+    return path
