@@ -163,6 +163,7 @@ def ingest_json(
     keys = _sort_keys(sort_by, document, bound, ansi, timezone)
     tree = None if shredding is None else _tree(shredding, column)
     write = target.write_spec({} if tree is None else {(column,): tree}, target_file_size=_size(target_file_size))
+    write = replace(write, from_json=True)
     kept_aside = _quarantine(target, quarantine, storage_options) if on_error == "quarantine" else None
     spec = IngestSpec(
         write=write,

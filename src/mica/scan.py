@@ -22,7 +22,7 @@ from mica.engines import local
 from mica.errors import UserError
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
-from mica.schema.types import StructType
+from mica.schema.types import VARIANT, StructType, contains
 from mica.skipping.bind import Bound, bind, bind_columns
 from mica.skipping.collate import collations_of, in_process
 from mica.skipping.collated import Ordering
@@ -76,6 +76,10 @@ class Source:
         """The number of rows of the files at `indices`; null where only the file itself knows."""
         raise NotImplementedError
 
+    def may_hold_late_types(self, indices: pa.Array) -> bool:  # noqa: ARG002 - of these nothing is known
+        """Whether Variants of the files at `indices` may hold a time, nanoseconds or a UUID."""
+        return True
+
 
 class Planned(Source):
     """A source of which one plan is known already."""
@@ -100,6 +104,10 @@ class Planned(Source):
     def rows(self, indices: pa.Array) -> pa.Array:
         """Their numbers of rows."""
         return self._source.rows(indices)
+
+    def may_hold_late_types(self, indices: pa.Array) -> bool:
+        """Whether one of them may hold what Spark has no type for."""
+        return self._source.may_hold_late_types(indices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +318,11 @@ class Scan:
             limit=self.limit is not None,
             deletion_vectors=self.kept.column("deletion_vector").null_count < self.kept.num_rows,
             column_mapping=self.source.column_mapping,
+            late_types=self._late_types,
         )
+
+    def _late_types(self) -> bool:
+        return contains(self.schema, VARIANT) and self.source.may_hold_late_types(pa.array(self.plan.kept))
 
     # --- both --------------------------------------------------------------------------------------------------------
 

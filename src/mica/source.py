@@ -15,6 +15,7 @@ from mica.scan import Source
 from mica.skipping.bind import Bound
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan, plan_files
+from mica.tasks.late import may_hold_late_types
 
 
 class TableSource(Source):
@@ -49,6 +50,17 @@ class TableSource(Source):
     def rows(self, indices: pa.Array) -> pa.Array:
         """`numRecords` of the files at `indices`; null where the log does not know."""
         return pa.array([_rows(text) for text in self.snapshot.stats(indices).to_pylist()], pa.int64())
+
+    def may_hold_late_types(self, indices: pa.Array) -> bool:
+        """Whether one of the files at `indices` may hold in its Variants what Spark has no type for."""
+        key = ("late types", tuple(indices.to_pylist()))
+        if key not in self._cache:
+            found, tags = self.snapshot.files.take(indices), self.snapshot.tags(indices)
+            sizes = found.column("size").to_pylist()
+            places = [self.snapshot.locate(path) for path in found.column("path").to_pylist()]
+            files = [(place, rel, size) for (place, rel), size in zip(places, sizes, strict=True)]
+            self._cache[key] = may_hold_late_types(files, tags.to_pylist(maps_as_pydicts="lossy"))
+        return bool(self._cache[key])
 
 
 def _rows(stats: str | None) -> int | None:

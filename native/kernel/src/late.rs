@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::{DataType, FieldRef, TimeUnit};
 
 use crate::decode::VariantDecoder;
 use crate::encode::{DictionaryCache, TapeEncoder, id};
@@ -13,9 +14,10 @@ use crate::error::{Code, Error, Result};
 use crate::inspect::quoted;
 use crate::names::Names;
 use crate::residual::{head, number};
+use crate::standard::{METADATA, TYPED_VALUE, is_variant};
 use crate::tape::{Kind, Node, Tape, TapeView};
 use crate::to_json::push_plain;
-use crate::values::{Bytes, parts_of, variants};
+use crate::values::{Bytes, bytes_of, parts_of, variants};
 use crate::zone::Zone;
 
 /// The variant column 0 without values of the late types: they become texts where `as_text` asks for it, spelled as in
@@ -65,11 +67,54 @@ pub fn without_late_types(batch: &RecordBatch, as_text: bool, zone: &Zone) -> Re
     Ok(RecordBatch::try_new(Arc::new(schema), vec![made.column(0).clone()])?)
 }
 
-/// Whether a value, sound as the kernel gave it, holds a late type anywhere.
+/// Whether a variant of the batch, at any depth of its columns, shredded or not, may hold a late type. Null slots are
+/// looked at too, and malformed values may hold one: the answer "no" is certain.
+pub fn may_hold_late_types(batch: &RecordBatch) -> bool {
+    let schema = batch.schema();
+    let mut columns: Vec<(FieldRef, ArrayRef, bool)> =
+        schema.fields().iter().zip(batch.columns()).map(|(f, a)| (f.clone(), a.clone(), false)).collect();
+    let mut work = Vec::new();
+    while let Some((field, array, inside)) = columns.pop() {
+        let inside = inside || is_variant(&field);
+        match field.data_type() {
+            DataType::Struct(fields) => {
+                let children = fields.iter().zip(array.as_struct().columns());
+                columns.extend(children.map(|(f, a)| (f.clone(), a.clone(), inside)));
+            }
+            DataType::List(inner) => columns.push((inner.clone(), array.as_list::<i32>().values().clone(), inside)),
+            DataType::LargeList(inner) => {
+                columns.push((inner.clone(), array.as_list::<i64>().values().clone(), inside));
+            }
+            DataType::Map(inner, _) => {
+                columns.push((inner.clone(), Arc::new(array.as_map().entries().clone()), inside))
+            }
+            DataType::Time64(_) | DataType::Timestamp(TimeUnit::Nanosecond, _) | DataType::FixedSizeBinary(_)
+                if inside =>
+            {
+                return true;
+            }
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView
+                if inside && !matches!(field.name().as_str(), METADATA | TYPED_VALUE) =>
+            {
+                let Ok(values) = bytes_of(&array) else { return true };
+                if values.iter().flatten().any(|v| !v.is_empty() && holds_late(v, &mut work).unwrap_or(true)) {
+                    return true;
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+/// Whether a value holds a late type anywhere. A sound one has no more nodes than bytes; one that points twice at the
+/// same child could have any number, and is an error.
 fn holds_late(value: &[u8], work: &mut Vec<usize>) -> Result<bool> {
     work.clear();
     work.push(0);
+    let mut left = value.len();
     while let Some(at) = work.pop() {
+        left = left.checked_sub(1).ok_or_else(|| Error::new(Code::MalformedVariant, "children overlap"))?;
         match value.get(at).map(|first| (first & 3, first >> 2)) {
             Some((0, type_id)) if type_id >= id::TIME => return Ok(true),
             Some((2 | 3, _)) => {

@@ -20,6 +20,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(type_texts, m)?)?;
     m.add_function(wrap_pyfunction!(cast, m)?)?;
     m.add_function(wrap_pyfunction!(without_late_types, m)?)?;
+    m.add_function(wrap_pyfunction!(may_hold_late_types, m)?)?;
     m.add_function(wrap_pyfunction!(calculate, m)?)?;
     m.add_function(wrap_pyfunction!(validate, m)?)?;
     Ok(())
@@ -85,6 +86,12 @@ fn variant_to_json(py: Python<'_>, batch: Batch, timezone: &str) -> PyResult<Bat
 fn without_late_types(py: Python<'_>, batch: Batch, as_text: bool, timezone: &str) -> PyResult<Batch> {
     let zone = Zone::parse(timezone).map_err(|e| raise(py, &e))?;
     each(py, batch, move |b| late::without_late_types(b, as_text, &zone))
+}
+
+/// Whether an unshredded variant of the batch may hold a time, nanoseconds or a UUID.
+#[pyfunction]
+fn may_hold_late_types(py: Python<'_>, batch: Batch) -> bool {
+    py.detach(|| late::may_hold_late_types(&batch.0))
 }
 
 /// Column 0 (an unshredded variant) as the string column `type`, as Spark's schema_of_variant.

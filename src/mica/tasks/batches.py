@@ -1,9 +1,9 @@
 """Batches as Spark takes them from a Python function.
 
-The rule: no value changes on the way. Types that Spark's Variants lack (time, nanoseconds, UUID), of which it would
-make nulls, are refused with their path, or become texts where that was asked for. Variants are `struct<metadata,
-value>` within mica and `struct<value, metadata>` for Spark, which matches fields by position (facts.md, section 3);
-dictionaries, which Spark cannot read, are decoded.
+The rule: no value changes on the way. Types that Spark's Variants lack (time, nanoseconds, UUID), on which it would
+fail without saying where, are refused with their path, or become texts where that was asked for. Variants are
+`struct<metadata, value>` within mica and `struct<value, metadata>` for Spark, which matches fields by position
+(facts.md, section 3); dictionaries, which Spark cannot read, are decoded.
 """
 
 from __future__ import annotations

@@ -24,11 +24,12 @@ from mica.log.paths import encode_path, escape_partition_value, new_file_name
 from mica.log.transaction import add_line
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
-from mica.schema.types import StructType
+from mica.schema.types import VARIANT, StructType, contains
 from mica.stats.collect import stats_json
 from mica.stats.partition import format_values
 from mica.storage import Storage, Writer
 from mica.tasks.batches import cut
+from mica.tasks.late import late_tags
 from mica.tasks.whole import whole
 from mica.variant import kernel
 
@@ -79,6 +80,8 @@ class WriteSpec:
     omit_untyped: bool = False
     #: False where the rows are those of files that the same commit removes.
     data_change: bool = True
+    #: Whether the Variants were made of JSON, which has none of the types that Spark's lack.
+    from_json: bool = False
 
 
 def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -237,6 +240,8 @@ class DataFile:
         self._upload: Writer | None = None
         self._waiting: list[pa.RecordBatch] = []
         self._waiting_bytes = 0
+        self._has_variants = contains(spec.schema, VARIANT)
+        self._late_types = False
 
     @property
     def bytes(self) -> int:
@@ -245,6 +250,8 @@ class DataFile:
 
     def write(self, batch: pa.RecordBatch, trees: Mapping[tuple[str, ...], pa.DataType] | None) -> None:
         """Takes rows; the first ones wait until they suffice as the sample of the shredding schema."""
+        if self._has_variants and not self.spec.from_json and not self._late_types:
+            self._late_types = kernel.may_hold_late_types(batch)
         if self._writer is None and trees is None and self._must_infer():
             self._waiting.append(batch)
             self._waiting_bytes += batch.nbytes
@@ -285,6 +292,7 @@ class DataFile:
                 partition_columns=self.spec.partition_by,
             ),
             data_change=self.spec.data_change,
+            tags=late_tags(self._late_types) if self._has_variants else None,
         )
         return {"kind": "add", "path": self.path, "line": line, "rows": closed["rows"], "bytes": closed["size"]}
 

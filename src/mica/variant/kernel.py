@@ -99,6 +99,11 @@ def without_late_types(batch: pa.RecordBatch, *, as_text: bool, timezone: str = 
     return call(_native.without_late_types, batch, as_text=as_text, timezone=timezone)
 
 
+def may_hold_late_types(batch: pa.RecordBatch) -> bool:
+    """Whether a Variant of the batch, shredded or not, may hold a time, nanoseconds or a UUID; "no" is certain."""
+    return bool(call(_native.may_hold_late_types, batch))
+
+
 def calculate(batch: pa.RecordBatch, operator: str, precision: int, scale: int) -> pa.RecordBatch:
     """Columns 0 and 1, decimals, with + - * / or % between them: `values` of that precision and scale, and `failed`."""
     return call(_native.calculate, batch, operator, precision, scale)

@@ -43,6 +43,8 @@ class Reading:
     limit: bool
     deletion_vectors: bool
     column_mapping: bool
+    #: Whether Variants may hold what Spark's cannot; footers may be opened to tell, so it is asked last.
+    late_types: Callable[[], bool]
 
 
 REASONS: Mapping[str, Callable[[Reading], bool]] = {
@@ -56,6 +58,7 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "there are no files": lambda r: not r.files,
     "there are too many files": lambda r: sum(map(len, r.files.values())) > MAX_FILES,
     "there are too many partitions": lambda r: len(r.files) > MAX_PARTITIONS,
+    "Variants may hold types that Spark's lack (tasks/late.py)": lambda r: r.late_types(),
 }
 
 

@@ -1,0 +1,48 @@
+"""Which files hold in their Variants only what Spark's Variants can.
+
+The rule: a file is Spark's own reader's when somebody who saw every value said so. mica says it in the tag
+`mica.lateTypes` of the files that it writes. Of other files the footer tells who wrote them: Spark builds no time, no
+timestamp in nanoseconds and no UUID, and its reader refuses what it copied of others. Everybody else may have written
+them anywhere, in residuals too, where no footer tells of them.
+
+Source: Delta protocol, "Add File" (`tags`); facts.md, section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from mica.errors import MicaError
+from mica.storage import Storage
+from mica.variant import kernel
+
+#: A tag of a file: whether its Variants hold a time, nanoseconds or a UUID ("no"), or may.
+TAG = "mica.lateTypes"
+
+#: Key in the footers of the files that Spark writes.
+_SPARK_VERSION = "org.apache.spark.version"
+_READERS = 16
+
+
+def late_tags(may_hold: bool) -> dict[str, str]:
+    """The tags of a file that was written."""
+    return {} if may_hold else {TAG: "no"}
+
+
+def may_hold_late_types(files: Sequence[tuple[Storage, str, int]], own: Sequence[Mapping[str, str] | None]) -> bool:
+    """Whether one of the files (place, path, size) with these tags may hold what Spark has no type for."""
+    unknown = [file for file, said in zip(files, own, strict=True) if (said or {}).get(TAG) != "no"]
+    if not unknown:
+        return False
+    with ThreadPoolExecutor(min(_READERS, len(unknown))) as pool:
+        return not all(pool.map(_by_spark, unknown))
+
+
+def _by_spark(file: tuple[Storage, str, int]) -> bool:
+    """Whether Spark wrote the file; who cannot be asked did not."""
+    try:
+        reader = kernel.open_file(*file)
+    except MicaError:
+        return False
+    return (reader.created_by or "").startswith("parquet-mr") and _SPARK_VERSION in reader.key_value_metadata
