@@ -1,45 +1,99 @@
-"""Collated bounds of files, by one Spark job.
+"""Collated bounds of files.
 
-The rule: one pass over the collated columns of the files that are asked for, and of nothing else; what comes back is a
-row a file.
+The rule: who writes a file gathers the strings that can be its bounds, and they are compared in the same job; only of
+files that are there already, or whose strings were many, the collated columns are read, in one pass. Spark's comparator
+decides; UTF8_LCASE alone is compared in process, exactly as Spark does (`collation.lcase`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import pyarrow as pa
 
+from mica.collation import lcase
 from mica.collation.comparator import Comparator, extremes
+from mica.engines import local
 from mica.engines.spark import jobs
 from mica.log.paths import decode_path
 from mica.stats.collated import MADE_BY, TAG, CollatedBounds, CollatedLeaf, with_bounds
 from mica.storage import Storage
 from mica.tasks.strings import StringsFile, StringsSpec, strings_of_files
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 #: Bytes of files that a task reads.
 TASK_BYTES = 64 << 20
 
 
+def comparable(leaves: Sequence[CollatedLeaf], spark: SparkSession | None) -> tuple[list[CollatedLeaf], str]:
+    """Those of the columns whose strings can be compared here, and the comparator's version."""
+    if spark is None:
+        return [leaf for leaf in leaves if lcase.InProcess().judges(leaf.collation)], lcase.ICU
+    return list(leaves), Comparator(spark).version if leaves else ""
+
+
 def collated_bounds(
-    comparator: Comparator, storage: Storage, leaves: Sequence[CollatedLeaf], files: Sequence[tuple[str, int]]
+    spark: SparkSession | None,
+    storage: Storage,
+    leaves: Sequence[CollatedLeaf],
+    version: str,
+    files: Sequence[tuple[str, int]],
 ) -> list[list[CollatedBounds]]:
-    """The bounds of each file (path as it is read, size), in the order of the files and of the leaves."""
-    spark = comparator.spark
-    spec = StringsSpec(storage, tuple(leaves), comparator.version)
+    """The bounds of each file (path as it is read, size), in the order of the files and of the leaves, which are
+    `comparable`."""
+    spec = StringsSpec(storage, tuple(leaves), version)
+    run = partial(strings_of_files, spec)
     numbered = [StringsFile(number, path, size) for number, (path, size) in enumerate(files)]
-    tasks = grouped(numbered, TASK_BYTES, jobs.parallelism(spark))
-    batches = jobs.over_tasks(spark, partial(strings_of_files, spec), tasks, spec.ddl)
-    found = jobs.collect(extremes(batches, {f"c{i}": leaf.sql for i, leaf in enumerate(leaves)}))
-    rows: dict[int, Mapping[str, Any]] = {row["file"]: row for row in found.to_pylist()}
+    if spark is None:
+        tasks = grouped(numbered, TASK_BYTES, local.threads())
+        found = _compared(pa.Table.from_batches(local.run(run, tasks), spec.schema), len(leaves))
+    else:
+        tasks = grouped(numbered, TASK_BYTES, jobs.parallelism(spark))
+        batches = jobs.over_tasks(spark, run, tasks, spec.ddl)
+        found = jobs.collect(extremes(batches, {f"c{i}": leaf.sql for i, leaf in enumerate(leaves)})).to_pylist()
+    rows: dict[int, Mapping[str, Any]] = {row["file"]: row for row in found}
     nothing: Mapping[str, Any] = {}
     return [
         [_bounds(leaf, f"c{i}", rows.get(number, nothing)) for i, leaf in enumerate(leaves)]
         for number in range(len(files))
     ]
+
+
+def bounds_of_facts(
+    adds: pa.Table, spark: SparkSession | None, storage: Storage, leaves: Sequence[CollatedLeaf], version: str
+) -> list[list[CollatedBounds]]:
+    """The bounds of files that were written just now: from what their writers gathered, else by reading them."""
+    gathered = "c0_ok" in adds.column_names
+    rows = (adds.to_pylist() if "c0_min" in adds.column_names else _compared(adds, len(leaves))) if gathered else []
+    found: list[list[CollatedBounds] | None] = [
+        [_bounds(leaf, f"c{i}", row) for i, leaf in enumerate(leaves)]
+        if all(row[f"c{i}_ok"] is not None for i, _ in enumerate(leaves))
+        else None
+        for row in rows
+    ] or [None] * adds.num_rows
+    files = files_of(adds.column("line"))
+    left = [number for number, bounds in enumerate(found) if bounds is None]
+    if left:
+        for number, bounds in zip(
+            left, collated_bounds(spark, storage, leaves, version, [files[n] for n in left]), strict=True
+        ):
+            found[number] = bounds
+    return [bounds for bounds in found if bounds is not None]
+
+
+def _compared(gathered: pa.Table, count: int) -> list[dict[str, Any]]:
+    """The rows with the ends of their strings, which are those of UTF8_LCASE; a file has one row."""
+    rows: list[dict[str, Any]] = gathered.to_pylist()
+    for row in rows:
+        for i in range(count):
+            found = lcase.ends(pa.array(row[f"c{i}"] or [], pa.string())).to_pylist()
+            row[f"c{i}_min"], row[f"c{i}_max"] = found or (None, None)
+    return rows
 
 
 def collated_lines(

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from mica.collating import collated_bounds, grouped, tagged
-from mica.collation.comparator import Comparator
+from mica.collating import collated_bounds, comparable, grouped, tagged
 from mica.engines import local
 from mica.errors import UserError
 from mica.log import features
@@ -66,16 +65,15 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
         engine_info=f"mica/{kernel.version()}",
     )  # fmt: skip
     if leaves and numbered:
-        if spark is None:
+        made, version = comparable(leaves, spark)
+        left = [".".join(leaf.column) for leaf in leaves if leaf not in made]
+        if left:
             raise UserError(
                 "NEEDS_SPARK",
-                f"bounds of the collated column {'.'.join(leaves[0].column)} are made by Spark's comparator, and there "
-                "is no session here",
-                hint="Give restats a session: spark=mica.session(). Variant columns alone need none.",
+                f"bounds of the collated column {left[0]} are made by Spark's comparator, and there is no session here",
+                hint="Give restats a session: spark=mica.session(). Variant columns and UTF8_LCASE need none.",
             )
-        comparator = Comparator(spark)
-        version = comparator.version
-        found = collated_bounds(comparator, snapshot.storage, leaves, [(f.path, f.size) for f in numbered])
+        found = collated_bounds(spark, snapshot.storage, leaves, version, [(f.path, f.size) for f in numbered])
         texts = [with_bounds(text, own, version) for text, own in zip(texts, found, strict=True)]
         tags = [tagged(own) for own in tags]
         names = [leaf.collation for leaf in leaves]

@@ -9,11 +9,13 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
+from mica.collation.comparator import ends
 from mica.engines import local
 from mica.engines.spark import types as spark_types
 from mica.errors import UserError
@@ -21,7 +23,7 @@ from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
 from mica.schema.evolution import plan_write
 from mica.tasks.whole import whole_schema
-from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec, write_files
+from mica.tasks.write import WriteSpec, facts_ddl, facts_schema, write_files
 from mica.variant.shredding import ShreddingSchema
 from mica.writing import Commit, Target
 
@@ -34,9 +36,10 @@ def write_rows(target: Target, data: Any, shredding: Mapping[str, Any]) -> Commi
     spec = target.write_spec(trees(shredding, target))
     for note in target.notes:
         warnings.warn(f"{target.storage}: {note}", stacklevel=5)
-    if spark_types.is_frame(data):
-        return target.commit(on_spark(spec, data), data.sparkSession)
-    return target.commit(in_process(spec, data))
+    spark = data.sparkSession if spark_types.is_frame(data) else None
+    leaves, version = target.comparing(spark)
+    spec = replace(spec, collated=tuple(leaves), version=version)
+    return target.commit(in_process(spec, data) if spark is None else on_spark(spec, data), spark)
 
 
 def on_spark(spec: WriteSpec, frame: Any) -> pa.Table:
@@ -48,7 +51,13 @@ def on_spark(spec: WriteSpec, frame: Any) -> pa.Table:
         # Rows of one partition value are brought together, so that its files reach their size.
         columns = [name for name in frame.columns if name.lower() in {n.lower() for n in spec.partition_by}]
         frame = frame.hint("rebalance", *map(quote_if_needed, columns)) if columns else frame
-    return jobs.collect(jobs.over_rows(frame, partial(write_files, spec), FACTS_DDL))
+    # Each task's comparator has the strings that its Python function gathered: bounds take no job of their own.
+    return jobs.collect(
+        ends(
+            jobs.over_rows(frame, partial(write_files, spec), facts_ddl(spec.collated)),
+            {f"c{i}": leaf.sql for i, leaf in enumerate(spec.collated)},
+        )
+    )
 
 
 def in_process(spec: WriteSpec, data: Any) -> pa.Table:
@@ -56,11 +65,11 @@ def in_process(spec: WriteSpec, data: Any) -> pa.Table:
     source = arrow(data)
     plan_write(spec.schema, whole_schema(source.schema, spec.schema))
     if isinstance(source, pa.RecordBatchReader):
-        return pa.Table.from_batches(write_files(spec, source), FACTS)
+        return pa.Table.from_batches(write_files(spec, source), facts_schema(spec.collated))
     count = max(1, min(local.threads(), source.nbytes // SHARE_BYTES))
     edges = [source.num_rows * i // count for i in range(count + 1)]
     shares = [source.slice(start, end - start) for start, end in itertools.pairwise(edges)]
-    return pa.Table.from_batches(local.run(partial(_write_share, spec), shares), FACTS)
+    return pa.Table.from_batches(local.run(partial(_write_share, spec), shares), facts_schema(spec.collated))
 
 
 def arrow(data: Any) -> pa.Table | pa.RecordBatchReader:

@@ -6,6 +6,7 @@ protocol and its property allow it, and neither is ever changed by a write.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -17,9 +18,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.collating import collated_bounds, collated_lines, files_of
-from mica.collation.comparator import Comparator
-from mica.errors import ConflictError, UserError
+from mica.collating import bounds_of_facts, collated_lines, comparable
+from mica.errors import ConflictError, MicaError, UserError
 from mica.log import creation, features
 from mica.log.actions import Metadata, Protocol
 from mica.log.conflicts import FilePredicate, every_file
@@ -33,7 +33,7 @@ from mica.schema.types import VARIANT, StructType, walk
 from mica.skipping.bind import bind
 from mica.skipping.rows import filter_rows
 from mica.stats.bloom import bloom_columns
-from mica.stats.collated import collated_leaves
+from mica.stats.collated import CollatedLeaf, collated_leaves
 from mica.stats.partition import column_texts, parse_values
 from mica.storage import Storage
 from mica.tasks.write import WriteSpec
@@ -117,17 +117,28 @@ class Target:
             target_file_size=target_file_size or TARGET_FILE_SIZE.of(self.metadata.configuration),
         )
 
+    def comparing(self, spark: SparkSession | None) -> tuple[list[CollatedLeaf], str]:
+        """The columns that get collated bounds when files are written, and the version of who compares them."""
+        leaves = collated_leaves(self.schema, self.metadata.configuration, self.metadata.partition_columns)
+        return comparable(leaves, spark)
+
     def commit(self, facts: pa.Table, spark: SparkSession | None = None) -> Commit:
-        """Adds the files that the facts tell of, in one commit; with a session collated columns get their bounds."""
+        """Adds the files that the facts tell of, in one commit; collated columns get what bounds can be made here."""
         adds = facts.filter(pc.equal(facts.column("kind"), "add"))
         rows, size = (pc.sum(adds.column(name)).as_py() or 0 for name in ("rows", "bytes"))
         lines = adds.column("line")
-        leaves = collated_leaves(self.schema, self.metadata.configuration, self.metadata.partition_columns)
-        if spark is not None and leaves and len(lines):
-            comparator = Comparator(spark)
-            bounds = collated_bounds(comparator, self.storage, leaves, files_of(lines))
-            lines = pa.chunked_array([collated_lines(lines, bounds, comparator.version)], pa.string())
-            self.versions = ([leaf.collation for leaf in leaves], comparator.version)
+        leaves, version = self.comparing(spark)
+        if leaves and len(lines):
+            try:
+                bounds = bounds_of_facts(adds, spark, self.storage, leaves, version)
+            except Exception:
+                # Nobody will name these files.
+                for path in adds.column("path").to_pylist():
+                    with contextlib.suppress(MicaError):
+                        self.storage.delete(path)
+                raise
+            lines = pa.chunked_array([collated_lines(lines, bounds, version)], pa.string())
+            self.versions = ([leaf.collation for leaf in leaves], version)
         try:
             done = self.transaction(lines, rows, size).commit(clock=time.time)
         except ConflictError as e:

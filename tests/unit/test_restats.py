@@ -94,6 +94,27 @@ def test_collated_bounds_need_a_session(tmp_path: Path) -> None:
     assert raised.value.code == "NEEDS_SPARK"
 
 
+def test_lcase_is_compared_in_process(tmp_path: Path) -> None:
+    table = mica.Table.create(
+        tmp_path / "t", "p INT, s STRUCT<x: STRING COLLATE UTF8_LCASE>, d STRING COLLATE de", ["p"]
+    )
+    rows = [{"p": 1, "s": {"x": x}, "d": "z"} for x in ("b", "A", "Σ", None)] + [{"p": 2, "s": None, "d": None}]
+    schema = pa.schema([("p", pa.int32()), ("s", pa.struct([("x", pa.string())])), ("d", pa.string())])
+    table.append(pa.Table.from_pylist(rows, schema))
+    found = [orjson.loads(text).get("statsWithCollation") for text in table.files().column("stats").to_pylist()]
+    ours = {"spark.UTF8_LCASE.78.3": {"minValues": {"s": {"x": "A"}}, "maxValues": {"s": {"x": "Σ"}}}}
+    assert sorted(found, key=str) == sorted([ours, None], key=str)
+    assert orjson.loads(table.snapshot.domains["collations"]) == {"writeVersions": {"spark.UTF8_LCASE": ["78.3"]}}
+    scan = table.scan("s.x > 'ς'")
+    assert scan.plan.dropped.tolist() == [0, 1]
+    assert table.scan("s.x = 'a'").count() == 1
+    assert table.restats(["s.x"]).files == 0
+    with pytest.raises(UserError) as raised:
+        table.restats()
+    assert raised.value.code == "NEEDS_SPARK"
+    assert "column d " in raised.value.message
+
+
 def test_numbers_keep_their_digits() -> None:
     leaf = CollatedLeaf(("s",), ("s",), "icu.de")
     text = '{"numRecords":1,"minValues":{"d":123456789012345678901234567890.12,"x":1e-300,"i":99999999999999999999}}'

@@ -66,20 +66,28 @@ class Comparator:
         return [judged.column(f"r{i}").take(order).combine_chunks() for i in range(len(asked))]
 
 
+def ends(rows: DataFrame, collations: Mapping[str, str]) -> DataFrame:
+    """Rows whose columns `collations` (column → SQL name) are arrays of strings, with `<column>_min` and
+    `<column>_max` instead: array functions find them where the row is, nothing is shuffled.
+    """
+    from pyspark.sql import functions as sql
+
+    found = [sql.col(name) for name in rows.columns if name not in collations]
+    for name, collation in collations.items():
+        strings = sql.col(name).cast(f"array<string collate {collation}>")
+        found += [sql.array_min(strings).alias(f"{name}_min"), sql.array_max(strings).alias(f"{name}_max")]
+    return rows.select(*found)
+
+
 def extremes(batches: DataFrame, collations: Mapping[str, str]) -> DataFrame:
     """Per file: the least and the greatest string of each column. `batches` has `file` (int), and per column an array
     of strings and `<column>_ok` (boolean, whether all have one place in the order); `collations` maps columns to SQL
     names. Comes out as file, `<column>_min`, `<column>_max`, `<column>_ok`.
-
-    Array functions find the extremes of a batch where it is; only those meet those of other batches.
     """
     from pyspark.sql import functions as sql
 
-    partial, whole = [sql.col("file")], []
-    for name, collation in collations.items():
-        strings = sql.col(name).cast(f"array<string collate {collation}>")
-        partial += [sql.array_min(strings).alias(f"{name}_min"), sql.array_max(strings).alias(f"{name}_max")]
-        partial.append(sql.col(f"{name}_ok"))
+    whole = []
+    for name in collations:
         whole += [sql.min(f"{name}_min").alias(f"{name}_min"), sql.max(f"{name}_max").alias(f"{name}_max")]
         whole.append(sql.min(f"{name}_ok").alias(f"{name}_ok"))
-    return batches.select(*partial).groupBy("file").agg(*whole)
+    return ends(batches, collations).groupBy("file").agg(*whole)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -25,9 +25,11 @@ from mica.log.transaction import add_line
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
 from mica.schema.types import VARIANT, StructType, contains
+from mica.stats.collated import CollatedLeaf
 from mica.stats.collect import stats_json
 from mica.stats.partition import format_values
 from mica.storage import Storage, Writer
+from mica.tasks import candidates
 from mica.tasks.batches import cut
 from mica.tasks.late import late_tags
 from mica.tasks.whole import whole
@@ -47,6 +49,17 @@ FACTS = pa.schema(
 FACTS_DDL = (
     "kind string not null, path string, line string, rows bigint not null, bytes bigint not null, bad bigint not null"
 )
+
+
+def facts_schema(leaves: Sequence[CollatedLeaf]) -> pa.Schema:
+    """`FACTS`, and the columns of `tasks.candidates` for leaves whose bounds somebody else makes."""
+    return pa.schema([*FACTS, *candidates.columns(leaves)])
+
+
+def facts_ddl(leaves: Sequence[CollatedLeaf]) -> str:
+    """The same for Spark."""
+    return ", ".join([FACTS_DDL, *([candidates.ddl(leaves)] if leaves else [])])
+
 
 #: Rows and bytes that are looked at before a file's shredding schema is chosen.
 SAMPLE_ROWS = 4096
@@ -82,6 +95,9 @@ class WriteSpec:
     data_change: bool = True
     #: Whether the Variants were made of JSON, which has none of the types that Spark's lack.
     from_json: bool = False
+    #: Columns of which strings are gathered for a comparator, and its version.
+    collated: tuple[CollatedLeaf, ...] = ()
+    version: str = ""
 
 
 def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -100,12 +116,13 @@ def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[
         if spec.name is not None and rows == 0:
             writer.write_empty()
         adds = writer.close()
-    yield facts([*adds, {"kind": "read", "rows": rows, "bytes": size}])
+    yield facts([*adds, {"kind": "read", "rows": rows, "bytes": size}], spec.collated)
 
 
-def facts(rows: list[dict[str, Any]]) -> pa.RecordBatch:
+def facts(rows: list[dict[str, Any]], leaves: Sequence[CollatedLeaf] = ()) -> pa.RecordBatch:
     """Facts as a batch; numbers that are left out are 0."""
-    return pa.RecordBatch.from_pylist([{"rows": 0, "bytes": 0, "bad": 0, **row} for row in rows], schema=FACTS)
+    schema = facts_schema(leaves)
+    return pa.RecordBatch.from_pylist([{"rows": 0, "bytes": 0, "bad": 0, **row} for row in rows], schema=schema)
 
 
 class TableWriter:
@@ -242,6 +259,7 @@ class DataFile:
         self._waiting_bytes = 0
         self._has_variants = contains(spec.schema, VARIANT)
         self._late_types = False
+        self._candidates = [candidates.Candidates(leaf, spec.version) for leaf in spec.collated]
 
     @property
     def bytes(self) -> int:
@@ -252,6 +270,10 @@ class DataFile:
         """Takes rows; the first ones wait until they suffice as the sample of the shredding schema."""
         if self._has_variants and not self.spec.from_json and not self._late_types:
             self._late_types = kernel.may_hold_late_types(batch)
+        for gathered in self._candidates:
+            gathered.add(candidates.leaf_strings(batch, gathered.leaf))
+            if gathered.many:
+                gathered.give_up()
         if self._writer is None and trees is None and self._must_infer():
             self._waiting.append(batch)
             self._waiting_bytes += batch.nbytes
@@ -294,7 +316,8 @@ class DataFile:
             data_change=self.spec.data_change,
             tags=late_tags(self._late_types) if self._has_variants else None,
         )
-        return {"kind": "add", "path": self.path, "line": line, "rows": closed["rows"], "bytes": closed["size"]}
+        fact = {"kind": "add", "path": self.path, "line": line, "rows": closed["rows"], "bytes": closed["size"]}
+        return fact | candidates.values(self._candidates)
 
     def abort(self) -> None:
         """Leaves nothing behind, as far as the storage lets us."""

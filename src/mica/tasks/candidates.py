@@ -1,0 +1,105 @@
+"""The strings of a file that can be the ends of its collated columns, gathered while its rows pass.
+
+The rule: what is kept of a column is a few strings, among which its least and its greatest are (`collation.narrow`);
+where they would be many, nothing is kept and the file is read again for them, by `tasks.strings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.collation.narrow import narrowed
+from mica.collation.sound import all_in_order
+from mica.stats.collated import CollatedLeaf
+
+#: Bytes of strings that are kept of a column, and strings that are gathered before they are narrowed again.
+MAX_BYTES = 16 << 20
+GATHERED = 65_536
+
+_NONE = pa.array([], pa.string())
+
+
+class Candidates:
+    """Those of one column in one file. `version` is that of the comparator that they go to."""
+
+    def __init__(self, leaf: CollatedLeaf, version: str) -> None:
+        self.leaf, self.version = leaf, version
+        #: Whether all strings have one place in the order: without that there are no bounds. None: given up.
+        self.ordered: bool | None = True
+        self._forget()
+
+    def add(self, strings: pa.Array) -> None:
+        """Takes in strings of the column, nulls among them."""
+        if not self.ordered:
+            return
+        strings = strings.cast(pa.string()).drop_null()
+        if not all_in_order(strings, self.leaf.sql):
+            self.ordered = False
+            self._forget()
+            return
+        part = narrowed(strings, self.leaf.sql, self.version)
+        self._parts.append(part)
+        self._gathered += len(part)
+        self._bytes += int(part.nbytes)
+        if self._gathered > max(GATHERED, 2 * self._narrow):
+            self._again()
+
+    @property
+    def many(self) -> bool:
+        """Whether they are too many to be kept."""
+        return self._bytes > MAX_BYTES
+
+    def give_up(self) -> None:
+        """Keeps nothing from now on."""
+        self.ordered = None
+        self._forget()
+
+    def take(self) -> pa.Array:
+        """What is left of them, once."""
+        if len(self._parts) > 1:
+            self._again()
+        found = self._parts[0] if self._parts else _NONE
+        self._forget()
+        return found
+
+    def _forget(self) -> None:
+        self._parts: list[pa.Array] = []
+        self._gathered = self._narrow = self._bytes = 0
+
+    def _again(self) -> None:
+        self._parts = [narrowed(pa.concat_arrays(self._parts), self.leaf.sql, self.version)]
+        self._gathered = self._narrow = len(self._parts[0])
+        self._bytes = int(self._parts[0].nbytes)
+
+
+def leaf_strings(batch: pa.RecordBatch, leaf: CollatedLeaf) -> pa.Array:
+    """A leaf's strings in a batch of the table's columns; null where a struct around it is."""
+    first, *inner = leaf.column
+    found = batch.column(first)
+    return pc.struct_field(found, inner) if inner else found
+
+
+def columns(leaves: Sequence[CollatedLeaf]) -> list[pa.Field]:
+    """Per leaf `c<i>` (strings) and `c<i>_ok`: whether all have one place in the order; null: they were too many."""
+    return [
+        field
+        for i, _ in enumerate(leaves)
+        for field in (pa.field(f"c{i}", pa.list_(pa.string())), pa.field(f"c{i}_ok", pa.bool_()))
+    ]
+
+
+def ddl(leaves: Sequence[CollatedLeaf]) -> str:
+    """The same for Spark."""
+    return ", ".join(f"c{i} array<string>, c{i}_ok boolean" for i, _ in enumerate(leaves))
+
+
+def values(found: Iterable[Candidates]) -> dict[str, Any]:
+    """The columns of one row."""
+    row: dict[str, Any] = {}
+    for i, candidates in enumerate(found):
+        row[f"c{i}"], row[f"c{i}_ok"] = candidates.take().to_pylist(), candidates.ordered
+    return row

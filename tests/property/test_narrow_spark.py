@@ -1,0 +1,88 @@
+"""What the sieve before Spark's comparator takes for certain, asked of ICU4J and of Spark for every base."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import random
+import unicodedata
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from mica.collation.names import BASES
+from mica.collation.narrow import changed, narrowed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CAMPAIGN = os.environ.get("MICA_PROFILE") == "campaign"
+ASCII = [chr(point) for point in range(0x20, 0x7F)]
+SUFFIXES = ("", "_CI", "_AI", "_CI_AI", "_RTRIM", "_CI_AI_RTRIM")
+#: What joins with ASCII letters, or has no weight, or many.
+ODD = "\u00b7 \u0301 \u0327 \u030c \u0338 é ǆ Å å ñ ñ æ ﬁ \x00 \t \u00ad \u200d я 中 ก เ \u02bc Ħ ħ ʻ".split(" ")
+
+
+def _texts(jvm: Any, strings: Any) -> list[str]:
+    joined: str = jvm.java.lang.String.join("\ue000", strings)
+    return joined.split("\ue000")
+
+
+def test_the_table_says_what_icu_says(spark: SparkSession) -> None:
+    """Tailored characters, expansions, and what joins with ASCII behind it, by the rules as ICU4J has loaded them."""
+    jvm: Any = spark._jvm  # ICU4J's tables are to be had nowhere else
+    icu = jvm.com.ibm.icu.text
+    for base in BASES:
+        collator = icu.Collator.getInstance(jvm.com.ibm.icu.util.ULocale("" if base == "UNICODE" else base))
+        joins, expansions = icu.UnicodeSet(), icu.UnicodeSet()
+        collator.getContractionsAndExpansions(joins, expansions, True)
+        unsafe = set()
+        for text in _texts(jvm, joins.strings()):
+            for form in (text, unicodedata.normalize("NFD", text)):
+                unsafe |= {a for a, b in itertools.pairwise(form) if a in ASCII and b in ASCII}
+        tailored = icu.UnicodeSet(expansions).addAll(collator.getTailoredSet())
+        unsafe |= {char for char in _texts(jvm, tailored.retainAll(icu.UnicodeSet("[\\u0020-\\u007E]"))) if char}
+        if collator.isAlternateHandlingShifted():
+            # Of what is ignored, blanks and punctuation, nothing is certain.
+            unsafe |= set(_texts(jvm, icu.UnicodeSet("[[[:Z:][:P:]] & [\\u0020-\\u007E]]")))
+        assert set(changed(base)) == unsafe, base
+
+
+def words(rng: random.Random) -> list[str]:
+    """Strings of few and of many characters, most of them ASCII, some behind a long common beginning."""
+    alphabet = rng.choice([ASCII, list("abcdhlnszCHDZ' "), list("aAbB -")])
+    odd = rng.choice([0.0, 0.02, 0.2])
+    prefix = rng.choice(["", "", "id-", "https://a.b/c?d=e&f=g/"])
+
+    def word() -> str:
+        return "".join(
+            rng.choice(ODD) if rng.random() < odd else rng.choice(alphabet) for _ in range(rng.randint(0, 14))
+        )
+
+    return [(prefix if rng.random() < 0.95 else "") + word() for _ in range(rng.randint(2, 60))]
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_the_ends_by_spark_are_among_those_that_stay(spark: SparkSession, rng: random.Random, part: int) -> None:
+    names = [base + suffix for base in BASES[part::4] for suffix in (SUFFIXES if CAMPAIGN else rng.sample(SUFFIXES, 1))]
+    names += ["UTF8_LCASE", "UTF8_LCASE_RTRIM", "UTF8_BINARY_RTRIM"] if part == 0 else []
+    trials = []
+    dropped = 0
+    for name in names:
+        for _ in range(40 if CAMPAIGN else 12):
+            every = words(rng)
+            left = narrowed(pa.array(every), name, "78.3").to_pylist()
+            dropped += len(set(every)) - len(left)
+            trials.append({"name": name, "every": every, "left": left})
+    assert dropped > 0
+    frame = spark.createDataFrame(pa.table({"trials": [trials]})).coalesce(1)
+    asked = []
+    for name in names:
+        kind = f"array<string collate {name}>"
+        ends = (f"array_{end}(CAST(t.{{}} AS {kind}))" for end in ("min", "max"))
+        differ = " OR ".join(f"{end.format('every')} <> {end.format('left')}" for end in ends)
+        asked.append(f"filter(trials, t -> t.name = '{name}' AND ({differ})) AS {name}")
+    found = frame.selectExpr(*asked).first()
+    assert found is not None
+    assert {name: found[name] for name in names if found[name]} == {}
