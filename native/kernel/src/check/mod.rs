@@ -6,7 +6,9 @@
 //!
 //! - `schema`: groups, their children, annotations and types (rules 1, 2, 12, 21, 29, 34)
 //! - `values`: the rows (rules 3 to 16, 20, 22 to 37)
+//! - `bounds`: the footer's bounds and null counts against the rows
 
+mod bounds;
 mod schema;
 mod values;
 
@@ -18,6 +20,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use parquet::DecodeResult;
 use parquet::arrow::push_decoder::ParquetPushDecoder;
 
+use crate::check::bounds::FooterBounds;
 use crate::error::{Code, Error, Result};
 use crate::read::decoder::batch_size;
 use crate::read::{FileReader, guard};
@@ -100,7 +103,7 @@ pub struct Check {
     /// The first row of the row group in the file, and the rows of the column that were checked.
     first_row: u64,
     given: u64,
-    current: Option<(ParquetPushDecoder, Walker)>,
+    current: Option<(ParquetPushDecoder, Walker, FooterBounds)>,
 }
 
 impl Check {
@@ -149,13 +152,14 @@ impl Check {
             return Ok(true);
         };
         self.findings.row_group = Some(self.group);
-        let (decoder, walker) = match &mut self.current {
+        let (decoder, walker, bounds) = match &mut self.current {
             Some(current) => current,
             None => {
                 let leaves: Vec<usize> = node.leaves.clone().collect();
                 let decoder = self.file.decoder(self.group, &leaves, batch_size(group, &leaves, ROWS, BYTES))?;
                 self.given = 0;
-                self.current.insert((decoder, Walker::default()))
+                let bounds = FooterBounds::open(&self.file, self.group, node, &mut self.findings)?;
+                self.current.insert((decoder, Walker::default(), bounds))
             }
         };
         match decoder.try_decode()? {
@@ -167,11 +171,14 @@ impl Check {
                 if let Some(array) = batch.columns().first() {
                     let name = node.field.name();
                     walker.check(&node.field, array, name, self.first_row + self.given, &mut self.findings);
+                    bounds.add(node, array, self.given, &mut self.findings)?;
                 }
                 self.given += batch.num_rows() as u64;
             }
             DecodeResult::Finished => {
-                self.current = None;
+                if let Some((.., bounds)) = self.current.take() {
+                    bounds.finish(&mut self.findings);
+                }
                 self.column += 1;
             }
         }

@@ -47,17 +47,18 @@ pub(crate) struct Resolved {
 }
 
 #[derive(Default, Clone, PartialEq)]
-struct Bound {
-    min: Option<Raw>,
-    max: Option<Raw>,
-    null_count: Option<i64>,
+pub(crate) struct Bound {
+    pub min: Option<Raw>,
+    pub max: Option<Raw>,
+    pub null_count: Option<i64>,
     usable: bool,
 }
 
-struct Span {
-    group: usize,
-    first: u64,
-    rows: u64,
+/// Rows of one row group; `first` counts in the file.
+pub(crate) struct Span {
+    pub group: usize,
+    pub first: u64,
+    pub rows: u64,
 }
 
 impl FileReader {
@@ -275,7 +276,7 @@ fn pages_are(metadata: &ParquetMetaData, span: &Span, first: u64, column: usize,
 }
 
 /// The bound of the page that holds the span; page boundaries never lie inside a span.
-fn page_bound(metadata: &ParquetMetaData, span: &Span, first: u64, column: usize) -> Option<Bound> {
+pub(crate) fn page_bound(metadata: &ParquetMetaData, span: &Span, first: u64, column: usize) -> Option<Bound> {
     let index = metadata.page_index_for_row_group(span.group);
     let (columns, pages) = (index.column_index(column)?, index.page_locations(column)?);
     let page = pages.partition_point(|p| p.first_row_index.max(0) as u64 <= first).checked_sub(1)?;
@@ -318,7 +319,7 @@ fn pair<T>(min: Option<&T>, max: Option<&T>, raw: impl Fn(&T) -> Raw) -> (Option
     (min.map(&raw), max.map(&raw))
 }
 
-fn chunk_bound(group: &RowGroupMetaData, column: usize, rows: u64) -> Bound {
+pub(crate) fn chunk_bound(group: &RowGroupMetaData, column: usize, rows: u64) -> Bound {
     let Some(statistics) = group.columns().get(column).and_then(|c| c.statistics()) else { return Bound::default() };
     let whole = group.num_rows().max(0) as u64 == rows;
     let null_count = statistics
@@ -344,7 +345,7 @@ fn chunk_bound(group: &RowGroupMetaData, column: usize, rows: u64) -> Bound {
 }
 
 /// Whether the order that the bounds were made in is the one of the type.
-fn trusted(metadata: &ParquetMetaData, column: usize, data_type: &DataType) -> bool {
+pub(crate) fn trusted(metadata: &ParquetMetaData, column: usize, data_type: &DataType) -> bool {
     let order = metadata.file_metadata().column_order(column);
     match order {
         ColumnOrder::TYPE_DEFINED_ORDER(_) | ColumnOrder::IEEE_754_TOTAL_ORDER => true,

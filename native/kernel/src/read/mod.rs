@@ -21,7 +21,7 @@ pub mod items;
 mod merge;
 pub mod nested;
 mod pages;
-mod physical;
+pub(crate) mod physical;
 pub mod projection;
 pub mod rows;
 pub mod scan;

@@ -1,0 +1,285 @@
+//! The footer's own bounds against the rows: minimum, maximum and null count of a row group (statistics) and of its
+//! pages (column index), for every leaf column.
+//!
+//! A bound holds when no value lies beyond it; one that is wider than it needs to be, or absent, is no violation. NaN
+//! lies beyond nothing and -0.0 equals 0.0, as writers leave them out. Null counts are held where no list lies above:
+//! rule 41 rests on those of `value`.
+
+use std::ops::Range;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Scalar};
+use arrow::buffer::NullBuffer;
+use arrow::compute::kernels::cmp::{gt, lt};
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::util::display::array_value_to_string;
+
+use crate::check::{Findings, Kind};
+use crate::error::{Code, Result};
+use crate::read::FileReader;
+use crate::read::bounds::{Bound, Span, chunk_bound, page_bound, trusted};
+use crate::read::physical::raw_array;
+use crate::read::schema::Node;
+
+const ROW_GROUP: Kind = ("row_group_bound", None);
+const PAGE: Kind = ("page_bound", None);
+const NULLS: Kind = ("footer_null_count", None);
+const PAGES: Kind = ("page_index", None);
+
+/// Characters of a value that a finding shows.
+const SHOWN: usize = 80;
+
+/// The bounds of one column's leaves in one row group, and what the rows were so far.
+pub struct FooterBounds {
+    leaves: Vec<Leaf>,
+    first_row: u64,
+}
+
+struct Leaf {
+    path: String,
+    column: usize,
+    in_list: bool,
+    /// The row group first, then its pages.
+    spans: Vec<Bounded>,
+}
+
+/// Rows of the row group with what is said of them.
+struct Bounded {
+    kind: Kind,
+    what: String,
+    rows: Range<u64>,
+    min: Option<ArrayRef>,
+    max: Option<ArrayRef>,
+    null_count: Option<i64>,
+    nulls: i64,
+    /// What was reported of it: beyond the minimum, beyond the maximum.
+    told: [bool; 2],
+}
+
+/// One level of a batch: where the slots of each row begin, where they are not the rows themselves, and what is null
+/// above.
+struct Level<'a> {
+    node: &'a Node,
+    array: ArrayRef,
+    starts: Option<Vec<usize>>,
+    nulls: Option<NullBuffer>,
+}
+
+impl FooterBounds {
+    /// Reads the bounds; a page index that cannot be read is a finding.
+    pub fn open(file: &FileReader, group: usize, node: &Node, findings: &mut Findings) -> Result<Self> {
+        let columns: Vec<usize> = node.leaves.clone().collect();
+        let pages = match file.load_pages(&[group], &columns, true) {
+            Err(e) if e.code == Code::Io => return Err(e),
+            Err(e) => {
+                findings.add(PAGES, node.field.name(), None, || e.message.clone());
+                false
+            }
+            Ok(()) => true,
+        };
+        let mut bounds = FooterBounds { leaves: Vec::new(), first_row: file.first_row(group) };
+        let mut work = vec![(node, false)];
+        while let Some((node, in_list)) = work.pop() {
+            if node.is_leaf() {
+                bounds.leaves.push(Leaf::open(file, group, node, in_list, pages, findings)?);
+            }
+            work.extend(node.children.iter().map(|child| (child, in_list || !node.is_struct())));
+        }
+        Ok(bounds)
+    }
+
+    /// Holds a batch against them: rows from `given` of the row group.
+    pub fn add(&mut self, node: &Node, array: &ArrayRef, given: u64, findings: &mut Findings) -> Result<()> {
+        let rows = array.len();
+        let mut work = vec![Level { node, array: array.clone(), starts: None, nulls: None }];
+        while let Some(Level { node, array, starts, nulls }) = work.pop() {
+            let nulls = NullBuffer::union(nulls.as_ref(), array.logical_nulls().as_ref());
+            match array.data_type() {
+                DataType::Struct(_) => {
+                    for (child, column) in node.children.iter().zip(array.as_struct().columns()) {
+                        let (array, starts, nulls) = (column.clone(), starts.clone(), nulls.clone());
+                        work.push(Level { node: child, array, starts, nulls });
+                    }
+                }
+                DataType::List(_) => {
+                    let list = array.as_list::<i32>();
+                    let starts = Some(inner_starts(starts, list.value_offsets(), rows));
+                    let elements = node.children.iter().map(|child| (child, list.values().clone()));
+                    work.extend(elements.map(|(node, array)| Level {
+                        node,
+                        array,
+                        starts: starts.clone(),
+                        nulls: None,
+                    }));
+                }
+                DataType::Map(..) => {
+                    let map = array.as_map();
+                    let starts = Some(inner_starts(starts, map.value_offsets(), rows));
+                    let entries: ArrayRef = std::sync::Arc::new(map.entries().clone());
+                    let entries = node.children.iter().map(|child| (child, entries.clone()));
+                    work.extend(entries.map(|(node, array)| Level {
+                        node,
+                        array,
+                        starts: starts.clone(),
+                        nulls: None,
+                    }));
+                }
+                _ => {
+                    let leaf = self.leaves.iter_mut().find(|leaf| leaf.column == node.leaves.start);
+                    if let Some(leaf) = leaf {
+                        leaf.add(&array, starts.as_deref(), nulls.as_ref(), rows, given, self.first_row, findings)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The row group is over: its null counts are known.
+    pub fn finish(self, findings: &mut Findings) {
+        for leaf in self.leaves.iter().filter(|leaf| !leaf.in_list) {
+            for span in &leaf.spans {
+                let Some(said) = span.null_count.filter(|&said| said != span.nulls) else { continue };
+                let row = Some(self.first_row + span.rows.start);
+                findings.add(NULLS, &leaf.path, row, || {
+                    format!("{} says {said} nulls, there are {}", span.what, span.nulls)
+                });
+            }
+        }
+    }
+}
+
+/// Where the slots of each row begin one list deeper.
+fn inner_starts(starts: Option<Vec<usize>>, offsets: &[i32], rows: usize) -> Vec<usize> {
+    let at = |slot: usize| offsets.get(slot).map_or(0, |&offset| offset as usize);
+    match starts {
+        Some(starts) => starts.into_iter().map(at).collect(),
+        None => (0..=rows).map(at).collect(),
+    }
+}
+
+impl Leaf {
+    fn open(
+        file: &FileReader,
+        group: usize,
+        node: &Node,
+        in_list: bool,
+        pages: bool,
+        findings: &mut Findings,
+    ) -> Result<Self> {
+        let (column, metadata) = (node.leaves.start, file.metadata());
+        let schema = metadata.file_metadata().schema_descr();
+        let path = if column < schema.num_columns() { schema.column(column).path().string() } else { String::new() };
+        let mut leaf = Leaf { path, column, in_list, spans: Vec::new() };
+        let Some(meta) = metadata.row_groups().get(group) else { return Ok(leaf) };
+        let (rows, first) = (meta.num_rows().max(0) as u64, file.first_row(group));
+        let what = "the row group".to_string();
+        leaf.said(ROW_GROUP, what, 0..rows, chunk_bound(meta, column, rows), metadata_trusts(file, node), node)?;
+        let index = metadata.page_index_for_row_group(group);
+        let Some(locations) = index.page_locations(column).filter(|_| pages) else { return Ok(leaf) };
+        let starts: Vec<u64> = locations.iter().map(|page| page.first_row_index.max(0) as u64).collect();
+        let rises = starts.first().is_none_or(|&start| start == 0) && starts.windows(2).all(|w| w[0] < w[1]);
+        if !rises || starts.last().is_some_and(|&last| last >= rows) {
+            findings.add(PAGES, &leaf.path, None, || format!("the pages begin at the rows {starts:?} of {rows}"));
+            return Ok(leaf);
+        }
+        for (number, &start) in starts.iter().enumerate() {
+            let end = starts.get(number + 1).copied().unwrap_or(rows);
+            let span = Span { group, first: first + start, rows: end - start };
+            if let Some(bound) = page_bound(metadata, &span, start, column) {
+                leaf.said(PAGE, format!("page {number}"), start..end, bound, metadata_trusts(file, node), node)?;
+            }
+        }
+        Ok(leaf)
+    }
+
+    fn said(
+        &mut self,
+        kind: Kind,
+        what: String,
+        rows: Range<u64>,
+        bound: Bound,
+        ordered: bool,
+        node: &Node,
+    ) -> Result<()> {
+        let side = |raw: Option<&_>| -> Result<Option<ArrayRef>> {
+            let (array, _) = raw_array(node.field.data_type(), std::iter::once(raw))?;
+            Ok(Some(array).filter(|array| ordered && array.is_valid(0)))
+        };
+        let (min, max) = (side(bound.min.as_ref())?, side(bound.max.as_ref())?);
+        let null_count = bound.null_count;
+        self.spans.push(Bounded { kind, what, rows, min, max, null_count, nulls: 0, told: [false; 2] });
+        Ok(())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn add(
+        &mut self,
+        array: &ArrayRef,
+        starts: Option<&[usize]>,
+        nulls: Option<&NullBuffer>,
+        rows: usize,
+        given: u64,
+        first_row: u64,
+        findings: &mut Findings,
+    ) -> Result<()> {
+        for span in &mut self.spans {
+            let from = span.rows.start.clamp(given, given + rows as u64) - given;
+            let to = span.rows.end.clamp(given, given + rows as u64) - given;
+            let slot = |row: u64| starts.map_or(row as usize, |s| s.get(row as usize).copied().unwrap_or(0));
+            let (from, to) = (slot(from), slot(to));
+            if from >= to || to > array.len() {
+                continue;
+            }
+            let (values, nulls) = (array.slice(from, to - from), nulls.map(|n| n.slice(from, to - from)));
+            span.nulls += nulls.as_ref().map_or(0, |n| n.null_count() as i64);
+            for (side, below) in [(0, true), (1, false)] {
+                let bound = if below { &span.min } else { &span.max };
+                let Some(bound) = bound.as_ref().filter(|_| !span.told[side]) else { continue };
+                let Some(at) = first_beyond(&values, bound, below, nulls.as_ref()) else { continue };
+                span.told[side] = true;
+                let row =
+                    starts.map_or(from + at, |s| s.partition_point(|&start| start <= from + at).saturating_sub(1));
+                let name = if below { "minimum" } else { "maximum" };
+                let found =
+                    || format!("{} has the {name} {}, and holds {}", span.what, shown(bound, 0), shown(&values, at));
+                findings.add(span.kind, &self.path, Some(first_row + given + row as u64), found);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn metadata_trusts(file: &FileReader, node: &Node) -> bool {
+    trusted(file.metadata(), node.leaves.start, node.field.data_type())
+}
+
+/// The first value that lies beyond the bound.
+fn first_beyond(values: &ArrayRef, bound: &ArrayRef, below: bool, nulls: Option<&NullBuffer>) -> Option<usize> {
+    let live = |at: usize| nulls.is_none_or(|n| n.is_valid(at));
+    let beyond = |value: f64, bound: f64| if below { value < bound } else { value > bound };
+    match (values.data_type(), bound.data_type()) {
+        (a, b) if a != b => None,
+        (DataType::Float32, _) => {
+            let (values, bound) = (values.as_primitive::<Float32Type>(), bound.as_primitive::<Float32Type>().value(0));
+            values.values().iter().enumerate().position(|(at, &v)| beyond(v.into(), bound.into()) && live(at))
+        }
+        (DataType::Float64, _) => {
+            let (values, bound) = (values.as_primitive::<Float64Type>(), bound.as_primitive::<Float64Type>().value(0));
+            values.values().iter().enumerate().position(|(at, &v)| beyond(v, bound) && live(at))
+        }
+        _ => {
+            let bound = Scalar::new(bound.clone());
+            let compared = if below { lt(values, &bound) } else { gt(values, &bound) };
+            let mask: BooleanArray = compared.ok()?;
+            mask.values().set_indices().find(|&at| mask.is_valid(at) && live(at))
+        }
+    }
+}
+
+fn shown(array: &ArrayRef, at: usize) -> String {
+    let text = array_value_to_string(array, at).unwrap_or_default();
+    match text.char_indices().nth(SHOWN) {
+        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
+        None => text,
+    }
+}
