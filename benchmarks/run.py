@@ -187,6 +187,11 @@ class Run:
         """Any other promise."""
         self.ratios.append(Ratio(what, value, target, unit, at_most))
 
+    def grown(self, what: str, small: Measure, large: Measure) -> None:
+        """Print the cost of ten times as many rows."""
+        times, read = large.warm / small.warm, large.bytes_read / max(1.0, small.bytes_read)
+        self.console.print(f"{what}: ten times as many rows take {times:.1f} times as long, {read:.1f} times the bytes")
+
     def summary(self) -> bool:
         """Print all ratios beside their targets; whether all held."""
         table = Table(title=f"ratios, {self.threads} cores, warm, median of {self.rounds} rounds", title_justify="left")

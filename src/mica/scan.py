@@ -261,6 +261,9 @@ class Scan:
     ) -> DataFrame:
         """The rows as a Spark DataFrame. ANSI mode and time zone are the session's.
 
+        Where a table is read as it is, Spark's own reader does it, so that paths which a query takes out of `v`
+        afterwards are read alone; a Variant column that `columns` names is built whole by mica, which is faster.
+
         `unsupported` says what becomes of values that Spark's Variants have no type for (time, timestamps in
         nanoseconds, UUID): an error with their path when the rows are read, or strings.
         """
@@ -314,6 +317,7 @@ class Scan:
             storage=self.source.storage,
             is_table=self.source.version is not None,
             plain_columns=plain,
+            names_variants=self.columns is not None and contains(self.schema, VARIANT),
             predicate=self.predicate is not None,
             limit=self.limit is not None,
             deletion_vectors=self.kept.column("deletion_vector").null_count < self.kept.num_rows,

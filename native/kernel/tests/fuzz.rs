@@ -154,11 +154,11 @@ fn read_all(bytes: Vec<u8>) -> Result<usize> {
     let mut items = Vec::new();
     for (at, field) in file.schema().fields().iter().enumerate() {
         let column = vec![field.name().clone()];
-        items.push(Item { name: at.to_string(), column: column.clone(), kind: ItemKind::Whole });
+        items.push(Item { name: at.to_string(), column: column.clone(), kind: ItemKind::Whole, untyped_in: vec![] });
         if let DataType::Struct(_) = field.data_type() {
             let steps = vec![Step::Key("b".into()), Step::Key("c".into())];
             let kind = ItemKind::Path { steps, target: Target::Type(DataType::Utf8) };
-            items.push(Item { name: format!("p{at}"), column, kind });
+            items.push(Item { name: format!("p{at}"), column, kind, untyped_in: vec![at % 3] });
         }
     }
     let mut rows = 0;

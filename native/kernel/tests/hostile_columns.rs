@@ -120,7 +120,7 @@ fn damaged_early_columns_are_refused_or_give_one_answer() {
 fn read_all(bytes: Vec<u8>) -> Result<usize> {
     let file = Arc::new(FileReader::open(Box::new(Memory(bytes.into())), &[], &Early::Recognise)?);
     let items = vec![
-        Item { name: "0".into(), column: vec!["v".into()], kind: ItemKind::Whole },
+        Item { name: "0".into(), column: vec!["v".into()], kind: ItemKind::Whole, untyped_in: vec![] },
         Item {
             name: "1".into(),
             column: vec!["v".into()],
@@ -128,6 +128,7 @@ fn read_all(bytes: Vec<u8>) -> Result<usize> {
                 steps: vec![Step::Key("b".into()), Step::Key("c".into())],
                 target: Target::Type(DataType::Utf8),
             },
+            untyped_in: vec![0],
         },
     ];
     for pages in [false, true] {

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use mica_kernel::check::Check;
 use mica_kernel::extract::{Step, Target};
 use mica_kernel::layout::Layout;
+use mica_kernel::read::bloom::May;
 use mica_kernel::read::early::Early;
 use mica_kernel::read::items::{Item, ItemKind};
 use mica_kernel::read::nested::unshredded_field;
@@ -54,7 +55,8 @@ fn extract(
 }
 
 /// Items as Python spells them: `column` (a name or a list of names), `path` (keys and indices; absent for the
-/// whole column, in the `layout` "standard" or "early" where one is named), `type` (an Arrow type or "variant"), `name` of the output column.
+/// whole column, in the `layout` "standard" or "early" where one is named), `type` (an Arrow type or "variant"), `name`
+/// of the output column, `untyped_in` (row groups in which no value of the typed leaf matters).
 fn parse_items(items: &[Bound<'_, PyDict>]) -> PyResult<Vec<Item>> {
     items
         .iter()
@@ -90,7 +92,11 @@ fn parse_items(items: &[Bound<'_, PyDict>]) -> PyResult<Vec<Item>> {
                     ItemKind::Path { steps, target }
                 }
             };
-            Ok(Item { name, column, kind })
+            let untyped_in = match item.get_item("untyped_in")? {
+                Some(groups) => groups.extract()?,
+                None => vec![],
+            };
+            Ok(Item { name, column, kind, untyped_in })
         })
         .collect()
 }
@@ -220,8 +226,8 @@ impl PyFileReader {
         run(py, || self.file.row_groups()).map(PyArrowType)
     }
 
-    /// Whether the leaf may equal any value of column 0, a bool for each row group: false is certain. Row groups that
-    /// hold no row of `ranges` are not asked.
+    /// Whether the leaf may equal any value of column 0, for each row group: "no" for certain, "yes", or "untyped" where
+    /// only what is in the residual may. Row groups that hold no row of `ranges` are not asked.
     #[pyo3(signature = (leaf, values, *, ranges = None))]
     fn may_contain(
         &self,
@@ -229,14 +235,19 @@ impl PyFileReader {
         leaf: Bound<'_, PyDict>,
         values: PyArrowType<RecordBatch>,
         ranges: Option<Vec<(u64, u64)>>,
-    ) -> PyResult<Vec<bool>> {
+    ) -> PyResult<Vec<&'static str>> {
         let leaf = parse_items(&[leaf])?.remove(0);
         let ranges = ranges.map(parse_ranges);
         let found = run(py, move || match values.0.columns() {
             [values, ..] => self.file.may_contain(&leaf, values, ranges.as_ref()),
             [] => Err(Error::new(Code::InvalidArgument, "may_contain asks about the values of column 0")),
         })?;
-        Ok(found.values().iter().collect())
+        let names = found.into_iter().map(|may| match may {
+            May::NotBe => "no",
+            May::Be => "yes",
+            May::BeUntyped => "untyped",
+        });
+        Ok(names.collect())
     }
 
     /// What is wrong with the file's variants, as an iterator of batches; `limit` of each kind are kept.

@@ -2,7 +2,8 @@
 
 The rule: a row is in the answer when the predicate is true for it, as Spark judges it: three-valued logic, AND and OR
 from left to right. A strict cast that fails is an error only on rows that are asked for it: those for which what
-stands before it in the same AND or OR has not decided already.
+stands before it in the same AND or OR has not decided already. The parts of a predicate that are joined by AND are
+filters one after the other: what is null for one has not passed it, as in Spark's FilterExec.
 
 Source: Spark SQL reference, "Null Semantics"; Spark's And, Or and In for what is evaluated.
 """
@@ -25,6 +26,7 @@ from mica.skipping.casts import cast_array
 from mica.skipping.collate import in_process
 from mica.skipping.compare import Datum, compare, is_in, literal
 from mica.skipping.predicate import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or, to_sql
+from mica.skipping.rewrite import conjuncts
 
 
 def filter_rows(
@@ -38,8 +40,11 @@ def filter_rows(
     Errors: INVALID_CAST when a strict cast fails on a row that is asked for it.
     """
     rows = _Rows(bound, leaves, num_rows)
-    found = rows.judge(bound.expr, None)
-    return pc.fill_null(rows.as_array(found, pa.bool_()), False)
+    passing: pa.BooleanArray | None = None
+    for part in conjuncts(bound.expr):
+        found = pc.fill_null(rows.as_array(rows.judge(part, passing), pa.bool_()), False)
+        passing = found if passing is None else pc.and_(passing, found)
+    return passing
 
 
 def evaluate(bound: Bound, leaves: pa.RecordBatch | Sequence[pa.Array], *, num_rows: int | None = None) -> pa.Array:

@@ -76,12 +76,16 @@ def measured_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.Rec
 def _rows(file: DataFile, ranges: Ranges, passed: Ranges, took: dict[str, float]) -> pa.RecordBatch:
     """The numbers of one file; `ranges` are judged, and `passed` of them are given out."""
     spec, reader = file.spec, file.reader
-    filters = [] if spec.predicate is None else file.items(distinct(spec.predicate.leaves))
-    every = [*filters, *file.items(distinct(leaf for value in spec.outputs.values() for leaf in value.leaves))]
-    groups_total, rows_total, pages_total, bytes_total = reader.cost(every)
+    asked = [] if spec.predicate is None else file.asked(spec.predicate)
+    filters = [column.item for column in asked if column.item is not None]
+    outputs = file.items(distinct(leaf for value in spec.outputs.values() for leaf in value.leaves))
+    groups_total, rows_total, pages_total, bytes_total = reader.cost(
+        [*file.items([column.leaf for column in asked]), *outputs]
+    )
     # What the filter reads in the rows that are judged, and what is read besides in those that are given out: a
     # column that both ask for is read once.
-    judged, both, given = (reader.cost(i, ranges=r) for i, r in ((filters, ranges), (filters, passed), (every, passed)))
+    costs = (filters, ranges), (filters, passed), ([*filters, *outputs], passed)
+    judged, both, given = (reader.cost(items, ranges=rows) for items, rows in costs)
     one = {
         "path": file.part.path,
         "row_groups_total": groups_total,

@@ -7,8 +7,8 @@ lacks, is one value in every row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -99,6 +99,8 @@ class DataFile:
         #: Why row groups and pages were left out, in the order of the questions, and which rows passed. For explain.
         self.proofs: list[Proof] = []
         self.passed: Ranges = []
+        #: In which row groups a leaf can match by its residual alone; there the predicate reads nothing else of it.
+        self.untyped: dict[Leaf, set[int]] = {}
 
     def _gone(self, name: str) -> StorageError:
         return StorageError(
@@ -147,7 +149,10 @@ class DataFile:
                 continue
             may = self.reader.may_contain(asked, pa.record_batch([values], ["values"]), ranges=ranges)
             groups = self.reader.row_groups()
-            reasons = np.where(may, -1, part)
+            self.untyped.setdefault(predicate.leaves[index], set()).update(
+                group for group, answer in enumerate(may) if answer == "untyped"
+            )
+            reasons = np.where(np.array(may) == "no", part, -1)
             starts, rows = groups.column("first_row").to_numpy(), groups.column("rows").to_numpy()
             proof = Proof("bloom filters", ranges, Verdicts(starts, rows, reasons))
             self.proofs.append(proof)
@@ -176,7 +181,7 @@ class DataFile:
         track: Positions | None = None
         self.passed = ranges
         wanted = [self.column(leaf) for leaf in leaves]
-        asked = [] if predicate is None else [self.column(leaf) for leaf in distinct(predicate.leaves)]
+        asked = [] if predicate is None else self.asked(predicate)
 
         def judge(batch: pa.RecordBatch) -> pa.BooleanArray:
             assert predicate is not None
@@ -205,6 +210,13 @@ class DataFile:
         ):
             if batch.num_rows:
                 yield _leaves(wanted, batch)
+
+    def asked(self, predicate: Bound) -> list[Column]:
+        """The leaves of the predicate, each once. Where only its residual can match, a leaf is null in the other rows:
+        the part of the predicate that said so is not true there, with them or without.
+        """
+        columns = [self.column(leaf) for leaf in distinct(predicate.leaves)]
+        return [column.untyped_in(self.untyped.get(column.leaf, ())) for column in columns]
 
     def items(self, leaves: Sequence[Leaf]) -> list[dict[str, Any]]:
         """The leaves that the file itself gives, as the kernel is asked for them."""
@@ -262,6 +274,10 @@ class Column:
     found: pa.Field | None = None
     wanted: StructField | None = None
     value: pa.Scalar | None = None
+
+    def untyped_in(self, groups: Iterable[int]) -> Column:
+        """The column without the typed values of these row groups."""
+        return self if self.item is None else replace(self, item=self.item | {"untyped_in": sorted(groups)})
 
     def constant(self, rows: int) -> list[pa.Array]:
         """Its columns where the file does not give it."""

@@ -1,10 +1,11 @@
 //! Bloom filters, for equality: which row groups may hold one of some values. A filter can only say no for sure,
-//! and only where it speaks of every value: for a variant path where the matching `value` is all null (rule 41).
+//! and only of what it speaks of: for a variant path the typed leaf, which is every row where the matching `value` is
+//! all null (rule 41).
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Date32Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampNanosecondType};
 use parquet::basic::Type as PhysicalType;
@@ -27,21 +28,33 @@ const BLOCK: u64 = 32;
 struct Filter {
     group: usize,
     place: Range<u64>,
+    /// Whether the residual holds something, of which the filter does not speak.
+    hidden: bool,
+}
+
+/// Whether a leaf may be equal to a value in a row group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum May {
+    /// For certain not.
+    NotBe,
+    Be,
+    /// Only by what the residual holds: the typed leaf has none of the values.
+    BeUntyped,
 }
 
 impl FileReader {
-    /// For each row group whether `leaf` may equal any of `values` there; true where no filter can tell, and where
-    /// the row group holds no row of `within`.
-    pub fn may_contain(&self, leaf: &Item, values: &ArrayRef, within: Option<&Rows>) -> Result<BooleanArray> {
+    /// For each row group whether `leaf` may equal any of `values` there; [`May::Be`] where no filter can tell, and
+    /// where the row group holds no row of `within`.
+    pub fn may_contain(&self, leaf: &Item, values: &ArrayRef, within: Option<&Rows>) -> Result<Vec<May>> {
         guard(self.name(), || {
             let resolved = resolve(self, leaf)?;
             let groups = self.metadata().row_groups();
-            let mut may = vec![true; groups.len()];
+            let mut may = vec![May::Be; groups.len()];
             let (Some(column), false) = (resolved.typed, resolved.nulls_only || resolved.opaque) else {
-                return Ok(may.into());
+                return Ok(may);
             };
             let physical = self.metadata().file_metadata().schema_descr().column(column).physical_type();
-            let Some(wanted) = stored(values, &resolved.data_type, physical) else { return Ok(may.into()) };
+            let Some(wanted) = stored(values, &resolved.data_type, physical) else { return Ok(may) };
             let mut filters = Vec::new();
             for (index, group) in groups.iter().enumerate() {
                 let first = self.first_row(index);
@@ -52,14 +65,19 @@ impl FileReader {
                     let (offset, length) = (c.bloom_filter_offset()?, c.bloom_filter_length()?);
                     Some((u64::try_from(offset).ok()?, u64::try_from(length).ok()?))
                 });
-                if let Some((offset, length)) = place.filter(|_| asked && !hidden) {
-                    filters.push(Filter { group: index, place: offset..offset.saturating_add(length) });
+                if let Some((offset, length)) = place.filter(|_| asked && !(hidden && resolved.early)) {
+                    let place = offset..offset.saturating_add(length);
+                    filters.push(Filter { group: index, place, hidden });
                 }
             }
             for (filter, found) in filters.iter().zip(self.ask(&filters, &wanted)?) {
-                may[filter.group] = found;
+                may[filter.group] = match (found, filter.hidden) {
+                    (true, _) => May::Be,
+                    (false, true) => May::BeUntyped,
+                    (false, false) => May::NotBe,
+                };
             }
-            Ok(may.into())
+            Ok(may)
         })
     }
 

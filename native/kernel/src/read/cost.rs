@@ -33,7 +33,7 @@ impl FileReader {
                 }
                 cost.row_groups += 1;
                 cost.rows += rows::count(&here);
-                let leaves = projection::leaves(self, items.iter(), group);
+                let leaves = projection::leaves(self, items.iter(), index);
                 self.load_pages(&[index], &leaves, false)?;
                 for leaf in leaves {
                     let (pages, bytes) = self.chunk_cost(index, leaf, &here, first..end);

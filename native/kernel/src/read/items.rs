@@ -23,6 +23,9 @@ pub struct Item {
     pub name: String,
     pub column: Vec<String>,
     pub kind: ItemKind,
+    /// Row groups in which no value of a path's typed leaf matters: it is not read there, and rows that have one give
+    /// null (`FileReader::may_contain`).
+    pub untyped_in: Vec<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +40,7 @@ pub enum ItemKind {
 }
 
 impl Item {
-    /// Whether both ask for the same values, whatever they call them.
+    /// Whether both ask for the same values, whatever they call them, and whatever does not matter.
     pub fn same(&self, other: &Item) -> bool {
         self.column == other.column && self.kind == other.kind
     }

@@ -4,6 +4,7 @@
 //! - Below a shredded object the residuals of the levels above are not read for a field that is shredded: a
 //!   residual holds no shredded field (rules 32, 35, 38).
 //! - A path that leaves the shredded tree needs the residual of the level where it leaves, and the metadata.
+//! - The typed leaf of a path is not read where none of its values matters (`Item::untyped_in`).
 //! - Early columns of other writers: the residuals above may hold any field (`read/early.rs`), and one leaf of each
 //!   shape on the way says what a row has typed.
 
@@ -27,21 +28,39 @@ pub fn all_null(group: &RowGroupMetaData, leaf: usize) -> bool {
 }
 
 /// The leaves of some items, sorted, each once.
-pub fn leaves<'a>(file: &FileReader, items: impl Iterator<Item = &'a Item>, group: &RowGroupMetaData) -> Vec<usize> {
+pub fn leaves<'a>(file: &FileReader, items: impl Iterator<Item = &'a Item>, index: usize) -> Vec<usize> {
     let mut leaves = Vec::new();
+    let Some(group) = file.metadata().row_groups().get(index) else { return leaves };
     for item in items {
         let Some(node) = find(file.columns(), &item.column) else { continue };
         match &item.kind {
             ItemKind::Whole => whole(node, group, &mut leaves),
             ItemKind::Moved(_) => leaves.extend(node.leaves.clone()),
             ItemKind::Path { steps, .. } => {
+                let before = leaves.len();
                 path(node, steps, hides_above(&item.column, node, file.metadata()), group, &mut leaves);
+                if item.untyped_in.contains(&index)
+                    && let Some(typed) = typed_leaf(node, steps)
+                {
+                    let of_item = leaves.split_off(before);
+                    leaves.extend(of_item.into_iter().filter(|&leaf| leaf != typed));
+                }
             }
         }
     }
     leaves.sort_unstable();
     leaves.dedup();
     leaves
+}
+
+/// The typed leaf that a path of keys leads to, in the standard layout.
+fn typed_leaf(column: &Node, steps: &[Step]) -> Option<usize> {
+    let mut node = Some(column).filter(|column| layout(column) == Layout::Standard)?;
+    for step in steps {
+        let Step::Key(key) = step else { return None };
+        node = Columns::of(node, Layout::Standard).field(key)?;
+    }
+    Columns::of(node, Layout::Standard).leaf.map(|leaf| leaf.leaves.start)
 }
 
 /// Every leaf of a whole column, without the residuals that hold nothing.

@@ -241,17 +241,16 @@ impl Scan {
 
     /// Prepares the filter of a window, or without one the reading of its rows.
     fn open(&mut self, window: Window) -> Result<State> {
-        let Some(group) = self.file.metadata().row_groups().get(window.group) else { return Ok(State::Between) };
         if self.filter.is_empty() {
-            let leaves = projection::leaves(&self.file, self.items.iter(), group);
+            let leaves = projection::leaves(&self.file, self.items.iter(), window.group);
             let rows = rows::head(&window.rows, self.left);
             self.left -= rows::count(&rows);
             let decoder = self.decoder(leaves, Window { rows, ..window })?;
             return Ok(State::Reading { decoder, kept: Kept::default() });
         }
-        let judged = projection::leaves(&self.file, self.filter.iter(), group);
+        let judged = projection::leaves(&self.file, self.filter.iter(), window.group);
         let fresh = self.items.iter().filter(|item| !self.filter.iter().any(|f| f.same(item)));
-        let needed = projection::leaves(&self.file, fresh, group);
+        let needed = projection::leaves(&self.file, fresh, window.group);
         let mut reusable = Vec::new();
         merge::reusable(self.file.columns(), &mut reusable);
         let in_both = |leaf: &usize| judged.binary_search(leaf).is_ok() && reusable.binary_search(leaf).is_ok();
@@ -287,7 +286,7 @@ impl Scan {
     }
 
     fn window_rows(&self, group: &RowGroupMetaData) -> u64 {
-        let leaves = projection::leaves(&self.file, self.items.iter().chain(&self.filter), group);
+        let leaves = projection::leaves(&self.file, self.items.iter().chain(&self.filter), self.next_group);
         // Without an offset index a part of a column chunk costs all of it.
         if leaves.iter().any(|&leaf| group.columns().get(leaf).is_none_or(|c| c.offset_index_offset().is_none())) {
             return u64::MAX;

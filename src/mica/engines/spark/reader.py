@@ -1,7 +1,8 @@
 """When Spark's own Parquet reader is taken instead of the kernel.
 
 The rule stands in `REASONS`: each line is a way in which Spark's reader would be wrong or slower. It is taken when none
-applies, because Catalyst can then prune the paths of `t.to_df(spark).selectExpr("variant_get(v, …)")`.
+applies, because Catalyst can then prune the paths of `t.to_df(spark).selectExpr("variant_get(v, …)")`. Who names a
+Variant column (`columns=["v"]`) wants it whole.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class Reading:
     storage: Storage
     is_table: bool
     plain_columns: bool
+    #: Whether columns are named and one of them holds Variants.
+    names_variants: bool
     predicate: bool
     limit: bool
     deletion_vectors: bool
@@ -51,6 +54,7 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "bare files may hold what Spark reads wrongly (facts.md, section 4)": lambda r: not r.is_table,
     "a predicate is given, on which only mica skips": lambda r: r.predicate,
     "the columns are expressions": lambda r: not r.plain_columns,
+    "a Variant column is asked for by name: the kernel builds whole Variants faster": lambda r: r.names_variants,
     "a limit is given": lambda r: r.limit,
     "files have deletion vectors": lambda r: r.deletion_vectors,
     "columns are mapped": lambda r: r.column_mapping,
