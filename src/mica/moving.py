@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Conversion:
-    """What a conversion wrote. `rebuilt` rows became whole Variants on the way, all others moved column by column;
-    `version` is None where the target is a folder of Parquet files.
+    """What a conversion wrote. `copied` rows stood in files of the wanted layout, `rebuilt` ones became whole Variants
+    on the way, all others moved column by column; `version` is None where the target is a folder of Parquet files.
     """
 
     target: str
@@ -40,6 +40,7 @@ class Conversion:
     files: int
     rows: int
     bytes: int
+    copied: int
     rebuilt: int
     seconds: float
 
@@ -52,7 +53,8 @@ class Conversion:
         return (
             f"{self.target}{at}: {self.rows:,} rows in {self.files:,} files, {self.bytes / 1e6:,.1f} MB, in the"
             f" {self.layout} layout\n"
-            f"  {self.rebuilt:,} rows were built anew, {self.rows - self.rebuilt:,} moved column by column"
+            f"  {self.copied:,} rows were copied, {self.rebuilt:,} built anew,"
+            f" {self.rows - self.copied - self.rebuilt:,} moved column by column"
             f" ({self.seconds:.1f} s)"
         )
 
@@ -103,7 +105,7 @@ def convert_files(
     spec = MoveSpec(files.storage, write, files.early)
     facts = _on_spark(spark, spec, pairs) if spark is not None else _in_process(spec, pairs)
     kinds = facts.column("kind")
-    adds = facts.filter(pc.equal(kinds, "add"))
+    adds, copied, rebuilt = (facts.filter(pc.equal(kinds, kind)) for kind in ("add", "copied", "rebuilt"))
     done = None if commit is None else commit.commit(facts, spark)
     return Conversion(
         target=str(write.storage),
@@ -112,7 +114,8 @@ def convert_files(
         files=adds.num_rows,
         rows=pc.sum(adds.column("rows")).as_py() or 0,
         bytes=pc.sum(adds.column("bytes")).as_py() or 0,
-        rebuilt=pc.sum(facts.filter(pc.equal(kinds, "rebuilt")).column("rows")).as_py() or 0,
+        copied=pc.sum(copied.column("rows")).as_py() or 0,
+        rebuilt=pc.sum(rebuilt.column("rows")).as_py() or 0,
         seconds=time.monotonic() - began,
     )
 

@@ -40,6 +40,7 @@ pub mod source;
 pub mod standard;
 pub mod tape;
 pub mod to_json;
+pub mod transcribe;
 pub mod tree;
 pub mod type_text;
 pub mod values;

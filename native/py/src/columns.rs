@@ -10,7 +10,7 @@ use mica_kernel::early::fit;
 use mica_kernel::infer::Limits;
 use mica_kernel::layout::Layout;
 use mica_kernel::tree::Tree;
-use mica_kernel::write::{FileWriter as KernelWriter, WriteOptions, parse_compression};
+use mica_kernel::write::{FileWriter as KernelWriter, Summary, WriteOptions, parse_compression};
 use mica_kernel::{Code, Error};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -201,16 +201,21 @@ impl FileWriter {
     /// Ends the file: `{"rows", "size", "row_groups", "plain", "paths"}`, the last two record batches.
     fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let summary = self.with(py, KernelWriter::close)?;
-        let out = PyDict::new(py);
-        out.set_item("rows", summary.rows)?;
-        out.set_item("size", summary.size)?;
-        out.set_item("row_groups", summary.row_groups)?;
-        out.set_item("plain", summary.bounds.plain.to_pyarrow(py)?)?;
-        out.set_item("paths", summary.bounds.paths.to_pyarrow(py)?)?;
-        Ok(out)
+        facts(py, &summary)
     }
 
     fn __reduce__(&self) -> PyResult<()> {
         Err(PyTypeError::new_err("a FileWriter cannot be pickled"))
     }
+}
+
+/// What is known of a file that was written.
+pub fn facts<'py>(py: Python<'py>, summary: &Summary) -> PyResult<Bound<'py, PyDict>> {
+    let out = PyDict::new(py);
+    out.set_item("rows", summary.rows)?;
+    out.set_item("size", summary.size)?;
+    out.set_item("row_groups", summary.row_groups)?;
+    out.set_item("plain", summary.bounds.plain.to_pyarrow(py)?)?;
+    out.set_item("paths", summary.bounds.paths.to_pyarrow(py)?)?;
+    Ok(out)
 }

@@ -6,6 +6,7 @@ mod columns;
 mod error;
 mod ingest;
 mod read;
+mod transcribe;
 mod values;
 
 #[pymodule]
@@ -15,6 +16,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     columns::register(m)?;
     ingest::register(m)?;
     read::register(m)?;
+    transcribe::register(m)?;
     values::register(m)?;
     Ok(())
 }

@@ -75,9 +75,7 @@ fn parse_items(items: &[Bound<'_, PyDict>]) -> PyResult<Vec<Item>> {
                 None => match item.get_item("layout")?.map(|layout| layout.extract::<String>()).transpose()?.as_deref()
                 {
                     None => ItemKind::Whole,
-                    Some("standard") => ItemKind::Moved(Layout::Standard),
-                    Some("early") => ItemKind::Moved(Layout::Early),
-                    Some(other) => return Err(PyValueError::new_err(format!("the layout {other} is not known"))),
+                    Some(name) => ItemKind::Moved(layout(name)?),
                 },
                 Some(path) => {
                     let steps = path.try_iter()?.map(|step| parse_step(&step?)).collect::<PyResult<_>>()?;
@@ -99,6 +97,15 @@ fn parse_items(items: &[Bound<'_, PyDict>]) -> PyResult<Vec<Item>> {
             Ok(Item { name, column, kind, untyped_in })
         })
         .collect()
+}
+
+/// A layout by its name.
+pub fn layout(name: &str) -> PyResult<Layout> {
+    match name {
+        "standard" => Ok(Layout::Standard),
+        "early" => Ok(Layout::Early),
+        other => Err(PyValueError::new_err(format!("the layout {other} is not known"))),
+    }
 }
 
 /// How columns of the early layout are told: a bool (by their fields, or not at all), or paths of names.
@@ -157,8 +164,8 @@ impl Source for Callback {
 
 /// One Parquet file: a local path, or a size and a function that fetches byte ranges.
 #[pyclass(name = "FileReader", module = "mica._native", frozen)]
-struct PyFileReader {
-    file: Arc<FileReader>,
+pub struct PyFileReader {
+    pub file: Arc<FileReader>,
 }
 
 #[pymethods]

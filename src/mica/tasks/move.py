@@ -1,7 +1,9 @@
 """Files of one shredding layout to files of the other.
 
-The rule: columns move as they are shredded, and only what the other layout cannot hold in its place is built anew, by
-the kernel, which counts it. A file that is read becomes at least one that is written: trees differ from file to file.
+The rule: the cheapest way that loses nothing. A file of mica's whose residuals are empty moves page by page, no value
+decoded, and one that is in the layout already is copied so; otherwise columns move as they are shredded, and only rows
+that the other layout cannot hold in their place are built anew. What was copied and what was built anew is counted. A
+file that is read becomes at least one that is written: trees differ from file to file.
 """
 
 from __future__ import annotations
@@ -13,12 +15,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.errors import CorruptDataError, UserError
 from mica.log.paths import is_absolute
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import VARIANT, contains
 from mica.storage import Storage
 from mica.tasks.mapping import align, find
-from mica.tasks.write import TableWriter, WriteSpec, facts
+from mica.tasks.write import DataFile, TableWriter, WriteSpec, facts
 from mica.variant import kernel
 
 #: Rows and bytes of one batch.
@@ -37,11 +40,33 @@ class MoveSpec:
 
 
 def move_files(spec: MoveSpec, files: Iterable[tuple[str, int]]) -> Iterator[pa.RecordBatch]:
-    """Writes the files (path and size) anew; facts of what was written, and of kind `rebuilt` how many rows were."""
+    """Writes the files (path and size) anew; facts of what was written, and of kinds `copied` and `rebuilt` how many
+    rows were.
+    """
     for path, size in files:
         place, rel = spec.source.at(path) if is_absolute(path) else (spec.source, path)
         reader = kernel.open_file(place, rel, size, early=spec.early)
-        yield facts(_moved(spec.write, reader))
+        yield facts(_transcribed(spec.write, reader) or _moved(spec.write, reader))
+
+
+def _transcribed(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]] | None:
+    """Page by page; None where that cannot be."""
+    if spec.trees is None:
+        return None  # a table that allows no shredding
+    file = DataFile(spec, ())
+    try:
+        made = file.transcribe(reader)
+        if made is None:
+            return None
+        rows = 0 if made.moves else reader.num_rows
+        return [file.close(), {"kind": "copied", "rows": rows}]
+    except (CorruptDataError, UserError):
+        # Pages that are not what the footer promises: whoever decodes them says what is wrong, if anything is.
+        file.abort()
+        return None
+    except BaseException:
+        file.abort()
+        raise
 
 
 def _moved(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]]:

@@ -251,7 +251,7 @@ class DataFile:
         directory = partition_directory(self.values)
         name = spec.name or new_file_name(f".{spec.options.get('compression', 'zstd')}.parquet")
         self.path = f"{directory}/{name}" if directory else name
-        self._writer: kernel.FileWriter | None = None
+        self._writer: kernel.FileWriter | kernel.Transcription | None = None
         self._fits: pa.Schema | None = None
         self._trees: dict[tuple[str, ...], pa.DataType] = {}
         self._upload: Writer | None = None
@@ -284,6 +284,18 @@ class DataFile:
             self._trees = dict(trees if trees is not None else self.spec.trees or {})
             self._begin(batch if trees is not None else self._shredded(batch))
         self._put(batch if trees is not None and trees == self._trees else self._shredded(batch))
+
+    def transcribe(self, reader: kernel.FileReader) -> kernel.Transcription | None:
+        """Becomes the other file, page by page; None, and nothing is written, where that takes more than pages."""
+        columns = [(f.name, f.nullable) for f in self.spec.schema.fields]
+        made = kernel.transcribe(reader, columns, self.spec.layout, path=self._place(), **self.spec.options)
+        if made is None:
+            self.abort()
+            return None
+        self._writer = made
+        while made.step():
+            self._drain()
+        return made
 
     def begin_empty(self) -> None:
         """Begins the file before there is a row; Variants are unshredded."""
@@ -354,14 +366,17 @@ class DataFile:
         """Opens the file for rows like these."""
         schema = kernel.fitting_schema(first) if self.spec.omit_untyped else first.schema
         self._fits = schema if self.spec.omit_untyped else None
+        self._writer = kernel.FileWriter(schema, path=self._place(), **self.spec.options)
+
+    def _place(self) -> str | None:
+        """Makes room for the file: the path to write it at, or None where its bytes are uploaded."""
         storage = self.spec.storage
         direct = storage.local_path is not None and self.spec.name is None
-        local = storage.path(self.path) if direct else None
-        if local is None:
+        if not direct:
             self._upload = storage.writer(self.path)
-        else:
-            storage.prepare(self.path)
-        self._writer = kernel.FileWriter(schema, path=local, **self.spec.options)
+            return None
+        storage.prepare(self.path)
+        return storage.path(self.path)
 
     def _put(self, batch: pa.RecordBatch) -> None:
         assert self._writer is not None

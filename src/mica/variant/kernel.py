@@ -189,6 +189,26 @@ class FileWriter(_Native):
             raise StorageError(e.code, message, hint=e.hint, **{**e.context, "path": self._path}) from None
 
 
+class Transcription(_Native):
+    """A file out of the pages of another. What the disk refuses is told with the file's name."""
+
+    def __init__(self, reader: FileReader, native: Any) -> None:
+        self._reader, self._native = reader, native
+
+    def _call(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        return self._reader._call(function, *args, **kwargs)  # noqa: SLF001 - of this file
+
+
+def transcribe(
+    reader: FileReader, columns: Sequence[tuple[str, bool]], layout: str, *, path: str | None, **options: Any
+) -> Transcription | None:
+    """The file's columns (name and whether it is nullable), all of them, in this layout as another file, page by page;
+    None where that takes more than pages.
+    """
+    native = call(_native.transcribe, reader._native, list(columns), layout, path=path, **options)  # noqa: SLF001 - of this file
+    return None if native is None else Transcription(reader, native)
+
+
 class FileReader(_Native):
     """Reads one Parquet file. What `fetch` raises comes out as it was: the kernel would keep its text alone."""
 

@@ -94,9 +94,27 @@ const SAMPLE_BYTES: usize = 24 << 20;
 const MEMORY_TO_DISK: usize = 4;
 
 /// Where the bytes go.
-enum Sink {
+pub(crate) enum Sink {
     File(BufWriter<File>),
     Memory(Vec<u8>),
+}
+
+impl Sink {
+    /// A new file at `path`, which must not exist, or memory.
+    pub(crate) fn open(path: Option<&str>) -> Result<Sink> {
+        let Some(path) = path else { return Ok(Sink::Memory(Vec::new())) };
+        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        let file = file.map_err(|e| Error::new(Code::Io, format!("cannot create {path}: {e}")))?;
+        Ok(Sink::File(BufWriter::with_capacity(1 << 20, file)))
+    }
+
+    /// What is in memory.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        match self {
+            Sink::Memory(buffer) => std::mem::take(buffer),
+            Sink::File(_) => Vec::new(),
+        }
+    }
 }
 
 impl Write for Sink {
@@ -154,14 +172,7 @@ impl FileWriter {
                 return Err(Error::new(Code::InvalidArgument, format!("{name} must be above 0")));
             }
         }
-        let sink = match path {
-            Some(path) => {
-                let file = OpenOptions::new().write(true).create_new(true).open(path);
-                let file = file.map_err(|e| Error::new(Code::Io, format!("cannot create {path}: {e}")))?;
-                Sink::File(BufWriter::with_capacity(1 << 20, file))
-            }
-            None => Sink::Memory(Vec::new()),
-        };
+        let sink = Sink::open(path)?;
         let counted = bounds::counted_columns(&schema).into_iter().map(|at| (at, 0)).collect();
         Ok(FileWriter {
             schema,
@@ -285,8 +296,7 @@ impl FileWriter {
     /// What was written since the last call, for a writer in memory.
     pub fn take_bytes(&mut self) -> Vec<u8> {
         match self.writer.as_mut().map(ArrowWriter::inner_mut) {
-            Some(Sink::Memory(buffer)) => std::mem::take(buffer),
-            Some(Sink::File(_)) => Vec::new(),
+            Some(sink) => sink.take(),
             None => std::mem::take(&mut self.rest),
         }
     }
@@ -329,7 +339,7 @@ fn closed() -> Error {
     Error::new(Code::InvalidArgument, "the writer is closed")
 }
 
-fn failed(error: parquet::errors::ParquetError) -> Error {
+pub(crate) fn failed(error: parquet::errors::ParquetError) -> Error {
     match error {
         parquet::errors::ParquetError::External(inner) if inner.is::<std::io::Error>() => {
             Error::new(Code::Io, inner.to_string())

@@ -1,0 +1,91 @@
+//! A file out of the pages of another, for Python.
+
+use std::sync::Mutex;
+
+use mica_kernel::transcribe::Transcription as Kernel;
+use mica_kernel::write::{WriteOptions, parse_compression};
+use mica_kernel::{Code, Error};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+use crate::columns::facts;
+use crate::error::{raise, run};
+use crate::read::{PyFileReader, layout};
+
+pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add_class::<Transcription>()?;
+    m.add_function(wrap_pyfunction!(transcribe, m)?)
+}
+
+/// The file's columns (name, nullable), all of them, in this layout as another file, page by page; None where that
+/// takes more than pages. `path` must not exist; without one the bytes come from `take_bytes`.
+#[pyfunction]
+#[pyo3(signature = (file, columns, layout, *, path=None, compression="zstd", bloom_filters=None))]
+fn transcribe(
+    py: Python<'_>,
+    file: &Bound<'_, PyFileReader>,
+    columns: Vec<(String, bool)>,
+    layout: &str,
+    path: Option<String>,
+    compression: &str,
+    bloom_filters: Option<Vec<Vec<String>>>,
+) -> PyResult<Option<Transcription>> {
+    let (file, layout) = (file.get().file.clone(), self::layout(layout)?);
+    let options = WriteOptions {
+        compression: parse_compression(compression).map_err(|e| raise(py, &e))?,
+        bloom_filters: bloom_filters.unwrap_or_default(),
+        ..WriteOptions::default()
+    };
+    let made = run(py, || Kernel::new(file, &columns, layout, path.as_deref(), &options))?;
+    Ok(made.map(|made| Transcription { inner: Mutex::new(made) }))
+}
+
+/// A file in the making.
+#[pyclass(module = "mica._native", frozen)]
+struct Transcription {
+    inner: Mutex<Kernel>,
+}
+
+impl Transcription {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut Kernel) -> mica_kernel::Result<T> + Send,
+    ) -> PyResult<T> {
+        run(py, || match self.inner.lock() {
+            Ok(mut inner) => work(&mut inner),
+            Err(_) => Err(Error::new(Code::InvalidArgument, "the file failed before and cannot go on")),
+        })
+    }
+}
+
+#[pymethods]
+impl Transcription {
+    /// Whether any column changes its layout; otherwise the file is copied.
+    #[getter]
+    fn moves(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |inner| Ok(inner.moves()))
+    }
+
+    /// Writes the next row group; whether there was one. DOES_NOT_FIT where its pages hold what the footer denies.
+    fn step(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, Kernel::step)
+    }
+
+    #[getter]
+    fn bytes_written(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |inner| Ok(inner.bytes_written()))
+    }
+
+    /// What was written since the last call, when there is no path.
+    fn take_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.with(py, Kernel::take_bytes)?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Ends the file: what `FileWriter.close` gives.
+    fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let summary = self.with(py, Kernel::close)?;
+        facts(py, &summary)
+    }
+}
