@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from benchmarks import early, ingest, lookup, memory, plan, queries, skip
+from benchmarks import collations, early, ingest, lookup, memory, plan, queries, skip
 from benchmarks.run import Run
 
 WORKS = {
@@ -17,6 +17,7 @@ WORKS = {
     "plan": plan.run,
     "lookup": lookup.run,
     "queries": queries.run,
+    "collations": collations.run,
     "early": early.run,
 }
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 import mica
 from benchmarks.peers.serve import Work, fresh, serve
+from benchmarks.peers.strings import Strings
 from mica.variant import kernel
 from mica.variant.shredding import Limits
 
@@ -232,4 +233,4 @@ if __name__ == "__main__":
     works: dict[str, Work] = {name: getattr(peer, name) for name in names}
     names = ["prepare", "write", "read", "middle", "digest", "scan", "convert"]
     works |= {f"early_{name}": getattr(early, f"early_{name}") for name in names}
-    serve(works)
+    serve(works | Strings(lambda: peer.spark).works())

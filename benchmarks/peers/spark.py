@@ -160,6 +160,11 @@ class Peer:
         frame = self.spark.read.format(self.format).load(target)
         return int(frame.selectExpr("sum(length(to_json(v)))").collect()[0][0])
 
+    def find_text(self, target: str, where: str, collation: str) -> dict[str, Any]:
+        """Spark's own scan of Parquet files, with a collated column."""
+        frame = self.spark.read.schema(f"id BIGINT, s STRING COLLATE {collation}").parquet(target)
+        return {"ids": sorted(row["id"] for row in frame.where(where).collect())}
+
     def plan(self, target: str, low: int, high: int, cached: bool) -> int:
         """How many files of a Delta table stay for a range of `id`; with the last snapshot cached, or without."""
         if not cached:
@@ -188,6 +193,7 @@ def main() -> None:
         "query",
         "single",
         "lookup",
+        "find_text",
         "rebuild",
         "texts",
         "plan",

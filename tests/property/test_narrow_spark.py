@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from mica.collation.comparator import Comparator
 from mica.collation.names import BASES
-from mica.collation.narrow import changed, narrowed
+from mica.collation.narrow import Signs, changed, narrowed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -86,3 +87,34 @@ def test_the_ends_by_spark_are_among_those_that_stay(spark: SparkSession, rng: r
     found = frame.selectExpr(*asked).first()
     assert found is not None
     assert {name: found[name] for name in names if found[name]} == {}
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_signs_are_those_of_spark(spark: SparkSession, rng: random.Random, part: int) -> None:
+    """Of pairs of random strings: what is certain is what Spark says, and what Comparator says is in any case."""
+    comparator = Comparator(spark)
+    names = [base + rng.choice(SUFFIXES) for base in BASES[part::2]] + ["UTF8_LCASE", "UTF8_LCASE_RTRIM"]
+    columns, asked, certain = [], [], 0
+    for _ in range(8 if CAMPAIGN else 1):
+        for name in names:
+            every = [*words(rng), None]
+            constant = rng.choice([word for word in every if word is not None])
+            asked.append((len(columns), name, constant))
+            columns.append(pa.array(rng.choices(every, k=40), pa.string()))
+            certain += len(columns[-1]) - Signs(columns[-1], name, "78.3").to(constant).null_count
+    assert certain > len(columns) * 10
+    found = comparator.signs(columns, asked)
+    rows = [
+        {"name": name, "s": s, "c": constant, "sign": sign}
+        for (column, name, constant), signs in zip(asked, found, strict=True)
+        for s, sign in zip(columns[column].to_pylist(), signs.to_pylist(), strict=True)
+    ]
+    frame = spark.createDataFrame(pa.table({"rows": [rows]})).coalesce(1)
+    texts = []
+    for name in dict.fromkeys(names):
+        s, c = (f"r.{side} COLLATE {name}" for side in "sc")
+        spark_says = f"CASE WHEN {s} < {c} THEN -1 WHEN {s} = {c} THEN 0 WHEN {s} > {c} THEN 1 END"
+        texts.append(f"filter(rows, r -> r.name = '{name}' AND NOT r.sign <=> {spark_says}) AS {name}")
+    wrong = frame.selectExpr(*texts).first()
+    assert wrong is not None
+    assert {name: wrong[name] for name in names if wrong[name]} == {}

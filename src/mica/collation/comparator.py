@@ -7,15 +7,19 @@ alone are used, so that Spark Connect serves as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from mica.collation.identifier import parse
 from mica.collation.names import to_sql
+from mica.collation.narrow import Signs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,6 +27,9 @@ if TYPE_CHECKING:
 
 #: A session's version, asked once: it costs a job.
 _VERSIONS: WeakKeyDictionary[SparkSession, str] = WeakKeyDictionary()
+
+#: Pairs of strings that are compared in one job: they go there and come back as one table.
+JOB_PAIRS = 1_000_000
 
 
 class Comparator:
@@ -48,22 +55,66 @@ class Comparator:
 
     def signs(self, columns: Sequence[pa.Array], asked: Sequence[tuple[int, str, str]]) -> list[pa.Array]:
         """For each (number of a column, collation, constant), aligned with the column: -1, 0 or 1 as a string stands
-        below, is equal to or stands above the constant; null for null. The columns are of one length; one job for all.
+        below, is equal to or stands above the constant; null for null.
+
+        What is certain by `narrow` is not asked; the rest is, in one job where it is not very much, or in none.
         """
+        known: dict[tuple[int, str], Signs] = {}
+        found: list[pa.Array] = []
+        left: list[list[tuple[int, NDArray[np.int64]]]] = [[]]
+        size = 0
+        for number, (column, name, constant) in enumerate(asked):
+            if (column, name) not in known:
+                known[column, name] = Signs(columns[column], name, self.version)
+            signs = known[column, name].to(constant)
+            found.append(signs)
+            rows = np.flatnonzero(pc.and_(signs.is_null(), columns[column].is_valid()))
+            if len(rows):
+                left[-1].append((number, rows))
+                size += len(rows)
+            if size > JOB_PAIRS:
+                left.append([])
+                size = 0
+        for number, rows, signs in itertools.chain.from_iterable(self._asked(columns, asked, some) for some in left):
+            whole = np.array(found[number].fill_null(0))
+            whole[rows] = signs
+            found[number] = pa.array(whole, pa.int8(), mask=np.asarray(columns[asked[number][0]].is_null()))
+        return found
+
+    def _asked(
+        self,
+        columns: Sequence[pa.Array],
+        asked: Sequence[tuple[int, str, str]],
+        left: Sequence[tuple[int, NDArray[np.int64]]],
+    ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int8]]]:
+        """The signs of what is left, by Spark: number of what was asked, rows of the column, their signs."""
         from pyspark.sql import functions as sql
 
-        if not asked or not len(columns[0]):
-            return [pa.array([], pa.int8()) for _ in asked]
-        rows = pa.array(range(len(columns[0])), pa.int32())
-        table = pa.table({"row": rows, **{f"c{i}": column for i, column in enumerate(columns)}})
-        found = []
-        for i, (column, collation, constant) in enumerate(asked):
-            left, right = sql.collate(sql.col(f"c{column}"), collation), sql.collate(sql.lit(constant), collation)
-            sign = sql.when(left < right, -1).when(left == right, 0).when(left > right, 1)
-            found.append(sign.cast("tinyint").alias(f"r{i}"))
-        judged = self.spark.createDataFrame(table).select("row", *found).toArrow()
-        order = pc.sort_indices(judged.column("row"))
-        return [judged.column(f"r{i}").take(order).combine_chunks() for i in range(len(asked))]
+        if not left:
+            return
+        names = list(dict.fromkeys(asked[number][1] for number, _ in left))
+        parts = []
+        for number, rows in left:
+            column, name, constant = asked[number]
+            strings = columns[column].take(pa.array(rows))
+            constants = pa.repeat(pa.scalar(constant, pa.string()), len(rows))
+            parts.append(
+                pa.table(
+                    {"s": strings, "c": constants, "n": pa.repeat(pa.scalar(names.index(name), pa.int32()), len(rows))}
+                )
+            )
+        table = pa.concat_tables(parts)
+        table = table.append_column("row", pa.array(range(len(table)), pa.int32()))
+        sign: Any = sql
+        for number, name in enumerate(names):
+            s, c = (sql.collate(sql.col(side), name) for side in ("s", "c"))
+            sign = sign.when(sql.col("n") == number, sql.when(s < c, -1).when(s == c, 0).otherwise(1))
+        judged = self.spark.createDataFrame(table).select("row", sign.cast("tinyint").alias("sign")).toArrow()
+        signs = np.asarray(judged.column("sign").take(pc.sort_indices(judged.column("row"))))
+        start = 0
+        for number, rows in left:
+            yield number, rows, signs[start : start + len(rows)]
+            start += len(rows)
 
 
 def ends(rows: DataFrame, collations: Mapping[str, str]) -> DataFrame:

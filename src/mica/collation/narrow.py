@@ -1,7 +1,8 @@
-"""Which strings can be the least or the greatest under a collation: a sieve before Spark's comparator.
+"""What is certain of the order of strings without Spark's comparator: a sieve before it.
 
-The rule: a string goes only if another one that stays is certainly below it and another one certainly above it. What is
-certain is little, and enough: printable ASCII characters that a collation neither changes nor joins with a following
+The rule: what is told is what the comparator would say, and nothing is told otherwise. Of many strings those stay that
+can be the least or the greatest; of a string and a constant the sign is told, or nothing. What is certain is little,
+and enough: printable ASCII characters that a collation neither changes nor joins with a following
 one have one primary weight each, in the order below for every one of ICU's collations; strings are compared by their
 primary weights first. So of two strings that begin with such characters the first place at which these differ decides.
 
@@ -12,10 +13,10 @@ primary weights first. So of two strings that begin with such characters the fir
     any other character                           | one earlier: it may join with one before it (`l·`, a combining
                                                   | mark), and no join begins two before it
 
-Where the table has not been checked, in other versions of ICU, nothing is certain: all distinct strings stay.
+Where the table has not been checked, in other versions of ICU, nothing is certain.
 
-UTF8_LCASE and those that only trim compare bytes of changed strings: there the two ends themselves are found. Trailing
-blanks are nothing to collations that trim.
+UTF8_LCASE and those that only trim compare bytes of changed strings: there everything is certain. Trailing blanks are
+nothing to collations that trim.
 
 Source: UTS #10, sections 4.4 and 9.1 (form and comparison of sort keys); CLDR 48 as ICU 78.3 has it. The tests ask
 ICU4J for each collation's tailored characters and contractions, and Spark for the order.
@@ -23,7 +24,9 @@ ICU4J for each collation's tailored characters and contractions, and Spark for t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -78,15 +81,42 @@ def narrowed(strings: pa.Array, name: str, version: str) -> pa.Array:
     """
     if not len(strings):
         return strings
-    keys = pc.utf8_rtrim(strings, " ") if name.upper().endswith("_RTRIM") else strings
     if by_bytes(name):
-        folds = name.upper().startswith("UTF8_LCASE")
-        if folds and version != lcase.ICU:
+        keys = _bytes(strings, name, version)
+        if keys is None:
             return pc.unique(strings)
-        return _ends(strings, lcase.folded(keys) if folds else keys)
+        found = pc.min_max(keys)
+        return strings.take(pa.array([pc.index(keys, found[side]).as_py() for side in ("min", "max")]))
     if version != ICU:
         return pc.unique(strings)
-    return pc.unique(strings.take(pa.array(_may_be_ends(keys, _ranks(name)))))
+    known = _Known.of(_trimmed(strings, name), name)
+    rows = np.concatenate([known.ends(least=least) for least in (True, False)])
+    return pc.unique(strings.take(pa.array(rows)))
+
+
+class Signs:
+    """How strings (nulls among them) stand to constants, as far as it is certain."""
+
+    def __init__(self, strings: pa.Array, name: str, version: str) -> None:
+        self._name, self._version, self._count = name, version, len(strings)
+        self._keys = self._known = None
+        if by_bytes(name):
+            self._keys = _bytes(strings, name, version)
+        elif version == ICU:
+            self._null = strings.is_null()
+            self._known = _Known.of(_trimmed(strings.fill_null(""), name), name)
+
+    def to(self, constant: str) -> pa.Array:
+        """-1, 0 or 1 per string as it stands below, is equal to or stands above the constant; null: who knows."""
+        one = pa.array([constant], pa.string())
+        if self._keys is not None:
+            other = (_bytes(one, self._name, self._version) or one)[0]
+            above = pc.greater(self._keys, other).cast(pa.int8())
+            return pc.subtract(above, pc.less(self._keys, other).cast(pa.int8()))
+        if self._known is None:
+            return pa.nulls(self._count, pa.int8())
+        signs = self._known.signs(_Known.of(_trimmed(one, self._name), self._name))
+        return pa.array(signs, pa.int8(), mask=(signs == 0) | np.asarray(self._null))
 
 
 def changed(base: str) -> str:
@@ -108,61 +138,91 @@ def _ranks(name: str) -> NDArray[np.uint8]:
     return ranks
 
 
-def _ends(strings: pa.Array, keys: pa.Array) -> pa.Array:
-    """A least and a greatest by the bytes of the keys."""
-    found = pc.min_max(keys)
-    return strings.take(pa.array([pc.index(keys, found[side]).as_py() for side in ("min", "max")]))
+def _trimmed(strings: pa.Array, name: str) -> pa.Array:
+    return pc.utf8_rtrim(strings, " ") if name.upper().endswith("_RTRIM") else strings
 
 
-def _may_be_ends(strings: pa.Array, ranks: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """The numbers of the strings that may be least or greatest, some twice."""
-    plain = strings if strings.offset == 0 else pa.concat_arrays([strings, strings.slice(0, 0)])
-    _, offsets_buffer, data = plain.buffers()
-    offsets = np.frombuffer(offsets_buffer, np.int32)[: len(plain) + 1].astype(np.int64)
-    places = np.zeros(offsets[-1] + _WIDTH, np.uint8)
-    if data is not None:
-        places[: offsets[-1]] = ranks[np.frombuffer(data, np.uint8, offsets[-1])]
-    starts, ends = offsets[:-1], offsets[1:]
-    # How many characters from its start on are certain of each string.
-    unsafe = np.flatnonzero(places[: offsets[-1]] == 0)
-    joins = _JOINS[np.frombuffer(data, np.uint8, offsets[-1])[unsafe]] if data is not None else unsafe
-    nearest = np.searchsorted(unsafe, starts)
-    first = np.append(unsafe, ends[-1])[nearest]
-    last = np.append(unsafe - joins, ends[-1])[nearest]
-    reach = np.where(first < ends, np.maximum(last - starts, 0), ends - starts)
-    # Eight characters from any place on, as a number that compares as they do.
-    windows = np.ndarray((len(places) - _WIDTH + 1,), ">u8", places, strides=(1,))
-    return np.concatenate([_sieved(windows, starts, reach, least=least) for least in (True, False)])
+def _bytes(strings: pa.Array, name: str, version: str) -> pa.Array | None:
+    """Strings whose bytes compare as a collation that compares bytes has it; None where its letters are not known."""
+    keys = _trimmed(strings, name)
+    if not name.upper().startswith("UTF8_LCASE"):
+        return keys
+    return lcase.folded(keys) if version == lcase.ICU else None
 
 
-def _sieved(
-    windows: NDArray[np.uint64], starts: NDArray[np.int64], reach: NDArray[np.int64], *, least: bool
-) -> NDArray[np.int64]:
-    rows = np.arange(len(starts))
-    stay: list[NDArray[np.int64]] = []
-    for done in range(0, _WIDTH * _LOOKS, _WIDTH):
-        # All that are left have the same first `done` characters, all of them certain.
-        lengths = np.clip(reach[rows] - done, 0, _WIDTH)
-        known = _KNOWN[lengths]
-        keys = windows[np.minimum(starts[rows] + done, len(windows) - 1)].astype(np.uint64) & known
-        # The best one, whatever stands where nothing is known of it, excludes those that differ from it for the worse.
-        best = int(np.argmin(keys | ~known) if least else np.argmax(keys))
-        both = known & known[best]
-        ours, other = keys & both, keys[best] & both
-        left = np.flatnonzero(ours <= other if least else ours >= other)
-        whole = left[lengths[left] == _WIDTH]
-        stay.append(rows[left[lengths[left] < _WIDTH]])
-        if len(whole):
-            ends = keys[whole]
-            whole = whole[ends == (ends.min() if least else ends.max())]
-        rows = rows[whole]
-        if len(rows) <= _FEW:
-            break
-    return np.concatenate([*stay, rows])
+@dataclass(frozen=True)
+class _Known:
+    """The beginnings of strings that are certain: places in the order, `reach` of them from `starts` on. `windows` are
+    eight places from any one on, as a number that compares as they do.
+    """
+
+    windows: NDArray[np.uint64]
+    starts: NDArray[np.int64]
+    reach: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, strings: pa.Array, name: str) -> Self:
+        """Of strings none of which is null."""
+        plain = strings if strings.offset == 0 else pa.concat_arrays([strings, strings.slice(0, 0)])
+        _, offsets_buffer, data = plain.buffers()
+        offsets = np.frombuffer(offsets_buffer, np.int32)[: len(plain) + 1].astype(np.int64)
+        raw = np.frombuffer(data if data is not None else b"", np.uint8, offsets[-1])
+        places = np.zeros(len(raw) + _WIDTH, np.uint8)
+        places[: len(raw)] = _ranks(name)[raw]
+        starts, ends = offsets[:-1], offsets[1:]
+        unsafe = np.flatnonzero(places[: len(raw)] == 0)
+        nearest = np.searchsorted(unsafe, starts)
+        first = np.append(unsafe, len(raw))[nearest]
+        last = np.append(unsafe - _JOINS[raw[unsafe]], len(raw))[nearest]
+        reach = np.where(first < ends, np.maximum(last - starts, 0), ends - starts)
+        return cls(np.ndarray((len(raw) + 1,), ">u8", places, strides=(1,)), starts, reach)
+
+    def look(self, rows: NDArray[np.int64], done: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The next eight places of strings behind `done` ones, and masks of those that are certain."""
+        known = _MASKS[np.clip(self.reach[rows] - done, 0, _WIDTH)]
+        found = self.windows[np.minimum(self.starts[rows] + done, len(self.windows) - 1)].astype(np.uint64)
+        return found & known, known
+
+    def ends(self, *, least: bool) -> NDArray[np.int64]:
+        """The numbers of the strings that may be the least or, if not `least`, the greatest."""
+        rows = np.arange(len(self.starts))
+        stay: list[NDArray[np.int64]] = []
+        for done in range(0, _WIDTH * _LOOKS, _WIDTH):
+            # All that are left have the same first `done` places, all of them certain.
+            keys, known = self.look(rows, done)
+            # The best one, whatever stands where nothing is known of it, excludes those that differ for the worse.
+            best = int(np.argmin(keys | ~known) if least else np.argmax(keys))
+            both = known & known[best]
+            ours, other = keys & both, keys[best] & both
+            left = np.flatnonzero(ours <= other if least else ours >= other)
+            whole = left[known[left] == _MASKS[_WIDTH]]
+            stay.append(rows[left[known[left] != _MASKS[_WIDTH]]])
+            if len(whole):
+                ends = keys[whole]
+                whole = whole[ends == (ends.min() if least else ends.max())]
+            rows = rows[whole]
+            if len(rows) <= _FEW:
+                break
+        return np.concatenate([*stay, rows])
+
+    def signs(self, constant: _Known) -> NDArray[np.int8]:
+        """-1 or 1 where it is certain how each string stands to the constant, else 0."""
+        found = np.zeros(len(self.starts), np.int8)
+        rows = np.arange(len(self.starts))
+        for done in range(0, _WIDTH * _LOOKS, _WIDTH):
+            keys, known = self.look(rows, done)
+            (other,), (theirs,) = constant.look(np.array([0]), done)
+            both = known & theirs
+            found[rows[(keys & both) < (other & both)]] = -1
+            found[rows[(keys & both) > (other & both)]] = 1
+            rows = rows[(found[rows] == 0) & (both == _MASKS[_WIDTH])]
+            if not len(rows):
+                break
+        return found
 
 
 #: Whether a byte may be of a character that joins with the one before it.
 _JOINS = np.array([not 0x20 <= byte < 0x7F for byte in range(256)], np.int64)
 
-#: Bytes that are known → a mask of them.
-_KNOWN = np.array([((1 << 8 * n) - 1) << 8 * (_WIDTH - n) for n in range(_WIDTH + 1)], np.uint64)
+#: Places that are certain → a mask of them.
+_MASKS = np.array([((1 << 8 * n) - 1) << 8 * (_WIDTH - n) for n in range(_WIDTH + 1)], np.uint64)

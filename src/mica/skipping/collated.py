@@ -40,8 +40,8 @@ from mica.skipping.compare import Datum
 from mica.skipping.predicate import Compare, Expr, In, LeafRef, Literal, Op, walk
 from mica.stats.collated import FoundBounds
 
-#: Longer lists of constants keep every file: each constant is a column of the comparator's job.
-MOST_CONSTANTS = 100
+#: Where a column's bounds would be compared with constants more often, every file is kept.
+MOST_COMPARISONS = 10_000_000
 
 #: A leaf and the collation that it is compared by.
 Place = tuple[int, str]
@@ -188,8 +188,9 @@ def judged(
         usable = [c for c in constants[place] if c not in odd]
         if odd:
             told[place] = _because(found, f"{odd[0]!r} has no one place in the order of {name}")
-        if len(usable) > MOST_CONSTANTS:
-            told[place], usable = _because(found, f"more than {MOST_CONSTANTS} constants"), []
+        if 2 * len(usable) * len(found.low) > MOST_COMPARISONS:
+            many = f"{len(usable):,} constants are too many for the bounds of {len(found.low):,} files"
+            told[place], usable = _because(found, many), []
         if ordering is None or not usable or min(found.low.null_count, found.high.null_count) == len(found.low):
             continue
         columns += [found.low, found.high]

@@ -21,7 +21,7 @@ from mica.skipping.evaluate import judge
 from mica.skipping.predicate import Expr
 from mica.skipping.rewrite import conjuncts, leaves_of
 from mica.stats.codec import LeafStats, Wanted, read_stats
-from mica.stats.collated import read_bounds
+from mica.stats.collated import FoundBounds, read_bounds
 from mica.stats.partition import column_texts, parse_values
 from mica.stats.paths import PathSide
 from mica.stats.schema import PHYSICAL_NAME, physical_names
@@ -92,7 +92,7 @@ def plan_files(
         needed = sorted(frozenset().union(*(leaves_of(parts[i]) for i in numbers)))
         intervals = _intervals(bound, needed, snapshot, open_files, total, cache)
         stages.append((open_files, intervals))
-        found = _compared(bound, [parts[i] for i in numbers], intervals, snapshot, open_files, ordering)
+        found = _compared(bound, [parts[i] for i in numbers], intervals, snapshot, open_files, cache, ordering)
         if found is not None:
             collated.append((open_files, found))
         for i in numbers:
@@ -109,6 +109,7 @@ def _compared(
     intervals: Mapping[int, Interval],
     snapshot: Files,
     rows: Rows,
+    cache: MutableMapping[Any, Any] | None,
     ordering: Ordering | None,
 ) -> Collated | None:
     """The comparisons by collations in these parts, judged; None where there are none."""
@@ -116,18 +117,32 @@ def _compared(
     if not places:
         return None
     knows = ordering is not None and any(ordering.judges(collation) for _, collation in places)
-    texts = tags = None
     evidence = {}
     for index, collation in places:
         leaf = bound.leaves[index]
         found = None
         if ordering is not None and knows and not leaf.partition:
-            if texts is None or tags is None:
-                texts, tags = snapshot.stats(rows), snapshot.tags(rows)
             names = physical_names(snapshot.schema, leaf.column)
-            found = read_bounds(texts, tags, names, collation, ordering.version)
+            found = _collated(names, collation, ordering.version, snapshot, rows, cache)
         evidence[index, collation] = weighed(leaf, collation, intervals[index], found, ordering, len(rows))
     return judged(evidence, places, bound.leaves, ordering)
+
+
+def _collated(
+    names: tuple[str, ...],
+    collation: str,
+    version: str,
+    snapshot: Files,
+    rows: Rows,
+    cache: MutableMapping[Any, Any] | None,
+) -> FoundBounds:
+    if cache is None:
+        return read_bounds(snapshot.stats(rows), snapshot.tags(rows), names, collation, version)
+    key = (names, collation.lower(), version)
+    if key not in cache:
+        cache[key] = read_bounds(snapshot.stats(None), snapshot.tags(None), names, collation, version)
+    found: FoundBounds = cache[key]
+    return found if len(rows) == len(found.low) else found.of(rows)
 
 
 def _only_partitions(part: Expr, leaves: Sequence[Leaf]) -> bool:

@@ -22,8 +22,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from mica.collation import sound
 from mica.collation.names import is_binary, to_sql
@@ -133,6 +135,12 @@ class FoundBounds:
     high: pa.Array
     why: list[str | None]
     versions: list[tuple[str, ...]]
+
+    def of(self, rows: NDArray[np.int64]) -> FoundBounds:
+        """Those of some files."""
+        places = pa.array(rows)
+        why, versions = ([told[i] for i in rows.tolist()] for told in (self.why, self.versions))
+        return FoundBounds(self.low.take(places), self.high.take(places), why, versions)
 
 
 def read_bounds(texts: pa.Array, tags: pa.Array, names: tuple[str, ...], collation: str, version: str) -> FoundBounds:

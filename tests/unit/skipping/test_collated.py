@@ -12,6 +12,7 @@ import pytest
 from mica.collation.lcase import InProcess
 from mica.schema.ddl import parse_ddl
 from mica.schema.types import StructType
+from mica.skipping import collated
 from mica.skipping.bind import bind
 from mica.skipping.explain import dropped_files, other_versions, undecided_files
 from mica.skipping.plan import FilePlan, plan_files
@@ -145,11 +146,13 @@ def test_partition_values_need_no_bounds() -> None:
     assert plan_files(bound, log).kept.tolist() == [0, 1]
 
 
-def test_many_constants_keep_every_file() -> None:
+def test_many_constants_are_judged_and_very_many_keep_every_file(monkeypatch: pytest.MonkeyPatch) -> None:
     many = ", ".join(f"'k{i}'" for i in range(200))
+    assert plan(f"low in ({many}, 'C')", FILES).kept.tolist() == [0, 3]
+    monkeypatch.setattr(collated, "MOST_COMPARISONS", 1_599)
     found = plan(f"low in ({many})", FILES)
     assert found.kept.tolist() == [0, 1, 3]
-    assert "more than 100" in undecided_files(found, FILES.files["path"])[0]["reason"]
+    assert "200 constants are too many" in undecided_files(found, FILES.files["path"])[0]["reason"]
 
 
 def test_a_cut_upper_bound_is_above_its_string() -> None:
