@@ -72,3 +72,20 @@ def test_a_data_file_that_is_gone_is_named_with_the_version(tmp_path: Path) -> N
         assert caught.value.code == "NOT_FOUND"
         assert str(gone) in caught.value.message
         assert "version 1 of the table" in caught.value.message
+
+
+@pytest.mark.parametrize("column", ["id", "v"])
+def test_a_file_of_another_type_than_the_table_is_named_with_the_column(tmp_path: Path, column: str) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, v VARIANT")
+    table.append(_variants('{"a":1}').append_column("id", pa.array([1])))
+    (path,) = (tmp_path / "t").glob("*.parquet")
+    before, found = path.stat().st_size, pq.read_table(path)
+    pq.write_table(found.set_column(found.schema.get_field_index(column), column, pa.array(["x"])), path)
+    log = tmp_path / "t" / "_delta_log" / f"{1:020}.json"
+    log.write_text(log.read_text().replace(f'"size":{before}', f'"size":{path.stat().st_size}'))
+    for where in (None, f"{column}{':a::int' if column == 'v' else ''} = 1"):
+        with pytest.raises(mica.CorruptDataError) as caught:
+            mica.Table.open(tmp_path / "t").scan(where).to_arrow()
+        assert caught.value.code in ("INCOMPATIBLE_TYPE", "MALFORMED_SHREDDING")
+        assert str(path) in caught.value.message
+        assert f"column {column}" in caught.value.message

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mica.errors import StorageError
+from mica.errors import CorruptDataError, StorageError, UserError
 from mica.log.deletion_vectors import deleted_rows
 from mica.log.paths import is_absolute
 from mica.schema.arrow import to_arrow_type
 from mica.schema.collations import COLLATIONS
+from mica.schema.ddl import type_to_ddl
 from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bind import Bound, Leaf
 from mica.skipping.bloom import questions
@@ -29,7 +30,7 @@ from mica.stats.partition import parse_values
 from mica.stats.schema import physical_name, physical_names
 from mica.storage import Storage
 from mica.tasks.leaves import Leaves, distinct, item
-from mica.tasks.mapping import align, field_at, find
+from mica.tasks.mapping import align, check_type, field_at, find
 from mica.variant import kernel
 
 #: Rows and bytes of one batch.
@@ -85,7 +86,7 @@ class DataFile:
     def __init__(self, spec: ReadSpec, part: FilePart) -> None:
         self.spec, self.part = spec, part
         storage, rel = spec.storage.at(part.path) if is_absolute(part.path) else (spec.storage, part.path)
-        name = storage.path(rel)
+        self.name = name = storage.path(rel)
         # Files of old writers lack the annotation: the table's schema says which groups are Variants.
         variants = [list(physical_names(spec.columns, at)) for at, f in walk(spec.columns) if f.type == VARIANT]
         place: dict[str, Any] = {"path": name}
@@ -109,6 +110,15 @@ class DataFile:
             hint="It was vacuumed or deleted. Open the newest version, or put the file back.",
             path=name,
             version=self.spec.version,
+        )
+
+    def _other_type(self, column: str, found: pa.Field, wanted: StructField) -> CorruptDataError:
+        return CorruptDataError(
+            "INCOMPATIBLE_TYPE",
+            f"{self.name} holds {found.type} in the column {column}, which is {type_to_ddl(wanted.type)}",
+            hint="Another writer made the file or changed it: rewrite it, or take it out of the table.",
+            path=self.name,
+            column=column,
         )
 
     def ranges(self) -> Ranges:
@@ -234,6 +244,11 @@ class DataFile:
         if found is None:
             return Column(leaf, None, value=pa.scalar(None, to_arrow_type(leaf.type)))
         wanted = field_at(self.spec.columns, leaf.column)
+        if leaf.path is None:
+            try:
+                check_type(found, wanted)
+            except UserError as e:
+                raise self._other_type(".".join(leaf.column), found, wanted) from e
         return Column(leaf, item(leaf, names), found=found, wanted=wanted)
 
 

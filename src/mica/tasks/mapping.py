@@ -55,6 +55,13 @@ def find(schema: pa.Schema, names: tuple[str, ...]) -> pa.Field | None:
     return field
 
 
+def check_type(found: pa.Field, wanted: StructField) -> None:
+    """Whether `align` can be done. Errors: INCOMPATIBLE_TYPE."""
+    mapped = replace(physical_field(wanted), nullable=True)
+    if from_arrow_field(found, wanted.name).type != mapped.type:
+        cast_to(found, mapped, wanted.name)
+
+
 def align(array: pa.Array, found: pa.Field, wanted: StructField) -> pa.Array:
     """A whole column of a file (Variants unshredded) in the table's type and under the table's names."""
     target = to_arrow_type(wanted.type)

@@ -71,7 +71,8 @@ impl FileReader {
                 .map_err(|e| footer::corrupt(source.as_ref(), &e))?;
             let plain = schema::reading_schema(plain.schema(), metadata.file_metadata().schema_descr());
             let marked = early::mark_early(&plain, early).map_err(|e| early::in_file(e, source.name()))?;
-            let schema = Arc::new(schema::mark_variants(&marked, variants)?);
+            let marked = schema::mark_variants(&marked, variants);
+            let schema = Arc::new(marked.map_err(|e| early::in_file(e, source.name()))?);
             let columns = Node::columns(schema.fields());
             let decoding = Arc::new(schema::decoding_schema(&plain, &schema));
             let arrow = ArrowReaderMetadata::try_new(metadata.clone(), options().with_schema(decoding))
