@@ -141,14 +141,17 @@ class DataFile:
         constants = {i: column.value for i, column in columns.items() if column.item is None}
         items = [{**column.item, "name": str(i)} for i, column in columns.items() if column.item is not None]
         names = {i: str(i) for i in columns if i not in constants}
-        for pages in (False, True):
+        # A small file's one row group is what the log has judged already: its pages are asked at once.
+        small = self.reader.num_rows <= BATCH_ROWS and self.reader.row_groups().num_rows == 1
+        for pages in (True,) if small else (False, True):
             if not ranges or not items:
                 break
             found = self.reader.bounds(items, pages=pages, ranges=ranges)
-            proof = Proof("pages" if pages else "row groups", ranges, verdicts(predicate, found, names, constants))
+            what = "pages" if pages and found.num_rows > 1 else "row groups"
+            proof = Proof(what, ranges, verdicts(predicate, found, names, constants))
             self.proofs.append(proof)
             ranges = proof.left
-            if not pages:
+            if small or not pages:
                 ranges = self._by_bloom_filters(predicate, columns, ranges)
         return ranges
 
