@@ -12,6 +12,7 @@ use crate::error::{Code, Error, Result};
 use crate::names::{Mark, NO_NAME, Names};
 use crate::residual::{Head, head, number};
 use crate::tape::{Kind, Node, Tape};
+use crate::utf8::is_utf8;
 
 /// The text has no limit (rule 18), this is ours.
 pub const MAX_DEPTH: usize = 1000;
@@ -283,7 +284,7 @@ fn decimal(value: &[u8], at: usize, width: usize, unscaled: i128, name: u32, tap
 #[inline]
 fn text(value: &[u8], at: usize, start: usize, len: usize, name: u32, tape: &mut Tape) -> Result<usize> {
     let bytes = value.get(start..start + len).ok_or_else(|| cut(at))?;
-    if simdutf8::basic::from_utf8(bytes).is_err() {
+    if !is_utf8(bytes) {
         return Err(fault(6, at, "a string is no UTF-8".into()));
     }
     tape.nodes.push(Node::with_range(Kind::Str, name, start, len, false));

@@ -43,6 +43,7 @@ pub mod to_json;
 pub mod transcribe;
 pub mod tree;
 pub mod type_text;
+pub mod utf8;
 pub mod values;
 pub mod write;
 pub mod zone;

@@ -9,6 +9,7 @@
 use crate::dictionary::Dictionary;
 use crate::error::{Code, Error, Result};
 use crate::tape::Scalar;
+use crate::utf8::is_utf8;
 
 /// A field of a residual object: its id, and where its value lies.
 #[derive(Debug, Clone, Copy)]
@@ -212,7 +213,17 @@ fn cut(at: usize) -> Error {
 }
 
 /// A little-endian number of 1 to 4 bytes.
+#[inline]
 pub fn number(value: &[u8], at: usize, width: usize) -> Result<u32> {
+    // Nearly always bytes follow: one load of four, of which some count.
+    match value.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
+        Some(four) => Ok(u32::from_le_bytes(*four) & u32::MAX.unbounded_shr(32 - 8 * width as u32)),
+        None => last_number(value, at, width),
+    }
+}
+
+#[cold]
+fn last_number(value: &[u8], at: usize, width: usize) -> Result<u32> {
     let bytes = value.get(at..at + width).ok_or_else(|| cut(at))?;
     let mut four = [0u8; 4];
     four[..width].copy_from_slice(bytes);
@@ -324,10 +335,7 @@ fn check_one(value: &[u8], at: usize) -> Result<usize> {
         }
         _ => return Ok(end),
     };
-    match simdutf8::basic::from_utf8(text) {
-        Ok(_) => Ok(end),
-        Err(_) => Err(fault(6, at, "a string is no UTF-8")),
-    }
+    if is_utf8(text) { Ok(end) } else { Err(fault(6, at, "a string is no UTF-8")) }
 }
 
 /// Scale and precision of decimal4, decimal8 and decimal16 (rule 8).
