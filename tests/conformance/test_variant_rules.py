@@ -255,6 +255,28 @@ def test_rule_18_the_depth_that_is_read_is_stated(path: Path) -> None:
     assert (caught.value.code, caught.value.context["rule"]) == ("TOO_DEEP", 18)
 
 
+@pytest.mark.parametrize("shredded", [False, True])
+def test_rule_18_the_depth_counts_shredded_levels_and_holds_however_a_value_is_read(path: Path, shredded: bool) -> None:
+    deepest = NULL
+    for _ in range(999):
+        deepest = container([deepest], width=4)
+    for value, is_read in ((deepest, True), (container([deepest], width=4), False)):
+        hidden = {"value": None, "typed_value": {"a": {"value": value, "typed_value": None}}}
+        row = hidden if shredded else container([value], [0], width=4)
+        file(path, column([row], objects(a=leaf(pa.int32())) if shredded else None))
+        scans = [mica.read_parquet(path), mica.read_parquet(path, columns={"a": "v:a"})]
+        if is_read:
+            assert [scan.to_arrow().num_rows for scan in scans] == [1, 1]
+            assert mica.check(path).ok
+            continue
+        for scan in scans:
+            with pytest.raises(mica.MicaError) as caught:
+                scan.to_arrow()
+            assert (caught.value.code, caught.value.context["rule"]) == ("TOO_DEEP", 18)
+        at = "v.typed_value.a.value" if shredded else "v.value"
+        assert [(v.kind, v.rule, v.path, v.row) for v in mica.check(path)] == [("too_deep", 18, at, 0)]
+
+
 # --- Shredding -------------------------------------------------------------------------------------------------------
 
 

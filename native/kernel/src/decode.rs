@@ -122,8 +122,7 @@ impl VariantDecoder {
 
     fn open(&mut self, value: &[u8], at: usize, name: u32, tape: &mut Tape, findings: &mut Findings) -> Result<usize> {
         if self.stack.len() >= MAX_DEPTH {
-            let message = format!("objects and arrays nest deeper than {MAX_DEPTH} levels");
-            return Err(Error::new(Code::TooDeep, message).rule(18).offset(at as u64));
+            return Err(too_deep(at));
         }
         let head = head(value, at)?;
         if head.count > head.end - head.body {
@@ -299,6 +298,13 @@ fn fixed<const N: usize>(value: &[u8], at: usize) -> Result<[u8; N]> {
 #[cold]
 fn fault(rule: u8, offset: usize, message: String) -> Error {
     Error::new(Code::MalformedVariant, message).rule(rule).offset(offset as u64)
+}
+
+/// An object or array has too many around it.
+#[cold]
+pub fn too_deep(at: usize) -> Error {
+    let message = format!("objects and arrays nest deeper than {MAX_DEPTH} levels");
+    Error::new(Code::TooDeep, message).rule(18).offset(at as u64)
 }
 
 #[cold]

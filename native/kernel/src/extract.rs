@@ -241,7 +241,7 @@ impl<'a> Finder<'a> {
         depth: usize,
     ) -> Result<Found<'c>> {
         let fail = |e: Error| e.path(level.value_path());
-        self.residual.validate_around_unknown(&self.dictionary, value).map_err(fail)?;
+        self.residual.at_depth(level.depth).validate_around_unknown(&self.dictionary, value).map_err(fail)?;
         let mut value = value;
         for step in self.steps.get(depth..).unwrap_or_default() {
             match self.child(value, step).map_err(fail)? {
@@ -359,7 +359,7 @@ fn extract_variant(column: &VariantColumn, finder: &mut Finder<'_>) -> Result<Ex
                 metadata.bytes.extend_from_slice(NO_NAMES);
             }
             Found::Bytes { metadata: dictionary, value } => {
-                finder.residual.copy(&finder.dictionary, value, out).map_err(place)?;
+                finder.residual.at_depth(0).copy(&finder.dictionary, value, out).map_err(place)?;
                 metadata.bytes.extend_from_slice(dictionary);
             }
             Found::Subtree(level, at) => {

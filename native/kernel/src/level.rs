@@ -48,6 +48,8 @@ pub struct VariantColumn {
 #[derive(Clone)]
 pub struct Level {
     pub number: usize,
+    /// Containers around it.
+    pub depth: usize,
     pub layout: Layout,
     /// Parquet column path of this group, for errors.
     pub path: String,
@@ -148,6 +150,7 @@ impl Level {
         *levels += 1;
         Ok(Level {
             number: *levels - 1,
+            depth,
             layout,
             path: path.to_string(),
             nulls: None,

@@ -170,7 +170,8 @@ impl Reconstructor {
             }
             if let Some(value) = value {
                 check_shape(level, value)?;
-                return self.residual.copy(&self.dictionary, value, out).map_err(|e| e.path(level.value_path()));
+                let residual = self.residual.at_depth(level.depth);
+                return residual.copy(&self.dictionary, value, out).map_err(|e| e.path(level.value_path()));
             }
         }
         // Missing where nothing may be missing: the root, or an element (rule 26).
@@ -197,6 +198,7 @@ impl Reconstructor {
                 .path(level.value_path()));
             }
             self.residual
+                .at_depth(level.depth)
                 .open_object(&self.dictionary, value, &mut self.entries)
                 .map_err(|e| e.path(level.value_path()))?;
         }
@@ -217,6 +219,7 @@ impl Reconstructor {
                     break;
                 }
                 self.residual
+                    .at_depth(level.depth)
                     .copy_entry(&self.dictionary, value, entry, out)
                     .map_err(|e| e.path(level.value_path()))?;
                 self.end_child(&container, out)?;
@@ -229,7 +232,8 @@ impl Reconstructor {
         }
         while next < last {
             let entry = self.entries[next];
-            self.residual.copy_entry(&self.dictionary, value, entry, out).map_err(|e| e.path(level.value_path()))?;
+            let residual = self.residual.at_depth(level.depth);
+            residual.copy_entry(&self.dictionary, value, entry, out).map_err(|e| e.path(level.value_path()))?;
             self.end_child(&container, out)?;
             next += 1;
         }

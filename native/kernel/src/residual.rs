@@ -2,10 +2,12 @@
 //! rule 16, so nothing in them changes).
 //!
 //! Validation is one walk over a work list, whatever the depth. The lengths of a container's children may not
-//! sum to more than its body, so bytes that point twice at the same child cannot multiply the work.
+//! sum to more than its body, so bytes that point twice at the same child cannot multiply the work. Containers nest to
+//! the depth that the decoder takes (rule 18), those of the shredded levels above the value counted.
 //! Object ids out of order are the one fault that is healed (DuckDB 2.0 writes them): their offsets need not be
 //! monotonic (rule 11), so sorting the header in place is enough.
 
+use crate::decode::{MAX_DEPTH, too_deep};
 use crate::dictionary::Dictionary;
 use crate::error::{Code, Error, Result};
 use crate::tape::Scalar;
@@ -23,7 +25,10 @@ pub struct Entry {
 
 #[derive(Default)]
 pub struct Residual {
-    work: Vec<u32>,
+    /// Containers around the value: the depth of its level.
+    above: usize,
+    /// Containers to look into, and how many lie around each.
+    work: Vec<(u32, u32)>,
     unsorted: Vec<u32>,
     pairs: Vec<(u32, u32)>,
 }
@@ -43,6 +48,12 @@ pub struct Head {
 }
 
 impl Residual {
+    /// From here on values stand this deep.
+    pub fn at_depth(&mut self, above: usize) -> &mut Self {
+        self.above = above;
+        self
+    }
+
     /// Validates the value and appends it, object ids sorted.
     pub fn copy(&mut self, dictionary: &Dictionary, value: &[u8], out: &mut Vec<u8>) -> Result<()> {
         self.validate(dictionary, value)?;
@@ -119,15 +130,25 @@ impl Residual {
             return Err(fault(15, end, "bytes follow the end of the value"));
         }
         if is_container(value, 0) {
-            self.work.push(0);
+            self.work.push((0, self.above as u32));
         }
-        while let Some(at) = self.work.pop() {
-            self.check_children(dictionary, value, at as usize, unknown)?;
+        while let Some((at, around)) = self.work.pop() {
+            self.check_children(dictionary, value, at as usize, around, unknown)?;
         }
         Ok(())
     }
 
-    fn check_children(&mut self, dictionary: &Dictionary, value: &[u8], at: usize, unknown: bool) -> Result<()> {
+    fn check_children(
+        &mut self,
+        dictionary: &Dictionary,
+        value: &[u8],
+        at: usize,
+        around: u32,
+        unknown: bool,
+    ) -> Result<()> {
+        if around as usize >= MAX_DEPTH {
+            return Err(too_deep(at));
+        }
         let head = head(value, at)?;
         let mut left = head.end - head.body;
         let mut sorted = true;
@@ -163,7 +184,7 @@ impl Residual {
                 .filter(|_| end <= head.end)
                 .ok_or_else(|| fault(15, child, "a child reaches beyond its object or array"))?;
             if is_container(value, child) {
-                self.work.push(child as u32);
+                self.work.push((child as u32, around + 1));
             }
         }
         if !sorted {

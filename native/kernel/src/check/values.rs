@@ -207,7 +207,7 @@ impl Walker {
                         let found = || format!("value holds {}", kind_of(bytes));
                         findings.add(kind, &value_path, row, found);
                     }
-                    self.value(bytes, at, &value_path, row, findings);
+                    self.value(bytes, at, depth, &value_path, row, findings);
                 }
             }
         }
@@ -246,7 +246,8 @@ impl Walker {
                 continue;
             };
             self.entries.clear();
-            if !is_object(bytes) || self.residual.open_object(names, bytes, &mut self.entries).is_err() {
+            if !is_object(bytes) || self.residual.at_depth(depth).open_object(names, bytes, &mut self.entries).is_err()
+            {
                 continue;
             }
             for entry in &self.entries {
@@ -292,10 +293,10 @@ impl Walker {
     }
 
     /// The bytes of one value: rules 6 to 16 and 20; ids out of order are told apart.
-    fn value(&mut self, bytes: &[u8], at: u32, path: &str, row: Option<u64>, findings: &mut Findings) {
+    fn value(&mut self, bytes: &[u8], at: u32, depth: usize, path: &str, row: Option<u64>, findings: &mut Findings) {
         let names = self.of_row.get(at as usize).copied().flatten().and_then(|n| self.names.get(n as usize));
         let Some(names) = names else { return };
-        match self.residual.validate(names, bytes) {
+        match self.residual.at_depth(depth).validate(names, bytes) {
             Err(e) => report(&e, path, row, findings),
             Ok(()) => {
                 if let Some(&object) = self.residual.unsorted().first() {
@@ -322,6 +323,7 @@ fn report(error: &Error, path: &str, row: Option<u64>, findings: &mut Findings) 
         Some(8) => "decimal",
         Some(12) => "name_twice",
         Some(15) => "wrong_length",
+        Some(18) => "too_deep",
         Some(20) => "name_not_in_metadata",
         _ => "malformed",
     };
