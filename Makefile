@@ -36,7 +36,7 @@ setup-tests:
 
 # Both crates are named, and the variable is the one that maturin sets, so that set-up's build of arrow is used again.
 test-rust: setup-tests
-	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) test $(MANIFEST) --release -p mica-kernel -p mica-native --lib --tests
+	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) test $(MANIFEST) --release -p mica-kernel -p mica-native --lib --tests -- --show-output
 
 test-python: setup-tests
 	$(PY) -m pytest $(PYTEST_ARGS)
