@@ -1,23 +1,39 @@
-//! The metadata of the row at hand, resolved once per distinct metadata: rows mostly share one, so its bytes
-//! are compared with those of the row before. Holds names by id, and ids by shredded field.
+//! The metadata of the row at hand, resolved once per distinct metadata: rows mostly share one, or alternate between
+//! few. Holds names by id, and ids by shredded field.
 
-use hashbrown::HashMap;
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 
 use crate::error::{Code, Error, Result};
 
 #[derive(Default)]
 pub struct Dictionary {
-    bytes: Vec<u8>,
-    loaded: bool,
-    /// Byte range of each name in `bytes`, by field id.
-    names: Vec<(u32, u32)>,
-    /// Wanted names: number by text, then the levels of that name, then the field id in this metadata.
+    /// Those seen lately, by their bytes, and the place of the one loaded last.
+    seen: Vec<Loaded>,
+    table: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    bytes: usize,
+    current: usize,
+    /// Wanted names: number by text, then the levels of that name.
     wanted: HashMap<Vec<u8>, u32>,
     by_level: Vec<u32>,
+}
+
+/// One metadata.
+#[derive(Default)]
+struct Loaded {
+    bytes: Vec<u8>,
+    /// Byte range of each name in `bytes`, by field id.
+    names: Vec<(u32, u32)>,
+    /// Field ids by the number of a wanted name.
     ids: Vec<u32>,
 }
 
 const NONE: u32 = u32::MAX;
+/// How many are kept, and their bytes.
+const MAX_SEEN: usize = 1024;
+const MAX_BYTES: usize = 4 << 20;
 
 impl Dictionary {
     /// Announces a shredded field before the first [`Dictionary::load`].
@@ -28,54 +44,86 @@ impl Dictionary {
             self.by_level.resize(level + 1, NONE);
         }
         self.by_level[level] = number;
-        self.ids.resize(self.wanted.len(), NONE);
+    }
+
+    #[inline]
+    fn current(&self) -> Option<&Loaded> {
+        self.seen.get(self.current)
     }
 
     /// The field id of a shredded field's name in the metadata loaded last.
+    #[inline]
     pub fn id_of_level(&self, level: usize) -> Option<u32> {
         let number = *self.by_level.get(level)?;
-        self.ids.get(number as usize).copied().filter(|&id| id != NONE)
+        self.current()?.ids.get(number as usize).copied().filter(|&id| id != NONE)
     }
 
     /// The name with this id; empty for an id that the metadata does not have (validation refused it before).
+    #[inline]
     pub fn name(&self, id: u32) -> &[u8] {
-        self.names.get(id as usize).map_or(&[], |&(start, end)| &self.bytes[start as usize..end as usize])
+        let Some(loaded) = self.current() else { return &[] };
+        loaded.names.get(id as usize).map_or(&[], |&(start, end)| &loaded.bytes[start as usize..end as usize])
     }
 
     /// Number of names.
+    #[inline]
     pub fn len(&self) -> usize {
-        self.names.len()
+        self.current().map_or(0, |loaded| loaded.names.len())
     }
 
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.len() == 0
     }
 
     pub fn metadata(&self) -> &[u8] {
-        &self.bytes
+        self.current().map_or(&[], |loaded| &loaded.bytes)
     }
 
+    #[inline]
     pub fn load(&mut self, metadata: &[u8]) -> Result<()> {
-        if self.loaded && self.bytes == metadata {
+        if self.current().is_some_and(|loaded| loaded.bytes == metadata) {
             return Ok(());
         }
-        self.loaded = false;
-        self.bytes.clear();
-        self.bytes.extend_from_slice(metadata);
-        self.names.clear();
-        self.ids.fill(NONE);
-        parse(&self.bytes, &mut self.names)?;
-        for (id, &(start, end)) in self.names.iter().enumerate() {
-            if let Some(&number) = self.wanted.get(&self.bytes[start as usize..end as usize]) {
+        self.change(metadata)
+    }
+
+    fn change(&mut self, metadata: &[u8]) -> Result<()> {
+        let hash = self.hasher.hash_one(metadata);
+        let seen = &self.seen;
+        let same = |&at: &u32| seen.get(at as usize).is_some_and(|loaded| loaded.bytes == metadata);
+        if let Some(&at) = self.table.find(hash, same) {
+            self.current = at as usize;
+            return Ok(());
+        }
+        let loaded = self.resolve(metadata)?;
+        if self.seen.len() >= MAX_SEEN || self.bytes > MAX_BYTES {
+            self.seen.clear();
+            self.table.clear();
+            self.bytes = 0;
+        }
+        self.current = self.seen.len();
+        self.bytes += metadata.len() + 8 * loaded.names.len() + 4 * loaded.ids.len();
+        self.seen.push(loaded);
+        let (seen, hasher) = (&self.seen, &self.hasher);
+        let rehash = |&at: &u32| hasher.hash_one(seen.get(at as usize).map_or(&[][..], |loaded| &loaded.bytes));
+        self.table.insert_unique(hash, self.current as u32, rehash);
+        Ok(())
+    }
+
+    fn resolve(&self, metadata: &[u8]) -> Result<Loaded> {
+        let mut names = Vec::new();
+        parse(metadata, &mut names)?;
+        let mut ids = vec![NONE; self.wanted.len()];
+        for (id, &(start, end)) in names.iter().enumerate() {
+            if let Some(&number) = self.wanted.get(&metadata[start as usize..end as usize]) {
                 // A dictionary that holds a name twice is legal when unsorted: the first id stands for it.
-                let slot = &mut self.ids[number as usize];
+                let slot = &mut ids[number as usize];
                 if *slot == NONE {
                     *slot = id as u32;
                 }
             }
         }
-        self.loaded = true;
-        Ok(())
+        Ok(Loaded { bytes: metadata.to_vec(), names, ids })
     }
 }
 

@@ -44,6 +44,7 @@ pub fn standardize(root: &Level, nulls: Option<&NullBuffer>, len: usize) -> Resu
     let shared = writer.dictionary.base_bytes().to_vec();
     let shared_len = shared.len() as u32;
     let block = metadata.append_block(Buffer::from_vec(shared));
+    let slots = Slots::of(&places, len);
     let mut strict = vec![true; len];
     let mut rewritten = 0;
     let mut own = Vec::new();
@@ -53,13 +54,11 @@ pub fn standardize(root: &Level, nulls: Option<&NullBuffer>, len: usize) -> Resu
             continue;
         }
         let mut anew = false;
-        for place in &mut places {
-            let (first, end) = place.range(row);
-            for at in first..end {
-                let done = place.put(at, &mut writer).map_err(|e| locate(e, row))?;
-                anew |= done.rewritten;
-                *strict &= done.strict;
-            }
+        for &(place, at) in slots.row(row) {
+            let Some(place) = places.get_mut(place as usize) else { continue };
+            let done = place.put(at as usize, &mut writer).map_err(|e| locate(e, row))?;
+            anew |= done.rewritten;
+            *strict &= done.strict;
         }
         rewritten += anew as usize;
         if writer.dictionary.has_extra() {
@@ -141,11 +140,66 @@ pub fn compose(starts: Option<&Vec<i32>>, array: &ListColumn) -> Vec<i32> {
     }
 }
 
+/// The slots to be looked at, row by row: most rows have few values among many places.
+struct Slots {
+    /// Number of the place and slot.
+    slots: Vec<(u32, u32)>,
+    /// Where each row's end.
+    ends: Vec<u32>,
+}
+
+impl Slots {
+    fn of(places: &[Place], rows: usize) -> Self {
+        let mut ends = vec![0u32; rows + 1];
+        for place in places {
+            place.each(rows, |row, _| {
+                if let Some(count) = ends.get_mut(row + 1) {
+                    *count += 1;
+                }
+            });
+        }
+        let mut sum = 0;
+        for end in &mut ends {
+            sum += *end;
+            *end = sum;
+        }
+        // Filled from each row's begin, which `ends` then holds the end of.
+        let mut slots = vec![(0, 0); sum as usize];
+        for (number, place) in places.iter().enumerate() {
+            place.each(rows, |row, at| {
+                if let Some(next) = ends.get_mut(row) {
+                    if let Some(slot) = slots.get_mut(*next as usize) {
+                        *slot = (number as u32, at as u32);
+                    }
+                    *next += 1;
+                }
+            });
+        }
+        Slots { slots, ends }
+    }
+
+    fn row(&self, row: usize) -> &[(u32, u32)] {
+        let first = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
+        let end = self.ends.get(row).copied().unwrap_or(first);
+        self.slots.get(first as usize..end as usize).unwrap_or(&[])
+    }
+}
+
 impl Place<'_> {
-    fn range(&self, row: usize) -> (usize, usize) {
-        match &self.starts {
-            None => (row, row + 1),
-            Some(starts) => (starts[row] as usize, starts[row + 1] as usize),
+    /// Calls with row and slot where there is something to look at: an untyped value, or any of several shapes.
+    fn each(&self, rows: usize, mut seen: impl FnMut(usize, usize)) {
+        let dense = self.level.has_several_shapes();
+        match (&self.starts, self.value.and_then(|v| v.nulls())) {
+            (None, Some(nulls)) if !dense => {
+                nulls.valid_indices().take_while(|&at| at < rows).for_each(|at| seen(at, at))
+            }
+            (None, _) => (0..rows).for_each(|at| seen(at, at)),
+            (Some(starts), nulls) => {
+                let holds = |at: usize| dense || nulls.is_none_or(|n| n.is_valid(at));
+                for (row, pair) in starts.windows(2).enumerate().take(rows) {
+                    (pair[0] as usize..pair[1] as usize).filter(|&at| holds(at)).for_each(|at| seen(row, at));
+                }
+            }
         }
     }
 
