@@ -10,10 +10,11 @@ import pytest
 
 import mica
 from mica.schema.arrow import variant_field
+from tests.spark.readers import is_native
 from tests.variant_files import ONE, column, container, file, metadata
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 TIME = bytes([17 << 2]) + (3_600_000_000).to_bytes(8, "little")
 ROWS = column([container([TIME], [0]), None], names=metadata("at"))
@@ -34,10 +35,6 @@ def _table(path: Path, rows: pa.Array, *, shreds: bool) -> mica.Table:
     return table
 
 
-def _is_native(frame: DataFrame) -> bool:
-    return "MapInArrow" not in frame._jdf.queryExecution().toString()
-
-
 @pytest.mark.parametrize("shreds", [True, False])
 def test_a_table_with_a_time_is_not_for_sparks_own_reader(spark: SparkSession, tmp_path: Path, shreds: bool) -> None:
     # Odd in one row of a thousand: where the others are shredded, it hides in a residual that no footer tells of.
@@ -46,28 +43,28 @@ def test_a_table_with_a_time_is_not_for_sparks_own_reader(spark: SparkSession, t
         tmp_path / "t", column([*[container([ONE], [0])] * 999, hidden], names=metadata("at")), shreds=shreds
     )
     frame = table.scan().to_df(spark)
-    assert not _is_native(frame)
+    assert not is_native(frame)
     with pytest.raises(Exception, match=r"a value of v, a time stands at \$\['at'\]"):
         frame.selectExpr("variant_get(v, '$.at', 'string')").collect()
 
 
 def test_sparks_own_reader_is_taken_where_the_log_or_the_footers_say_so(spark: SparkSession, tmp_path: Path) -> None:
     table = _table(tmp_path / "t", column([container([ONE], [0])], names=metadata("at")), shreds=True)
-    assert _is_native(table.scan().to_df(spark))
+    assert is_native(table.scan().to_df(spark))
     # Without the tag nobody knows what a file of mica's holds.
     (commit,) = sorted((tmp_path / "t" / "_delta_log").glob("*1.json"))
     said = ',"tags":{"mica.lateTypes":"no"}'
     text = commit.read_text()
     assert said in text
     commit.write_text(text.replace(said, ""))
-    assert not _is_native(mica.Table.open(tmp_path / "t").scan().to_df(spark))
+    assert not is_native(mica.Table.open(tmp_path / "t").scan().to_df(spark))
 
 
 def test_files_that_spark_wrote_are_for_its_own_reader(delta_session: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     rows = delta_session.range(10).selectExpr("parse_json('{\"a\": 1}') AS v")
     rows.write.format("delta").save(path)
-    assert _is_native(mica.Table.open(path).scan().to_df(delta_session))
+    assert is_native(mica.Table.open(path).scan().to_df(delta_session))
 
 
 def test_a_table_gives_strings_where_they_are_asked_for(spark: SparkSession, tmp_path: Path) -> None:
