@@ -1,4 +1,4 @@
-"""Ten whole rows out of one file, by a range and by an identifier; all rows, whole; and ten times as many."""
+"""Ten whole rows out of one file, by a range and by an identifier; all rows, whole and by a path; ten times as many."""
 
 from __future__ import annotations
 
@@ -28,9 +28,17 @@ def run(run: Run) -> None:
                     share = measures[ours].bytes_read / measures["spark43"].bytes_read
                     run.promise(f"rows by {title}, bytes read: {ours} to spark43", share, 0.05, "", at_most=True)
     things = {name: thing(name, "rebuild", target=table) for name, table in tables.items() if name in able}
-    run.same("all rows, whole", {name: run.peer(name).ask("texts", target=tables[name]).found for name in things})
+    run.same("all rows, whole", {name: run.peer(name).ask("digest", target=tables[name]).found for name in things})
     measures = run.measure("all rows, whole", things)
     run.faster(measures.get("mica"), measures.get("spark43"), 1, "all rows, whole")
+    things = {reader: thing("mica", "path", target=tables["mica"], reader=reader) for reader in ("mica", "spark")}
+    measures = run.measure("one path, taken out of the DataFrame", things)
+    run.same("one path", {label: measure.replies[-1].found for label, measure in measures.items()})
+    if len(measures) == len(things):
+        times = measures["mica"].warm / measures["spark"].warm
+        run.promise(
+            "one path out of to_df(): time to that of Spark's reader of the same files", times, 1.2, at_most=True
+        )
     run.stop()
     tenfold(run, found)
 

@@ -123,7 +123,7 @@ class Mica:
         """Every row's whole Variant, to nobody: what Spark makes of it afterwards is the same for all."""
         mica.Table.open(target).scan(columns=["v"]).to_df(self.spark).write.format("noop").mode("overwrite").save()
 
-    def texts(self, target: str) -> int:
+    def digest(self, target: str) -> int:
         """What the whole Variants say, as one number."""
         frame = mica.Table.open(target).scan().to_df(self.spark)
         return int(frame.selectExpr("sum(length(to_json(v)))").collect()[0][0])
@@ -132,6 +132,15 @@ class Mica:
         """Leaves by to_arrow(), the rest by pyarrow."""
         columns, where, aggregate = QUERIES[name]
         return aggregate(mica.Table.open(target).scan(where=where, columns=columns).to_arrow())
+
+    def path(self, target: str, reader: str) -> list[int]:
+        """One path of every row, taken out of the DataFrame afterwards: by mica's, and by Spark's own of the files."""
+        if reader == "mica":
+            frame = mica.Table.open(target).to_df(self.spark)
+        else:
+            frame = self.spark.read.schema("v VARIANT").parquet(f"{target}/*.parquet")
+        found = frame.selectExpr("variant_get(v, '$.time_us', 'bigint') AS t").selectExpr("count(t)", "max(t)")
+        return list(found.collect()[0])
 
     def single(self, source: str, target: str) -> None:
         frame = self.spark.read.option("singleVariantColumn", "v").json(source)
@@ -229,7 +238,20 @@ def _typed(array: pa.Array) -> pa.Array:
 
 if __name__ == "__main__":
     peer, early = Mica(), Early()
-    names = ["start", "ingest", "check", "sliced", "ranged", "query", "single", "lookup", "rebuild", "texts", "plan"]
+    names = [
+        "start",
+        "ingest",
+        "check",
+        "sliced",
+        "ranged",
+        "query",
+        "path",
+        "single",
+        "lookup",
+        "rebuild",
+        "digest",
+        "plan",
+    ]
     works: dict[str, Work] = {name: getattr(peer, name) for name in names}
     names = ["prepare", "write", "read", "middle", "digest", "scan", "convert"]
     works |= {f"early_{name}": getattr(early, f"early_{name}") for name in names}

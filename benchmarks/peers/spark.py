@@ -155,7 +155,7 @@ class Peer:
         """Every row's whole Variant, to nobody: what Spark makes of it afterwards is the same for all."""
         self.spark.read.format(self.format).load(target).write.format("noop").mode("overwrite").save()
 
-    def texts(self, target: str) -> int:
+    def digest(self, target: str) -> int:
         """What the whole Variants say, as one number."""
         frame = self.spark.read.format(self.format).load(target)
         return int(frame.selectExpr("sum(length(to_json(v)))").collect()[0][0])
@@ -195,7 +195,7 @@ def main() -> None:
         "lookup",
         "find_text",
         "rebuild",
-        "texts",
+        "digest",
         "plan",
         "checkpoint",
     ]
