@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, make_array};
+use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, MutableArrayData, make_array, new_null_array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field};
@@ -55,6 +55,9 @@ impl Extracted {
     }
 }
 
+/// A residual that holds a value in one row of so many, or in fewer, is looked at in these rows alone.
+const FEW: usize = 4;
+
 /// The metadata of a value that names no field.
 const NO_NAMES: &[u8] = &[1, 0, 0];
 
@@ -71,43 +74,98 @@ pub fn path_text(column: &str, steps: &[Step]) -> String {
 }
 
 pub fn extract_path(column: &VariantColumn, steps: &[Step], target: &Target, timezone: &str) -> Result<Extracted> {
-    if let Target::Type(wanted) = target
-        && let Some(values) = typed_only(column, steps, wanted)?
-    {
-        let failed = BooleanArray::new(BooleanBuffer::new_unset(column.len), None);
-        return Ok(Extracted { values, failed, variant: false });
-    }
     let mut finder = Finder::new(column, steps);
     match target {
         Target::Variant => extract_variant(column, &mut finder),
-        Target::Type(wanted) => extract_cast(column, &mut finder, wanted, timezone),
+        Target::Type(wanted) => match typed(column, steps, wanted) {
+            Some(typed) => extract_typed(column, &mut finder, &typed, wanted, timezone),
+            None => extract_cast(column, &mut finder, wanted, 0..column.len, timezone),
+        },
     }
 }
 
-/// The typed leaf itself, when it has the type asked for and no residual can hold the path.
-fn typed_only(column: &VariantColumn, steps: &[Step], wanted: &DataType) -> Result<Option<ArrayRef>> {
+/// A level whose typed leaf answers a path in most rows.
+struct Typed<'a> {
+    level: &'a Level,
+    /// Where the path leads to the level at all.
+    nulls: Option<NullBuffer>,
+    /// The rows of which the residual has to be looked at, and what is there.
+    untyped: Vec<usize>,
+}
+
+/// The level where the path ends, when its typed leaf has the type asked for, or was not read, and its residual holds
+/// something in few rows at most.
+fn typed<'a>(column: &'a VariantColumn, steps: &[Step], wanted: &DataType) -> Option<Typed<'a>> {
     let mut level = &column.root;
     let mut nulls = column.nulls.clone();
     for step in steps {
-        let (Step::Key(key), Some(object)) = (step, &level.object) else { return Ok(None) };
-        let Some(field) = object.find(key) else { return Ok(None) };
-        // An early residual may hold a shredded field, and a level of several shapes has rules to be checked.
-        let early = level.layout == Layout::Early;
-        if holds_values(level) && (early || !holds_no_objects(level)) || level.has_several_shapes() {
-            return Ok(None);
+        let (Step::Key(key), Some(object)) = (step, &level.object) else { return None };
+        let field = object.find(key)?;
+        // Residuals that were read although the path does not need them (another item does) are no obstacle as long as
+        // they obey the rules; whether they do is checked by whoever reconstructs the column. But an early residual may
+        // hold a shredded field, and a level of several shapes has rules to be checked.
+        if level.layout == Layout::Early && holds_values(level) || level.has_several_shapes() {
+            return None;
         }
         nulls = NullBuffer::union(nulls.as_ref(), object.nulls.as_ref());
         level = &field.level;
         nulls = NullBuffer::union(nulls.as_ref(), level.nulls.as_ref());
     }
-    let alone = !holds_values(level) && !level.has_several_shapes();
-    let Some(leaf) = level.leaf.as_ref().filter(|_| alone) else { return Ok(None) };
-    if leaf.array.data_type() != wanted && !widens(leaf.array.data_type(), wanted) {
-        return Ok(None);
+    let typed = level.leaf.as_ref().map(|leaf| leaf.array.data_type());
+    if level.object.is_some()
+        || level.array.is_some()
+        || level.has_several_shapes()
+        || level.layout == Layout::Early && (typed.is_none() || holds_values(level))
+        || typed.is_some_and(|typed| typed != wanted && !widens(typed, wanted))
+    {
+        return None;
     }
-    let nulls = NullBuffer::union(nulls.as_ref(), leaf.array.nulls());
-    let values = make_array(leaf.array.to_data().into_builder().nulls(nulls).build()?);
-    Ok(Some(if values.data_type() == wanted { values } else { cast(&values, wanted)? }))
+    let untyped = match &level.value {
+        Some(values) if (values.len() - values.null_count()) > values.len() / FEW => return None,
+        Some(values) => match values.nulls() {
+            Some(there) => there.valid_indices().collect(),
+            None => (0..values.len()).collect(),
+        },
+        None => Vec::new(),
+    };
+    Some(Typed { level, nulls, untyped })
+}
+
+/// The typed leaf as it is, and row by row what the residual holds.
+fn extract_typed(
+    column: &VariantColumn,
+    finder: &mut Finder<'_>,
+    typed: &Typed<'_>,
+    wanted: &DataType,
+    timezone: &str,
+) -> Result<Extracted> {
+    let values = match &typed.level.leaf {
+        None => new_null_array(wanted, column.len),
+        Some(leaf) => {
+            let nulls = NullBuffer::union(typed.nulls.as_ref(), leaf.array.nulls());
+            let values = make_array(leaf.array.to_data().into_builder().nulls(nulls).build()?);
+            if values.data_type() == wanted { values } else { cast(&values, wanted)? }
+        }
+    };
+    if typed.untyped.is_empty() {
+        let failed = BooleanArray::new(BooleanBuffer::new_unset(column.len), None);
+        return Ok(Extracted { values, failed, variant: false });
+    }
+    let found = extract_cast(column, finder, wanted, typed.untyped.iter().copied(), timezone)?;
+    let (whole, few) = (values.to_data(), found.values.to_data());
+    let mut merged = MutableArrayData::new(vec![&whole, &few], true, column.len);
+    let mut failed = BooleanBufferBuilder::new(column.len);
+    failed.append_n(column.len, false);
+    let mut next = 0;
+    for (at, &row) in typed.untyped.iter().enumerate() {
+        merged.try_extend(0, next, row)?;
+        merged.try_extend(1, at, at + 1)?;
+        failed.set_bit(row, found.failed.value(at));
+        next = row + 1;
+    }
+    merged.try_extend(0, next, column.len)?;
+    let failed = BooleanArray::new(failed.finish(), None);
+    Ok(Extracted { values: make_array(merged.freeze()), failed, variant: false })
 }
 
 /// Integers that become wider ones: no row fails.
@@ -117,12 +175,6 @@ fn widens(from: &DataType, to: &DataType) -> bool {
 
 fn holds_values(level: &Level) -> bool {
     level.value.as_ref().is_some_and(|v| v.null_count() < v.len())
-}
-
-/// Residuals that were read although the path does not need them (another item does) are no obstacle as long as
-/// they obey the rules; whether they do is checked by whoever reconstructs the column.
-fn holds_no_objects(level: &Level) -> bool {
-    level.object.is_some()
 }
 
 /// Where a row's value was found.
@@ -379,11 +431,12 @@ fn extract_cast(
     column: &VariantColumn,
     finder: &mut Finder<'_>,
     wanted: &DataType,
+    rows: impl Iterator<Item = usize>,
     timezone: &str,
 ) -> Result<Extracted> {
     let mut casts = CastBuilder::new(wanted, Zone::parse(timezone)?)?;
     let mut printer = Printer::default();
-    for row in 0..column.len {
+    for row in rows {
         let place = |e: Error| e.row(row as u64);
         match finder.find(column, row).map_err(place)? {
             Found::Missing => casts.append_null(),
