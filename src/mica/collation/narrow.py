@@ -24,6 +24,7 @@ ICU4J for each collation's tailored characters and contractions, and Spark for t
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Self
@@ -89,9 +90,7 @@ def narrowed(strings: pa.Array, name: str, version: str) -> pa.Array:
         return strings.take(pa.array([pc.index(keys, found[side]).as_py() for side in ("min", "max")]))
     if version != ICU:
         return pc.unique(strings)
-    known = _Known.of(_trimmed(strings, name), name)
-    rows = np.concatenate([known.ends(least=least) for least in (True, False)])
-    return pc.unique(strings.take(pa.array(rows)))
+    return pc.unique(strings.take(pa.array(_Known.of(_trimmed(strings, name), name).ends())))
 
 
 class Signs:
@@ -171,10 +170,12 @@ class _Known:
         places[: len(raw)] = _ranks(name)[raw]
         starts, ends = offsets[:-1], offsets[1:]
         unsafe = np.flatnonzero(places[: len(raw)] == 0)
-        nearest = np.searchsorted(unsafe, starts)
-        first = np.append(unsafe, len(raw))[nearest]
-        last = np.append(unsafe - _JOINS[raw[unsafe]], len(raw))[nearest]
-        reach = np.where(first < ends, np.maximum(last - starts, 0), ends - starts)
+        reach = ends - starts
+        if len(unsafe):
+            nearest = np.searchsorted(unsafe, starts)
+            first = np.append(unsafe, len(raw))[nearest]
+            last = np.append(unsafe - _JOINS[raw[unsafe]], len(raw))[nearest]
+            reach = np.where(first < ends, np.maximum(last - starts, 0), reach)
         return cls(np.ndarray((len(raw) + 1,), ">u8", places, strides=(1,)), starts, reach)
 
     def look(self, rows: NDArray[np.int64], done: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
@@ -183,27 +184,34 @@ class _Known:
         found = self.windows[np.minimum(self.starts[rows] + done, len(self.windows) - 1)].astype(np.uint64)
         return found & known, known
 
-    def ends(self, *, least: bool) -> NDArray[np.int64]:
-        """The numbers of the strings that may be the least or, if not `least`, the greatest."""
+    def ends(self) -> NDArray[np.int64]:
+        """The numbers of the strings that may be the least or the greatest; some come twice."""
         rows = np.arange(len(self.starts))
-        stay: list[NDArray[np.int64]] = []
-        for done in range(0, _WIDTH * _LOOKS, _WIDTH):
-            # All that are left have the same first `done` places, all of them certain.
-            keys, known = self.look(rows, done)
+        first = self.look(rows, 0)
+        return np.concatenate([part for least in (True, False) for part in self._sieved(rows, *first, least=least)])
+
+    def _sieved(
+        self, rows: NDArray[np.int64], keys: NDArray[np.uint64], known: NDArray[np.uint64], *, least: bool
+    ) -> Iterator[NDArray[np.int64]]:
+        """Those of the rows that may be the least, or the greatest; `keys` and `known` are their first places."""
+        for done in range(_WIDTH, _WIDTH * _LOOKS, _WIDTH):
             # The best one, whatever stands where nothing is known of it, excludes those that differ for the worse.
             best = int(np.argmin(keys | ~known) if least else np.argmax(keys))
             both = known & known[best]
             ours, other = keys & both, keys[best] & both
             left = np.flatnonzero(ours <= other if least else ours >= other)
             whole = left[known[left] == _MASKS[_WIDTH]]
-            stay.append(rows[left[known[left] != _MASKS[_WIDTH]]])
+            if len(whole) < len(left):
+                yield rows[left[known[left] != _MASKS[_WIDTH]]]
             if len(whole):
                 ends = keys[whole]
                 whole = whole[ends == (ends.min() if least else ends.max())]
+            # All that are left have the same first `done` places, all of them certain.
             rows = rows[whole]
             if len(rows) <= _FEW:
                 break
-        return np.concatenate([*stay, rows])
+            keys, known = self.look(rows, done)
+        yield rows
 
     def signs(self, constant: _Known) -> NDArray[np.int8]:
         """-1 or 1 where it is certain how each string stands to the constant, else 0."""
