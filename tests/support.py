@@ -11,12 +11,18 @@ SHARED = Path(os.environ.get("MICA_SHARED", ROOT.parent / "shared")).resolve()
 """The folder of conformance and real data, `MICA_SHARED`, by default beside the project. May be missing."""
 
 JARS = Path(os.environ.get("MICA_JARS", Path(sys.prefix) / "share" / "mica-jars"))
-"""Where scripts/jars.sh puts delta-spark: beside the environment that runs the tests."""
+"""Where scripts/jars.sh puts delta-spark and an older ICU4J: beside the environment that runs the tests."""
 
 
 def delta_jars() -> list[Path]:
     """The jars of delta-spark 4.4.0, or none when scripts/jars.sh has not run."""
     return sorted(JARS.glob("delta-*.jar"))
+
+
+def older_icu() -> Path | None:
+    """ICU4J 77.1, or None when scripts/jars.sh has not run."""
+    jar = JARS / "icu4j-77.1.jar"
+    return jar if jar.is_file() else None
 
 
 def shared_files(pattern: str) -> list[Path]:

@@ -91,18 +91,23 @@ def with_bounds(stats: str | None, bounds: Iterable[CollatedBounds], version: st
     `version` is the comparator's. A collation of which nothing is known has no key.
     """
     document = documents.read(stats)
-    collated: dict[str, Any] = dict(document.get("statsWithCollation") or {})
-    found = list(bounds)
-    ours = {f"{b.leaf.collation}.{version}" for b in found}
-    collated = {k: v for k, v in collated.items() if k.lower() not in {own.lower() for own in ours}}
-    for b in found:
-        sides = (("minValues", _low(b)), ("maxValues", _high(b)))
-        for side, value in sides:
+    before: dict[str, Any] = dict(document.get("statsWithCollation") or {})
+    made: dict[str, dict[str, Any]] = {}
+    for b in bounds:
+        own = made.setdefault(f"{b.leaf.collation}.{version}", {})
+        for side, value in (("minValues", _low(b)), ("maxValues", _high(b))):
             if value is not None:
-                place = collated.setdefault(f"{b.leaf.collation}.{version}", {}).setdefault(side, {})
+                place = own.setdefault(side, {})
                 for name in b.leaf.names[:-1]:
                     place = place.setdefault(name, {})
                 place[b.leaf.names[-1]] = value
+    # Ours stand where they stood, so that statistics which say the same are the same text.
+    spelled = {key.lower(): key for key in made}
+    collated: dict[str, Any] = {}
+    for key, sides in before.items():
+        own_key = spelled.get(key.lower())
+        collated[own_key or key] = sides if own_key is None else made[own_key]
+    collated = {key: sides for key, sides in {**collated, **made}.items() if sides or key not in made}
     document.pop("statsWithCollation", None)
     if collated:
         document["statsWithCollation"] = collated
