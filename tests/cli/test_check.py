@@ -22,7 +22,7 @@ def test_violations_are_listed_and_repaired(tmp_path: Path) -> None:
     done = runner.invoke(app, ["check", bad, "--json"])
     assert done.exit_code == 1
     document = orjson.loads(done.stdout)
-    assert list(document) == ["files", "violations", "totals", "listed"]
+    assert list(document) == ["files", "violations", "totals", "listed", "notes"]
     (listed,) = document["listed"]
     assert {key: listed[key] for key in ("kind", "rule", "path", "row_group", "row")} == {
         "kind": "unsorted_ids",

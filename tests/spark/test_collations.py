@@ -188,3 +188,18 @@ def test_restats_gives_old_files_collated_bounds(spark: SparkSession, tmp_path: 
     assert [row.s for row in scan.to_df(spark).collect()] == ["a"]
     assert orjson.loads(table.snapshot.domains["collations"]) == {"writeVersions": {"icu.UNICODE_CI": ["78.3"]}}
     assert table.restats(spark=spark).files == 0
+
+
+def test_a_check_holds_bounds_against_the_rows(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "s STRING COLLATE cs, l STRING COLLATE UTF8_LCASE")
+    table.append(spark.createDataFrame([("ch", "A"), ("hz", "b")], "s string, l string").coalesce(1))
+    assert (list(mica.check(table, spark=spark)), mica.check(table, spark=spark).notes) == ([], ())
+    assert "icu.cs.78.3, which need a Spark session" in mica.check(table).notes[0]
+    commit = tmp_path / "t" / "_delta_log" / f"{1:020}.json"
+    # Under cs, ch stands behind hz: a maximum that a comparison of letters would give loses it.
+    commit.write_text(
+        commit.read_text().replace('\\"maxValues\\":{\\"s\\":\\"ch\\"}', '\\"maxValues\\":{\\"s\\":\\"hz\\"}')
+    )
+    (found,) = mica.check(mica.Table.open(tmp_path / "t"), spark=spark)
+    assert (found.kind, found.path) == ("collated_bound", "s")
+    assert found.found == "the maximum by icu.cs.78.3 is 'hz', and a row holds 'ch'"

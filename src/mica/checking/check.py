@@ -12,11 +12,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from mica.checking.bounds import compare
+from mica.checking.collated import compared
+from mica.checking.collated import spelled as collated_spelled
 from mica.checking.report import TOTALS, VIOLATIONS, Report
 from mica.checking.statistics import Bounds, Found, Statistics, spelled
 from mica.engines import local
@@ -31,6 +33,9 @@ from mica.storage import Storage
 from mica.table import Table
 from mica.variant import kernel
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 #: Violations of a kind and file that are listed without being asked for another number.
 LIMIT = 100
 
@@ -41,10 +46,12 @@ def check(
     version: int | None = None,
     limit: int = LIMIT,
     storage_options: Mapping[str, str] | None = None,
+    spark: SparkSession | None = None,
 ) -> Report:
     """Lists what is wrong with Parquet files (a path, a pattern, a directory, a list), or with a table.
 
-    Of a table all files of the version are checked, and each bound in its log is held against the rows. `limit` bounds
+    Of a table all files of the version are checked, and each bound in its log is held against the rows; collated ones
+    by the comparator of `spark`, where the report does not note that they were not judged. `limit` bounds
     the violations that are listed per kind and file; all are counted. Errors: NOT_FOUND, TABLE_NOT_FOUND, IO; whatever
     is wrong with a file's bytes is a violation and no error.
     """
@@ -60,7 +67,14 @@ def check(
         files = find(path, storage_options)
         storage = Storage.open(os.path.dirname(files[0]) or ".", storage_options)  # noqa: PTH120 - may be a URI
         works = [_bare(*storage.at(name), name) for name in files]
-    return _run(works, limit)
+    report = _run(works, limit)
+    if table is None:
+        return report
+    by_name = {work.name: work for work in works}
+    unread = {t["file"] for t in report.totals.to_pylist() if t["kind"] in ("unreadable", "missing_file")}
+    collated = compared(table.snapshot, spark, unread)
+    found = [batch for name, told in collated.found.items() for batch in _listed(told, by_name[name], limit)]
+    return report.with_more(found, collated.notes)
 
 
 def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[str | None]) -> Report:
@@ -74,11 +88,8 @@ def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[s
 
 
 def _run(works: Sequence[_File], limit: int) -> Report:
-    kept: list[pa.RecordBatch] = []
-    totals: list[pa.RecordBatch] = []
-    for batch in local.run(partial(_check_file, limit), works):
-        (kept if batch.schema == VIOLATIONS else totals).append(batch)
-    return Report(len(works), pa.Table.from_batches(kept, VIOLATIONS), pa.Table.from_batches(totals, TOTALS))
+    empty = Report(len(works), VIOLATIONS.empty_table(), TOTALS.empty_table())
+    return empty.with_more(local.run(partial(_check_file, limit), works))
 
 
 def as_table(path: Any, version: int | None, options: Mapping[str, str] | None) -> Table | None:
@@ -162,6 +173,7 @@ def _of_log(file: _File, statistics: Statistics, reader: kernel.FileReader) -> I
     """What the log says of the file and does not hold."""
     wanted: list[Bounds] = []
     yield from spelled(statistics, reader, wanted)
+    yield from collated_spelled(statistics)
     deleted = None
     if file.deletion_vector is not None and file.table is not None:
         deleted = deleted_rows(file.table, file.deletion_vector)

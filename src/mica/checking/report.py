@@ -6,7 +6,7 @@ and all are counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -53,13 +53,24 @@ class Violation:
 class Report:
     """What a check of some files found; iterating gives the listed violations, `len` counts all of them."""
 
-    def __init__(self, files: int, violations: pa.Table, totals: pa.Table) -> None:
+    def __init__(self, files: int, violations: pa.Table, totals: pa.Table, notes: Sequence[str] = ()) -> None:
         #: How many files were checked.
         self.files = files
         #: The listed violations as Arrow, with the columns of `Violation`.
         self.violations = violations
         #: kind, rule, count, file.
         self.totals = totals
+        #: What was there and could not be judged, and why.
+        self.notes = tuple(notes)
+
+    def with_more(self, found: Iterable[pa.RecordBatch], notes: Sequence[str] = ()) -> Report:
+        """The same with more violations and totals, batches of either, and with more notes."""
+        batches = list(found)
+        rows, totals = (
+            pa.concat_tables([before, pa.Table.from_batches([b for b in batches if b.schema == schema], schema)])
+            for before, schema in ((self.violations, VIOLATIONS), (self.totals, TOTALS))
+        )
+        return Report(self.files, rows, totals, (*self.notes, *notes))
 
     @property
     def ok(self) -> bool:

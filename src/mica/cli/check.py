@@ -11,12 +11,14 @@ from mica.checking.check import LIMIT, check
 from mica.checking.report import Report
 from mica.cli import options
 from mica.cli.console import out, print_json, print_rows, storage_options
+from mica.engines.spark.session import session
 
 
 def run(
     source: options.Source,
     version: options.Version = None,
     limit: Annotated[int, typer.Option("--limit", min=0, help="Violations to list per kind and file.")] = LIMIT,
+    on_spark: Annotated[bool, typer.Option("--spark", help="Judge collated bounds, by an embedded session.")] = False,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
@@ -26,7 +28,8 @@ def run(
     """
     stored = storage_options(storage_option or ())
     asked = source[0] if len(source) == 1 else source
-    report = check(asked, version=version, limit=limit, storage_options=stored)
+    spark = session() if on_spark else None
+    report = check(asked, version=version, limit=limit, storage_options=stored, spark=spark)
     if json:
         print_json(
             {
@@ -34,6 +37,7 @@ def run(
                 "violations": len(report),
                 "totals": report.totals.to_pylist(),
                 "listed": report.violations.to_pylist(),
+                "notes": list(report.notes),
             }
         )
     else:
@@ -57,4 +61,6 @@ def _show(report: Report) -> None:
         kinds[total["kind"]] += total["count"]
     shown = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
     wrong = f"{len(report):,} violations in {len(report.faulty)} of {report.files} files: {shown}"
+    for note in report.notes:
+        out().print(note, markup=False, highlight=False)
     out().print(f"{report.files} files, nothing wrong" if report.ok else wrong, markup=False, highlight=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import orjson
 import typer
@@ -33,9 +33,13 @@ def run(
         print_json(found)
         return
     for file in found:
-        rows = [[c["column"], _text(c["min"]), _text(c["max"]), c["nulls"]] for c in file["columns"]]
+        rows = [[_name(c), _text(c["min"]), _text(c["max"]), c["nulls"]] for c in file["columns"]]
         head = f"{file['path']}: {file['rows']} rows, {file['size']:,} bytes"
         print_rows(head, ["column", "min", "max", "nulls"], rows, right=["nulls"])
+
+
+def _name(column: dict[str, Any]) -> str:
+    return f"{column['column']} by {column['collation']}" if "collation" in column else str(column["column"])
 
 
 def _text(value: object) -> str:

@@ -81,6 +81,22 @@ class Comparator:
             found[number] = pa.array(whole, pa.int8(), mask=np.asarray(columns[asked[number][0]].is_null()))
         return found
 
+    def compared(self, left: pa.Array, right: pa.Array, collations: Sequence[str]) -> NDArray[np.int8]:
+        """-1, 0 or 1 for each pair of strings (none is null) by the collation that stands at its place, in one job."""
+        from pyspark.sql import functions as sql
+
+        if not len(left):
+            return np.zeros(0, np.int8)
+        names = {name: number for number, name in enumerate(dict.fromkeys(collations))}
+        numbers = pa.array([names[name] for name in collations], pa.int32())
+        table = pa.table({"row": pa.array(np.arange(len(left))), "l": left, "r": right, "n": numbers})
+        sign: Any = sql
+        for name, number in names.items():
+            a, b = (sql.collate(sql.col(side), name) for side in ("l", "r"))
+            sign = sign.when(sql.col("n") == number, sql.when(a < b, -1).when(a == b, 0).otherwise(1))
+        judged = self.spark.createDataFrame(table).select("row", sign.cast("tinyint").alias("sign")).toArrow()
+        return np.asarray(judged.column("sign").take(pc.sort_indices(judged.column("row"))))
+
     def _asked(
         self,
         columns: Sequence[pa.Array],
@@ -88,29 +104,15 @@ class Comparator:
         left: Sequence[tuple[int, NDArray[np.int64]]],
     ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int8]]]:
         """The signs of what is left, by Spark: number of what was asked, rows of the column, their signs."""
-        from pyspark.sql import functions as sql
-
         if not left:
             return
-        names = list(dict.fromkeys(asked[number][1] for number, _ in left))
-        parts = []
+        strings, constants, names = [], [], []
         for number, rows in left:
             column, name, constant = asked[number]
-            strings = columns[column].take(pa.array(rows))
-            constants = pa.repeat(pa.scalar(constant, pa.string()), len(rows))
-            parts.append(
-                pa.table(
-                    {"s": strings, "c": constants, "n": pa.repeat(pa.scalar(names.index(name), pa.int32()), len(rows))}
-                )
-            )
-        table = pa.concat_tables(parts)
-        table = table.append_column("row", pa.array(range(len(table)), pa.int32()))
-        sign: Any = sql
-        for number, name in enumerate(names):
-            s, c = (sql.collate(sql.col(side), name) for side in ("s", "c"))
-            sign = sign.when(sql.col("n") == number, sql.when(s < c, -1).when(s == c, 0).otherwise(1))
-        judged = self.spark.createDataFrame(table).select("row", sign.cast("tinyint").alias("sign")).toArrow()
-        signs = np.asarray(judged.column("sign").take(pc.sort_indices(judged.column("row"))))
+            strings.append(columns[column].take(pa.array(rows)))
+            constants.append(pa.repeat(pa.scalar(constant, pa.string()), len(rows)))
+            names += [name] * len(rows)
+        signs = self.compared(pa.concat_arrays(strings), pa.concat_arrays(constants), names)
         start = 0
         for number, rows in left:
             yield number, rows, signs[start : start + len(rows)]

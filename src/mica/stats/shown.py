@@ -22,7 +22,9 @@ from mica.variant.path import VariantPath
 
 
 def decoded(text: str | None, schema: StructType) -> dict[str, Any]:
-    """`{rows, columns: [{column, min, max, nulls}]}`; values are such that JSON can hold them."""
+    """`{rows, columns: [{column, min, max, nulls}]}`; values are such that JSON can hold them. Bounds by a collation
+    are rows of their own, which also have `collation`: the identifier with its version.
+    """
     document = {} if text is None else _document(text)
     sides = [document.get(name) for name in ("minValues", "maxValues", "nullCount")]
     columns = []
@@ -36,7 +38,15 @@ def decoded(text: str | None, schema: StructType) -> dict[str, Any]:
             columns += _paths(shown, low, high)
         else:
             columns.append({"column": shown, "min": low, "max": high, "nulls": nulls})
+            columns += _collated(shown, physical_names(schema, names), document.get("statsWithCollation"))
     return {"rows": document.get("numRecords"), "columns": columns}
+
+
+def _collated(column: str, names: tuple[str, ...], collated: Any) -> Iterator[dict[str, Any]]:
+    for key, sides in collated.items() if isinstance(collated, dict) else ():
+        low, high = (_get(_get(sides, (side,)), names) for side in ("minValues", "maxValues"))
+        if isinstance(low, str) or isinstance(high, str):
+            yield {"column": column, "collation": key, "min": low, "max": high, "nulls": None}
 
 
 def _paths(column: str, low: Any, high: Any) -> Iterator[dict[str, Any]]:

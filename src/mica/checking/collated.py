@@ -1,0 +1,241 @@
+"""Collated bounds: how they are spelled, and whether they hold.
+
+The rule: bounds are held against the rows by the comparator of their own version, or not at all; what could not be
+judged is a note and no violation. Bounds of other writers are judged too: they are on record, though no scan here
+trusts them.
+
+Source: Delta RFC "Collated String Type", "Collation identifiers" and "Per-file Statistics".
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pyarrow as pa
+
+from mica.checking.statistics import Found, Statistics
+from mica.collating import collated_bounds, comparable
+from mica.collation import lcase, sound
+from mica.collation.comparator import Comparator
+from mica.collation.identifier import parse
+from mica.collation.names import all_names, from_sql
+from mica.errors import MicaError, UserError
+from mica.log.paths import decode_path
+from mica.log.snapshot import Snapshot
+from mica.schema.types import STRING, StructType
+from mica.stats.collated import CollatedBounds, CollatedLeaf
+from mica.stats.schema import indexed_leaves
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: A file's number, the column, which side, its bound, and the end of the rows there.
+_Pair = tuple[int, CollatedLeaf, str, str, str]
+
+_EVERY = {"delta.dataSkippingNumIndexedCols": "-1"}
+_SIDES = ("minValues", "maxValues")
+
+
+def spelled(statistics: Statistics) -> Iterator[Found]:
+    """What is wrong with the texts of one file's collated bounds."""
+    collated = _document(statistics.text).get("statsWithCollation")
+    if collated is None:
+        return
+    strings = {leaf.names for leaf in _strings(statistics.schema, statistics.partition_columns)}
+    if not isinstance(collated, dict):
+        yield _found("statsWithCollation", "the collated statistics are no object")
+        return
+    seen: dict[str, str] = {}
+    for key, sides in collated.items():
+        at = f"statsWithCollation.{key}"
+        why = _wrong_key(key)
+        if why is not None:
+            yield _found(at, why)
+        if key.lower() in seen:
+            yield _found(at, f"{seen[key.lower()]!r} and {key!r} differ in case alone")
+        seen[key.lower()] = key
+        for side in _SIDES:
+            values = sides.get(side, {}) if isinstance(sides, dict) else None
+            if not isinstance(values, dict):
+                yield _found(f"{at}.{side}", "the bounds are no object")
+                continue
+            for names, value in _values(values):
+                if names not in strings:
+                    yield _found(f"{at}.{side}", f"{'.'.join(names)} is no string column")
+                elif not isinstance(value, str):
+                    yield _found(f"{at}.{side}.{'.'.join(names)}", "the bound is no text")
+
+
+def _wrong_key(key: str) -> str | None:
+    try:
+        identifier = parse(key)
+    except UserError as e:
+        return e.message
+    return None if identifier.version is not None else f"{key!r} names no version"
+
+
+def _found(path: str, found: str) -> Found:
+    return {"kind": "collated_statistics", "path": path, "found": found}
+
+
+def _values(tree: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """What stands at the ends of a tree of objects, with the way to each."""
+    todo: list[tuple[tuple[str, ...], Any]] = [((name,), value) for name, value in tree.items()]
+    while todo:
+        names, value = todo.pop()
+        if isinstance(value, dict):
+            todo += [((*names, name), below) for name, below in value.items()]
+        elif value is not None:
+            yield names, value
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Violations by the file's path (decoded), and what could not be judged."""
+
+    found: Mapping[str, Sequence[Found]]
+    notes: tuple[str, ...] = ()
+
+
+def compared(snapshot: Snapshot, spark: SparkSession | None, unread: Collection[str] = ()) -> Compared:
+    """Holds the collated bounds of a table's files against their rows, those of this engine's version; `unread` are
+    files that cannot be read (paths, decoded).
+    """
+    leaves = {leaf.names: leaf for leaf in _strings(snapshot.schema, snapshot.partition_columns)}
+    version = lcase.ICU if spark is None else Comparator(spark).version
+    asked: dict[int, list[tuple[CollatedLeaf, str | None, str | None]]] = {}
+    unjudged: Counter[str] = Counter()
+    for number, text in enumerate(snapshot.stats().to_pylist()):
+        for key, sides in _object(_document(text).get("statsWithCollation")).items():
+            name, own = _known(key)
+            if name is None or own != version or not sound.has_bounds(name.partition(".")[2]):
+                unjudged[f"bounds of {key}, which another engine made"] += 1
+                continue
+            places = [names for side in _SIDES for names, _ in _values(_object(_object(sides).get(side)))]
+            wanted = [
+                CollatedLeaf(leaves[names].column, names, name) for names in dict.fromkeys(places) if names in leaves
+            ]
+            able, _ = comparable(wanted, spark)
+            if len(able) < len(wanted):
+                unjudged[
+                    f"bounds of {key}, which need a Spark session: spark=mica.session(), or mica check --spark"
+                ] += 1
+            for leaf in able:
+                low, high = (_at(_object(sides).get(side), leaf.names) for side in _SIDES)
+                asked.setdefault(number, []).append((leaf, low, high))
+    notes = [f"not judged: {why}, in {count:,} files" for why, count in unjudged.items()]
+    paths = snapshot.files.column("path").to_pylist()
+    found, more = _judged(
+        snapshot, spark, version, {n: a for n, a in asked.items() if decode_path(paths[n]) not in unread}
+    )
+    return Compared(found, (*notes, *more))
+
+
+def _judged(
+    snapshot: Snapshot,
+    spark: SparkSession | None,
+    version: str,
+    asked: Mapping[int, Sequence[tuple[CollatedLeaf, str | None, str | None]]],
+) -> tuple[dict[str, list[Found]], list[str]]:
+    """The bounds that do not hold. Deleted rows are among those that are read: where there are any, nothing is said."""
+    if not asked:
+        return {}, []
+    files = snapshot.files
+    paths, sizes, vectors = (files.column(name).to_pylist() for name in ("path", "size", "deletion_vector"))
+    numbers = list(asked)
+    leaves = list(dict.fromkeys(leaf for wanted in asked.values() for leaf, _, _ in wanted))
+    named = [(decode_path(paths[number]), sizes[number]) for number in numbers]
+    try:
+        rows = dict(zip(numbers, collated_bounds(spark, snapshot.storage, leaves, version, named), strict=True))
+    except MicaError as e:
+        # What is wrong with the rows stands in the list already.
+        return {}, [f"not judged: collated bounds, for their columns cannot be read: {e.message}"]
+    pairs: list[_Pair] = []
+    found: dict[str, list[Found]] = {}
+    deleted = 0
+    for number, wanted in asked.items():
+        real = {bounds.leaf: bounds for bounds in rows[number]}
+        if vectors[number] is not None:
+            deleted += 1
+            continue
+        for leaf, low, high in wanted:
+            bounds = real[leaf]
+            if not bounds.ordered and (low is not None or high is not None):
+                why = f"there are bounds by {leaf.collation}.{version}, and strings that have no one place in its order"
+                found.setdefault(decode_path(paths[number]), []).append(_beyond(leaf, why))
+            pairs += [(number, leaf, *pair) for pair in _pairs(bounds, low, high)]
+    for (number, leaf, side, bound, real_end), sign in zip(pairs, _signs(spark, pairs), strict=True):
+        if (sign < 0) == (side == "minimum") and sign:
+            why = f"the {side} by {leaf.collation}.{version} is {_short(bound)}, and a row holds {_short(real_end)}"
+            found.setdefault(decode_path(paths[number]), []).append(_beyond(leaf, why))
+    return found, [f"not judged: collated bounds of {deleted:,} files with deleted rows"] if deleted else []
+
+
+def _pairs(bounds: CollatedBounds, low: str | None, high: str | None) -> Iterator[tuple[str, str, str]]:
+    """Side, bound and the end of the rows on that side, where both are known."""
+    for side, bound, end in (("minimum", low, bounds.low), ("maximum", high, bounds.high)):
+        if bound is not None and end is not None:
+            yield side, bound, end
+
+
+def _signs(spark: SparkSession | None, pairs: Sequence[_Pair]) -> list[int]:
+    """How each end of the rows stands to its bound."""
+    bounds, ends = (pa.array([pair[place] for pair in pairs], pa.string()) for place in (3, 4))
+    if spark is None:
+        folded = zip(lcase.folded(ends).to_pylist(), lcase.folded(bounds).to_pylist(), strict=True)
+        return [(end > bound) - (end < bound) for end, bound in folded]
+    found: list[int] = Comparator(spark).compared(ends, bounds, [leaf.sql for _, leaf, *_ in pairs]).tolist()
+    return found
+
+
+def _beyond(leaf: CollatedLeaf, found: str) -> Found:
+    return {"kind": "collated_bound", "path": ".".join(leaf.column), "found": found}
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:40]}…")
+
+
+def _strings(schema: StructType, partition_columns: Sequence[str]) -> list[CollatedLeaf]:
+    """The columns that may have collated bounds, under whatever collation."""
+    found = indexed_leaves(schema, _EVERY, partition_columns)
+    return [CollatedLeaf(leaf.column, leaf.names, "") for leaf in found if leaf.type == STRING]
+
+
+def _document(text: str | None) -> Mapping[str, Any]:
+    if text is None or "statsWithCollation" not in text:
+        return {}
+    try:
+        return _object(orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return {}
+
+
+def _known(key: str) -> tuple[str | None, str | None]:
+    """The identifier without a version, in Spark's spelling, and the version; None where it is none of Spark's."""
+    try:
+        identifier = parse(key)
+    except UserError:
+        return None, None
+    return _own().get(identifier.at(None).key), identifier.version
+
+
+@cache
+def _own() -> dict[str, str]:
+    # Names of other systems are none of Spark's here: nobody promises that their bounds are in Spark's order.
+    return {from_sql(name).key: str(from_sql(name)) for name in all_names()}
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _at(tree: Any, names: tuple[str, ...]) -> str | None:
+    for name in names:
+        tree = _object(tree).get(name)
+    return tree if isinstance(tree, str) else None
