@@ -43,6 +43,12 @@ def conf(spark: Any, settings: Mapping[str, str]) -> Iterator[None]:
 def ask(frame: Any, texts: Sequence[str]) -> Answers:
     """A list of values per expression, one per row; `frame` has the row numbers in its column `row`, from 0."""
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    # A cast that two expressions share would be made before either asks for it, and fail on rows that neither asks.
+    with conf(frame.sparkSession, {"spark.sql.subexpressionElimination.enabled": "false"}):
+        return _ask(frame, texts)
+
+
+def _ask(frame: Any, texts: Sequence[str]) -> Answers:
     frame = frame.coalesce(1).localCheckpoint()  # no optimizer reaches behind it
     answers: Answers = {}
     sound = []
