@@ -27,6 +27,7 @@ from mica.skipping.bind import Bound, bind, bind_columns
 from mica.skipping.collate import collations_of, in_process
 from mica.skipping.collated import Ordering
 from mica.skipping.explain import other_versions
+from mica.skipping.partitions import holds, is_decided
 from mica.skipping.plan import FilePlan
 from mica.storage import Storage
 from mica.tasks.file import FilePart, ReadSpec
@@ -232,17 +233,22 @@ class Scan:
         return to_polars(self.to_arrow(), self.schema)
 
     def count(self) -> int:
-        """How many rows there are. Without a predicate the log knows, for files whose statistics say so."""
+        """How many rows there are. For files whose statistics say so the log knows, where the predicate is of
+        partition columns alone, or there is none.
+        """
         self._refuse_collated()
         kept = self.plan.kept
         total = 0
         unknown = self.kept
-        if self.predicate is None:
+        if is_decided(self.predicate):
+            if self.predicate is not None:
+                matching = holds(self.predicate, self.source.schema, unknown.column("partition_values"))
+                kept, unknown = kept[matching.to_numpy(zero_copy_only=False)], unknown.filter(matching)
             rows = self.source.rows(pa.array(kept))
-            whole = self.kept.column("deletion_vector").combine_chunks().is_null()
+            whole = unknown.column("deletion_vector").combine_chunks().is_null()
             known = pc.and_(rows.is_valid(), whole)
             total = pc.sum(rows.filter(known)).as_py() or 0
-            unknown = self.kept.filter(pc.invert(known))
+            unknown = unknown.filter(pc.invert(known))
         spec = self.spec(spark=False)
         for batch in local.run(_Count(spec), self.tasks(local.threads(), TASK_BYTES, unknown)):
             total += batch.column("rows")[0].as_py()

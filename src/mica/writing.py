@@ -30,11 +30,10 @@ from mica.log.transaction import Transaction
 from mica.schema import collations
 from mica.schema import json as schema_json
 from mica.schema.types import VARIANT, StructType, walk
+from mica.skipping import partitions
 from mica.skipping.bind import bind
-from mica.skipping.rows import filter_rows
 from mica.stats.bloom import bloom_columns
 from mica.stats.collated import CollatedLeaf, collated_leaves
-from mica.stats.partition import column_texts, parse_values
 from mica.storage import Storage
 from mica.tasks.write import WriteSpec
 from mica.variant import kernel
@@ -272,7 +271,7 @@ def partition_predicate(where: str, schema: StructType, partition_by: Sequence[s
     """`where` over partition columns alone, as a function from files to whether it holds for them."""
     bound = bind(where, schema, partition_columns=partition_by)
     for leaf in bound.leaves:
-        if leaf.path is not None or leaf.column[0] not in partition_by:
+        if not leaf.partition:
             raise UserError(
                 "NOT_A_PARTITION_PREDICATE",
                 f"{where!r} speaks of {'.'.join(leaf.column)}, which is no partition column",
@@ -280,8 +279,6 @@ def partition_predicate(where: str, schema: StructType, partition_by: Sequence[s
             )
 
     def holds(files: pa.Table) -> pa.Array:
-        values = files.column("partition_values").combine_chunks()
-        columns = [parse_values(column_texts(values, leaf.column[0]), leaf.type) for leaf in bound.leaves]
-        return filter_rows(bound, columns, num_rows=files.num_rows)
+        return partitions.holds(bound, schema, files.column("partition_values"))
 
     return holds

@@ -58,3 +58,18 @@ def test_the_default_limit_is_16_mib_and_128_mib_can_be_had(tmp_path: Path) -> N
     mica.ingest_json(tmp_path / "a.json", tmp_path / "t", max_size="128MB")
     (value,) = mica.Table.open(tmp_path / "t").scan().to_pandas()["v"]
     assert len(value["a"]) == 16 << 20
+
+
+def test_rows_of_partitions_are_counted_by_the_log(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, p INT, q STRING", partition_by=["p", "q"])
+    rows = [(i, i % 5 or None, "x" if i % 2 else "50% {off}") for i in range(100)]
+    columns = zip(*rows, strict=True)
+    table.append(pa.table([pa.array(c) for c in columns], names=["id", "p", "q"]))
+    questions = ["p = 1", "p IS NULL OR q = 'x'", "q LIKE '50%' AND p > 2", "p <=> NULL", "NOT p = 1", "p + 1 = 3"]
+    expected = {where: table.scan(where).to_arrow().num_rows for where in questions}
+    assert 0 < min(expected.values()) < max(expected.values()) < 100
+    for file in (tmp_path / "t").rglob("*.parquet"):
+        file.unlink()
+    assert {where: table.scan(where).count() for where in questions} == expected
+    with pytest.raises(mica.StorageError, match="is gone"):
+        table.scan("p = 1 AND id > 3").count()

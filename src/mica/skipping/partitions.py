@@ -1,0 +1,29 @@
+"""A predicate over partition columns alone, judged from the log.
+
+The rule: a partition value is the value of every row of its file, so such a predicate is true for all of a file's rows
+or for none, and no file is opened to tell.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from mica.schema.types import StructType
+from mica.skipping.bind import Bound
+from mica.skipping.rows import filter_rows
+from mica.stats.partition import column_texts, parse_values
+from mica.stats.schema import physical_names
+
+
+def is_decided(bound: Bound | None) -> bool:
+    """Whether the log alone says which rows pass."""
+    return bound is None or all(leaf.partition for leaf in bound.leaves)
+
+
+def holds(bound: Bound, schema: StructType, partition_values: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
+    """For each file, by its map of partition values, whether the predicate is true for its rows."""
+    columns = []
+    for leaf in bound.leaves:
+        texts = column_texts(partition_values, physical_names(schema, leaf.column)[0])
+        columns.append(parse_values(texts, leaf.type, timezone=bound.timezone))
+    return filter_rows(bound, columns, num_rows=len(partition_values))
