@@ -52,6 +52,7 @@ class FileWriter:
 
 class Transcription:
     moves: bool
+    may_hold_late_types: bool
     bytes_written: int
     def step(self) -> bool: ...
     def take_bytes(self) -> bytes: ...

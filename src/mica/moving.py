@@ -1,14 +1,16 @@
-"""Folders of Parquet files from one shredding layout to the other.
+"""Tables and folders of Parquet files from one shredding layout to the other.
 
-The rule: what is read is what `read_parquet` reads, and what is written holds the same values; a table gets one commit
-or none.
+The rule: what is read is what a scan of the table, or `read_parquet`, reads, and what is written holds the same values;
+a table gets one commit or none.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+import uuid
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,13 +21,20 @@ import pyarrow.compute as pc
 from mica.engines import local
 from mica.errors import MicaError, UserError
 from mica.files import LAYOUTS, FilesSource, Paths, bare_spec, early_option, find, refuse_delta
+from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, walk
 from mica.storage import Storage
+from mica.table import Table
+from mica.tasks.file import FilePart
 from mica.tasks.move import MoveSpec, move_files
-from mica.tasks.write import FACTS, FACTS_DDL
+from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec
 from mica.writing import open_target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+#: Keys of a field's metadata (PROTOCOL.md, "Column Mapping").
+_MAPPING = "delta.columnMapping."
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,7 @@ class Conversion:
 
 
 def convert_files(
-    source: Paths,
+    source: Paths | Table,
     target: str | os.PathLike[str],
     *,
     layout: str = "standard",
@@ -69,13 +78,14 @@ def convert_files(
     spark: SparkSession | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Conversion:
-    """Writes Parquet files of either layout (paths as for `read_parquet`) anew in one layout: to a Delta table, which
-    must not exist (`to="delta"`, the default of the standard layout), or to a folder of Parquet files without any
-    (`to="parquet"`, the only one of the early layout). With `spark` the files are shared among a job's tasks, without
-    it among threads. `early` is that of `read_parquet`.
+    """Writes a Delta table (of one version), or Parquet files of either layout (paths as for `read_parquet`), anew in
+    one layout: to a Delta table, which must not exist (`to="delta"`, the default of the standard layout), or to a
+    folder of Parquet files without any (`to="parquet"`, the only one of the early layout). With `spark` the files are
+    shared among a job's tasks, without it among threads. `early` is that of `read_parquet`. What is written is not
+    partitioned: a table's partition columns become columns like others.
 
-    Errors: those of `read_parquet`, TABLE_EXISTS, FILE_EXISTS for a folder with files, DELTA_TABLE. A conversion that
-    fails commits nothing to a table, and deletes what it wrote as far as it can.
+    Errors: those of `read_parquet` and `Table.open`, TABLE_EXISTS, FILE_EXISTS for a folder with files, DELTA_TABLE. A
+    conversion that fails commits nothing to a table, and deletes what it wrote as far as it can.
     """
     began = time.monotonic()
     if layout not in LAYOUTS:
@@ -83,12 +93,12 @@ def convert_files(
     kind = to or ("delta" if layout == "standard" else "parquet")
     if kind not in ("delta", "parquet") or (kind == "delta" and layout != "standard"):
         raise UserError.bad_value("to", to, "'parquet', or 'delta' in the standard layout")
-    files = FilesSource(find(source, storage_options), storage_options, early_option(early))
+    given = _given(source, early, storage_options)
     text = os.fspath(target)
     commit = None
     if kind == "delta":
         commit = open_target(
-            text, files.schema, (), mode="error", properties={}, storage_options=storage_options, operation="convert"
+            text, given.schema, (), mode="error", properties={}, storage_options=storage_options, operation="convert"
         )
         write = commit.write_spec({})
     else:
@@ -98,15 +108,16 @@ def convert_files(
             raise UserError(
                 "FILE_EXISTS", f"{text!r} holds files", hint="Name a folder that is empty or new.", path=text
             )
-        write = bare_spec(storage, files.schema, {})
-    write = replace(write, layout=layout)
-    listed = files.all_files()
-    pairs = list(zip(listed.column("path").to_pylist(), listed.column("size").to_pylist(), strict=True))
-    spec = MoveSpec(files.storage, write, files.early)
-    facts = _on_spark(spark, spec, pairs) if spark is not None else _in_process(spec, pairs)
+        write = bare_spec(storage, given.schema, {})
+    spec = given.move(replace(write, layout=layout, mark=f"{uuid.uuid4().hex[:12]}-"))
+    try:
+        facts = _on_spark(spark, spec, given.files) if spark is not None else _in_process(spec, given.files)
+        done = None if commit is None else commit.commit(facts, spark)
+    except BaseException:
+        _delete(spec.write)
+        raise
     kinds = facts.column("kind")
     adds, copied, rebuilt = (facts.filter(pc.equal(kinds, kind)) for kind in ("add", "copied", "rebuilt"))
-    done = None if commit is None else commit.commit(facts, spark)
     return Conversion(
         target=str(write.storage),
         layout=layout,
@@ -120,19 +131,80 @@ def convert_files(
     )
 
 
-def _in_process(spec: MoveSpec, files: list[tuple[str, int]]) -> pa.Table:
-    written: list[pa.RecordBatch] = []
+@dataclass(frozen=True)
+class _Given:
+    """What is converted: its columns, its files, and how they are moved to where they are written."""
+
+    schema: StructType
+    files: list[FilePart]
+    move: Callable[[WriteSpec], MoveSpec]
+
+
+def _given(source: Paths | Table, early: bool | Sequence[str] | None, options: Mapping[str, str] | None) -> _Given:
+    """A table by its log, or files by themselves."""
+    given = [source] if isinstance(source, Table | str | os.PathLike) else list(source)
+    tables = [table for place in given if (table := _as_table(place, options)) is not None]
+    if tables and len(given) > 1:
+        raise UserError("INVALID_ARGUMENT", f"{tables[0].path} is a table", hint="Convert a table alone.")
+    if tables:
+        scan = tables[0].scan()
+        reading, origin = scan.spec(spark=False), scan.source
+        variants = tuple(path for path, f in walk(origin.schema) if f.type == VARIANT)
+        every_row = origin.column_mapping or bool(origin.partition_by)
+        move = partial(MoveSpec, origin.storage, early=False, variants=variants, reading=reading, every_row=every_row)
+        # The new files have the columns' own names.
+        schema = StructType(tuple(replace(f, type=_unmapped(f.type)) for f in reading.schema.fields))
+        return _Given(schema, scan.whole_files(), move)
+    paths = find([os.fspath(place) for place in given if not isinstance(place, Table)], options)
+    files = FilesSource(paths, options, early_option(early))
+    listed = files.all_files()
+    pairs = zip(listed.column("path").to_pylist(), listed.column("size").to_pylist(), strict=True)
+    move = partial(MoveSpec, files.storage, early=files.early)
+    return _Given(files.schema, [FilePart(path, size) for path, size in pairs], move)
+
+
+def _unmapped(type_: DataType) -> DataType:
+    """The type without what column mapping says of the fields inside of it."""
+    match type_:
+        case StructType(fields):
+            kept = [{k: v for k, v in f.metadata.items() if not k.startswith(_MAPPING)} for f in fields]
+            return StructType(
+                tuple(replace(f, type=_unmapped(f.type), metadata=own) for f, own in zip(fields, kept, strict=True))
+            )
+        case ArrayType():
+            return replace(type_, element=_unmapped(type_.element))
+        case MapType():
+            return replace(type_, key=_unmapped(type_.key), value=_unmapped(type_.value))
+    return type_
+
+
+def _as_table(path: str | os.PathLike[str] | Table, options: Mapping[str, str] | None) -> Table | None:
+    if isinstance(path, Table):
+        return path
+    if os.fspath(path).endswith(".parquet"):
+        return None
     try:
-        written.extend(local.run(partial(move_files, spec), [[pair] for pair in files]))
-    except MicaError:
-        for batch in written:
-            for path in batch.filter(pc.equal(batch.column("kind"), "add")).column("path").to_pylist():
-                spec.write.storage.delete(path)
-        raise
-    return pa.Table.from_batches(written, FACTS)
+        return Table.open(path, storage_options=options)
+    except UserError as e:
+        if e.code != "TABLE_NOT_FOUND":
+            raise
+        return None
 
 
-def _on_spark(spark: SparkSession, spec: MoveSpec, files: list[tuple[str, int]]) -> pa.Table:
+def _in_process(spec: MoveSpec, files: list[FilePart]) -> pa.Table:
+    return pa.Table.from_batches(local.run(partial(move_files, spec), [[part] for part in files]), FACTS)
+
+
+def _on_spark(spark: SparkSession, spec: MoveSpec, files: list[FilePart]) -> pa.Table:
     from mica.engines.spark import jobs
 
-    return jobs.collect(jobs.over_tasks(spark, partial(move_files, spec), [[pair] for pair in files], FACTS_DDL))
+    return jobs.collect(jobs.over_tasks(spark, partial(move_files, spec), [[part] for part in files], FACTS_DDL))
+
+
+def _delete(write: WriteSpec) -> None:
+    """Deletes the files of a write that failed, those of tasks too whose facts nobody has; no log names them."""
+    with contextlib.suppress(MicaError):
+        for entry in list(write.storage.list()):
+            if entry.path.rpartition("/")[2].startswith(f"part-{write.mark}"):
+                with contextlib.suppress(MicaError):
+                    write.storage.delete(entry.path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import mica
-from tests.early import values
+from tests.early import TEXT, foreign, values, variants
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,5 +89,16 @@ def test_a_conversion_is_a_job(spark: SparkSession, tmp_path: Path, documents: l
     assert (done.rows, done.rebuilt) == (len(documents), 0)
     before = sorted(map(str, values(tmp_path / "early")))
     assert sorted(map(str, mica.Table.open(tmp_path / "table").scan().to_pandas()["v"])) == before
-    assert mica.convert_files(tmp_path / "early", tmp_path / "again", to="parquet", spark=spark).rebuilt == 0
+    again = mica.convert_files(tmp_path / "table", tmp_path / "again", layout="early", spark=spark)
+    assert (again.rows, again.rebuilt) == (len(documents), 0)
     assert sorted(map(str, values(tmp_path / "again"))) == before
+
+
+def test_a_job_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    for i in range(3):
+        mica.write_parquet(variants({"a": i}), tmp_path / "src" / f"{i}.parquet", layout="early", shredding=SHREDDING)
+    foreign(tmp_path / "src" / "z.parquet", [{"untyped_value": b"\x01", "object": None}], TEXT)
+    with pytest.raises(mica.CorruptDataError) as caught:
+        mica.convert_files(tmp_path / "src", tmp_path / "target", to="parquet", spark=spark)
+    assert "z.parquet" in str(caught.value)
+    assert not [p for p in (tmp_path / "target").rglob("*") if p.is_file()]

@@ -102,3 +102,59 @@ def test_what_cannot_be_converted_is_refused(tmp_path: Path) -> None:
     for target, options in (("table", {}), ("table", {"layout": "early"}), ("x", {"layout": "early", "to": "delta"})):
         with pytest.raises(mica.UserError):
             mica.convert_files(tmp_path / "a.parquet", tmp_path / target, **options)
+
+
+def rows(scan: mica.Scan) -> list[str]:
+    return sorted(map(str, scan.to_pandas().to_dict("records")))
+
+
+def test_a_table_is_converted_by_its_log(tmp_path: Path) -> None:
+    """Files that were replaced stay where they are until somebody vacuums: they are no part of the table."""
+    table = mica.Table.create(tmp_path / "table", "v variant", properties={"delta.enableVariantShredding": "true"})
+    table.append(variants({"a": 1}, {"a": 2}))
+    table.overwrite(variants(*DOCUMENTS))
+    table.append(variants(*([{"a": 7}] * 50)))
+    done = mica.convert_files(tmp_path / "table", tmp_path / "early", layout="early")
+    assert (done.rows, done.files, done.rebuilt) == (len(DOCUMENTS) + 50, 2, 0)
+    assert rows(mica.read_parquet(tmp_path / "early")) == rows(table.scan())
+    old = mica.convert_files(mica.Table.open(tmp_path / "table", 1), tmp_path / "old", layout="early")
+    assert (old.rows, values(tmp_path / "old")) == (2, [{"a": 1}, {"a": 2}])
+    again = mica.convert_files(table, tmp_path / "again")
+    assert (again.rows, again.copied, again.rebuilt) == (len(DOCUMENTS) + 50, len(DOCUMENTS) + 50, 0)
+    assert rows(mica.Table.open(tmp_path / "again").scan()) == rows(table.scan())
+    assert not mica.check(mica.Table.open(tmp_path / "again")).violations.num_rows
+    with pytest.raises(mica.UserError) as caught:
+        mica.convert_files([str(tmp_path / "table"), str(tmp_path / "early")], tmp_path / "both")
+    assert caught.value.code == "INVALID_ARGUMENT"
+
+
+def test_partitions_become_columns(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "table", "v variant, p string", partition_by=["p"])
+    data = variants({"a": 1}, {"a": 2}, {"a": 3}).append_column("p", pa.array(["x", None, "x"]))
+    table.append(data)
+    done = mica.convert_files(tmp_path / "table", tmp_path / "early", layout="early")
+    assert (done.rows, done.rebuilt) == (3, 3)
+    assert rows(mica.read_parquet(tmp_path / "early", columns={"v": "v", "p": "p"})) == rows(table.scan())
+
+
+def test_types_that_spark_lacks_are_told(tmp_path: Path) -> None:
+    """A file whose pages were copied says of its Variants what the one says that a writer made."""
+    for shredding, late in (("struct<a: bigint>", False), ({"a": pa.timestamp("ns")}, True)):
+        source = tmp_path / f"{late}.parquet"
+        mica.write_parquet(variants({"a": 1} if not late else {}), source, layout="early", shredding={"v": shredding})
+        mica.convert_files(source, tmp_path / f"{late}")
+        [log] = (tmp_path / f"{late}" / "_delta_log").glob("*.json")
+        assert ('"mica.lateTypes":"no"' in log.read_text()) == (not late)
+
+
+def test_a_conversion_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    for i in range(3):
+        mica.write_parquet(variants({"a": i}), tmp_path / "src" / f"{i}.parquet", layout="early", shredding=SHREDDING)
+    foreign(tmp_path / "src" / "z.parquet", [{"untyped_value": b"\x01", "object": None}], TEXT)
+    (tmp_path / "table").mkdir()
+    (tmp_path / "table" / "part-of-others.parquet").touch()
+    for target, to in (("table", "delta"), ("folder", "parquet")):
+        with pytest.raises(mica.CorruptDataError):
+            mica.convert_files(tmp_path / "src", tmp_path / target, to=to)  # type: ignore[arg-type]
+        left = [p.name for p in (tmp_path / target).rglob("*") if p.is_file()]
+        assert left == (["part-of-others.parquet"] if to == "delta" else [])

@@ -67,6 +67,12 @@ impl Transcription {
         self.with(py, |inner| Ok(inner.moves()))
     }
 
+    /// Whether a Variant of the file may hold a time, nanoseconds or a UUID: the answer "no" is certain.
+    #[getter]
+    fn may_hold_late_types(&self, py: Python<'_>) -> PyResult<bool> {
+        self.with(py, |inner| Ok(inner.may_hold_late_types()))
+    }
+
     /// Writes the next row group; whether there was one. DOES_NOT_FIT where its pages hold what the footer denies.
     fn step(&self, py: Python<'_>) -> PyResult<bool> {
         self.with(py, Kernel::step)

@@ -13,7 +13,9 @@ from mica.moving import convert_files
 
 
 def run(
-    source: Annotated[list[str], typer.Argument(metavar="SRC…", help="Parquet files, patterns or folders.")],
+    source: Annotated[
+        list[str], typer.Argument(metavar="SRC…", help="A Delta table, or Parquet files, patterns or folders.")
+    ],
     target: Annotated[str, typer.Argument(metavar="DST", help="A table or folder that is not there yet.")],
     layout: Annotated[Literal["standard", "early"], typer.Option("--layout", help="The layout to write.")] = "standard",
     to: Annotated[
@@ -24,7 +26,7 @@ def run(
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
-    """Write Parquet files anew in the standard or the early shredding layout, column by column."""
+    """Write a table or Parquet files anew in the standard or the early shredding layout, column by column."""
     spark = session() if on_spark else None
     stored = storage_options(storage_option or ())
     report = convert_files(source, target, layout=layout, to=to, spark=spark, storage_options=stored)

@@ -91,9 +91,9 @@ def escape_partition_value(value: str) -> str:
 _HIVE_ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^")
 
 
-def new_file_name(suffix: str = ".parquet") -> str:
-    """A data file name that no other attempt can have."""
-    return f"part-{uuid.uuid4()}{suffix}"
+def new_file_name(suffix: str = ".parquet", mark: str = "") -> str:
+    """A data file name that no other attempt can have; it begins with `part-` and the mark."""
+    return f"part-{mark}{uuid.uuid4()}{suffix}"
 
 
 _ABSOLUTE = r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:)"

@@ -212,7 +212,7 @@ def _map_cast(source: pa.Field, target: MapType, at: str) -> _Cast:
 
     def run(array: pa.Array) -> pa.Array:
         # Few functions take maps; a map is a list of entries.
-        listed = array.cast(pa.list_(pa.struct([array.type.key_field, array.type.item_field])))
+        listed = array.cast(pa.list_(pa.struct([array.type.key_field, _nullable(array.type.item_field)])))
         entries = _own(listed.flatten())
         keys, values = key(_child(entries, 0)), value(_child(entries, 1))
         _check_nulls(values, wanted.item_field, f"{at}.value")
@@ -220,6 +220,15 @@ def _map_cast(source: pa.Field, target: MapType, at: str) -> _Cast:
         return pa.MapArray.from_arrays(_offsets(listed), keys, values, type=wanted, mask=mask)
 
     return run
+
+
+def _nullable(field: pa.Field) -> pa.Field:
+    """The field with nullable parts: what is required in a struct is null where the struct is, and Arrow's view of maps
+    refuses that.
+    """
+    if not pa.types.is_struct(field.type):
+        return field
+    return field.with_type(pa.struct([_nullable(f).with_nullable(True) for f in field.type]))
 
 
 def _own(values: pa.Array) -> pa.Array:

@@ -86,6 +86,8 @@ class WriteSpec:
     bounds: bool = True
     #: The name of the one file that is written; it replaces one of that name when it is whole.
     name: str | None = None
+    #: What the names of all files of this write have in common, so that they are found again if it fails.
+    mark: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     #: How Variants are shredded: `standard`, or `early`, which no table may hold; and whether a file's first rows say
     #: where it has `untyped_value`.
@@ -249,7 +251,7 @@ class DataFile:
         self.spec = spec
         self.values = dict(zip(spec.partition_by, values, strict=True))
         directory = partition_directory(self.values)
-        name = spec.name or new_file_name(f".{spec.options.get('compression', 'zstd')}.parquet")
+        name = spec.name or new_file_name(f".{spec.options.get('compression', 'zstd')}.parquet", spec.mark)
         self.path = f"{directory}/{name}" if directory else name
         self._writer: kernel.FileWriter | kernel.Transcription | None = None
         self._fits: pa.Schema | None = None
@@ -293,6 +295,7 @@ class DataFile:
             self.abort()
             return None
         self._writer = made
+        self._late_types = made.may_hold_late_types
         while made.step():
             self._drain()
         return made

@@ -16,14 +16,14 @@ pub mod plan;
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema, SchemaRef};
-use parquet::file::metadata::{KeyValue, ParquetMetaData, RowGroupMetaData};
+use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, ParquetMetaData, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedFileWriter;
 
 use crate::bounds;
-use crate::early::{SHREDDED_BY_MICA, shredded_columns, tree_of as early_tree};
+use crate::early::{SHREDDED_BY_MICA, UNTYPED_VALUE, shredded_columns, tree_of as early_tree};
 use crate::error::{Code, Error, Result};
 use crate::layout::Layout;
 use crate::names::Names;
@@ -33,7 +33,7 @@ use crate::read::nested::holds_variant;
 use crate::read::schema::Node;
 use crate::read::{FileReader, guard};
 use crate::shred::dictionary::Dictionary;
-use crate::standard::{self, is_variant};
+use crate::standard::{self, VALUE, is_variant};
 use crate::tree::Tree;
 use crate::write::{Sink, Summary, WriteOptions, failed};
 use chunk::{Maker, Old, Part};
@@ -56,6 +56,7 @@ pub struct Transcription {
     nulls: Vec<i64>,
     /// Whether any column changes.
     moves: bool,
+    late: bool,
 }
 
 impl Transcription {
@@ -85,7 +86,7 @@ impl Transcription {
             return Ok(None);
         }
         let Some(maker) = Maker::new(options.compression)? else { return Ok(None) };
-        let mut drawing = Drawing { layout, metadata, moved: Vec::new(), nulls: Vec::new() };
+        let mut drawing = Drawing { layout, metadata, moved: Vec::new(), nulls: Vec::new(), late: false };
         let mut fields = Vec::new();
         for (name, nullable) in columns {
             let node = file.columns().iter().find(|c| c.field.name() == name);
@@ -110,13 +111,18 @@ impl Transcription {
         let sink = Sink::open(path)?;
         let writer =
             SerializedFileWriter::new(sink, descriptor.root_schema_ptr(), Arc::new(properties)).map_err(failed)?;
-        let (moves, nulls) = (!drawing.moved.is_empty(), drawing.nulls);
-        Ok(Some(Transcription { file, schema, leaves, maker, writer, next_group: 0, nulls, moves }))
+        let (moves, nulls, late) = (!drawing.moved.is_empty(), drawing.nulls, drawing.late);
+        Ok(Some(Transcription { file, schema, leaves, maker, writer, next_group: 0, nulls, moves, late }))
     }
 
     /// Whether any column changes its layout; otherwise the file is copied.
     pub fn moves(&self) -> bool {
         self.moves
+    }
+
+    /// Whether a Variant may hold a type that Spark's lack (`late`): the answer "no" is certain.
+    pub fn may_hold_late_types(&self) -> bool {
+        self.late
     }
 
     /// Writes the next row group; whether there was one. DOES_NOT_FIT where its pages hold what the footer denies.
@@ -187,11 +193,15 @@ impl Transcription {
 fn promises(group: &RowGroupMetaData, leaves: &[Leaf]) -> bool {
     leaves.iter().all(|leaf| {
         group.columns().get(leaf.from).is_some_and(|chunk| {
-            let nulls = chunk.statistics().and_then(Statistics::null_count_opt);
-            chunk.offset_index_offset().is_some()
-                && (!matches!(leaf.make, Make::Empty(_)) || nulls == u64::try_from(chunk.num_values()).ok())
+            chunk.offset_index_offset().is_some() && (!matches!(leaf.make, Make::Empty(_)) || is_null(chunk))
         })
     })
+}
+
+/// Whether a chunk holds no value, by its footer.
+fn is_null(chunk: &ColumnChunkMetaData) -> bool {
+    let nulls = chunk.statistics().and_then(Statistics::null_count_opt);
+    nulls.is_some() && nulls == u64::try_from(chunk.num_values()).ok()
 }
 
 /// Draws the new schema, and notes on the way which columns move and how many nulls the uncounted ones have.
@@ -200,6 +210,7 @@ struct Drawing<'a> {
     metadata: &'a ParquetMetaData,
     moved: Vec<Moved>,
     nulls: Vec<i64>,
+    late: bool,
 }
 
 impl Drawing<'_> {
@@ -241,6 +252,7 @@ impl Drawing<'_> {
         names: &[String],
     ) -> Result<Option<FieldRef>> {
         let from = Layout::of(fields);
+        self.late |= self.may_be_late(node);
         if hides_above(names, node, self.metadata) {
             return Ok(None); // another writer shredded it
         }
@@ -261,6 +273,22 @@ impl Drawing<'_> {
         self.moved.push(Moved { names: names.to_vec(), from, metadata });
         let made = self.layout.variant_field(field.name(), &tree, field.is_nullable());
         Ok(Some(Arc::new(made)))
+    }
+
+    /// Whether there is a leaf of a late type, or a residual with a value.
+    fn may_be_late(&self, node: &Node) -> bool {
+        if !node.children.is_empty() {
+            return node.children.iter().any(|child| self.may_be_late(child));
+        }
+        match node.field.data_type() {
+            DataType::Time64(_) | DataType::Timestamp(TimeUnit::Nanosecond, _) | DataType::FixedSizeBinary(_) => true,
+            _ if !matches!(node.field.name().as_str(), VALUE | UNTYPED_VALUE) => false,
+            _ => !self
+                .metadata
+                .row_groups()
+                .iter()
+                .all(|group| group.columns().get(node.leaves.start).is_some_and(|chunk| is_null(chunk))),
+        }
     }
 
     /// Counts the nulls of a column that the footer has no counts of, by the levels of a leaf below it: those beneath
