@@ -6,7 +6,11 @@ python -m benchmarks.peers.mica
 from __future__ import annotations
 
 import hashlib
+import itertools
+import json
+import shutil
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -133,6 +137,20 @@ class Mica:
         columns, where, aggregate = QUERIES[name]
         return aggregate(mica.Table.open(target).scan(where=where, columns=columns).to_arrow())
 
+    def many(self, source: str, target: str, files: int) -> None:
+        """A table of that many small files: one of a hundred events, and its copies, named by one more commit."""
+        with Path(source).open() as lines:
+            Path(f"{fresh(target)}.ndjson").write_text("".join(itertools.islice(lines, 100)))
+        mica.ingest_json(f"{target}.ndjson", target)
+        (log,) = Path(target, "_delta_log").glob("*.json")
+        (add,) = (line for line in map(json.loads, log.read_text().splitlines()) if "add" in line)
+        first, actions = Path(target, add["add"]["path"]), [{"commitInfo": {"timestamp": 0, "operation": "WRITE"}}]
+        for number in range(files - 1):
+            copy = Path(target, f"part-{number:05}.parquet")
+            shutil.copyfile(first, copy)
+            actions.append({"add": add["add"] | {"path": copy.name}})
+        (log.parent / f"{1:020}.json").write_text("".join(json.dumps(action) + "\n" for action in actions))
+
     def path(self, target: str, reader: str) -> list[int]:
         """One path of every row, taken out of the DataFrame afterwards: by mica's, and by Spark's own of the files."""
         if reader == "mica":
@@ -246,6 +264,7 @@ if __name__ == "__main__":
         "ranged",
         "query",
         "path",
+        "many",
         "single",
         "lookup",
         "rebuild",
