@@ -13,6 +13,7 @@
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields};
 
 use crate::early;
+use crate::error::Result;
 use crate::read::schema::Node;
 use crate::standard;
 use crate::tree::Tree;
@@ -28,6 +29,16 @@ impl Layout {
     /// The layout of a variant column by its fields.
     pub fn of(fields: &Fields) -> Layout {
         if early::is_group(fields) { Layout::Early } else { Layout::Standard }
+    }
+
+    /// The tree of a variant column by its type, and the layout in which it is spelled.
+    pub fn tree_of(column: &DataType, path: &str) -> Result<(Layout, Tree)> {
+        match column {
+            DataType::Struct(fields) if Layout::of(fields) == Layout::Early => {
+                Ok((Layout::Early, early::tree_of(fields, path)?))
+            }
+            other => Ok((Layout::Standard, standard::tree_of(other).map_err(|e| e.path(path))?)),
+        }
     }
 
     /// A variant column of this layout, marked as one.

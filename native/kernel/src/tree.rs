@@ -83,6 +83,12 @@ impl Tree {
         self.object.is_none() && self.array.is_none() && self.leaf.is_none()
     }
 
+    /// Levels below this one.
+    pub fn depth(&self) -> usize {
+        let fields = self.object.iter().flatten().map(|field| &field.tree);
+        fields.chain(self.array.as_deref()).map(|below| below.depth() + 1).max().unwrap_or(0)
+    }
+
     /// Reads the type that Python hands over.
     pub fn from_arrow(data_type: &DataType) -> Result<Self> {
         Self::from_arrow_at(data_type, 0)

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::{ArrayData, BooleanArray};
 use arrow::datatypes::{DataType, Schema};
 use arrow::record_batch::RecordBatch;
-use arrow_pyarrow::{FromPyArrow, PyArrowType};
+use arrow_pyarrow::{FromPyArrow, PyArrowType, ToPyArrow};
 use bytes::Bytes;
 use mica_kernel::check::Check;
 use mica_kernel::extract::{Step, Target};
+use mica_kernel::infer::Limits;
 use mica_kernel::layout::Layout;
 use mica_kernel::read::bloom::May;
 use mica_kernel::read::early::Early;
@@ -261,6 +262,17 @@ impl PyFileReader {
     #[pyo3(signature = (*, limit = 100))]
     fn check(&self, limit: u64) -> PyCheck {
         PyCheck { check: Mutex::new(Check::new(self.file.clone(), limit)) }
+    }
+
+    /// How a variant column is shredded: its tree, and whether the layout is the early one. `None` where the file lacks
+    /// the column, or its tree nests deeper than trees are inferred.
+    fn tree<'py>(&self, py: Python<'py>, column: Vec<String>) -> PyResult<Option<(Bound<'py, PyAny>, bool)>> {
+        let found = run(py, || {
+            let Some((layout, tree)) = self.file.tree(&column)? else { return Ok(None) };
+            let too_deep = tree.depth() > Limits::default().max_depth;
+            if too_deep { Ok(None) } else { Ok(Some((tree.to_arrow()?, layout == Layout::Early))) }
+        })?;
+        found.map(|(tree, early)| Ok((tree.to_pyarrow(py)?, early))).transpose()
     }
 
     /// Per node of every variant column: column, path, type, typed_rows, residual_rows, typed_bytes, residual_bytes.

@@ -24,6 +24,7 @@ from mica.files import find
 from mica.log.paths import decode_path
 from mica.log.transaction import Transaction
 from mica.schema.arrow import is_variant
+from mica.stats.schema import physical_names
 from mica.storage import Storage, Writer
 from mica.table import Table
 from mica.tasks.file import FilePart, ReadSpec
@@ -56,7 +57,7 @@ def repair(
 ) -> Repair:
     """Rewrites a Parquet file to `target`, or the faulty files of a table in one commit (`dataChange` is false).
 
-    Variant columns that were shredded are shredded anew by what they hold; others are not. A table without faulty files
+    Variant columns keep the layout and the shredding schema that they have in the file. A table without faulty files
     gets no commit. Errors: what reading raises for values that have no one meaning (MALFORMED_SHREDDING, …),
     FILE_EXISTS, REPAIR_FAILED where what was written still breaks a rule; then nothing was changed.
     """
@@ -83,7 +84,7 @@ def _file(source: str, target: str, options: Mapping[str, str] | None) -> Repair
         raise UserError("FILE_EXISTS", f"{target!r} exists", hint="Name a file that does not.", path=target)
     bare = [v.path for v in report if v.kind == "missing_annotation"]
     unmarked = [path.replace(".list.element", ".element").split(".") for path in bare]
-    reader = kernel.open_file(place, rel, variants=unmarked)
+    reader = kernel.open_file(place, rel, variants=unmarked, early=True)
     with out.writer(name) as upload:
         rows = _rewrite(reader, upload)
     left = check(out.path(name), storage_options=options)
@@ -96,18 +97,23 @@ def _file(source: str, target: str, options: Mapping[str, str] | None) -> Repair
 def _rewrite(reader: kernel.FileReader, upload: Writer) -> int:
     """Reads all rows and writes them; how many."""
     schema: pa.Schema = reader.schema
-    inspected = reader.inspect().to_pylist()
-    shredded = {row["column"] for row in inspected if row["path"] == "$" and row["type"] != "variant"}
-    columns = [names for names in _variants(schema) if ".".join(names) in shredded]
+    trees: dict[bool, dict[tuple[str, ...], pa.DataType]] = {False: {}, True: {}}
+    inferred = []
+    for names in _variants(schema):
+        found = reader.tree(names)
+        if found is None:
+            inferred.append(names)
+        elif found[0] != pa.null():
+            trees[found[1]][names] = found[0]
     items = [{"column": [name], "name": name} for name in schema.names]
     pairs = reader.key_value_metadata.items()
     kept = {key: value for key, value in pairs if key != _ARROW_SCHEMA and value is not None}
-    writer, rows, trees = None, 0, {}
+    writer, rows = None, 0
     for batch in reader.scan(items, max_rows=8192):
         exact = pa.RecordBatch.from_arrays(batch.columns, schema=_as_nullable_as(schema, batch.schema))
         if writer is None:
-            trees = {names: kernel.infer(exact, list(names), Limits().to_kernel()) for names in columns}
-        piece = kernel.shred(exact, trees) if trees else exact
+            trees[False] |= {names: kernel.infer(exact, names, Limits().to_kernel()) for names in inferred}
+        piece = kernel.shred(kernel.shred(exact, trees[False]), trees[True], early=True)
         if writer is None:
             writer = kernel.FileWriter(piece.schema, key_value_metadata=kept)
         writer.write(piece)
@@ -126,7 +132,7 @@ def _as_nullable_as(original: pa.Schema, read: pa.Schema) -> pa.Schema:
 
 
 def _variants(schema: pa.Schema) -> Iterator[tuple[str, ...]]:
-    """The Variant columns, as paths through structs."""
+    """The Variant columns by their paths through structs."""
     work: list[tuple[tuple[str, ...], pa.Field]] = [((f.name,), f) for f in schema]
     for names, f in work:
         if is_variant(f):
@@ -153,8 +159,10 @@ def _table(table: Table) -> Repair:
     facts: list[dict[str, Any]] = []
     reading = table.scan().spec(spark=False)
     try:
-        for part in parts:
-            facts += _rewritten(reading, spec, part)
+        for part, i in zip(parts, chosen, strict=True):
+            place, rel = snapshot.locate(files.column("path")[i].as_py())
+            reader = kernel.open_file(place, rel, part.size, variants=spec.variants)
+            facts += _rewritten(reading, _shredded_as(spec, reader), part)
         written = [fact["path"] for fact in facts]
         statistics = [orjson.loads(fact["line"])["add"].get("stats") for fact in facts]
         left = check_files(snapshot, written, statistics)
@@ -178,6 +186,14 @@ def _table(table: Table) -> Repair:
     table.refresh()
     rows = sum(fact["rows"] for fact in facts)
     return Repair(tuple(written), rows, committed.version, report)
+
+
+def _shredded_as(spec: WriteSpec, reader: kernel.FileReader) -> WriteSpec:
+    """The writing of a file that shreds Variants as this one does, where the table lets files shred."""
+    if spec.trees is None:
+        return spec
+    found = {names: reader.tree(physical_names(spec.schema, names)) for names in spec.variants}
+    return replace(spec, trees={names: one[0] for names, one in found.items() if one is not None})
 
 
 def _rewritten(reading: ReadSpec, spec: WriteSpec, part: FilePart) -> list[dict[str, Any]]:

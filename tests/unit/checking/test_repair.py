@@ -6,10 +6,13 @@ from pathlib import Path
 
 import orjson
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import mica
 from mica.schema.arrow import variant_field
+from tests.early import TEXT as EARLY
+from tests.early import foreign, untyped
 from tests.parquet_schema import LOGICAL, write
 from tests.variant_files import AB, HELLO, ONE, TWO, arrays, column, container, file, leaf, metadata, objects, read
 
@@ -47,13 +50,65 @@ def test_an_annotation_is_added_and_other_columns_keep_their_types(tmp_path: Pat
     path = write(tmp_path / "in.parquet", table, lambda elements: elements["v"].drop(LOGICAL))
     assert [(v.kind, v.path) for v in mica.check(path)] == [("missing_annotation", "v")]
     mica.repair(path, tmp_path / "out.parquet")
-    import pyarrow.parquet as pq
-
     schema = str(pq.ParquetFile(tmp_path / "out.parquet").schema)
     assert "required int32 field_id=-1 n (Int(bitWidth=8, isSigned=false))" in schema
     assert "v (Variant(1))" in schema
     assert "t (Time(isAdjustedToUTC=false, timeUnit=milliseconds" in schema
     assert mica.check(tmp_path / "out.parquet").ok
+
+
+def _nodes(path: Path) -> list[tuple[str, str]]:
+    return [(row["path"], row["type"]) for row in mica.files.inspect_file(str(path))]
+
+
+@pytest.mark.parametrize(
+    ("typed", "row"),
+    [
+        (None, UNSORTED),
+        (objects(a=leaf(pa.int8()), q=leaf(pa.string())), {"value": UNSORTED, "typed_value": {"a": {}, "q": {}}}),
+        (arrays(leaf(pa.decimal128(38, 2))), {"value": UNSORTED}),
+        (pa.time64("us"), {"value": UNSORTED}),
+        (
+            objects(q=leaf(), r=leaf(objects(s=leaf(pa.float32())))),
+            {"value": UNSORTED, "typed_value": {"q": {}, "r": {}}},
+        ),
+    ],
+)
+def test_the_shredding_schema_stays(tmp_path: Path, typed: pa.DataType | None, row: object) -> None:
+    """Rows of other types than the leaves' would be inferred otherwise."""
+    names = metadata("a", "b", "c", "q", "r", "s")
+    if isinstance(row, dict) and "typed_value" in row and "a" in row["typed_value"]:
+        row = {**row, "value": container([ONE, TWO], [2, 1])}
+    path = file(tmp_path / "in.parquet", column([row], typed, names=names))
+    assert [v.kind for v in mica.check(path)] == ["unsorted_ids"]
+    mica.repair(path, tmp_path / "out.parquet")
+    assert mica.check(tmp_path / "out.parquet").ok
+    assert sorted(_nodes(tmp_path / "out.parquet")) == sorted(_nodes(path))
+    assert read(tmp_path / "out.parquet") == read(path)
+
+
+def test_an_early_column_stays_early_beside_a_faulty_standard_one(tmp_path: Path) -> None:
+    row = {"untyped_value": None, "object": {"a": {"typed_value": 7}, "b": None}}
+    early = pa.array([row, {"untyped_value": untyped([1, {"z": None}])}, None], EARLY)
+    standard = column([UNSORTED, ONE, None])
+    path = write(tmp_path / "in.parquet", pa.table({"e": early, "v": standard}))
+    assert [(v.kind, v.path, v.row) for v in mica.check(path)] == [("unsorted_ids", "v.value", 0)]
+    mica.repair(path, tmp_path / "out.parquet")
+    assert mica.check(tmp_path / "out.parquet").ok
+    both = [mica.read_parquet(p, early=True).to_pandas()["e"].tolist() for p in (path, tmp_path / "out.parquet")]
+    assert both == [[{"a": 7}, [1, {"z": None}], None]] * 2
+    assert sorted(_nodes(tmp_path / "out.parquet")) == sorted(_nodes(path))
+    assert "object" in {f.name for f in pq.read_schema(tmp_path / "out.parquet").field("e").type}
+
+
+def test_an_early_row_without_one_meaning_is_refused(tmp_path: Path) -> None:
+    rows = [None, {"untyped_value": untyped({"a": 1}), "object": {"a": {"typed_value": 7}, "b": None}}]
+    path = foreign(tmp_path / "in.parquet", rows, EARLY)
+    assert [(v.kind, v.row) for v in mica.check(path)] == [("early_row", 1)]
+    with pytest.raises(mica.CorruptDataError) as caught:
+        mica.repair(path, tmp_path / "out.parquet")
+    assert caught.value.context["row"] == 1
+    assert not (tmp_path / "out.parquet").exists()
 
 
 def test_what_has_no_one_meaning_is_refused_and_nothing_is_left(tmp_path: Path) -> None:

@@ -37,7 +37,10 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::error::{Code, Error, Result};
+use crate::layout::Layout;
 use crate::source::Source;
+use crate::standard::is_variant;
+use crate::tree::Tree;
 use early::Early;
 use pages::PageIndex;
 use schema::Node;
@@ -111,6 +114,12 @@ impl FileReader {
 
     pub fn columns(&self) -> &[Node] {
         &self.columns
+    }
+
+    /// The layout and the shredding tree of the variant column at a path of names; `None` where there is none.
+    pub fn tree(&self, column: &[String]) -> Result<Option<(Layout, Tree)>> {
+        let node = schema::find(&self.columns, column).filter(|node| is_variant(&node.field));
+        node.map(|node| Layout::tree_of(node.field.data_type(), &column.join("."))).transpose()
     }
 
     pub fn num_rows(&self) -> u64 {
