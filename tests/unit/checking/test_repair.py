@@ -173,3 +173,23 @@ def test_a_table_that_cannot_be_read_stays_as_it_is(tmp_path: Path) -> None:
         mica.repair(root)
     assert sorted(root.rglob("*")) == files
     assert mica.Table.open(root).version == 1
+
+
+def test_a_table_that_mica_cannot_write_is_refused_by_the_feature(tmp_path: Path) -> None:
+    root = tmp_path / "t"
+    table = mica.Table.create(root, "v VARIANT")
+    table.append(pa.Table.from_arrays([mica.variant.from_json(['{"a":1}'])], schema=pa.schema([variant_field("v")])))
+    log = root / "_delta_log" / f"{0:020}.json"
+    lines = [orjson.loads(line) for line in log.read_bytes().splitlines()]
+    for line in lines:
+        if "protocol" in line:
+            line["protocol"]["writerFeatures"].append("checkConstraints")
+        if "metaData" in line:
+            line["metaData"]["configuration"]["delta.constraints.some"] = "v IS NOT NULL"
+    log.write_bytes(b"\n".join(map(orjson.dumps, lines)))
+    (path,) = root.glob("*.parquet")
+    file(path, column([UNSORTED]))
+    with pytest.raises(mica.UnsupportedTableError, match="the table has CHECK constraints") as caught:
+        mica.repair(root)
+    assert caught.value.code == "UNSUPPORTED_WRITER_FEATURE"
+    assert mica.Table.open(root).version == 1
