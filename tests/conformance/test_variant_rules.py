@@ -228,6 +228,18 @@ def test_rule_15_the_last_offset_is_the_total_size(path: Path, value: bytes) -> 
     refused(path, 15)
 
 
+def test_rule_15_children_that_share_bytes_are_refused_where_sorting_one_would_change_the_other(path: Path) -> None:
+    """Found by `make fuzz`: `a` was the second id of the object `b`, whose fields are out of order."""
+    inner = bytes([2, 2, 2, 1, 0, 2, 4]) + ONE + TWO
+    shared = bytes([2, 2, 0, 1, 3, 0, 12]) + inner + NULL
+    second(path, shared)
+    refused(path, 15)
+    assert [(v.kind, v.row) for v in mica.check(path)] == [("unsorted_ids", 1)]
+    # In order nothing is moved, and every field has one meaning.
+    second(path, bytes([2, 2, 0, 1, 2, 0, 12, 2, 2, 1, 2, 0, 2, 4]) + TWO + ONE + NULL)
+    assert read(path)[1] == {"a": "", "b": {"b": 2, "c": 1}}
+
+
 def test_rule_16_nested_values_use_the_metadata_of_their_parent(path: Path) -> None:
     assert read(second(path, container([container([ONE], [2])], [1])))[1] == {"b": {"c": 1}}
 

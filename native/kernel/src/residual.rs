@@ -57,6 +57,9 @@ impl Residual {
     /// Validates the value and appends it, object ids sorted.
     pub fn copy(&mut self, dictionary: &Dictionary, value: &[u8], out: &mut Vec<u8>) -> Result<()> {
         self.validate(dictionary, value)?;
+        if !self.unsorted.is_empty() {
+            self.check_disjoint(value)?;
+        }
         let start = out.len();
         out.extend_from_slice(value);
         let copied = &mut out[start..];
@@ -197,6 +200,30 @@ impl Residual {
                 return Err(fault(12, at, "an object holds the same field twice"));
             }
             self.unsorted.push(at as u32);
+        }
+        Ok(())
+    }
+
+    /// No two children share bytes: the header that is sorted in place may be no part of another value.
+    fn check_disjoint(&mut self, value: &[u8]) -> Result<()> {
+        self.work.clear();
+        self.work.push((0, 0));
+        while let Some((at, _)) = self.work.pop() {
+            if !is_container(value, at as usize) {
+                continue;
+            }
+            let head = head(value, at as usize)?;
+            self.pairs.clear();
+            for index in 0..head.count {
+                let offset = number(value, head.offsets + index * head.offset_width, head.offset_width)?;
+                let child = head.body + offset as usize;
+                self.pairs.push((child as u32, (child + length(value, child)?) as u32));
+                self.work.push((child as u32, 0));
+            }
+            self.pairs.sort_unstable();
+            if self.pairs.windows(2).any(|pair| pair[1].0 < pair[0].1) {
+                return Err(fault(15, at as usize, "fields are out of order, and children share bytes"));
+            }
         }
         Ok(())
     }
