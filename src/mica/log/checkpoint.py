@@ -175,6 +175,8 @@ def _read_part(storage: Storage, rel: str, size: int, state: State, sidecars: li
         columns["row"] = pa.array(rows.astype(np.int32))
         part = pa.table(columns, schema=STATE_FILES)
         part.validate(full=True)  # damaged pages can hold what is no text
+        if part.column("size").null_count:
+            raise _corrupt(storage, rel, "it adds a file without a size")
     source = PartSource(storage, rel, size, frozenset(child.name for child in kind))
     return replace(state, files=pa.concat_tables([state.files, part]), sources=(*state.sources, source))
 

@@ -110,6 +110,8 @@ def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], nam
     add_rows, remove_rows = np.flatnonzero(is_add), np.flatnonzero(is_remove)
     added, removed = add.take(pa.array(add_rows)), remove.take(pa.array(remove_rows))
     _require_paths(added, name)
+    if pc.struct_field(added, "size").null_count:
+        raise CorruptDataError("CORRUPT_LOG", f"{name} holds an add without a size", hint="Restore the file.")
     _require_paths(removed, name)
     adds = pa.table(
         [

@@ -178,3 +178,11 @@ def test_a_broken_line_is_corrupt_data_and_nothing_else(data: bytes) -> None:
     with pytest.raises(CorruptDataError) as caught:
         apply(State(), parse_commits([data], [], "the file"))
     assert caught.value.code == "CORRUPT_LOG"
+
+
+@pytest.mark.parametrize("size", ["", ',"size":null'])
+def test_an_add_without_a_size_is_corrupt(size: str) -> None:
+    """Found by `make fuzz`: a plan added up sizes that were not there."""
+    line = f'{{"add":{{"path":"a","partitionValues":{{}},"modificationTime":0,"dataChange":true{size}}}}}'
+    with pytest.raises(CorruptDataError, match="an add without a size"):
+        parse_commits([line.encode()], [], "the file")
