@@ -24,7 +24,7 @@ from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, StructType, contains
 from mica.skipping.bind import Bound, bind, bind_columns
-from mica.skipping.collate import collations_of, in_process
+from mica.skipping.collate import collations_of, refuse_in_process
 from mica.skipping.collated import Ordering
 from mica.skipping.explain import other_versions
 from mica.skipping.partitions import holds, is_decided
@@ -159,8 +159,11 @@ class Scan:
     @cached_property
     def collations(self) -> tuple[str, ...]:
         """The collations that comparisons in `where` and `columns` follow; without binary ones."""
-        bound = [*self.outputs.values(), *([] if self.predicate is None else [self.predicate])]
-        return tuple(dict.fromkeys(name for value in bound for name in collations_of(value.expr)))
+        return tuple(dict.fromkeys(name for value in self._bound for name in collations_of(value.expr)))
+
+    @property
+    def _bound(self) -> list[Bound]:
+        return [*self.outputs.values(), *([] if self.predicate is None else [self.predicate])]
 
     @cached_property
     def schema(self) -> StructType:
@@ -256,8 +259,8 @@ class Scan:
 
     def _refuse_collated(self) -> None:
         """What only Spark can compare is refused before a file is read."""
-        for name in self.collations:
-            in_process("", name)
+        for value in self._bound:
+            refuse_in_process(value.expr)
 
     # --- on Spark ----------------------------------------------------------------------------------------------------
 

@@ -71,6 +71,8 @@ PREDICATES = [
     "ci = 'A'", "ci = 'STRASSE'", "de = 'a'", "de >= 'b'", "low = 'σ'", "low in ('B', 'i̇', null)", "trim = 'a'",
     "p collate UNICODE_CI = 'Ä'", "p collate UNICODE_CI_AI in ('a', 'STRASSE')", "s.x > 'ch'", "not s.x > 'ch'",
     "ci <> 'a' and id < 9", "ci <=> null or de = 'C'", "ci is distinct from 'a'", "ci between 'a' and 'c'",
+    "startswith(ci, 'A')", "not endswith(s.x, 'H')", "contains(low, 'TR')", "low like 's%'",
+    "startswith(v:w::string, ci)", "p collate UTF8_LCASE like '_'", "ci > 'A' and startswith(ci collate UNICODE, 's')",
     "(v:w::string) collate UNICODE_CI = 'A'", "ci = v:w::string", "ci collate utf8_binary = 'a'",
 ]  # fmt: skip
 
@@ -87,6 +89,23 @@ def test_a_scan_gives_sparks_rows(spark: SparkSession, words: mica.Table, where:
 def test_collated_expressions_are_columns_too(spark: SparkSession, words: mica.Table) -> None:
     found = words.scan("id < 3", columns={"same": "ci = 'a'", "id": "id"}).to_df(spark)
     assert sorted(found.collect(), key=lambda r: r.id)[::3] == [(True, 0), (True, 1), (False, 2)]
+
+
+def test_searches_keep_files_and_say_so(spark: SparkSession, words: mica.Table) -> None:
+    for where in ("startswith(ci, 'zzz')", "low like 'zzz%'"):
+        scan = words.scan(where, spark=spark)
+        assert len(scan.plan.dropped) == 0
+        reasons = [row["reason"] for row in scan.explain(footers=False).to_dict()["files"]["undecided"]]
+        assert reasons == ["LIKE, startswith, endswith and contains are judged by no collated bounds"] * 3
+        assert scan.to_df(spark).count() == 0
+        with pytest.raises(UserError) as raised:
+            scan.to_arrow()
+        assert raised.value.code == "NEEDS_SPARK"
+    for where in ("ci like 'a%'", "startswith(de, 'a')", "trim like 'a'"):
+        with pytest.raises(UserError) as raised:
+            words.scan(where)
+        assert raised.value.code == "UNSUPPORTED_EXPRESSION"
+        assert "COLLATE UTF8_BINARY" in str(raised.value.hint)
 
 
 def test_in_process_lcase_is_sparks_and_the_rest_says_so(spark: SparkSession, words: mica.Table) -> None:

@@ -35,7 +35,7 @@ from mica.schema.types import (
 from mica.skipping import arithmetic, calls, casts
 from mica.skipping.bound import Bound, Leaf, type_of
 from mica.skipping.coerce import TIMES, boolean_equality, common_type, common_type_of_list, holds, is_exact, is_real
-from mica.skipping.collate import PLAIN, Held, Strength, common_of, stripped
+from mica.skipping.collate import PLAIN, Held, Strength, common_of, searches, stripped
 from mica.skipping.functions import FUNCTIONS, pattern_of
 from mica.skipping.parse import parse
 from mica.skipping.predicate import (
@@ -277,14 +277,15 @@ class _Binder:
             what = f"{expr.name} takes {wanted} argument{'s' * (most > 1)}, not {len(expr.args)}"
             raise self.error("INVALID_EXPRESSION", what, expr.at)
         args = [self.argument(a, type_) for a, type_ in zip(expr.args, function.parameters, strict=False)]
-        self.refuse_collated(*args)
+        collation = self.searched_by(expr, args)
         args = [stripped(a) for a in args]
         if not (function.binary and all(type_of(a) == BYTES for a in args)):
             args = [self.cast_argument(a, t) for a, t in zip(args, function.parameters, strict=False)]
         for constant in args[least:]:
             if not isinstance(constant, Literal) or constant.value is None or len(constant.value) != 1:
                 raise self.error("INVALID_EXPRESSION", "one character in quotes is expected", constant.at)
-        return self.folded(Call(expr.name, tuple(args), function.result, at=expr.at))
+        call = Call(expr.name, tuple(args), function.result, collation=collation, at=expr.at)
+        return self.folded(call) if collation is None else call
 
     def argument(self, expr: Expr, wanted: DataType) -> Expr:
         """A Variant is cast where another type is wanted: in its leaf, as if the cast were written."""
@@ -440,14 +441,15 @@ class _Binder:
                 what = f"{side.text} is compared by rules of its own ({name}), which cannot be done here yet"
                 raise self.error("UNSUPPORTED_EXPRESSION", what, side.at)
 
-    def refuse_collated(self, *sides: Expr) -> None:
-        """For what judges strings by their bytes alone."""
+    def searched_by(self, expr: Call, sides: Iterable[Expr]) -> str | None:
+        """The collation by which a function compares strings."""
         self.refuse_padded(*map(stripped, sides))
-        for side in sides:
-            _, found = self.held(side)
-            if not is_binary(found):
-                what = f"{to_sql(side)} has the collation {found}, by which this cannot be judged yet"
-                raise self.error("UNSUPPORTED_EXPRESSION", what, side.at)
+        collation = self.common_collation(expr, STRING, sides)
+        if collation is not None and not searches(expr.name, collation):
+            what = f"{_word(expr)} cannot be judged by the collation {collation}, by Spark neither or not here yet"
+            hint = "To judge the bytes, write COLLATE UTF8_BINARY behind the column."
+            raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at, hint)
+        return collation
 
     def error(self, code: str, what: str, at: int, hint: str | None = None) -> UserError:
         if self.text is None:

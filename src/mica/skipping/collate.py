@@ -26,7 +26,7 @@ from mica.collation.identifier import Identifier
 from mica.collation.identifier import parse as identifier
 from mica.collation.names import BINARY, LCASE, is_binary, to_sql
 from mica.errors import UserError
-from mica.skipping.predicate import Collate, Compare, Expr, In, walk
+from mica.skipping.predicate import Call, Collate, Compare, Expr, In, walk
 
 
 class Strength(enum.IntEnum):
@@ -73,10 +73,29 @@ def spelled(identifier: Identifier, shown: str) -> str:
     return f"{identifier.provider.lower()}.{name}"
 
 
+def searches(function: str, collation: str) -> bool:
+    """Whether Spark lets a function of strings follow a collation: LIKE follows UTF8_LCASE alone, startswith, endswith
+    and contains whatever does not ignore accents.
+    """
+    if function == "like":
+        return identifier(collation).same(LCASE)
+    return function in ("startswith", "endswith", "contains") and "AI" not in collation.split("_")
+
+
 def collations_of(expr: Expr) -> list[str]:
     """The collations that comparisons in a bound expression follow, each once; binary ones have none."""
-    found = [node.collation for node in walk(expr) if isinstance(node, Compare | In) and node.collation is not None]
+    found = [node.collation for node in walk(expr) if isinstance(node, Compare | In | Call) and node.collation]
     return list(dict.fromkeys(found))
+
+
+def refuse_in_process(expr: Expr) -> None:
+    """Errors: NEEDS_SPARK for what only Spark can judge by a collation."""
+    for node in walk(expr):
+        if isinstance(node, Compare | In):
+            in_process("", node.collation)
+        elif isinstance(node, Call) and node.collation is not None:
+            # Spark searches by rules of its own, in UTF8_LCASE too: LIKE folds as Java's patterns do.
+            raise _needs_spark(node.collation)
 
 
 def in_process(values: Any, collation: str | None) -> Any:
@@ -86,17 +105,21 @@ def in_process(values: Any, collation: str | None) -> Any:
     if collation is None or values is None:
         return values
     if not judged_in_process(collation):
-        raise UserError(
-            "NEEDS_SPARK",
-            f"strings of the collation {collation} are compared by Spark alone, and there is no session here",
-            hint="Use scan.to_df(spark), or compare bytes: s COLLATE UTF8_BINARY = 'x'.",
-            collation=collation,
-        )
+        raise _needs_spark(collation)
     if isinstance(values, str):
         return lcase.fold(values)
     if isinstance(values, pa.Scalar):
         return pa.scalar(lcase.fold(values.as_py()) if values.is_valid else None, pa.string())
     return lcase.folded(values)
+
+
+def _needs_spark(collation: str) -> UserError:
+    return UserError(
+        "NEEDS_SPARK",
+        f"strings of the collation {collation} are compared by Spark alone, and there is no session here",
+        hint="Use scan.to_df(spark), or compare bytes: s COLLATE UTF8_BINARY = 'x'.",
+        collation=collation,
+    )
 
 
 def judged_in_process(collation: str) -> bool:

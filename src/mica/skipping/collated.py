@@ -18,7 +18,9 @@ A comparator that puts low at or below every row and high at or above it proves 
 
 Bounds that are equal say that all rows are equal by the collation; that they are one string nobody needs to know.
 
-No prefix serves LIKE or startswith: under a collation a longer string may sort before its own beginning.
+No bounds serve LIKE, startswith and the like: under a collation of ICU a longer string may sort before its beginning
+(Thai), and what joins with the next character begins otherwise (`c` in Czech, before an `h`); LIKE by UTF8_LCASE folds
+as Java's patterns do (`ſ` matches `s`), which is not its order.
 
 Source: Delta RFC "Collated String Type", "Reader Requirements for Collations".
 """
@@ -37,7 +39,7 @@ from mica.schema.types import STRING
 from mica.skipping.bind import Leaf
 from mica.skipping.bounds import Interval
 from mica.skipping.compare import Datum
-from mica.skipping.predicate import Compare, Expr, In, LeafRef, Literal, Op, walk
+from mica.skipping.predicate import Call, Compare, Expr, In, LeafRef, Literal, Op, walk
 from mica.stats.collated import FoundBounds
 
 #: Where a column's bounds would be compared with constants more often, every file is kept.
@@ -143,6 +145,13 @@ def places_of(parts: Iterable[Expr]) -> dict[Place, list[str]]:
     return found
 
 
+def searched_of(parts: Iterable[Expr]) -> list[Place]:
+    """The places that are searched for a part of theirs."""
+    nodes = (node for part in parts for node in walk(part) if isinstance(node, Call) and node.collation is not None)
+    leaves = ((node.args[0], str(node.collation)) for node in nodes)
+    return list(dict.fromkeys((leaf.index, name) for leaf, name in leaves if isinstance(leaf, LeafRef)))
+
+
 def _asked(node: Expr) -> Iterator[tuple[int, str, list[str]]]:
     match node:
         case Compare(_, LeafRef() as leaf, Literal() as constant, collation=str(collation)):
@@ -176,12 +185,19 @@ def judged(
     constants: Mapping[Place, list[str]],
     leaves: Sequence[Leaf],
     ordering: Ordering | None,
+    searched: Iterable[Place],
+    count: int,
 ) -> Collated:
-    """Compares all bounds with all constants, in one job."""
+    """Compares all bounds with all constants, in one job; `searched` are places where nothing can be judged."""
     columns: list[pa.Array] = []
     asked: list[tuple[int, str, str]] = []
     keys: list[tuple[Place, str]] = []
     told = dict(evidence)
+    for place in searched:
+        # Other bounds would not help: no word of their versions.
+        why = ["LIKE, startswith, endswith and contains are judged by no collated bounds"] * count
+        nothing = pa.nulls(count, pa.string())
+        told.setdefault(place, Evidence(nothing, nothing, why))
     for place, found in evidence.items():
         name = place[1].partition(".")[2]
         odd = [c for c in constants[place] if not leaves[place[0]].partition and not sound.in_order(c, name)]

@@ -44,7 +44,12 @@ class Function:
 
 
 def pattern_of(call: Call) -> strings.Pattern | None:
-    """The constant pattern that the value must match: of LIKE with a constant, and of startswith. ValueError: none."""
+    """The constant pattern that the value's bytes must match: of LIKE with a constant, and of startswith.
+
+    ValueError: none.
+    """
+    if call.collation is not None:
+        return None
     constants = [a.value for a in call.args[1:] if isinstance(a, Literal) and isinstance(a.value, str)]
     if len(constants) != len(call.args) - 1:
         return None

@@ -16,7 +16,7 @@ import pyarrow as pa
 from mica.schema.types import StructType
 from mica.skipping.bind import Bound, Leaf
 from mica.skipping.bounds import Interval, from_constants, from_stats, unknown
-from mica.skipping.collated import Collated, Ordering, judged, places_of, weighed
+from mica.skipping.collated import Collated, Ordering, judged, places_of, searched_of, weighed
 from mica.skipping.evaluate import judge
 from mica.skipping.predicate import Expr
 from mica.skipping.rewrite import conjuncts, leaves_of
@@ -113,8 +113,8 @@ def _compared(
     ordering: Ordering | None,
 ) -> Collated | None:
     """The comparisons by collations in these parts, judged; None where there are none."""
-    places = places_of(parts)
-    if not places:
+    places, searched = places_of(parts), searched_of(parts)
+    if not places and not searched:
         return None
     knows = ordering is not None and any(ordering.judges(collation) for _, collation in places)
     evidence = {}
@@ -125,7 +125,7 @@ def _compared(
             names = physical_names(snapshot.schema, leaf.column)
             found = _collated(names, collation, ordering.version, snapshot, rows, cache)
         evidence[index, collation] = weighed(leaf, collation, intervals[index], found, ordering, len(rows))
-    return judged(evidence, places, bound.leaves, ordering)
+    return judged(evidence, places, bound.leaves, ordering, searched, len(rows))
 
 
 def _collated(

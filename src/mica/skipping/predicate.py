@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mica.schema.ddl import quote_if_needed, type_to_ddl
@@ -133,12 +133,13 @@ class Collate(Expr):
 class Call(Expr):
     """An operator of arithmetic or a function, by its name in lower case; `negate` is the minus of one value.
 
-    `type` is that of the result; None until it is bound.
+    `type` is that of the result; None until it is bound. `collation` as in `Compare`.
     """
 
     name: str
     args: tuple[Expr, ...]
     type: DataType | None = None
+    collation: str | None = field(default=None, kw_only=True)
 
     @property
     def children(self) -> tuple[Expr, ...]:  # noqa: D102
@@ -271,6 +272,8 @@ def _sql(expr: Expr, outer: int) -> str:
             return f"{_sql(child, 8)}{_collate(collation)}"
         case IsNull(child, negated):
             text, own = f"{_sql(child, 5)} IS {'NOT ' * negated}NULL", 4
+        case Call(args=(first, *rest), collation=str(collation)):
+            return _sql(replace(expr, args=(Collate(first, collation), *rest), collation=None), outer)
         case Call(name, (left, right)) if name in BINDING:
             own = BINDING[name]
             text = f"{_sql(left, own)} {name} {_sql(right, own + 1)}"

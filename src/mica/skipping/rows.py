@@ -23,7 +23,7 @@ from mica.schema.types import VARIANT
 from mica.skipping.bind import Bound, type_of
 from mica.skipping.calls import apply, failure
 from mica.skipping.casts import cast_array
-from mica.skipping.collate import in_process
+from mica.skipping.collate import in_process, refuse_in_process
 from mica.skipping.compare import Datum, compare, is_in, literal
 from mica.skipping.predicate import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or, to_sql
 from mica.skipping.rewrite import conjuncts
@@ -119,6 +119,7 @@ class _Rows:
         return valid if asked is None else pc.and_(asked, valid)
 
     def call(self, expr: Call, asked: pa.Array | None) -> pa.Array:
+        refuse_in_process(expr)
         first, *others = reversed(expr.args) if expr.name in "/%" else expr.args  # Spark looks at the divisor first
         values = [self.judge(first, asked)]
         values += [self.judge(other, self.with_value(values[0], other, asked)) for other in others]
