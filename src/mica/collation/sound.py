@@ -4,14 +4,16 @@ The rule: from `min <= row <= max` and `row = constant` it must follow that `min
 kept, and used, only where the comparator puts all strings into one order. Spark's does, as far as was tried (all
 triples of random strings, 28 collations), with two exceptions, which have no bounds:
 
-- `ß` and `ẞ`: ICU4J 78.3 has a short way for Latin strings, which ranks `ß` otherwise than the long way, that other
-  strings take: `Aß <= aẞ` and `aẞ <= \\u00adÄss`, but not `Aß <= \\u00adÄss`. A column that holds one in a file has
-  no bounds there, and a constant that holds one drops no file.
-- `fr_CAN` compares accents from the end, and characters that are ignored break its order.
+- `ß` and `ẞ`: where case is ignored and accents count, ICU4J 78.3 has a short way for Latin strings, which ranks `ß`
+  otherwise than the long way, that other strings take: `Aß <= aẞ` and `aẞ <= \\u00adÄss`, but not `Aß <= \\u00adÄss`.
+  A column that holds one in a file has no bounds there, and a constant that holds one drops no file.
+- `fr_CAN` compares accents from the end, and characters that are ignored break its order: `ê <= ê\\u00ad\\u0301` and
+  `ê\\u00ad\\u0301 <= è`, but not `ê <= è`.
 
 UTF8_LCASE and those that only trim compare bytes of changed strings, which no exception touches.
 
-Source: measured on Spark 4.2.1; `tests/property/test_collations_spark.py` holds it.
+Source: measured on Spark 4.2.1; `tests/spark/test_order.py` shows both, `tests/property/test_collations_spark.py` tries
+the rest.
 """
 
 from __future__ import annotations
