@@ -16,7 +16,7 @@ import pyarrow as pa
 from mica.arguments import BY_COLUMN, CHANGES, COUNT, NAMES, PATH, SESSION, TEXT, TEXTS, TIME, takes
 from mica.collation import names as names_of_collations
 from mica.errors import UserError
-from mica.log import creation
+from mica.log import creation, features
 from mica.log.history import history
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp
@@ -231,6 +231,32 @@ class Table:
                     column=f.name,
                 )
         return self._alter("ADD COLUMNS", {"columns": columns}, StructType((*self.schema.fields, *new.fields)))
+
+    @takes(column=TEXT, name=TEXT)
+    def rename_column(self, column: str, name: str) -> Table:
+        """Gives a column, or a field of a struct (`s.name`), another name; its collations stay with it.
+
+        Data files know columns by name, and mica writes no mapping of names: so a table that has files refuses.
+        Errors: NEEDS_COLUMN_MAPPING, UNSUPPORTED_WRITER_FEATURE for a table that maps names, UNKNOWN_COLUMN,
+        DUPLICATE_COLUMN, INVALID_PARTITION_COLUMN.
+        """
+        before = self._snapshot
+        features.check_write(before.protocol, before.metadata, self.path)
+        (names,) = parse_names(column)
+        schema = collations.renamed(self.schema, tuple(names), name)
+        if names[0].lower() in {partition.lower() for partition in self.partition_by}:
+            raise UserError(
+                "INVALID_PARTITION_COLUMN", f"{column!r} is a partition column, which keeps its name", column=column
+            )
+        if before.files.num_rows:
+            raise UserError(
+                "NEEDS_COLUMN_MAPPING",
+                f"{self.path} has files that know the column as {column!r}: another name needs column mapping, which "
+                "mica reads and does not write",
+                hint=f"Make a new table with the name {name!r} and append scan(columns={{{name!r}: {column!r}, …}}).",
+                column=column,
+            )
+        return self._alter("RENAME COLUMN", {"oldColumnPath": column, "newColumnPath": name}, schema)
 
     @takes(column=TEXT, collation=TEXT)
     def set_collation(self, column: str, collation: str | None = None) -> Table:

@@ -65,3 +65,16 @@ def test_a_collated_partition_column_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError) as raised:
         Table.create(tmp_path / "t", "a STRING COLLATE de, b INT", partition_by=["a"])
     assert raised.value.code == "INVALID_PARTITION_COLUMN"
+
+
+def test_a_column_is_renamed_where_no_file_knows_it(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", "p INT, s STRING COLLATE UTF8_LCASE", ["p"])
+    table.rename_column("s", "t")
+    assert to_ddl(table.schema) == "p INT,t STRING COLLATE UTF8_LCASE"
+    table.append(pa.table({"p": pa.array([1], pa.int32()), "t": ["a"]}))
+    assert table.scan("t = 'A'").count() == 1
+    for column, code in (("t", "NEEDS_COLUMN_MAPPING"), ("p", "INVALID_PARTITION_COLUMN"), ("s", "UNKNOWN_COLUMN")):
+        with pytest.raises(UserError) as raised:
+            table.rename_column(column, "u")
+        assert raised.value.code == code
+    assert Table.open(tmp_path / "t").version == 2

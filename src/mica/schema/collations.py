@@ -20,7 +20,7 @@ from typing import Any
 from mica.collation.identifier import Identifier, parse
 from mica.collation.names import is_binary, to_sql
 from mica.errors import CorruptDataError, MicaError, UserError
-from mica.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType
+from mica.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, refuse_twice
 
 #: The key of a field's metadata that holds the collations inside it: {"a.element": "icu.de"}.
 COLLATIONS = "__COLLATIONS"
@@ -134,6 +134,29 @@ def set_collation(schema: StructType, column: tuple[str, ...], identifier: Ident
         if identifier is not None and not is_binary(identifier):
             kept[place] = str(identifier)
         return replace(f, metadata=_with(f.metadata, kept))
+
+    return _mapped(schema, of)
+
+
+def renamed(schema: StructType, column: tuple[str, ...], name: str) -> StructType:
+    """The schema with another name of one field, in the keys of its collations too. `column` leads through structs and
+    is found without regard to case. Errors: UNKNOWN_COLUMN, DUPLICATE_COLUMN.
+    """
+    here, fields = schema, list[StructField]()
+    for step in column:
+        f = here.find(step)
+        if f is None:
+            raise UserError.unknown("column", ".".join(column), [*here.names])
+        fields.append(f)
+        refuse_twice([name if other is f and len(fields) == len(column) else other.name for other in here.fields])
+        here = f.type if isinstance(f.type, StructType) else StructType(())
+    target = fields[-1]
+
+    def of(f: StructField) -> StructField:
+        if f is not target:
+            return f
+        kept = {name + place[len(f.name) :]: str(i) for place, i in of_field(f).items()}
+        return replace(f, name=name, metadata=_with(f.metadata, kept))
 
     return _mapped(schema, of)
 

@@ -10,6 +10,7 @@ from mica.schema.collations import (
     for_spark,
     normalized,
     of_field,
+    renamed,
     set_collation,
     walk_collated,
 )
@@ -103,3 +104,17 @@ def test_keys_that_mean_nothing_are_refused_with_their_column(metadata: object, 
         of_field(StructField("a", STRING, True, {COLLATIONS: metadata}))
     assert raised.value.code == "INVALID_COLLATION"
     assert "'a'" in raised.value.message
+
+
+def test_a_new_name_stands_in_the_keys_too() -> None:
+    schema = parse_ddl("a STRING COLLATE de, m MAP<STRING, ARRAY<STRING COLLATE cs>>, s STRUCT<x: STRING COLLATE sv>")
+    for column, name in ((("A",), "b"), (("m",), "n"), (("s", "x"), "y"), (("s",), "t")):
+        schema = renamed(schema, column, name)
+    assert schema == parse_ddl(
+        "b STRING COLLATE de, n MAP<STRING, ARRAY<STRING COLLATE cs>>, t STRUCT<y: STRING COLLATE sv>"
+    )
+    assert schema.field("n").metadata["__COLLATIONS"] == {"n.value.element": "icu.cs"}
+    for column, name, code in ((("q",), "r", "UNKNOWN_COLUMN"), (("b",), "N", "DUPLICATE_COLUMN")):
+        with pytest.raises(UserError) as raised:
+            renamed(schema, column, name)
+        assert raised.value.code == code
