@@ -32,6 +32,8 @@ settings.register_profile(
     "default", deadline=None, max_examples=50, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("campaign", settings.get_profile("default"), max_examples=5000)
+#: What a test may take in a campaign: a test that is killed there looks like a flaky one.
+CAMPAIGN_SECONDS = 6 * 3600
 settings.load_profile(os.environ.get("MICA_PROFILE", "default"))
 
 # Spark's workers and the command line run in processes of their own and find the same mica as we do.
@@ -69,8 +71,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark a test by the fixtures that it takes."""
+    """Mark a test by the fixtures that it takes; a campaign's thousands of examples take longer than a test may."""
     for item in items:
+        if os.environ.get("MICA_PROFILE") == "campaign" and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(CAMPAIGN_SECONDS))
         for name in getattr(item, "fixturenames", ()):
             if name in FIXTURES:
                 item.add_marker(FIXTURES[name])

@@ -166,6 +166,48 @@ def test_columns_move_without_a_change(docs: list[Any], tree: pa.DataType, seed:
     assert values(moved(there, "early", path.parent / "back.parquet"), early=["v"]) == docs
 
 
+def held(document: Any, tree: pa.DataType) -> Any:
+    """What the tree's typed columns hold of a value; MISSING where it is nothing."""
+    if pa.types.is_struct(tree):
+        if not isinstance(document, dict):
+            return MISSING
+        parts = {f.name: held(document.get(f.name, MISSING), f.type) for f in tree}
+        return {name: part for name, part in parts.items() if part is not MISSING}
+    if pa.types.is_list(tree):
+        elements = [held(value, tree.value_type) for value in document] if isinstance(document, list) else MISSING
+        return elements if elements is MISSING else [value for value in elements if value is not MISSING]
+    return document if fits(document, tree) else MISSING
+
+
+@given(
+    docs=st.lists(DOCUMENTS, min_size=1, max_size=12), tree=CARELESS, full=st.booleans(), early=st.booleans(),
+    omit=st.booleans(),
+)  # fmt: skip
+def test_a_conversion_changes_nothing(
+    docs: list[Any], tree: pa.DataType, full: bool, early: bool, omit: bool, tmp_path_factory: Any
+) -> None:
+    """There, page by page or column by column, is what a writer would have written; and back."""
+    folder: Path = tmp_path_factory.mktemp("conversion")
+    if full:
+        docs = [... if (kept := held(doc, tree)) is MISSING else kept for doc in docs]
+    rows, expected = table_of(*docs), [None if doc is ... else doc for doc in docs]
+    source, to = ("early", "standard") if early else ("standard", "early")
+    untyped = {"untyped": "where needed"} if early and omit else {}
+    mica.write_parquet(rows, folder / "source.parquet", shredding={"v": tree}, layout=source, **untyped)
+    mica.write_parquet(rows, folder / "direct.parquet", shredding={"v": tree}, layout=to)
+    forced = {"early": ["v"]}
+    there = mica.convert_files(folder / "source.parquet", folder / "there", layout=to, to="parquet", **forced)
+    assert (there.rows, there.rebuilt) == (len(docs), 0)
+    assert values(folder / "there", **forced) == expected
+    [made] = (folder / "there").iterdir()
+    assert pq.read_schema(made).field("v").type == pq.read_schema(folder / "direct.parquet").field("v").type
+    if full:
+        assert pq.read_table(made)["v"].to_pylist() == pq.read_table(folder / "direct.parquet")["v"].to_pylist()
+    assert mica.check(made).ok
+    back = mica.convert_files(made, folder / "back", layout=source, to="parquet", **forced)
+    assert (back.rebuilt, values(folder / "back", **forced)) == (0, expected)
+
+
 def moved(path: Path, layout: str, to: Path) -> Path:
     reader = _native.FileReader(path=str(path), name="v", early=[["v"]])
     batches = list(reader.scan([{"column": "v", "layout": layout, "name": "v"}], max_rows=7))

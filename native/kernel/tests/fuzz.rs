@@ -9,6 +9,7 @@
 mod common;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -20,6 +21,7 @@ use common::sound::{Memory, assert_sound, tree};
 use mica_kernel::Result;
 use mica_kernel::batch::shred_batch;
 use mica_kernel::check::Check;
+use mica_kernel::early::moving::move_nested;
 use mica_kernel::extract::{Step, Target};
 use mica_kernel::json::ParseOptions;
 use mica_kernel::late::without_late_types;
@@ -29,7 +31,10 @@ use mica_kernel::read::early::Early;
 use mica_kernel::read::items::{Item, ItemKind};
 use mica_kernel::read::scan::{Scan, ScanOptions, Step as ScanStep};
 use mica_kernel::reconstruct::unshred;
+use mica_kernel::standard;
+use mica_kernel::transcribe::Transcription;
 use mica_kernel::values::{json_to_variant, validate, variant_to_json};
+use mica_kernel::write::{FileWriter, WriteOptions};
 use mica_kernel::zone::Zone;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
@@ -44,10 +49,25 @@ const DOCUMENTS: [&str; 7] = [
     r#"[{"a":1}]"#,
 ];
 
-fn variants() -> RecordBatch {
-    let texts: ArrayRef = Arc::new(StringArray::from(DOCUMENTS.to_vec()));
+/// Documents of which the tree's typed columns hold everything.
+const FULL: [&str; 5] = [
+    r#"{"a":1,"b":{"c":"x","d":[1,2]},"e":[{"c":"z"},{}]}"#,
+    r#"{"a":-7,"b":{}}"#,
+    "{}",
+    r#"{"e":[]}"#,
+    r#"{"b":{"d":[]},"e":[{"c":"0123456789"}]}"#,
+];
+
+fn variants(texts: &[&str]) -> RecordBatch {
+    let texts: ArrayRef = Arc::new(StringArray::from(texts.to_vec()));
     let schema = Arc::new(Schema::new(vec![Field::new("json", DataType::Utf8, true)]));
     json_to_variant(&RecordBatch::try_new(schema, vec![texts]).unwrap(), ParseOptions::default()).unwrap()
+}
+
+/// An early column without the mark that Parquet's annotation would make of it: the layout has none.
+fn plain(early: &RecordBatch) -> RecordBatch {
+    let schema = Schema::new(vec![Field::new("v", early.column(0).data_type().clone(), true)]);
+    RecordBatch::try_new(Arc::new(schema), early.columns().to_vec()).unwrap()
 }
 
 /// What panicked inside our own sources; the reader turns panics of libraries into errors.
@@ -69,15 +89,17 @@ fn watch_panics() {
 struct Room {
     columns: RecordBatch,
     shredded: RecordBatch,
+    early: RecordBatch,
     files: Vec<Vec<u8>>,
 }
 
 impl Room {
     fn new() -> Self {
-        let columns = variants();
+        let columns = variants(&DOCUMENTS);
         let shredded = shred_batch(&columns, &[(vec!["v".into()], tree())], Layout::Standard).unwrap();
+        let early = shred_batch(&columns, &[(vec!["v".into()], tree())], Layout::Early).unwrap();
         let mut files: Vec<Vec<u8>> = Vec::new();
-        for batch in [&columns, &shredded] {
+        for batch in [&columns, &shredded, &plain(&early)] {
             let mut bytes = Vec::new();
             let properties = WriterProperties::builder().set_max_row_group_row_count(Some(3)).build();
             let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
@@ -85,8 +107,19 @@ impl Room {
             writer.close().unwrap();
             files.push(bytes);
         }
+        // By mica: what is left over in the first two is nothing in the others, whose pages move to the other layout.
+        for texts in [&DOCUMENTS[..], &FULL[..]] {
+            for layout in [Layout::Standard, Layout::Early] {
+                let batch = shred_batch(&variants(texts), &[(vec!["v".into()], tree())], layout).unwrap();
+                let options = WriteOptions { row_group_rows: 3, page_rows: 2, ..WriteOptions::default() };
+                let mut writer = FileWriter::new(batch.schema(), None, options).unwrap();
+                writer.write(&batch).unwrap();
+                writer.close().unwrap();
+                files.push(writer.take_bytes());
+            }
+        }
         files.extend(shared_files());
-        Room { columns, shredded, files }
+        Room { columns, shredded, early, files }
     }
 
     /// Metadata and value of a row, damaged, as an unshredded column.
@@ -121,17 +154,26 @@ impl Room {
 
     /// A shredded column with a cell or a null mark damaged.
     fn columns(&self, random: &mut Random) -> bool {
-        let mut column = self.shredded.column(0).clone();
+        let early = random.next(3) == 0;
+        let mut column = if early { &self.early } else { &self.shredded }.column(0).clone();
         for _ in 0..1 + random.next(2) {
             column = random.damaged(&column);
         }
+        let field = Arc::new(self.shredded.schema().field(0).clone().with_data_type(column.data_type().clone()));
+        let moved = move_nested(&field, &column, if early { Layout::Standard } else { Layout::Early }, "v");
         match unshred(column.as_struct(), "v") {
             Ok(read) => {
                 assert_sound(&read);
+                match moved {
+                    Ok((_, moved, _)) => assert_eq!(json(&read), json(&unshred(moved.as_struct(), "v").unwrap())),
+                    // Moving validates what stands below a null group, too, which no Parquet file has.
+                    Err(e) => assert!(!early, "{e:?}"),
+                }
                 true
             }
             Err(e) => {
-                assert!(e.rule.is_some() && e.path.is_some(), "{e:?}");
+                // The text of the early layout has no numbered rules.
+                assert!((early || e.rule.is_some()) && e.path.is_some(), "{e:?}");
                 false
             }
         }
@@ -146,8 +188,54 @@ impl Room {
     }
 }
 
+/// Values as texts.
+fn json(values: &StructArray) -> RecordBatch {
+    let field = standard::mark(Field::new("v", values.data_type().clone(), true));
+    let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(values.clone())]).unwrap();
+    variant_to_json(&batch, &Zone::UTC).unwrap()
+}
+
+/// A column whole, as texts, of all rows.
+fn texts(file: &Arc<FileReader>, column: &str) -> Result<Vec<RecordBatch>> {
+    let item = Item { name: "v".into(), column: vec![column.into()], kind: ItemKind::Whole, untyped_in: vec![] };
+    let timezone = "UTC".into();
+    let options = ScanOptions { ranges: None, limit: None, max_rows: 4096, max_bytes: 1 << 20, timezone };
+    let mut scan = Scan::new(file.clone(), vec![item], vec![], options)?;
+    let mut found = Vec::new();
+    while let Some(ScanStep::Rows(batch)) = scan.step()? {
+        found.push(json(batch.column(0).as_struct()));
+    }
+    Ok(found)
+}
+
+/// The file in each layout by its pages, where they move: what was readable reads the same then.
+fn transcribed(file: &Arc<FileReader>) {
+    let columns: Vec<(String, bool)> =
+        file.schema().fields().iter().map(|f| (f.name().clone(), f.is_nullable())).collect();
+    for layout in [Layout::Standard, Layout::Early] {
+        let made = || -> Result<Option<Vec<u8>>> {
+            let options = WriteOptions::default();
+            let Some(mut made) = Transcription::new(file.clone(), &columns, layout, None, &options)? else {
+                return Ok(None);
+            };
+            while made.step()? {}
+            made.close()?;
+            made.take_bytes().map(Some)
+        };
+        let Ok(Some(bytes)) = made() else { continue };
+        MOVED.fetch_add(1, Ordering::Relaxed);
+        let Ok(before) = texts(file, "v") else { continue };
+        let after = FileReader::open(Box::new(Memory(bytes.into())), &[], &Early::Recognise).unwrap();
+        assert_eq!(before, texts(&Arc::new(after), "v").unwrap());
+    }
+}
+
+/// Damaged files whose pages moved all the same.
+static MOVED: AtomicUsize = AtomicUsize::new(0);
+
 fn read_all(bytes: Vec<u8>) -> Result<usize> {
     let file = Arc::new(FileReader::open(Box::new(Memory(bytes.into())), &[], &Early::Recognise)?);
+    transcribed(&file);
     let mut check = Check::new(file.clone(), 3);
     while check.next_batch()?.is_some() {}
     check.totals()?;
@@ -156,6 +244,10 @@ fn read_all(bytes: Vec<u8>) -> Result<usize> {
         let column = vec![field.name().clone()];
         items.push(Item { name: at.to_string(), column: column.clone(), kind: ItemKind::Whole, untyped_in: vec![] });
         if let DataType::Struct(_) = field.data_type() {
+            for layout in [Layout::Standard, Layout::Early] {
+                let (name, column) = (format!("{layout:?}{at}"), column.clone());
+                items.push(Item { name, column, kind: ItemKind::Moved(layout), untyped_in: vec![] });
+            }
             let steps = vec![Step::Key("b".into()), Step::Key("c".into())];
             let kind = ItemKind::Path { steps, target: Target::Type(DataType::Utf8) };
             items.push(Item { name: format!("p{at}"), column, kind, untyped_in: vec![at % 3] });
@@ -245,7 +337,9 @@ fn a_fixed_share() {
         assert!(accepted < count, "{name}: every input was accepted");
         println!("{name}: {count} mutated inputs, {accepted} accepted, no panic of ours");
     }
-    println!("files that were mutated: {}, two of them made here", room.files.len());
+    let moved = MOVED.load(Ordering::Relaxed);
+    assert!(moved > 100, "only {moved} files moved page by page");
+    println!("files that were mutated: {}, seven of them made here; {moved} times the pages moved", room.files.len());
 }
 
 /// `make fuzz`.

@@ -12,12 +12,13 @@ import pytest
 import mica
 from mica.schema.arrow import variant_field
 from tests.early import TEXT as EARLY
-from tests.early import foreign, untyped
+from tests.early import foreign, untyped, values, variants
 from tests.parquet_schema import LOGICAL, write
 from tests.variant_files import AB, HELLO, ONE, TWO, arrays, column, container, file, leaf, metadata, objects, read
 
 Z = objects(z=leaf(pa.int32()))
 UNSORTED = container([ONE, TWO], [2, 0])
+UNSORTED_AB = container([ONE, TWO], [1, 0])
 
 
 @pytest.mark.parametrize(
@@ -39,6 +40,33 @@ def test_a_file_holds_the_same_rows_and_no_violations(tmp_path: Path, array: pa.
     assert mica.check(tmp_path / "out.parquet").ok
     assert read(tmp_path / "out.parquet") == read(path)
     assert path.read_bytes() == before
+
+
+def test_an_early_file_stays_one(tmp_path: Path) -> None:
+    """Ids out of order are read all the same; a row without one meaning is refused, and nothing is left."""
+    rows = variants({"a": 1}, {"a": 2}, {"a": "x", "z": [1]}, None, ...)
+    unsorted = metadata("a", "b") + UNSORTED_AB
+    sound = [
+        {"untyped_value": None, "object": {"a": {"untyped_value": None, "typed_value": i}, "b": None}}
+        for i in range(60)
+    ]
+    odd = {"untyped_value": unsorted, "object": None}
+    path = foreign(tmp_path / "in.parquet", [*sound, odd, None], EARLY)
+    kinds = {v.kind for v in mica.check(path)}
+    assert kinds == {"unsorted_ids"}
+    done = mica.repair(path, tmp_path / "out.parquet")
+    assert (done.rows, mica.check(tmp_path / "out.parquet").ok) == (62, True)
+    assert values(tmp_path / "out.parquet") == values(path)
+    assert "untyped_value" in str(pq.read_schema(tmp_path / "out.parquet").field("v").type)
+    mica.write_parquet(rows, tmp_path / "fine.parquet", layout="early", shredding={"v": "struct<a: int>"})
+    mica.repair(tmp_path / "fine.parquet", tmp_path / "again.parquet")
+    assert values(tmp_path / "again.parquet") == values(tmp_path / "fine.parquet")
+    both = {"untyped_value": untyped({"a": 1}), "object": {"a": {"untyped_value": None, "typed_value": 1}, "b": None}}
+    broken = foreign(tmp_path / "broken.parquet", [both], EARLY)
+    with pytest.raises(mica.CorruptDataError) as caught:
+        mica.repair(broken, tmp_path / "none.parquet")
+    assert caught.value.code == "MALFORMED_SHREDDING"
+    assert not (tmp_path / "none.parquet").exists()
 
 
 def test_an_annotation_is_added_and_other_columns_keep_their_types(tmp_path: Path) -> None:

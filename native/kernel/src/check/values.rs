@@ -11,8 +11,10 @@ use arrow::datatypes::{DataType, Field};
 
 use crate::check::{Findings, Kind};
 use crate::dictionary::Dictionary;
-use crate::error::{Code, Error};
+use crate::early::standardize::standardize_column;
+use crate::error::{Code, Error, Result};
 use crate::layout::Layout;
+use crate::level::VariantColumn;
 use crate::reconstruct::unshred;
 use crate::residual::{Entry, Residual, head, number};
 use crate::standard::{METADATA, TYPED_VALUE, VALUE, is_variant};
@@ -414,14 +416,22 @@ fn is_utf16_order(dictionary: &Dictionary, value: &[u8], at: usize) -> bool {
     })
 }
 
-/// A column of the early layout: a row is sound where it can be put together.
+/// A column of the early layout: a row is sound where it can be put together of values whose ids are in order.
 fn early_column(group: &StructArray, path: &str, slots: &[Slot], first_row: u64, findings: &mut Findings) {
-    if unshred(group, path).is_ok() {
+    let unsorted = |group: &StructArray| -> Result<Vec<(usize, String)>> {
+        unshred(group, path)?;
+        Ok(standardize_column(&VariantColumn::open(group, path)?)?.unsorted)
+    };
+    if unsorted(group).is_ok_and(|found| found.is_empty()) {
         return;
     }
     for &(slot, row) in slots {
-        if let Err(e) = unshred(&group.slice(slot as usize, 1), path) {
-            let row = Some(first_row + row as u64);
+        let row = Some(first_row + row as u64);
+        let found = unsorted(&group.slice(slot as usize, 1));
+        for (_, place) in found.iter().flatten() {
+            findings.add(UNSORTED, place, row, || "an object has its fields out of order".into());
+        }
+        if let Err(e) = found {
             let place = e.path.as_deref().unwrap_or(path);
             match e.code {
                 Code::MalformedVariant => report(&e, place, row, findings),

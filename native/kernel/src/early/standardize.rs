@@ -31,6 +31,8 @@ pub struct Standardized {
     /// Whether the rules of the standard layout hold as they stand: objects where objects are shredded, each field
     /// in its own place, one shape a level (rules 32, 33, 35).
     pub strict: Vec<bool>,
+    /// Untyped values with an object whose ids are not in the order of their names (rule 10): row and column.
+    pub unsorted: Vec<(usize, String)>,
 }
 
 /// The level and everything below it; `len` rows, null where `nulls` says so.
@@ -46,7 +48,7 @@ pub fn standardize(root: &Level, nulls: Option<&NullBuffer>, len: usize) -> Resu
     let block = metadata.append_block(Buffer::from_vec(shared));
     let slots = Slots::of(&places, len);
     let mut strict = vec![true; len];
-    let mut rewritten = 0;
+    let (mut rewritten, mut unsorted) = (0, Vec::new());
     let mut own = Vec::new();
     for (row, strict) in strict.iter_mut().enumerate() {
         if nulls.is_some_and(|n| n.is_null(row)) {
@@ -59,6 +61,9 @@ pub fn standardize(root: &Level, nulls: Option<&NullBuffer>, len: usize) -> Resu
             let done = place.put(at as usize, &mut writer).map_err(|e| locate(e, row))?;
             anew |= done.rewritten;
             *strict &= done.strict;
+            if done.unsorted {
+                unsorted.push((row, place.level.value_path()));
+            }
         }
         rewritten += anew as usize;
         if writer.dictionary.has_extra() {
@@ -75,7 +80,7 @@ pub fn standardize(root: &Level, nulls: Option<&NullBuffer>, len: usize) -> Resu
     let mut places = places.into_iter().peekable();
     replace(&mut column.root, &mut places)?;
     column.levels = places_end(&column.root) + 1;
-    Ok(Standardized { column, rewritten, strict })
+    Ok(Standardized { column, rewritten, strict, unsorted })
 }
 
 /// The whole column.
@@ -109,6 +114,7 @@ struct Place<'a> {
 struct Done {
     rewritten: bool,
     strict: bool,
+    unsorted: bool,
 }
 
 fn visit<'a>(
@@ -211,7 +217,7 @@ impl Place<'_> {
         let strict = !level.has_several_shapes();
         let Some(bytes) = self.value.filter(|v| v.is_valid(at)).map(|v| v.value(at)) else {
             level.early_state(at, None)?;
-            return Ok(Done { strict, rewritten: false });
+            return Ok(Done { strict, ..Done::default() });
         };
         let fail = |mut e: Error| {
             let inside = e.path.take().map_or(String::new(), |path| format!(":{path}"));
@@ -222,9 +228,9 @@ impl Place<'_> {
         if state == State::Null {
             self.nulled.push(at);
         }
-        let mut rewritten = false;
+        let mut done = (false, false);
         let mut written = Ok(());
-        self.out.put_with(at, |out| written = writer.put(metadata, value, out).map(|anew| rewritten = anew))?;
+        self.out.put_with(at, |out| written = writer.put(metadata, value, out).map(|how| done = how))?;
         written.map_err(fail)?;
         let fits = match state {
             State::Typed | State::Null => true,
@@ -235,7 +241,8 @@ impl Place<'_> {
             // An object that has nothing left over has no residual (rule 33 asks for it too).
             State::Partial => writer.names_none_of(level),
         };
-        Ok(Done { rewritten, strict: strict && fits })
+        let (rewritten, unsorted) = done;
+        Ok(Done { rewritten, strict: strict && fits, unsorted })
     }
 }
 
@@ -262,15 +269,15 @@ impl Writer {
         }
     }
 
-    /// Validates and writes a value; whether its bytes could not stay.
-    fn put(&mut self, metadata: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<bool> {
-        self.decoder.decode(metadata, value, &mut self.tape, &mut self.names)?;
+    /// Validates and writes a value; whether its bytes could not stay, and whether ids were out of order.
+    fn put(&mut self, metadata: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(bool, bool)> {
+        let found = self.decoder.decode(metadata, value, &mut self.tape, &mut self.names)?;
         if value.first().is_some_and(|header| header & 2 == 0) {
             out.extend_from_slice(value);
-            return Ok(false);
+            return Ok((false, false));
         }
         self.residual.subtree(&self.tape.view(value, &self.names), &mut self.dictionary, 0, out);
-        Ok(true)
+        Ok((true, found.unsorted_ids))
     }
 
     /// Whether the object decoded last has fields, and none that the level shreds.
