@@ -88,3 +88,28 @@ SHREDDING = {"v": "struct<a: bigint, b: struct<c: string>>"}
 def written(path: Path, *documents: Any, shredding: Any = None, **options: Any) -> Path:
     mica.write_parquet(variants(*documents), path, layout="early", shredding=shredding or SHREDDING, **options)
     return path
+
+
+#: A tree for the expressions below: numbers as decimals, so that it shows whether anyone minds.
+TREE = pa.struct(
+    [("a", pa.decimal128(9, 2)), ("b", pa.struct([("a", pa.int64()), ("c", pa.string())])), ("c", pa.bool_()),
+     ("l", pa.list_(pa.float64()))]
+)  # fmt: skip
+_PATHS = ["$", "$.a", "$.b.a", "$.b.c", "$.b", "$.c", "$.l[0]", "$.l", "$.z", "$.z.a", "$.a[1]"]
+_TYPES = [
+    "bigint", "int", "smallint", "tinyint", "decimal(12,3)", "decimal(5,1)", "double", "float", "string", "date",
+    "timestamp", "timestamp_ntz", "boolean", "binary",
+]  # fmt: skip
+_A, _C = "try_variant_get(v, '$.a', 'decimal(20,4)')", "try_variant_get(v, '$.b.c', 'string')"
+_N = "try_variant_get(v, '$.b.a', 'bigint')"
+#: Every kind of expression that mica and Spark both know, over Variants; none fails for a value.
+EXPRESSIONS = [
+    *(f"try_variant_get(v, '{path}', '{type_}')" for path in _PATHS for type_ in _TYPES),
+    *(f"is_variant_null(try_variant_get(v, '{path}', 'variant'))" for path in _PATHS),
+    *(f"{_A} {op} {other}" for op in ("=", "<", "<=", ">", ">=", "<>", "<=>") for other in ("123", "1.25", "NULL")),
+    *(f"{_C} {op} {_C}" for op in ("=", "<=>", "<")), f"{_N} {'='} {_A}", f"{_N} IN (1, 2, 123)",
+    f"{_C} IN ('x', '5')", f"{_A} BETWEEN 1 AND 123", f"{_C} LIKE '%1%'", f"{_C} NOT LIKE '_'",
+    f"startswith({_C}, 's')", f"endswith({_C}, '1')", f"contains({_C}, '2')", f"{_A} IS NULL", f"{_N} IS NOT NULL",
+    f"{_A} > 1 AND {_N} < 9", f"{_A} > 1 OR {_N} IS NULL", f"NOT ({_A} > 1)", f"try_cast({_C} AS int)",
+    f"{_A} + 1", f"{_A} - {_A}", f"{_A} * 2", "v IS NULL", "v IS NOT NULL", "cast(v AS string)",
+]  # fmt: skip

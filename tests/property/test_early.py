@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import mica
 from mica import _native
-from tests.early import untyped, values
+from tests.early import EXPRESSIONS, TREE, untyped, values
 from tests.early import variants as table_of
 from tests.property.test_reconstruction import DOCUMENTS, KEYS, TREES, plain, variants
 
@@ -152,6 +152,61 @@ def test_predicates_find_every_row(
         for name in ("plain", "standard", "early", "foreign")
     ]
     assert all(answer == answers[0] for answer in answers)
+
+
+NUMBERS = st.integers(-200, 200) | st.sampled_from([123, 1.25, 1.5, 0.001, 2**40, 1e300])
+LEAF_VALUES = NUMBERS | st.sampled_from(["x", "123", "5", "s1", "true", "2024-01-01", "", None, True, False])
+ANYTHING_BELOW = LEAF_VALUES | st.lists(LEAF_VALUES, max_size=3) | st.dictionaries(st.sampled_from("acz"), LEAF_VALUES)
+SHAPED = st.fixed_dictionaries(
+    {},
+    optional={
+        "a": ANYTHING_BELOW,
+        "b": st.fixed_dictionaries({}, optional=dict.fromkeys("acz", ANYTHING_BELOW)) | ANYTHING_BELOW,
+        "c": ANYTHING_BELOW,
+        "l": st.lists(LEAF_VALUES, max_size=3) | ANYTHING_BELOW,
+        "z": ANYTHING_BELOW,
+    },
+)
+
+
+def is_predicate(text: str) -> bool:
+    """Whether the expression gives a boolean."""
+    bare = text.startswith(("try_variant_get", "try_cast", "cast")) and text.endswith(")") and " IN " not in text
+    return not bare and not any(f") {op} " in text for op in "+-*")
+
+
+#: Strict ones fail for values: then they fail in all of them.
+STRICT = [f"variant_get(v, '{path}', '{type_}')" for path in ("$.a", "$.b.c", "$.l") for type_ in ("int", "string")]
+
+
+@given(
+    docs=st.lists(SHAPED | ANYTHING_BELOW | st.just(...), min_size=1, max_size=10), ansi=st.booleans(),
+    where=st.sampled_from([e for e in EXPRESSIONS if e.count("try_variant_get") and is_predicate(e)]),
+    strict=st.sampled_from(STRICT), asked=st.lists(st.sampled_from(EXPRESSIONS), min_size=8, max_size=24),
+)  # fmt: skip
+def test_every_expression_is_the_same_in_all_layouts(
+    docs: list[Any], ansi: bool, where: str, strict: str, asked: list[str], tmp_path_factory: Any
+) -> None:
+    folder: Path = tmp_path_factory.mktemp("expressions")
+    rows = table_of(*docs)
+    for name, options in (
+        ("plain", {"shredding": {"v": None}}),
+        ("standard", {"shredding": {"v": TREE}}),
+        ("early", {"shredding": {"v": TREE}, "layout": "early"}),
+    ):
+        mica.write_parquet(rows, folder / f"{name}.parquet", **options)  # type: ignore[arg-type]
+    columns = {f"e{i}": text for i, text in enumerate(asked)}
+    answers: list[Any] = []
+    for name in ("plain", "standard", "early"):
+        path = folder / f"{name}.parquet"
+        found = mica.read_parquet(path, columns=columns, ansi=ansi).to_arrow().combine_chunks()
+        kept = mica.read_parquet(path, columns=["v"], where=where, ansi=ansi).to_pandas()["v"].tolist()
+        try:
+            one = mica.read_parquet(path, columns={"x": strict}, ansi=ansi).to_arrow().to_pydict()
+        except mica.UserError as e:
+            one = {"x": e.code}
+        answers.append([found, str(kept), one])
+    assert answers[0] == answers[1] == answers[2]
 
 
 @given(docs=st.lists(DOCUMENTS, min_size=1, max_size=12), tree=CARELESS, seed=st.integers(0, 2**32))

@@ -11,6 +11,7 @@ import pytest
 
 import mica
 from tests.early import DOCUMENTS, LEAF, TEXT, foreign, untyped, values, variants, written
+from tests.parquet_schema import BINARY, NAME, REPEATED, Element, write
 
 # --- what a row may hold ---------------------------------------------------------------------------------------------
 
@@ -126,11 +127,13 @@ BROKEN = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_binaries_are_refused(tmp_path: Path, name: str) -> None:
     rows = [None, {"untyped_value": BROKEN[name], "object": None}]
-    path = foreign(tmp_path / "v.parquet", rows, TEXT)
+    path = foreign(tmp_path / "v.parquet", rows, TEXT, row_group_size=1)
     for columns in (None, {"x": "v:a"}, {"x": "v:b.c::string"}):
         with pytest.raises(mica.CorruptDataError) as caught:
             mica.read_parquet(path, columns=columns).to_arrow()
         assert caught.value.context["row"] == 1
+        assert caught.value.context["path"] == "v.untyped_value"
+        assert "row group 1 of" in str(caught.value)
         assert "v.parquet" in str(caught.value)
 
 
@@ -216,6 +219,29 @@ def test_unsound_schemas_are_refused_with_file_and_path(tmp_path: Path, type_: p
     assert caught.value.code == "MALFORMED_SHREDDING"
     assert "v.parquet" in str(caught.value)
     assert caught.value.context["path"].startswith("v")
+
+
+REPEATS = ["v.untyped_value", "v.object", "v.object.a", "v.object.a.typed_value"]
+
+
+@pytest.mark.parametrize("path", [*REPEATS, "v.object.b > a", "v.object > untyped_value", "v.untyped_value > object"])
+def test_repeated_and_double_fields_are_refused(tmp_path: Path, path: str) -> None:
+    """Groups that no writer would make: a field that may stand several times, and two of one name."""
+    at, _, other = path.partition(" > ")
+
+    def change(elements: dict[str, Element]) -> None:
+        if other:
+            elements[at].set(NAME, BINARY, other.encode())
+        else:
+            elements[at].repetition(REPEATED)
+
+    table = pa.table({"v": pa.array([{"untyped_value": None, "object": None}], TEXT)})
+    file = write(tmp_path / "v.parquet", table, change, variants=())
+    with pytest.raises(mica.CorruptDataError) as caught:
+        mica.read_parquet(file, early=["v"]).to_arrow()
+    assert caught.value.code == "MALFORMED_SHREDDING"
+    assert caught.value.context["path"].startswith("v")
+    assert "v.parquet" in str(caught.value)
 
 
 def test_fields_with_an_underscore_are_ignored(tmp_path: Path) -> None:
