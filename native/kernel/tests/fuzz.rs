@@ -340,6 +340,18 @@ fn a_fixed_share() {
     let moved = MOVED.load(Ordering::Relaxed);
     assert!(moved > 100, "only {moved} files moved page by page");
     println!("files that were mutated: {}, seven of them made here; {moved} times the pages moved", room.files.len());
+    let (resident, address) = (memory("VmHWM:"), memory("VmPeak:"));
+    println!("memory of the whole run: {resident:?} MiB resident, {address:?} MiB of addresses");
+    // Nothing is allocated out of proportion: no input is larger than 100 KB.
+    assert!(resident.is_none_or(|mib| mib < 128), "{resident:?} MiB");
+    assert!(address.is_none_or(|mib| mib < 1024), "{address:?} MiB");
+}
+
+/// The most memory of this process so far, in MiB, where the system tells it.
+fn memory(name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with(name))?;
+    Some(line.split_whitespace().nth(1)?.parse::<u64>().ok()? / 1024)
 }
 
 /// `make fuzz`.
