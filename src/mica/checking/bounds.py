@@ -25,6 +25,7 @@ def compare(wanted: list[Bounds], reader: kernel.FileReader, deleted: np.ndarray
     """The bounds that do not hold: how many rows lie beyond, and the first of them. `deleted` rows do not count."""
     if not wanted or not reader.num_rows:
         return
+    firsts = reader.row_groups().column("first_row").to_numpy()
     tallies = [_Tally(bounds) for bounds in wanted]
     ranges = [(0, reader.num_rows)] if deleted is None else without((0, reader.num_rows), deleted)
     items = [{**bounds.item, "name": str(i)} for i, bounds in enumerate(wanted)]
@@ -39,7 +40,9 @@ def compare(wanted: list[Bounds], reader: kernel.FileReader, deleted: np.ndarray
         yield {"kind": "bounds_not_checked", "path": str(e.context.get("path") or ""), "found": e.message}
         return
     for tally in tallies:
-        yield from tally.found(whole=deleted is None)
+        for found in tally.found(whole=deleted is None):
+            group = {} if "row" not in found else {"row_group": int(np.searchsorted(firsts, found["row"], "right")) - 1}
+            yield {**found, **group}
 
 
 class _Numbers:

@@ -280,7 +280,16 @@ def test_bounds_that_do_not_hold(
     table: Path, kind: str, at: str, row: int | None, change: Callable[[dict[str, Any]], None]
 ) -> None:
     _edit(table, change)
-    assert (kind, at, row) in [(v.kind, v.path, v.row) for v in mica.check(table)]
+    row_group = None if row is None else 0
+    assert (kind, at, row_group, row) in [(v.kind, v.path, v.row_group, v.row) for v in mica.check(table)]
+
+
+def test_a_bound_of_the_log_names_the_row_group_too(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT")
+    table.append(pa.table({"id": pa.array(range(70_000))}))
+    _edit(tmp_path / "t", _of("maxValues", "id", 69_000))
+    (one,) = mica.check(tmp_path / "t")
+    assert (one.kind, one.row_group, one.row) == ("bound", 1, 69_001)
 
 
 def test_wide_bounds_and_empty_objects_are_legal(table: Path) -> None:
