@@ -49,7 +49,7 @@ campaign: differential
 fuzz: setup-tests
 	ulimit -v 16777216; MICA_FUZZ_SECONDS=$$(( $(FUZZ_SECONDS) / 2 )) PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) test $(MANIFEST) \
 		--release -p mica-kernel -p mica-native --test fuzz -- --ignored --nocapture
-	ulimit -v 16777216; MICA_FUZZ_SECONDS=$$(( $(FUZZ_SECONDS) / 10 )) $(PY) -m pytest tests/property/test_hostile_texts.py
+	ulimit -v 16777216; MICA_FUZZ_SECONDS=$$(( $(FUZZ_SECONDS) / 10 )) $(PY) -m pytest -o timeout=0 tests/property/test_hostile_texts.py
 
 # Each document is right; what an engine reads otherwise, somebody wrote or read wrongly.
 differential: setup-tests

@@ -20,10 +20,9 @@ KINDS = {
     "length": "an array of another length",
     "keys": "an object with other keys",
     "rows": "another number of rows",
-    "lookup": "a path that is there gives another value or nothing",
+    "lookup": "a path that is there gives another value or NULL, without an error",
     "cannot read": "an error where the file is read",
     "cannot look up": "an error where a path is asked for",
-    "cannot write": "an error where the documents are written",
 }
 
 
@@ -40,7 +39,7 @@ def main() -> int:
         outcome = run(engines, seed, given.batches, given.rows, Path(folder))
         names = [engine.name for engine in engines]
     command = f"make differential SEED={seed} BATCHES={given.batches} ROWS={given.rows}"
-    given.out.write_text(page(outcome, names, command, given.batches * given.rows))
+    given.out.write_text(page(outcome, names, command, given.batches, given.rows))
     print(f"wrote {given.out}; {command}")
     wrong = [
         key for key, cell in outcome.cells.items() if "mica" in key and cell.wrong and blame(outcome, key) == "mica"
@@ -62,38 +61,70 @@ def blame(outcome: Outcome, key: tuple[str, str, str]) -> str:
     return key[2]
 
 
-def page(outcome: Outcome, names: list[str], command: str, documents: int) -> str:
+INTRODUCTION = """\
+# Compatibility
+
+Can one engine read the Variants that another wrote? {documents:,} random JSON documents (nested, of all types that
+JSON has, with paths whose type drifts and keys that are empty, quoted or beyond U+FFFF) were written to Parquet files
+by each engine, unshredded and shredded, in batches of {rows}. Every file was read back by every engine: whole, as
+JSON, and by Spark and mica by single paths too, which readers find by bisection.
+
+Made by `{command}`; do not edit.
+
+**equal**: every document came back with the same keys and values; numbers are compared by value, digit for digit, and
+the order of keys does not count. A number says how many documents or lookups did not; what became of them stands
+below the table. "Rules broken" is what `mica check` says of the files (the words are those of [check.md](check.md));
+`mica repair` writes such a file anew without them. The specification decides who is wrong: the writer where its files
+break a rule or where nobody reads the document from them, otherwise the reader.
+
+Types that JSON lacks (dates, binary, UUID, …) are not among these documents: `tests/conformance` holds mica against
+the public files of every type, and Spark's part is told in [decisions.md](decisions.md).
+"""
+
+
+def page(outcome: Outcome, names: list[str], command: str, batches: int, rows: int) -> str:
     """The text of docs/compatibility.md."""
+    documents = batches * rows
     lines = [
-        "# Compatibility",
+        *INTRODUCTION.format(documents=documents, rows=rows, command=command).splitlines(),
         "",
-        f"Made by `{command}`; do not edit. {documents:,} random JSON documents (depth, types, drift, awkward keys)",
-        "were written as Variants by each engine and read by each. A cell says how often the reader gave something",
-        "else than the document; a row with several lookups may count more than once. 0: all equal. The specification",
-        "decides who is wrong: the writer where its files break a rule or nobody reads the document from them, else",
-        "the reader.",
-        "",
-        "| written by | " + " | ".join(f"read by {name}" for name in names) + " | rules broken in its files |",
-        "|---" * (len(names) + 2) + "|",
+        "| written by | documents | " + " | ".join(f"read by {name}" for name in names) + " | rules broken |",
+        "|---" * (len(names) + 3) + "|",
     ]
-    pairs = list(dict.fromkeys((writer, layout) for writer, layout, _ in outcome.cells))
+    pairs = list(dict.fromkeys([*outcome.written, *outcome.refused]))
     for writer, layout in pairs:
         cells = [outcome.cells.get((writer, layout, name), Cell()) for name in names]
-        shown = [str(sum(count for count, _ in cell.wrong.values())) if cell.rows else "–" for cell in cells]
-        broken = ", ".join(f"{kind} ({count:,})" for kind, count in outcome.violations[writer, layout].items())
-        lines.append(f"| {writer}, {layout} | " + " | ".join(shown) + f" | {broken or 'none'} |")
+        shown = [_shown(cell) for cell in cells]
+        broken = ", ".join(f"`{kind}` ({count:,})" for kind, count in outcome.violations[writer, layout].items())
+        written = f"{outcome.written[writer, layout]:,}"
+        lines.append(f"| {writer}, {layout} | {written} | " + " | ".join(shown) + f" | {broken or 'none'} |")
     lines += ["", "## What differs", ""]
+    for (writer, layout), said in outcome.refused.items():
+        missing = documents - outcome.written[writer, layout]
+        lines += [
+            f"- **{writer}, {layout}** did not write {missing:,} of {documents:,} documents: one that it refuses takes",
+            f"  its whole batch of {rows} with it. It said: `{_quoted(said)}`",
+        ]
     for key, cell in outcome.cells.items():
         for kind, (count, example) in cell.wrong.items():
             writer, layout, reader = key
             lines += [
                 f"- **{writer}, {layout}, read by {reader}**: {KINDS[kind]}, {count:,} times.",
-                f"  Wrong is {blame(outcome, key)}.",
-                f"  Example: `{example.replace('`', '´')}`",
+                f"  Wrong is {blame(outcome, key)}. An example: `{_quoted(example)}`",
             ]
     if lines[-1] == "":
         lines.append("Nothing.")
     return "\n".join(lines) + "\n"
+
+
+def _shown(cell: Cell) -> str:
+    if not cell.rows:
+        return "–"
+    return f"{sum(count for count, _ in cell.wrong.values()):,}" if cell.wrong else "equal"
+
+
+def _quoted(text: str) -> str:
+    return text.replace("`", "´").replace("|", "¦")
 
 
 sys.exit(main())

@@ -34,10 +34,13 @@ class Cell:
 
 @dataclass
 class Outcome:
-    """Reads by (writer, layout, reader), and violations by (writer, layout)."""
+    """Reads by (writer, layout, reader); violations and writes by (writer, layout)."""
 
     cells: dict[tuple[str, str, str], Cell] = field(default_factory=lambda: defaultdict(Cell))
     violations: dict[tuple[str, str], dict[str, int]] = field(default_factory=lambda: defaultdict(dict))
+    #: Documents that were written, and what the writer said to those that were not, by (writer, layout).
+    written: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    refused: dict[tuple[str, str], str] = field(default_factory=dict)
 
 
 def run(engines: Sequence[Any], seed: int, batches: int, rows: int, folder: Path) -> Outcome:
@@ -52,8 +55,11 @@ def run(engines: Sequence[Any], seed: int, batches: int, rows: int, folder: Path
                 try:
                     path = writer.write(texts, place, layout)
                 except EngineError as e:
-                    outcome.cells[writer.name, layout, writer.name].add("cannot write", str(e), rows)
+                    outcome.refused[writer.name, layout] = min(
+                        str(e), outcome.refused.get((writer.name, layout), str(e)), key=len
+                    )
                     continue
+                outcome.written[writer.name, layout] += rows
                 found = outcome.violations[writer.name, layout]
                 for total in mica.check(path, limit=1).totals.to_pylist():
                     found[total["kind"]] = found.get(total["kind"], 0) + total["count"]
@@ -102,7 +108,7 @@ def _lookups(
             for key, value in zip(keys, values, strict=True):
                 wanted = row.get(key) if isinstance(row, dict) else None
                 if isinstance(wanted, str) and value != wanted:
-                    cell.add("lookup", f"{key!r} is {_cut(wanted)}, found {_cut(value)}")
+                    cell.add("lookup", f"{key!r} is {_cut(wanted)!r}, found {_cut(value)}")
                 elif isinstance(wanted, bool | int | float) and value is None:
                     cell.add("lookup", f"{key!r} is {wanted}, found nothing")
 

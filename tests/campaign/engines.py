@@ -82,7 +82,8 @@ class DuckDB:
     """DuckDB of the test environment."""
 
     name = "DuckDB 2.0"
-    layouts = ("as it likes",)
+    #: By itself it makes columns of all fields that documents share; told a scalar, it leaves objects in `value`.
+    layouts = ("as it likes", "objects in value")
 
     def __init__(self) -> None:
         import duckdb
@@ -93,7 +94,8 @@ class DuckDB:
         """Writes one file; its path."""
         table = pa.table({"t": pa.array(texts)})
         self._connection.register("texts", table)
-        self._run(f"COPY (SELECT t::JSON::VARIANT AS v FROM texts) TO '{path}' (FORMAT parquet)")
+        shredding = "" if layout == "as it likes" else ", SHREDDING {'v': 'INTEGER'}"
+        self._run(f"COPY (SELECT t::JSON::VARIANT AS v FROM texts) TO '{path}' (FORMAT parquet{shredding})")
         return str(path)
 
     def read(self, path: str) -> list[str | None]:
