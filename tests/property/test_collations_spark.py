@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import mica
-from mica.collation.sound import in_order
+from mica.collation.sound import has_bounds, in_order
 from mica.skipping.evaluate import judge
 from mica.skipping.predicate import Or
 
@@ -121,5 +121,5 @@ def test_a_scan_with_skipping_gives_the_rows_of_one_without(
         expected = table.to_df(spark).where(where).select("f", f"c{i}").collect()
         assert sorted(scan.to_df(spark).collect()) == sorted(expected)
         assert len(expected) > 0
-        if in_order(constant, COLLATIONS[i]):
+        if has_bounds(COLLATIONS[i]) and in_order(constant, COLLATIONS[i]):
             assert len(scan.plan.dropped) > 0

@@ -28,10 +28,13 @@ if __name__ == "__main__":
     assert [str(row.v) for row in frame.collect()] == ['{"n":7}'] * 6
     assert table.to_df(spark).count() == 1005
     words = mica.Table.create(home / "w", "p INT, s STRING COLLATE UNICODE_CI", ["p"])
-    words.append(spark.sql("SELECT * FROM VALUES (1, 'a'), (1, 'B'), (2, 'X') AS t(p, s)"))
-    scan = words.scan("s = 'b'", columns=["s"], spark=spark)
-    assert len(scan.plan.dropped) == 1, scan.explain()
-    assert [row.s for row in scan.to_df(spark).collect()] == ["B"]
+    words.append(spark.sql("SELECT * FROM VALUES (1, 'ä'), (1, 'B'), (2, 'x') AS t(p, s)"))
+    # One that is certain without the comparator, and one that is not.
+    for where, found in (("s = 'b'", "B"), ("s = 'Ä'", "ä")):
+        scan = words.scan(where, columns=["s"], spark=spark)
+        assert len(scan.plan.dropped) == 1, scan.explain()
+        assert [row.s for row in scan.to_df(spark).collect()] == [found]
+    assert mica.check(words, spark=spark).ok
     assert words.restats(spark=spark).files == 0
     try:
         mica.ingest_json(home / "none.json", home / "t", spark=spark)
