@@ -72,18 +72,19 @@ class Strings:
         table = mica.Table.create(fresh(target), f"id BIGINT, s {type_}")
         table.append(self._session().read.parquet(source))
 
-    def sorted_texts(self, source: str, target: str, collation: str, files: int) -> None:
-        """A table of `files` files in the order of the strings."""
-        table = mica.Table.create(fresh(target), f"id BIGINT, s STRING COLLATE {collation}")
+    def sorted_texts(self, source: str, target: str, collation: str, files: int, times: int) -> None:
+        """A table of `files` files in the order of the strings, each of which stands there `times` times, numbered."""
         from pyspark.sql import functions as sql
 
-        frame = self._session().read.parquet(source)
+        table = mica.Table.create(fresh(target), f"id BIGINT, s STRING COLLATE {collation}")
+        frame = self._session().read.parquet(source).crossJoin(self._session().range(times).toDF("n"))
+        frame = frame.selectExpr(f"id * {times} + n AS id", "concat(s, ' ', n) AS s")
         table.append(frame.repartitionByRange(files, sql.collate(frame["s"], collation)))
 
     def some_texts(self, source: str, count: int) -> list[str]:
         """A few that are there."""
         found = self._session().read.parquet(source).where("id % 333333 = 7").orderBy("id").limit(count).collect()
-        return [row["s"] for row in found]
+        return [f"{row['s']} 5" for row in found]
 
     def find_text(self, target: str, where: str) -> dict[str, Any]:
         """Open, plan, read; and how many files were read."""

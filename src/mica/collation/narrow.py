@@ -151,13 +151,12 @@ def _bytes(strings: pa.Array, name: str, version: str) -> pa.Array | None:
 
 @dataclass(frozen=True)
 class _Known:
-    """The beginnings of strings that are certain: places in the order, `reach` of them from `starts` on. `windows` are
-    eight places from any one on, as a number that compares as they do.
-    """
+    """The beginnings of strings that are certain: their bytes, from where to where each goes, and the order's ranks."""
 
-    windows: NDArray[np.uint64]
+    raw: NDArray[np.uint8]
     starts: NDArray[np.int64]
-    reach: NDArray[np.int64]
+    stops: NDArray[np.int64]
+    ranks: NDArray[np.uint8]
 
     @classmethod
     def of(cls, strings: pa.Array, name: str) -> Self:
@@ -165,24 +164,33 @@ class _Known:
         plain = strings if strings.offset == 0 else pa.concat_arrays([strings, strings.slice(0, 0)])
         _, offsets_buffer, data = plain.buffers()
         offsets = np.frombuffer(offsets_buffer, np.int32)[: len(plain) + 1].astype(np.int64)
-        raw = np.frombuffer(data if data is not None else b"", np.uint8, offsets[-1])
-        places = np.zeros(len(raw) + _WIDTH, np.uint8)
-        places[: len(raw)] = _ranks(name)[raw]
-        starts, ends = offsets[:-1], offsets[1:]
-        unsafe = np.flatnonzero(places[: len(raw)] == 0)
-        reach = ends - starts
-        if len(unsafe):
-            nearest = np.searchsorted(unsafe, starts)
-            first = np.append(unsafe, len(raw))[nearest]
-            last = np.append(unsafe - _JOINS[raw[unsafe]], len(raw))[nearest]
-            reach = np.where(first < ends, np.maximum(last - starts, 0), reach)
-        return cls(np.ndarray((len(raw) + 1,), ">u8", places, strides=(1,)), starts, reach)
+        # One byte more than a window behind the last string, so that every window can be taken.
+        raw = np.zeros(offsets[-1] + _WIDTH + 1, np.uint8)
+        if data is not None:
+            raw[: offsets[-1]] = np.frombuffer(data, np.uint8, offsets[-1])
+        return cls(raw, offsets[:-1], offsets[1:], _ranks(name))
 
     def look(self, rows: NDArray[np.int64], done: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """The next eight places of strings behind `done` ones, and masks of those that are certain."""
-        known = _MASKS[np.clip(self.reach[rows] - done, 0, _WIDTH)]
-        found = self.windows[np.minimum(self.starts[rows] + done, len(self.windows) - 1)].astype(np.uint64)
-        return found & known, known
+        """The next eight places of strings behind `done` ones, as a number that compares as they do, and masks of those
+        that are certain.
+        """
+        at = np.minimum(self.starts[rows] + done, self.stops[rows])
+        left = self.stops[rows] - at
+        windows = np.ndarray((len(self.raw) - _WIDTH + 1,), np.uint64, self.raw, strides=(1,))
+        texts = windows[at].view(np.uint8).reshape(-1, _WIDTH)
+        places = self.ranks[texts]
+        certain = np.minimum(left, _WIDTH)
+        # The first that is not certain, and whether it takes the one before it along.
+        whole = places.view(np.uint64).reshape(-1)
+        odd = np.flatnonzero((whole - _ONES) & ~whole & _TOPS)
+        first = np.argmax(places[odd] == 0, axis=1)
+        inside = first < certain[odd]
+        odd, first = odd[inside], first[inside]
+        certain[odd] = np.maximum(first - _JOINS[texts[odd, first]], 0)
+        behind = self.raw[at + _WIDTH]
+        joined = (certain == _WIDTH) & (left > _WIDTH) & (self.ranks[behind] == 0) & _JOINS[behind].astype(np.bool_)
+        known = _MASKS[certain - joined]
+        return places.view(">u8").reshape(-1).astype(np.uint64) & known, known
 
     def ends(self) -> NDArray[np.int64]:
         """The numbers of the strings that may be the least or the greatest; some come twice."""
@@ -231,6 +239,9 @@ class _Known:
 
 #: Whether a byte may be of a character that joins with the one before it.
 _JOINS = np.array([not 0x20 <= byte < 0x7F for byte in range(256)], np.int64)
+
+#: A number has a byte of zero where, less ones, it has a bit at the top of one that it had not.
+_ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 
 #: Places that are certain → a mask of them.
 _MASKS = np.array([((1 << 8 * n) - 1) << 8 * (_WIDTH - n) for n in range(_WIDTH + 1)], np.uint64)

@@ -50,4 +50,4 @@ def all_in_order(strings: pa.Array, name: str) -> bool:
         return True
     first, last = (np.frombuffer(offsets, np.int32)[strings.offset + i] for i in (0, len(strings)))
     text = data[first:last].to_pybytes()
-    return not any(c.encode() in text for c in _OUT_OF_ORDER)
+    return text.isascii() or not any(c.encode() in text for c in _OUT_OF_ORDER)
