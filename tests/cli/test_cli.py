@@ -134,3 +134,27 @@ def test_deep_documents_are_shown(tmp_path: Path) -> None:
     assert mica("ingest", "deep.json", "t", cwd=tmp_path).returncode == 0
     shown = mica("scan", "t", cwd=tmp_path)
     assert (shown.returncode, "[[[[" in shown.stdout) == (0, True)
+
+
+def test_convert_takes_a_table_there_and_back(table: Path, tmp_path: Path) -> None:
+    early = mica("convert", table, tmp_path / "early", "--layout", "early", "--json")
+    assert early.returncode == 0, early.stderr
+    report = orjson.loads(early.stdout)
+    assert (report["layout"], report["rows"], report["copied"], report["version"]) == ("early", 3000, 0, None)
+    assert report["rebuilt"] == 0
+    [file, *_] = sorted((tmp_path / "early").glob("*.parquet"))
+    shown = mica("inspect", file)
+    assert shown.returncode == 0, shown.stderr
+    assert "tags" in shown.stdout
+    assert mica("check", file).returncode == 0
+    back = mica("convert", tmp_path / "early", tmp_path / "back")
+    assert back.returncode == 0, back.stderr
+    assert "3,000 rows" in back.stdout
+    rows = [
+        mica("scan", place, "-w", "v:n::int < 3", "--json").stdout.splitlines() for place in (table, tmp_path / "back")
+    ]
+    assert sorted(orjson.loads(line)["v"]["n"] for line in rows[1]) == [0, 1, 2]
+    assert len(rows[0]) == len(rows[1])
+    again = mica("convert", tmp_path / "early", tmp_path / "back")
+    assert again.returncode == 1
+    assert "TABLE_EXISTS" in again.stderr

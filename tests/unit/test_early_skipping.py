@@ -59,6 +59,27 @@ def test_row_groups_and_pages_are_skipped_by_typed_bounds(tmp_path: Path) -> Non
     assert rows(path, "v:b.c::bigint < -390") == 9
 
 
+def test_a_scan_is_explained_as_in_the_standard_layout(tmp_path: Path) -> None:
+    documents = [{"a": "123" if i == 250 else i, "b": {"c": -i}, "z": "left"} for i in range(ROWS)]
+    [batch] = variants(*documents).to_batches()
+    tree = mica.variant.shredding.ShreddingSchema.of(SHREDDING["v"]).tree
+    told = []
+    for early in (False, True):
+        shredded = _native.shred(batch, {"v": tree}, early=early)
+        path = tmp_path / f"{early}.parquet"
+        writer = _native.FileWriter(shredded.schema, path=str(path), row_group_rows=GROUP, page_rows=20)
+        writer.write(shredded)
+        writer.close()
+        scan = mica.read_parquet(path, where="try_variant_get(v, '$.a', 'bigint') = 123 AND v:b.c::bigint < 0")
+        found = scan.explain(analyze=True).to_dict()
+        told.append(
+            [found[key] for key in ("where", "files", "footers", "row_groups", "rows")] + [found["analyze"]["rows"]]
+        )
+    assert told[0] == told[1]
+    assert told[0][-1] == 2
+    assert told[0][3]["kept"] == 2
+
+
 def test_a_number_in_a_string_is_found(tmp_path: Path) -> None:
     documents = [{"a": "123" if i == 250 else i + 1000} for i in range(ROWS)]
     path = by_mica(tmp_path / "v.parquet", documents)
