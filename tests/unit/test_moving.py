@@ -128,6 +128,16 @@ def test_a_table_is_converted_by_its_log(tmp_path: Path) -> None:
     assert caught.value.code == "INVALID_ARGUMENT"
 
 
+@pytest.mark.parametrize("layout", ["standard", "early"])
+def test_no_rows_become_no_file(tmp_path: Path, layout: str) -> None:
+    mica.write_parquet(variants(), tmp_path / "a.parquet", layout=layout, shredding=SHREDDING)
+    for to in ("standard", "early"):
+        done = mica.convert_files(tmp_path / "a.parquet", tmp_path / to, layout=to, to="parquet")
+        assert (done.rows, done.files, done.copied) == (0, 0, 0)
+    mica.convert_files(tmp_path / "a.parquet", tmp_path / "table")
+    assert mica.Table.open(tmp_path / "table").scan().count() == 0
+
+
 def test_partitions_become_columns(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "table", "v variant, p string", partition_by=["p"])
     data = variants({"a": 1}, {"a": 2}, {"a": 3}).append_column("p", pa.array(["x", None, "x"]))

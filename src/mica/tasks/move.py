@@ -61,8 +61,8 @@ def move_files(spec: MoveSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordB
 
 def _transcribed(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]] | None:
     """Page by page; None where that cannot be."""
-    if spec.trees is None:
-        return None  # a table that allows no shredding
+    if spec.trees is None or reader.num_rows == 0:
+        return None  # a table that allows no shredding; a file of no rows becomes none
     file = DataFile(spec, ())
     try:
         made = file.transcribe(reader)
