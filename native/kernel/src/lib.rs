@@ -44,6 +44,7 @@ pub mod transcribe;
 pub mod tree;
 pub mod type_text;
 pub mod utf8;
+pub mod validate;
 pub mod values;
 pub mod write;
 pub mod zone;

@@ -7,6 +7,7 @@ use mica_kernel::cast::column::cast_column;
 use mica_kernel::decimals::{self, Operator};
 use mica_kernel::json::{DuplicateKeys, ParseOptions};
 use mica_kernel::late;
+use mica_kernel::validate as nested;
 use mica_kernel::values;
 use mica_kernel::zone::Zone;
 use mica_kernel::{Code, Error, Result};
@@ -23,6 +24,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(may_hold_late_types, m)?)?;
     m.add_function(wrap_pyfunction!(calculate, m)?)?;
     m.add_function(wrap_pyfunction!(validate, m)?)?;
+    m.add_function(wrap_pyfunction!(validate_nested, m)?)?;
     Ok(())
 }
 
@@ -119,4 +121,10 @@ fn calculate(py: Python<'_>, batch: Batch, operator: &str, precision: u8, scale:
 #[pyfunction]
 fn validate(py: Python<'_>, batch: Batch) -> PyResult<()> {
     run(py, move || values::validate(&batch.0))
+}
+
+/// Raises for the first unshredded variant inside a list or map that is malformed.
+#[pyfunction]
+fn validate_nested(py: Python<'_>, batch: Batch) -> PyResult<()> {
+    run(py, move || nested::validate_nested(&batch.0))
 }

@@ -270,8 +270,10 @@ class DataFile:
 
     def write(self, batch: pa.RecordBatch, trees: Mapping[tuple[str, ...], pa.DataType] | None) -> None:
         """Takes rows; the first ones wait until they suffice as the sample of the shredding schema."""
-        if self._has_variants and not self.spec.from_json and not self._late_types:
-            self._late_types = kernel.may_hold_late_types(batch)
+        if self._has_variants and not self.spec.from_json:
+            if trees is None:
+                kernel.validate_nested(batch)
+            self._late_types = self._late_types or kernel.may_hold_late_types(batch)
         for gathered in self._candidates:
             gathered.add(candidates.leaf_strings(batch, gathered.leaf))
             if gathered.many:
@@ -283,7 +285,7 @@ class DataFile:
                 self._begin_inferred()
             return
         if self._writer is None:
-            self._trees = dict(trees if trees is not None else self.spec.trees or {})
+            self._trees = dict(trees if trees is not None else self._given_trees())
             self._begin(batch if trees is not None else self._shredded(batch))
         self._put(batch if trees is not None and trees == self._trees else self._shredded(batch))
 
@@ -342,6 +344,12 @@ class DataFile:
                 self._upload.abort()
             else:
                 self.spec.storage.delete(self.path)
+
+    def _given_trees(self) -> Mapping[tuple[str, ...], pa.DataType]:
+        """Those of the table; one that shreds nothing has its Variants validated and encoded anew all the same."""
+        if self.spec.trees is not None:
+            return self.spec.trees
+        return {} if self.spec.from_json else {name: pa.null() for name in self.spec.variants}
 
     def _must_infer(self) -> bool:
         return self.spec.trees is not None and any(name not in self.spec.trees for name in self.spec.variants)

@@ -114,6 +114,11 @@ def validate(batch: pa.RecordBatch) -> None:
     call(_native.validate, batch)
 
 
+def validate_nested(batch: pa.RecordBatch) -> None:
+    """Raises for the first unshredded Variant inside a list or map that is malformed, with row and path."""
+    call(_native.validate_nested, batch)
+
+
 def infer(batch: pa.RecordBatch, column: str | Sequence[str], limits: Mapping[str, Any]) -> pa.DataType:
     """The shredding tree of an unshredded variant column."""
     return call(_native.infer, batch, column if isinstance(column, str) else list(column), dict(limits))
