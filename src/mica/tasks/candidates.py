@@ -6,9 +6,9 @@ where they would be many, nothing is kept and the file is read again for them, b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -97,9 +97,12 @@ def ddl(leaves: Sequence[CollatedLeaf]) -> str:
     return ", ".join(f"c{i} array<string>, c{i}_ok boolean" for i, _ in enumerate(leaves))
 
 
-def values(found: Iterable[Candidates]) -> dict[str, Any]:
-    """The columns of one row."""
-    row: dict[str, Any] = {}
-    for i, candidates in enumerate(found):
-        row[f"c{i}"], row[f"c{i}_ok"] = candidates.take().to_pylist(), candidates.ordered
-    return row
+def values(rows: Sequence[Sequence[Candidates]], leaves: Sequence[CollatedLeaf]) -> list[pa.Array]:
+    """The columns of rows, each of which tells of one file or of none."""
+    found = []
+    for i, _ in enumerate(leaves):
+        strings = [row[i].take() if row else _NONE for row in rows]
+        ends = np.cumsum([0, *map(len, strings)])
+        found.append(pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.concat_arrays(strings)))
+        found.append(pa.array([row[i].ordered if row else None for row in rows], pa.bool_()))
+    return found

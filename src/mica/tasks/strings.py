@@ -68,5 +68,10 @@ def strings_of_files(spec: StringsSpec, files: Sequence[StringsFile]) -> Iterato
             for candidates, strings in zip(read, batch.columns, strict=True):
                 candidates.add(strings)
             if any(candidates.many for candidates in read):
-                yield pa.RecordBatch.from_pylist([{"file": file.number, **values(found)}], spec.schema)
-        yield pa.RecordBatch.from_pylist([{"file": file.number, **values(found)}], spec.schema)
+                yield _row(spec, file, found)
+        yield _row(spec, file, found)
+
+
+def _row(spec: StringsSpec, file: StringsFile, found: Sequence[Candidates]) -> pa.RecordBatch:
+    arrays = [pa.array([file.number], pa.int32()), *values([found], spec.leaves)]
+    return pa.RecordBatch.from_arrays(arrays, schema=spec.schema)

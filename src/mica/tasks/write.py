@@ -123,8 +123,9 @@ def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[
 
 def facts(rows: list[dict[str, Any]], leaves: Sequence[CollatedLeaf] = ()) -> pa.RecordBatch:
     """Facts as a batch; numbers that are left out are 0."""
-    schema = facts_schema(leaves)
-    return pa.RecordBatch.from_pylist([{"rows": 0, "bytes": 0, "bad": 0, **row} for row in rows], schema=schema)
+    batch = pa.RecordBatch.from_pylist([{"rows": 0, "bytes": 0, "bad": 0, **row} for row in rows], schema=FACTS)
+    gathered = candidates.values([row.get("candidates", ()) for row in rows], leaves)
+    return pa.RecordBatch.from_arrays([*batch.columns, *gathered], schema=facts_schema(leaves))
 
 
 class TableWriter:
@@ -334,7 +335,7 @@ class DataFile:
             tags=late_tags(self._late_types) if self._has_variants else None,
         )
         fact = {"kind": "add", "path": self.path, "line": line, "rows": closed["rows"], "bytes": closed["size"]}
-        return fact | candidates.values(self._candidates)
+        return fact | {"candidates": self._candidates}
 
     def abort(self) -> None:
         """Leaves nothing behind, as far as the storage lets us."""
