@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let tree = sample.tree(&names)?;
     let common = sample.common_names(&names);
     show("infer", start.elapsed(), lines.iter().take(4096).map(|l| l.len()).sum());
-    println!("{} leaves: {:?}", leaves(&tree), tree.to_arrow()?);
+    println!("{} leaves", leaves(&tree));
 
     let mut names = Names::new();
     let mut shredder = Shredder::new(&tree, common.iter().map(String::as_str), &mut names)?;

@@ -24,7 +24,7 @@ use mica_kernel::check::Check;
 use mica_kernel::early::moving::move_nested;
 use mica_kernel::extract::{Step, Target};
 use mica_kernel::json::ParseOptions;
-use mica_kernel::late::without_late_types;
+use mica_kernel::late::{may_hold_late_types, without_late_types};
 use mica_kernel::layout::Layout;
 use mica_kernel::read::FileReader;
 use mica_kernel::read::early::Early;
@@ -85,6 +85,17 @@ fn watch_panics() {
     }));
 }
 
+/// The rows as JSON, objects without their order.
+fn parsed(column: &StructArray) -> Vec<serde_json::Value> {
+    let texts = json(column);
+    texts
+        .column(0)
+        .as_string::<i32>()
+        .iter()
+        .map(|text| serde_json::from_str(text.unwrap_or("null")).unwrap())
+        .collect()
+}
+
 /// One kind of input: seeds, and what is done with a mutated one. True when it was accepted.
 struct Room {
     columns: RecordBatch,
@@ -138,6 +149,7 @@ impl Room {
         if sound {
             variant_to_json(&batch, &Zone::UTC).unwrap();
             without_late_types(&batch, true, &Zone::UTC).unwrap();
+            assert!(may_hold_late_types(&batch) || without_late_types(&batch, false, &Zone::UTC).is_ok(), "{parts:?}");
             let again = shred_batch(&batch, &[(vec!["v".into()], tree())], Layout::Standard).unwrap();
             assert_sound(&unshred(again.column(0).as_struct(), "v").unwrap());
         }
@@ -146,6 +158,8 @@ impl Room {
             Ok(read) => {
                 assert!(sound, "reading took what validation refuses: {parts:?}");
                 assert_sound(&read);
+                let (ours, given) = (parsed(&read), parsed(&array));
+                assert!(ours == given, "reading changed what was read: {parts:?}, {given:?} became {ours:?}");
             }
             Err(e) => assert!(!sound || e.rule.is_some(), "{e:?}"),
         }
@@ -164,6 +178,10 @@ impl Room {
         match unshred(column.as_struct(), "v") {
             Ok(read) => {
                 assert_sound(&read);
+                let schema = Arc::new(Schema::new(vec![field]));
+                let given = RecordBatch::try_new(schema, vec![column]).unwrap();
+                let whole = RecordBatch::try_new(self.columns.schema(), vec![Arc::new(read.clone())]).unwrap();
+                assert!(may_hold_late_types(&given) || without_late_types(&whole, false, &Zone::UTC).is_ok());
                 match moved {
                     Ok((_, moved, _)) => assert_eq!(json(&read), json(&unshred(moved.as_struct(), "v").unwrap())),
                     // Moving validates what stands below a null group, too, which no Parquet file has.
