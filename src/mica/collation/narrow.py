@@ -2,9 +2,10 @@
 
 The rule: what is told is what the comparator would say, and nothing is told otherwise. Of many strings those stay that
 can be the least or the greatest; of a string and a constant the sign is told, or nothing. What is certain is little,
-and enough: printable ASCII characters that a collation neither changes nor joins with a following
-one have one primary weight each, in the order below for every one of ICU's collations; strings are compared by their
-primary weights first. So of two strings that begin with such characters the first place at which these differ decides.
+and enough: printable ASCII characters that a collation neither changes nor joins with a following one have one primary
+weight each, in the order below for every one of ICU's collations; so have the letters below, in bases that change
+nothing of them. Strings are compared by their primary weights first: of two that begin with such characters the first
+place at which these differ decides.
 
     what ends the certain beginning of a string  | it ends
     ----------------------------------------------|------------------------------------------------------------------
@@ -27,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +43,23 @@ ICU = "78.3"
 
 #: Printable ASCII by primary weight; letters have that of their capitals.
 _ORDER = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
+
+#: Letters by primary weight, where a base neither changes nor joins nor moves any of them: groups of one weight, behind
+#: blanks, signs and digits. What has more than one weight (`æ`) is not among them.
+_LETTERS = (
+    "AaÀÁÂÃÄÅàáâãäåĀāĂăĄą Bb CcÇçĆćĈĉĊċČč DdÐðĎďĐđ EeÈÉÊËèéêëĒēĔĕĖėĘęĚě Ff GgĜĝĞğĠġĢģ HhĤĥĦħ IiÌÍÎÏìíîïĨĩĪīĬĭĮįİ "
+    "ı JjĴĵ KkĶķ LlĹĺĻļĽľĿŀŁł Mm NnÑñŃńŅņŇň Ŋŋ OoÒÓÔÕÖØòóôõöøŌōŎŏŐő Pp Qq ĸ RrŔŕŖŗŘř SsŚśŜŝŞşŠšſ TtŢţŤť Ŧŧ "
+    "UuÙÚÛÜùúûüŨũŪūŬŭŮůŰűŲų Vv WwŴŵ Xx YyÝýÿŶŷŸ ZzŹźŻżŽž Þþ ŉ ΆΑάα Ββ Γγ Δδ ΈΕέε Ζζ ΉΗήη Θθ ΊΐΙΪίιϊ Κκ Λλ Μμ Νν "
+    "Ξξ ΌΟοό Ππ Ρρ Σςσ Ττ ΎΥΫΰυϋύ Φφ Χχ Ψψ ΏΩωώ Аа Бб Вв ЃГгѓ Дд Ђђ ЀЁЕеѐё Єє Жж Зз Ѕѕ ЍИиѝ ІЇії Йй Јј ЌКкќ Лл Љљ "
+    "Мм Нн Њњ Оо Пп Рр Сс Тт Ћћ ЎУуў Фф Хх Цц Чч Џџ Шш Щщ Ъъ Ыы Ьь Ээ Юю Яя ぁあァア ぃいィイ ぅうゔゥウヴ "
+    "ぇえェエ ぉおォオ かがゕカガヵ きぎキギ くぐクグ けげゖケゲヶ こごコゴ さざサザ しじシジ すずスズ せぜセゼ "
+    "そぞソゾ ただタダ ちぢチヂ っつづッツヅ てでテデ とどトド なナ にニ ぬヌ ねネ のノ はばぱハバパ ひびぴヒビピ "
+    "ふぶぷフブプ へべぺヘベペ ほぼぽホボポ まマ みミ むム めメ もモ ゃやャヤ ゅゆュユ ょよョヨ らラ りリ るル "
+    "れレ ろロ ゎわヮワヷ ゐヰヸ ゑヱヹ をヲヺ んン "
+)
+_PLAIN_BASES = (
+    "UNICODE ca de de_AUT dz en en_USA ff ff_Adlm fr fr_CAN ga id id_IDN it lb lij ln ms nl pt sa st sw wae xh zu"
+)
 
 #: What a base changes, or joins with an ASCII character behind it: characters → bases. `th` ignores punctuation.
 _CHANGED = {
@@ -90,7 +108,11 @@ def narrowed(strings: pa.Array, name: str, version: str) -> pa.Array:
         return strings.take(pa.array([pc.index(keys, found[side]).as_py() for side in ("min", "max")]))
     if version != ICU:
         return pc.unique(strings)
-    return pc.unique(strings.take(pa.array(_Known.of(_trimmed(strings, name), name).ends())))
+    left = pc.unique(strings.take(pa.array(_Known.of(_trimmed(strings, name), name).ends())))
+    if len(left) <= _FEW or _base(name) not in plain_bases():
+        return left
+    # Many that are left begin beyond ASCII: their letters are looked at, which takes longer.
+    return left.take(pa.array(np.unique(_Letters.of(_trimmed(left, name), name).ends())))
 
 
 class Signs:
@@ -102,8 +124,9 @@ class Signs:
         if by_bytes(name):
             self._keys = _bytes(strings, name, version)
         elif version == ICU:
-            self._null = strings.is_null()
-            self._known = _Known.of(_trimmed(strings.fill_null(""), name), name)
+            self._null = np.asarray(strings.is_null())
+            self._strings = _trimmed(strings.fill_null(""), name)
+            self._known = _Known.of(self._strings, name)
 
     def to(self, constant: str) -> pa.Array:
         """-1, 0 or 1 per string as it stands below, is equal to or stands above the constant; null: who knows."""
@@ -114,8 +137,13 @@ class Signs:
             return pc.subtract(above, pc.less(self._keys, other).cast(pa.int8()))
         if self._known is None:
             return pa.nulls(self._count, pa.int8())
-        signs = self._known.signs(_Known.of(_trimmed(one, self._name), self._name))
-        return pa.array(signs, pa.int8(), mask=(signs == 0) | np.asarray(self._null))
+        one = _trimmed(one, self._name)
+        signs = self._known.signs(_Known.of(one, self._name))
+        open_ = np.flatnonzero((signs == 0) & ~self._null)
+        if len(open_) and _base(self._name) in plain_bases():
+            left = _Letters.of(self._strings.take(pa.array(open_)), self._name)
+            signs[open_] = left.signs(_Letters.of(one, self._name))
+        return pa.array(signs, pa.int8(), mask=(signs == 0) | self._null)
 
 
 def changed(base: str) -> str:
@@ -126,15 +154,39 @@ def changed(base: str) -> str:
 @cache
 def _ranks(name: str) -> NDArray[np.uint8]:
     """Byte → its place in the order; 0 where nothing is certain, as of all bytes beyond ASCII."""
-    words = name.split("_")
-    while len(words) > 1 and words[-1].upper() in ("CI", "CS", "AI", "AS", "RTRIM"):
-        words.pop()
-    unsafe = changed("_".join(words))
+    unsafe = changed(_base(name))
     ranks = np.zeros(256, np.uint8)
     for place, char in enumerate(_ORDER, start=1):
         for spelled in {char, char.upper()}:
             ranks[ord(spelled)] = 0 if spelled in unsafe else place
     return ranks
+
+
+@cache
+def _letters() -> NDArray[np.uint16]:
+    """Code point → its place in the order of a plain base; 0 where nothing is certain."""
+    ranks = np.zeros(0x110000, np.uint16)
+    for place, chars in enumerate(groups(), start=1):
+        for char in chars:
+            ranks[ord(char)] = place
+    return ranks
+
+
+def groups() -> list[str]:
+    """Characters by primary weight in a plain base, each group of one."""
+    return [*_ORDER[: _ORDER.index("a")], *_LETTERS.split()]
+
+
+def plain_bases() -> list[str]:
+    """The bases that neither change nor move any of `groups`."""
+    return _PLAIN_BASES.split()
+
+
+def _base(name: str) -> str:
+    words = name.split("_")
+    while len(words) > 1 and words[-1].upper() in ("CI", "CS", "AI", "AS", "RTRIM"):
+        words.pop()
+    return "_".join(words)
 
 
 def _trimmed(strings: pa.Array, name: str) -> pa.Array:
@@ -153,10 +205,13 @@ def _bytes(strings: pa.Array, name: str, version: str) -> pa.Array | None:
 class _Known:
     """The beginnings of strings that are certain: their bytes, from where to where each goes, and the order's ranks."""
 
-    raw: NDArray[np.uint8]
+    raw: NDArray[Any]
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
     ranks: NDArray[np.uint8]
+
+    #: How many places are looked at at once.
+    width: ClassVar[int] = _WIDTH
 
     @classmethod
     def of(cls, strings: pa.Array, name: str) -> Self:
@@ -202,7 +257,7 @@ class _Known:
         self, rows: NDArray[np.int64], keys: NDArray[np.uint64], known: NDArray[np.uint64], *, least: bool
     ) -> Iterator[NDArray[np.int64]]:
         """Those of the rows that may be the least, or the greatest; `keys` and `known` are their first places."""
-        for done in range(_WIDTH, _WIDTH * _LOOKS, _WIDTH):
+        for done in range(self.width, self.width * _LOOKS, self.width):
             # The best one, whatever stands where nothing is known of it, excludes those that differ for the worse.
             best = int(np.argmin(keys | ~known) if least else np.argmax(keys))
             both = known & known[best]
@@ -225,7 +280,7 @@ class _Known:
         """-1 or 1 where it is certain how each string stands to the constant, else 0."""
         found = np.zeros(len(self.starts), np.int8)
         rows = np.arange(len(self.starts))
-        for done in range(0, _WIDTH * _LOOKS, _WIDTH):
+        for done in range(0, self.width * _LOOKS, self.width):
             keys, known = self.look(rows, done)
             (other,), (theirs,) = constant.look(np.array([0]), done)
             both = known & theirs
@@ -235,6 +290,35 @@ class _Known:
             if not len(rows):
                 break
         return found
+
+
+class _Letters(_Known):
+    """The same by code points and letters, of a plain base: `raw` holds places in the order, of two bytes each."""
+
+    width: ClassVar[int] = _WIDTH // 2
+
+    @classmethod
+    def of(cls, strings: pa.Array, name: str) -> Self:
+        """Of strings none of which is null."""
+        known = _Known.of(strings, name)
+        text = known.raw[: -_WIDTH - 1]
+        before = np.concatenate(([0], np.cumsum((text & 0xC0) != 0x80)))
+        points = np.frombuffer(text.tobytes().decode("utf-8").encode("utf-32-le"), np.uint32)
+        places = np.zeros(len(points) + cls.width + 1, ">u2")
+        places[: len(points)] = _letters()[points]
+        return cls(places, before[known.starts], before[known.stops], known.ranks)
+
+    def look(self, rows: NDArray[np.int64], done: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """As `_Known.look`. What is not in the order takes the letter before it along, whatever it is."""
+        at = np.minimum(self.starts[rows] + done, self.stops[rows])
+        left = self.stops[rows] - at
+        certain = np.minimum(left, self.width)
+        for behind in range(self.width, -1, -1):
+            odd = (self.raw[at + behind] == 0) & (behind < left)
+            certain[odd] = max(behind - 1, 0)
+        windows = np.ndarray((len(self.raw) - self.width + 1,), ">u8", self.raw, strides=(2,))
+        known = _MASKS[2 * certain]
+        return windows[at].astype(np.uint64) & known, known
 
 
 #: Whether a byte may be of a character that joins with the one before it.

@@ -7,7 +7,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from mica.collation.narrow import changed, narrowed
+from mica.collation.narrow import Signs, changed, narrowed
 
 ORDER = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -86,3 +86,17 @@ def test_slices_and_nothing() -> None:
     assert set(narrowed(strings.slice(1, 3), "UNICODE", "78.3").to_pylist()) == {"a", "c"}
     assert narrowed(strings.slice(1, 0), "UNICODE", "78.3").to_pylist() == []
     assert left(["", ""]) == {""}
+
+
+def test_letters_beyond_ascii_are_certain_where_nothing_moves_them() -> None:
+    texts = [f"{first}{second}x" for first in "aéñzαжかジ" for second in "aüя"]
+    assert left(texts) == {"aax", "ジяx", "かяx"} - {"かяx"}
+    assert left(texts, "sv") > {"aax", "ジяx"}
+
+
+def test_signs_are_told_where_they_are_certain() -> None:
+    strings = pa.array(["abc", None, "abd", "äb", "жук", "ß", "abc"])
+    assert Signs(strings, "UNICODE_CI", "78.3").to("ABCD").to_pylist() == [None, None, 1, None, 1, None, None]
+    assert Signs(strings, "UNICODE_CI", "78.3").to("b").to_pylist() == [-1, None, -1, -1, 1, None, -1]
+    assert Signs(strings, "UNICODE_CI", "77.1").to("b").null_count == len(strings)
+    assert Signs(strings, "UTF8_LCASE", "78.3").to("ABC").to_pylist() == [0, None, 1, 1, 1, 1, 0]
