@@ -91,6 +91,19 @@ def test_a_conversion_is_a_job(spark: SparkSession, tmp_path: Path, documents: l
     assert sorted(map(str, values(tmp_path / "again"))) == before
 
 
+def test_spark_reads_pages_that_moved(spark: SparkSession, tmp_path: Path) -> None:
+    """Nothing is left over, so no value was decoded on the way."""
+    documents = [{"a": i, "b": {"c": f"s{i % 7}"} if i % 3 else {}, "l": [i] * (i % 4)} for i in range(1000)]
+    shredding = {"v": "struct<a: bigint, b: struct<c: string>, l: array<bigint>>"}
+    mica.write_parquet(variants(*documents, ...), tmp_path / "e.parquet", layout="early", shredding=shredding)
+    mica.convert_files(tmp_path / "e.parquet", tmp_path / "folder", to="parquet")
+    frame = spark.read.parquet(str(tmp_path / "folder"))
+    found = [None if row[0] is None else json.loads(row[0]) for row in frame.selectExpr("to_json(v)").collect()]
+    assert found == [*documents, None]
+    leaves = frame.selectExpr("variant_get(v, '$.a', 'bigint')", "variant_get(v, '$.b.c', 'string')").collect()
+    assert [tuple(row) for row in leaves] == [(d["a"], d["b"].get("c")) for d in documents] + [(None, None)]
+
+
 def test_a_job_that_fails_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
     for i in range(3):
         mica.write_parquet(variants({"a": i}), tmp_path / "src" / f"{i}.parquet", layout="early", shredding=SHREDDING)
