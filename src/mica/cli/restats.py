@@ -8,6 +8,7 @@ import typer
 
 from mica.cli import options
 from mica.cli.console import out, print_json, storage_options
+from mica.collating import comparable
 from mica.engines.spark.session import session
 from mica.stats.collated import collated_leaves
 from mica.table import Table
@@ -26,9 +27,10 @@ def run(
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))
     named = None if not column else {name.lower() for name in column}
     leaves = collated_leaves(opened.schema, opened.properties, opened.partition_by)
-    # Spark's comparator makes the bounds of collated columns; variant paths need no JVM.
-    collated = any(named is None or ".".join(leaf.column).lower() in named for leaf in leaves)
-    spark = session() if collated else None
+    leaves = [leaf for leaf in leaves if named is None or ".".join(leaf.column).lower() in named]
+    # What is compared in process needs no JVM.
+    made, _ = comparable(leaves, None)
+    spark = session() if len(made) < len(leaves) else None
     commit = opened.restats(column or None, spark=spark)
     if json:
         print_json({"version": commit.version, "files": commit.files})
