@@ -60,3 +60,23 @@ def test_a_broken_line_leaves_nothing_on_the_store(store: MemoryStore) -> None:
     with pytest.raises(mica.CorruptDataError, match=r"a\.ndjson"):
         mica.ingest_json("s3://bucket/in/a.ndjson", "s3://bucket/t", target_file_size="100KB")
     assert [entry.path for entry in home.list()] == ["in/a.ndjson"]
+
+
+def test_a_table_on_a_store_is_converted_there_and_back(store: MemoryStore) -> None:
+    home = RemoteStorage("s3://bucket", "", None, store)
+    rows = b"".join(b'{"a":%d,"b":{"c":"x"}}\n' % i for i in range(3_000))
+    home.put("in/a.ndjson", rows)
+    mica.ingest_json("s3://bucket/in/a.ndjson", "s3://bucket/t")
+    there = mica.convert_files("s3://bucket/t", "s3://bucket/early", layout="early")
+    assert (there.rows, there.copied, there.rebuilt) == (3_000, 0, 0)
+    back = mica.convert_files("s3://bucket/early", "s3://bucket/back")
+    again = mica.convert_files("s3://bucket/back", "s3://bucket/again")
+    assert (back.rows, again.copied) == (3_000, 3_000)
+    for name in ("t", "back", "again"):
+        found = mica.Table.open(f"s3://bucket/{name}").scan(columns={"a": "v:a::int", "c": "v:b.c::string"}).to_arrow()
+        assert found.to_pydict() == {"a": list(range(3_000)), "c": ["x"] * 3_000}
+    home.put("early/z.parquet", b"PAR1")
+    before = [entry.path for entry in home.list()]
+    with pytest.raises(mica.MicaError):
+        mica.convert_files("s3://bucket/early", "s3://bucket/more")
+    assert [entry.path for entry in home.list()] == before
