@@ -1,11 +1,13 @@
-"""Appends that name a version of a collation at the same time join each other."""
+"""One commit for all of a write: appends that name a version of a collation join each other; nothing is left behind."""
 
 from pathlib import Path
 
 import orjson
+import pyarrow as pa
 import pytest
 
-from mica.errors import ConflictError
+from mica import writing
+from mica.errors import ConflictError, CorruptDataError
 from mica.table import Table
 from mica.tasks.write import FACTS
 from mica.writing import Target, open_target
@@ -34,3 +36,15 @@ def test_an_overwrite_does_not_join(tmp_path: Path) -> None:
     target(table, "78.3").commit(FACTS.empty_table())
     with pytest.raises(ConflictError):
         late.commit(FACTS.empty_table())
+
+
+def test_files_whose_bounds_cannot_be_made_do_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object) -> None:
+        raise CorruptDataError("LOST", "the session is gone")
+
+    table = Table.create(tmp_path / "t", "s STRING COLLATE UTF8_LCASE")
+    monkeypatch.setattr(writing, "bounds_of_facts", lost)
+    with pytest.raises(CorruptDataError):
+        table.append(pa.table({"s": ["a"]}))
+    assert [f.name for f in (tmp_path / "t").iterdir()] == ["_delta_log"]
+    assert Table.open(tmp_path / "t").version == 0
