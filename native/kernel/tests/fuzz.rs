@@ -87,7 +87,7 @@ fn watch_panics() {
 
 /// The rows as JSON, objects without their order.
 fn parsed(column: &StructArray) -> Vec<serde_json::Value> {
-    let texts = json(column);
+    let texts = json(column).unwrap();
     texts
         .column(0)
         .as_string::<i32>()
@@ -183,7 +183,9 @@ impl Room {
                 let whole = RecordBatch::try_new(self.columns.schema(), vec![Arc::new(read.clone())]).unwrap();
                 assert!(may_hold_late_types(&given) || without_late_types(&whole, false, &Zone::UTC).is_ok());
                 match moved {
-                    Ok((_, moved, _)) => assert_eq!(json(&read), json(&unshred(moved.as_struct(), "v").unwrap())),
+                    Ok((_, moved, _)) => {
+                        assert_eq!(json(&read).unwrap(), json(&unshred(moved.as_struct(), "v").unwrap()).unwrap())
+                    }
                     // Moving validates what stands below a null group, too, which no Parquet file has.
                     Err(e) => assert!(!early, "{e:?}"),
                 }
@@ -207,10 +209,10 @@ impl Room {
 }
 
 /// Values as texts.
-fn json(values: &StructArray) -> RecordBatch {
+fn json(values: &StructArray) -> Result<RecordBatch> {
     let field = standard::mark(Field::new("v", values.data_type().clone(), true));
     let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(values.clone())]).unwrap();
-    variant_to_json(&batch, &Zone::UTC).unwrap()
+    variant_to_json(&batch, &Zone::UTC)
 }
 
 /// A column whole, as texts, of all rows.
@@ -221,7 +223,8 @@ fn texts(file: &Arc<FileReader>, column: &str) -> Result<Vec<RecordBatch>> {
     let mut scan = Scan::new(file.clone(), vec![item], vec![], options)?;
     let mut found = Vec::new();
     while let Some(ScanStep::Rows(batch)) = scan.step()? {
-        found.push(json(batch.column(0).as_struct()));
+        // A damaged footer may make another struct of the column.
+        found.push(json(batch.column(0).as_struct())?);
     }
     Ok(found)
 }
@@ -345,10 +348,22 @@ fn one(room: &Room, name: &str, target: Fuzz, seed: u64) -> bool {
     accepted
 }
 
+/// Inputs that failed once in `make fuzz`; those of files are the same while the folders of bad files are.
+const FOUND: [(usize, u64); 4] = [
+    (0, 1795188950627408666), // an object out of order whose header was another value
+    (2, 1795192079235007056), // page headers that contradict the page index, copied
+    (2, 1795192356985864069),
+    (2, 1795192926104123760),
+];
+
 #[test]
 fn a_fixed_share() {
     watch_panics();
     let room = Room::new();
+    for (at, seed) in FOUND {
+        let (name, target, _) = TARGETS[at];
+        one(&room, name, target, seed);
+    }
     for (name, target, count) in TARGETS {
         let accepted = (0..count as u64).filter(|&seed| one(&room, name, target, seed)).count();
         assert!(accepted > count / 100, "{name}: only {accepted} of {count} were accepted");

@@ -339,8 +339,25 @@ impl Made {
     }
 }
 
+/// Whether the headers of the pages, one after the other, are those that the footer and the page index promise: whoever
+/// reads the copy may have no index to find them by.
+fn check_headers(old: &Old) -> Result<()> {
+    let mut reader = SerializedPageReader::new(old.part.clone(), old.meta, old.rows.max(0) as usize, None)?;
+    let (mut values, mut pages) = (0, 0);
+    while let Some(page) = reader.peek_next_page()? {
+        if !page.is_dict {
+            values += page.num_levels.ok_or_else(unfit)? as i64;
+            pages += 1;
+        }
+        reader.skip_next_page()?;
+    }
+    let promised = values == old.meta.num_values() && pages == old.offsets.page_locations().len();
+    if promised { Ok(()) } else { Err(unfit()) }
+}
+
 /// A chunk that stays as it is, under another name it may be.
 fn copy(old: &Old, column: &ColumnDescPtr) -> Result<New> {
+    check_headers(old)?;
     let meta = old.meta;
     let mut made = ColumnChunkMetaData::builder(column.clone())
         .set_compression_codec(meta.compression_codec())

@@ -287,7 +287,7 @@ impl Drawing<'_> {
                 .metadata
                 .row_groups()
                 .iter()
-                .all(|group| group.columns().get(node.leaves.start).is_some_and(|chunk| is_null(chunk))),
+                .all(|group| group.columns().get(node.leaves.start).is_some_and(is_null)),
         }
     }
 
