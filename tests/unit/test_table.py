@@ -78,3 +78,17 @@ def test_a_column_is_renamed_where_no_file_knows_it(tmp_path: Path) -> None:
             table.rename_column(column, "u")
         assert raised.value.code == code
     assert Table.open(tmp_path / "t").version == 2
+
+
+def test_a_table_of_the_preview_is_read_appended_to_and_keeps_its_name(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", "a STRING COLLATE UTF8_LCASE")
+    log = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
+    log.write_text(log.read_text().replace('"collations"', '"collations-preview"'))
+    table = Table.open(tmp_path / "t")
+    assert "collations-preview" in table.snapshot.protocol.writer_features
+    table.append(pa.table({"a": ["B", "a"]}))
+    table.add_columns("b STRING COLLATE de")
+    found = Table.open(tmp_path / "t")
+    assert "collations" not in found.snapshot.protocol.writer_features
+    assert found.scan("a = 'b'").to_arrow().column("a").to_pylist() == ["B"]
+    assert "statsWithCollation" in found.files().column("stats")[0].as_py()
