@@ -7,6 +7,7 @@ the machine hits them all. The first round is told apart: it meets cold code. Of
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,6 +20,10 @@ from benchmarks import environments
 from benchmarks.process import Peer, PeerError, Reply
 from mica import demo
 from tests.support import delta_jars
+
+#: Seconds before each measure, in which the one before may end what it does behind its answer: a JVM compiles and
+#: collects garbage for a while, on cores that the next one would be charged for.
+SETTLE = 0.3
 
 PROGRAMS = {
     "mica": ["benchmarks.peers.mica"],
@@ -147,6 +152,7 @@ class Run:
             for label, thing in things.items():
                 measure = measures[label]
                 if measure.error is None:
+                    time.sleep(SETTLE)
                     try:
                         measure.replies.append(self.peer(thing.peer).ask(thing.do, **thing.arguments))
                     except PeerError as error:
