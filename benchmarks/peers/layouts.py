@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import mica
-from benchmarks.peers.serve import Work, fresh
+from benchmarks.peers.serve import fresh
 from mica.variant import kernel
 from mica.variant.shredding import Limits
 
@@ -20,10 +20,6 @@ class Layouts:
     def __init__(self) -> None:
         self._rows: pa.Table = None
         self._tree: pa.DataType = None
-
-    def works(self) -> dict[str, Work]:
-        """Every public way, by its name."""
-        return {name: getattr(self, name) for name in dir(self) if name.startswith("early_")}
 
     def early_prepare(self, source: str, target: str) -> dict[str, Any]:
         """Four files of two row sets: the events in both layouts, and what typed columns alone hold of them."""

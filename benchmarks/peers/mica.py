@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 import mica
 from benchmarks.peers.layouts import Layouts
-from benchmarks.peers.serve import Work, fresh, serve
+from benchmarks.peers.serve import fresh, serve, works_of
 from benchmarks.peers.strings import Strings
 
 CODEC = "delta.parquet.compression.codec"
@@ -177,20 +177,4 @@ class Mica:
 
 if __name__ == "__main__":
     peer = Mica()
-    names = [
-        "start",
-        "ingest",
-        "check",
-        "sliced",
-        "ranged",
-        "query",
-        "path",
-        "many",
-        "single",
-        "lookup",
-        "rebuild",
-        "digest",
-        "plan",
-    ]
-    works: dict[str, Work] = {name: getattr(peer, name) for name in names}
-    serve(works | Layouts().works() | Strings(lambda: peer.spark).works())
+    serve(works_of(peer, Layouts(), Strings(lambda: peer.spark)))

@@ -6,6 +6,7 @@ took inside the process and what it found; whatever the engine prints goes to st
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import shutil
@@ -24,6 +25,17 @@ def fresh(path: str) -> str:
     shutil.rmtree(path, ignore_errors=True)
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def works_of(*systems: object) -> dict[str, Work]:
+    """The public methods of some systems; no two have the same name."""
+    works: dict[str, Work] = {}
+    for system in systems:
+        names = [name for name, found in vars(type(system)).items() if inspect.isfunction(found) and name[0] != "_"]
+        if twice := works.keys() & set(names):
+            raise ValueError(f"two systems have the works {sorted(twice)}")
+        works |= {name: getattr(system, name) for name in names}
+    return works
 
 
 def serve(works: dict[str, Work]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.peers.serve import Work, fresh, serve
+from benchmarks.peers.serve import fresh, serve, works_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -183,24 +183,7 @@ class Peer:
 
 
 def main() -> None:
-    peer = Peer(sys.argv[1])
-    names = [
-        "start",
-        "ingest",
-        "check",
-        "sliced",
-        "ranged",
-        "query",
-        "single",
-        "lookup",
-        "find_text",
-        "rebuild",
-        "digest",
-        "plan",
-        "checkpoint",
-    ]
-    works: dict[str, Work] = {name: getattr(peer, name) for name in names}
-    serve(works)
+    serve(works_of(Peer(sys.argv[1])))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import mica
-from benchmarks.peers.serve import Work, fresh
+from benchmarks.peers.serve import fresh
 from mica.collation.comparator import Comparator
 
 SYLLABLES = (
@@ -52,12 +52,6 @@ class Strings:
     def __init__(self, session: Callable[[], Any]) -> None:
         self._session = session
         self._open: dict[str, mica.Table] = {}
-
-    def works(self) -> dict[str, Work]:
-        return {
-            name: getattr(self, name)
-            for name in ("texts", "write_texts", "sorted_texts", "some_texts", "find_text", "bounds", "judge", "firsts")
-        }
 
     def texts(self, target: str, kind: str, count: int) -> int:
         """Strings as two Parquet files, for two tasks."""
