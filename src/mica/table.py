@@ -117,7 +117,7 @@ class Table:
 
     @property
     def schema(self) -> StructType:
-        """Its columns; `str()` of it is Spark DDL."""
+        """Its columns; `mica.schema.ddl.to_ddl` prints them as Spark DDL."""
         return self._snapshot.schema
 
     @property
