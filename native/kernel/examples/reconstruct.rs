@@ -7,7 +7,6 @@ mod common;
 
 use std::error::Error;
 use std::fs::File;
-use std::hint::black_box;
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use mica_kernel::reconstruct::unshred;
@@ -40,18 +39,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         &format!("shredded columns -> variant, {rows} rows, {:.0} MB of variants", bytes as f64 / 1e6),
         bytes,
         5,
-        Box::new(|| {
-            columns.iter().try_for_each(|array| {
-                black_box(ours(array)?);
-                Ok(())
-            })
-        }),
-        Box::new(|| {
-            columns.iter().try_for_each(|array| {
-                black_box(theirs(array)?);
-                Ok(())
-            })
-        }),
+        common::each(&columns, |array| Ok(ours(array)?)),
+        common::each(&columns, theirs),
     )?;
     Ok(())
 }

@@ -5,7 +5,6 @@
 mod common;
 
 use std::error::Error;
-use std::hint::black_box;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch};
@@ -70,18 +69,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         &format!("variant -> shredded columns, {rows} rows, {:.0} MB of variants", bytes as f64 / 1e6),
         bytes,
         5,
-        Box::new(|| {
-            batches.iter().try_for_each(|batch| {
-                black_box(ours(batch)?);
-                Ok(())
-            })
-        }),
-        Box::new(|| {
-            batches.iter().try_for_each(|batch| {
-                black_box(theirs(batch)?);
-                Ok(())
-            })
-        }),
+        common::each(&batches, |batch| Ok(ours(batch)?)),
+        common::each(&batches, theirs),
     )?;
     Ok(())
 }

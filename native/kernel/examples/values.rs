@@ -5,7 +5,6 @@
 mod common;
 
 use std::error::Error;
-use std::hint::black_box;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
@@ -43,35 +42,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         &format!("json -> variant, {} rows, {:.0} MB of JSON", lines.len(), text.len() as f64 / 1e6),
         text.len(),
         5,
-        Box::new(|| {
-            batches.iter().try_for_each(|batch| {
-                black_box(parsed(batch)?);
-                Ok(())
-            })
-        }),
-        Box::new(|| {
-            texts.iter().try_for_each(|text| {
-                black_box(peer::json_to_variant(text)?);
-                Ok(())
-            })
-        }),
+        common::each(&batches, |batch| Ok(parsed(batch)?)),
+        common::each(&texts, |text| Ok(peer::json_to_variant(text)?)),
     )?;
     common::compare(
         &format!("variant -> json, {} rows", ours.iter().map(RecordBatch::num_rows).sum::<usize>()),
         text.len(),
         5,
-        Box::new(|| {
-            ours.iter().try_for_each(|batch| {
-                black_box(printed(batch)?);
-                Ok(())
-            })
-        }),
-        Box::new(|| {
-            theirs.iter().try_for_each(|array| {
-                black_box(peer::variant_to_json(array)?);
-                Ok(())
-            })
-        }),
+        common::each(&ours, |batch| Ok(printed(batch)?)),
+        common::each(&theirs, |array| Ok(peer::variant_to_json(array)?)),
     )?;
     Ok(())
 }

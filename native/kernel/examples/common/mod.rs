@@ -2,6 +2,7 @@
 //! by the processor's time of this thread where the system tells it (Linux), else by the clock.
 
 use std::error::Error;
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
@@ -11,6 +12,16 @@ use mica_kernel::zone::Zone;
 use serde_json::Value;
 
 pub type Work<'a> = Box<dyn FnMut() -> Result<(), Box<dyn Error>> + 'a>;
+
+/// The work of doing something with each of some things, whose results nobody uses.
+pub fn each<'a, T, R>(things: &'a [T], act: impl Fn(&T) -> Result<R, Box<dyn Error>> + 'a) -> Work<'a> {
+    Box::new(move || {
+        things.iter().try_for_each(|thing| {
+            black_box(act(thing)?);
+            Ok(())
+        })
+    })
+}
 
 /// Time so far.
 struct Clock {
