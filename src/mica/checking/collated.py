@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import orjson
 import pyarrow as pa
 
 from mica.checking.statistics import Found, Statistics
@@ -28,6 +27,7 @@ from mica.errors import MicaError, UserError
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.schema.types import STRING, StructType
+from mica.stats import documents
 from mica.stats.collated import CollatedBounds, CollatedLeaf
 from mica.stats.schema import indexed_leaves
 
@@ -43,7 +43,7 @@ _SIDES = ("minValues", "maxValues")
 
 def spelled(statistics: Statistics) -> Iterator[Found]:
     """What is wrong with the texts of one file's collated bounds."""
-    collated = _document(statistics.text).get("statsWithCollation")
+    collated = _collated(statistics.text)
     if collated is None:
         return
     strings = {leaf.names for leaf in _strings(statistics.schema, statistics.partition_columns)}
@@ -111,12 +111,12 @@ def compared(snapshot: Snapshot, spark: SparkSession | None, unread: Collection[
     asked: dict[int, list[tuple[CollatedLeaf, str | None, str | None]]] = {}
     unjudged: Counter[str] = Counter()
     for number, text in enumerate(snapshot.stats().to_pylist()):
-        for key, sides in _object(_document(text).get("statsWithCollation")).items():
+        for key, sides in _object(_collated(text)).items():
             name, own = _known(key)
             if name is None or own != version or not sound.has_bounds(name.partition(".")[2]):
                 unjudged[f"bounds of {key}, which another engine made"] += 1
                 continue
-            places = [names for side in _SIDES for names, _ in _values(_object(_object(sides).get(side)))]
+            places = [names for side in _SIDES for names, _ in _values(_object(documents.at(sides, (side,))))]
             wanted = [
                 CollatedLeaf(leaves[names].column, names, name) for names in dict.fromkeys(places) if names in leaves
             ]
@@ -126,7 +126,7 @@ def compared(snapshot: Snapshot, spark: SparkSession | None, unread: Collection[
                     f"bounds of {key}, which need a Spark session: spark=mica.session(), or mica check --spark"
                 ] += 1
             for leaf in able:
-                low, high = (_at(_object(sides).get(side), leaf.names) for side in _SIDES)
+                low, high = (_text(documents.at(sides, (side, *leaf.names))) for side in _SIDES)
                 asked.setdefault(number, []).append((leaf, low, high))
     notes = [f"not judged: {why}, in {count:,} files" for why, count in unjudged.items()]
     paths = snapshot.files.column("path").to_pylist()
@@ -207,13 +207,8 @@ def _strings(schema: StructType, partition_columns: Sequence[str]) -> list[Colla
     return [CollatedLeaf(leaf.column, leaf.names, "") for leaf in found if leaf.type == STRING]
 
 
-def _document(text: str | None) -> Mapping[str, Any]:
-    if text is None or "statsWithCollation" not in text:
-        return {}
-    try:
-        return _object(orjson.loads(text))
-    except orjson.JSONDecodeError:
-        return {}
+def _collated(text: str | None) -> Any:
+    return documents.values(text).get("statsWithCollation") if text and "statsWithCollation" in text else None
 
 
 def _known(key: str) -> tuple[str | None, str | None]:
@@ -235,7 +230,5 @@ def _object(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _at(tree: Any, names: tuple[str, ...]) -> str | None:
-    for name in names:
-        tree = _object(tree).get(name)
-    return tree if isinstance(tree, str) else None
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None

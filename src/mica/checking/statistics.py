@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from mica.errors import CorruptDataError
 from mica.schema.types import VARIANT, StructType
-from mica.stats import z85
+from mica.stats import documents, z85
 from mica.stats.codec import Wanted, read_stats
 from mica.stats.schema import StatsLeaf, indexed_leaves
 from mica.stats.variant import Value, paths, split
@@ -102,7 +102,7 @@ def _variant(leaf: StatsLeaf, document: dict[str, Any], wanted: list[Bounds]) ->
     column = ".".join(leaf.column)
     sides: list[dict[str, Value | None]] = []
     for side in ("minValues", "maxValues"):
-        text = _get(document.get(side), leaf.names)
+        text = documents.at(document, (side, *leaf.names))
         at = {"path": f"{side}.{column}"}
         data = z85.decode(text) if isinstance(text, str) else None
         if isinstance(text, str) and len(text) % 5:
@@ -136,7 +136,7 @@ def _variant(leaf: StatsLeaf, document: dict[str, Any], wanted: list[Bounds]) ->
 
 def _variant_nulls(leaf: StatsLeaf, document: dict[str, Any], reader: kernel.FileReader) -> Iterator[Found]:
     """Nulls of a Variant column against the footer, where it counts them: deleted rows count on both sides."""
-    said = _get(document.get("nullCount"), leaf.names)
+    said = documents.at(document, ("nullCount", *leaf.names))
     counts = reader.bounds([{"column": list(leaf.names), "name": "v"}]).column("v").field("null_count").to_pylist()
     if said is not None and None not in counts and said != sum(counts):
         found = f"nullCount is {said}, the column has {sum(counts)} nulls"
@@ -156,9 +156,3 @@ def _scalar(bound: Value, type_: pa.DataType) -> pa.Scalar:
         plain = pa.int32() if bound.kind == "date" else pa.int64()
         return pa.scalar(bound.value, plain).cast(type_)
     return pa.scalar(Decimal(bound.value) if bound.kind == "exact" else bound.value, type_)
-
-
-def _get(tree: Any, names: tuple[str, ...]) -> Any:
-    for name in names:
-        tree = tree.get(name) if isinstance(tree, dict) else None
-    return tree

@@ -7,6 +7,7 @@ on the way would be another bound.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -21,6 +22,22 @@ def read(text: str | None) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def values(text: str | None) -> dict[str, Any]:
+    """A file's statistics for those who write nothing: numbers are Python's; empty where they cannot be read."""
+    try:
+        found = None if text is None else orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def at(tree: Any, names: Iterable[str]) -> Any:
+    """What stands at a path of names; None where nothing does, or no object leads there."""
+    for name in names:
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    return tree
 
 
 def write(document: dict[str, Any]) -> str:

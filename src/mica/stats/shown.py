@@ -9,13 +9,11 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-import orjson
-
 from mica.errors import CorruptDataError
 from mica.schema import literals
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, StructType, walk
-from mica.stats import z85
+from mica.stats import documents, z85
 from mica.stats.schema import physical_names
 from mica.stats.variant import Value, paths, split
 from mica.variant.path import VariantPath
@@ -25,13 +23,13 @@ def decoded(text: str | None, schema: StructType) -> dict[str, Any]:
     """`{rows, columns: [{column, min, max, nulls}]}`; values are such that JSON can hold them. Bounds by a collation
     are rows of their own, which also have `collation`: the identifier with its version.
     """
-    document = {} if text is None else _document(text)
+    document = documents.values(text)
     sides = [document.get(name) for name in ("minValues", "maxValues", "nullCount")]
     columns = []
     for names, field in walk(schema):
         if isinstance(field.type, StructType):
             continue
-        low, high, nulls = (_get(side, physical_names(schema, names)) for side in sides)
+        low, high, nulls = (documents.at(side, physical_names(schema, names)) for side in sides)
         shown = ".".join(map(quote_if_needed, names))
         if field.type == VARIANT:
             columns.append({"column": shown, "min": None, "max": None, "nulls": nulls})
@@ -44,7 +42,7 @@ def decoded(text: str | None, schema: StructType) -> dict[str, Any]:
 
 def _collated(column: str, names: tuple[str, ...], collated: Any) -> Iterator[dict[str, Any]]:
     for key, sides in collated.items() if isinstance(collated, dict) else ():
-        low, high = (_get(_get(sides, (side,)), names) for side in ("minValues", "maxValues"))
+        low, high = (documents.at(sides, (side, *names)) for side in ("minValues", "maxValues"))
         if isinstance(low, str) or isinstance(high, str):
             yield {"column": column, "collation": key, "min": low, "max": high, "nulls": None}
 
@@ -80,17 +78,3 @@ def _plain(bound: Value | None) -> Any:
             text = literals.show_timestamp(bound.value).replace(" ", "T")
             return text + ("Z" if bound.kind == "timestamp" else "")
     return format(bound.value, "f") if isinstance(bound.value, Decimal) else bound.value
-
-
-def _document(text: str) -> dict[str, Any]:
-    try:
-        found = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _get(tree: Any, names: tuple[str, ...]) -> Any:
-    for name in names:
-        tree = tree.get(name) if isinstance(tree, dict) else None
-    return tree
