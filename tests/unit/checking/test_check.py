@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -15,6 +14,7 @@ import pytest
 import mica
 from mica.stats.variant import encode_bounds
 from tests.parquet_schema import LOGICAL, Element
+from tests.table_log import edit
 from tests.variant_files import (
     AB,
     ABC,
@@ -224,18 +224,6 @@ def table(tmp_path: Path) -> Path:
     return tmp_path / "t"
 
 
-def _edit(table: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Changes the statistics of the table's one file."""
-    path = table / "_delta_log" / f"{1:020}.json"
-    lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
-    for line in lines:
-        if "add" in line:
-            stats = orjson.loads(line["add"]["stats"])
-            change(stats)
-            line["add"]["stats"] = orjson.dumps(stats).decode()
-    path.write_bytes(b"\n".join(map(orjson.dumps, lines)))
-
-
 def _of(side: str, column: str, value: Any) -> Callable[[dict[str, Any]], None]:
     def change(stats: dict[str, Any]) -> None:
         stats[side][column] = value
@@ -279,7 +267,7 @@ BOUNDS = [
 def test_bounds_that_do_not_hold(
     table: Path, kind: str, at: str, row: int | None, change: Callable[[dict[str, Any]], None]
 ) -> None:
-    _edit(table, change)
+    edit(table, change)
     row_group = None if row is None else 0
     assert (kind, at, row_group, row) in [(v.kind, v.path, v.row_group, v.row) for v in mica.check(table)]
 
@@ -287,7 +275,7 @@ def test_bounds_that_do_not_hold(
 def test_a_bound_of_the_log_names_the_row_group_too(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "id BIGINT")
     table.append(pa.table({"id": pa.array(range(70_000))}))
-    _edit(tmp_path / "t", _of("maxValues", "id", 69_000))
+    edit(tmp_path / "t", _of("maxValues", "id", 69_000))
     (one,) = mica.check(tmp_path / "t")
     assert (one.kind, one.row_group, one.row) == ("bound", 1, 69_001)
 
@@ -297,7 +285,7 @@ def test_wide_bounds_and_empty_objects_are_legal(table: Path) -> None:
         stats["minValues"] |= {"id": -100, "s": "", "v": "0rr9300000"}
         stats["maxValues"] |= {"s": "d\U0010ffff\U0010ffff" * 9 + "z", "ts": "2024-01-01T00:00:00.000Z"}
 
-    _edit(table, change)
+    edit(table, change)
     assert [(v.kind, v.path) for v in mica.check(table)] == [("bound", "s")], "e lies beyond d…"
 
 

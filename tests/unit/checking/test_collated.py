@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pyarrow as pa
 import pytest
 
 import mica
+from tests.table_log import edit
 
 KEY = "spark.UTF8_LCASE.78.3"
 
@@ -19,14 +19,7 @@ def table_with(path: Path, change: Callable[[dict[str, Any]], None]) -> mica.Tab
     """One file of `b` and `C`, whose collated statistics are changed in the log."""
     table = mica.Table.create(path, "n INT, s STRING COLLATE UTF8_LCASE")
     table.append(pa.table({"n": pa.array([1, 2], pa.int32()), "s": ["b", "C"]}))
-    commit = path / "_delta_log" / f"{1:020}.json"
-    lines = [orjson.loads(line) for line in commit.read_bytes().splitlines()]
-    for line in lines:
-        if "add" in line:
-            stats = orjson.loads(line["add"]["stats"])
-            change(stats)
-            line["add"]["stats"] = orjson.dumps(stats).decode()
-    commit.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    edit(path, change)
     return mica.Table.open(path)
 
 
