@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.engines import local
-from mica.errors import MicaError, UserError
+from mica.errors import ConflictError, MicaError, UserError
 from mica.files import LAYOUTS, FilesSource, Paths, bare_spec, early_option, find, refuse_delta
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, walk
 from mica.storage import Storage
@@ -85,7 +85,8 @@ def convert_files(
     partitioned: a table's partition columns become columns like others.
 
     Errors: those of `read_parquet` and `Table.open`, TABLE_EXISTS, FILE_EXISTS for a folder with files, DELTA_TABLE. A
-    conversion that fails commits nothing to a table, and deletes what it wrote as far as it can.
+    conversion that fails commits nothing to a table, and deletes what it wrote as far as it can; where the answer to
+    its commit was lost, everything stays, for the table may be there.
     """
     began = time.monotonic()
     if layout not in LAYOUTS:
@@ -112,8 +113,12 @@ def convert_files(
     spec = given.move(replace(write, layout=layout, mark=f"{uuid.uuid4().hex[:12]}-"))
     try:
         facts = _on_spark(spark, spec, given.files) if spark is not None else _in_process(spec, given.files)
-        done = None if commit is None else commit.commit(facts, spark)
     except BaseException:
+        _delete(spec.write)
+        raise
+    try:
+        done = None if commit is None else commit.commit(facts, spark)
+    except ConflictError:
         _delete(spec.write)
         raise
     kinds = facts.column("kind")
@@ -204,7 +209,5 @@ def _on_spark(spark: SparkSession, spec: MoveSpec, files: list[FilePart]) -> pa.
 def _delete(write: WriteSpec) -> None:
     """Deletes the files of a write that failed, those of tasks too whose facts nobody has; no log names them."""
     with contextlib.suppress(MicaError):
-        for entry in list(write.storage.list()):
-            if entry.path.rpartition("/")[2].startswith(f"part-{write.mark}"):
-                with contextlib.suppress(MicaError):
-                    write.storage.delete(entry.path)
+        names = [entry.path for entry in write.storage.list()]
+        write.storage.discard(name for name in names if name.rpartition("/")[2].startswith(f"part-{write.mark}"))

@@ -6,7 +6,6 @@ protocol and its property allow it, and neither is ever changed by a write.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.collating import bounds_of_facts, collated_lines, comparable
-from mica.errors import ConflictError, MicaError, UserError
+from mica.errors import ConflictError, UserError
 from mica.log import creation, features
 from mica.log.actions import Metadata, Protocol
 from mica.log.conflicts import FilePredicate, every_file
@@ -132,9 +131,7 @@ class Target:
                 bounds = bounds_of_facts(adds, spark, self.storage, leaves, version)
             except Exception:
                 # Nobody will name these files.
-                for path in adds.column("path").to_pylist():
-                    with contextlib.suppress(MicaError):
-                        self.storage.delete(path)
+                self.storage.discard(adds.column("path").to_pylist())
                 raise
             lines = pa.chunked_array([collated_lines(lines, bounds, version)], pa.string())
             self.versions = ([leaf.collation for leaf in leaves], version)

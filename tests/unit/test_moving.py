@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import mica
+from mica.log.transaction import Transaction
 from tests.early import TEXT, foreign, untyped, values, variants
 
 DOCUMENTS: list[Any] = [
@@ -168,3 +169,19 @@ def test_a_conversion_that_fails_leaves_nothing(tmp_path: Path) -> None:
             mica.convert_files(tmp_path / "src", tmp_path / target, to=to)  # type: ignore[arg-type]
         left = [p.name for p in (tmp_path / target).rglob("*") if p.is_file()]
         assert left == (["part-of-others.parquet"] if to == "delta" else [])
+
+
+def test_a_conversion_whose_commit_may_have_landed_deletes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mica.write_parquet(variants({"a": 1}), tmp_path / "src" / "1.parquet", layout="early", shredding=SHREDDING)
+    commit = Transaction.commit
+
+    def lost(self: Transaction, **options: Any) -> None:
+        commit(self, **options)
+        raise mica.StorageError("UNREACHABLE", "the answer was lost")
+
+    monkeypatch.setattr(Transaction, "commit", lost)
+    with pytest.raises(mica.StorageError, match="lost"):
+        mica.convert_files(tmp_path / "src", tmp_path / "table")
+    assert mica.Table.open(tmp_path / "table").scan().to_arrow().num_rows == 1

@@ -7,7 +7,6 @@ gets one commit that removes faulty files and adds their rewrites. What was writ
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -19,7 +18,7 @@ import pyarrow as pa
 
 from mica.checking.check import as_table, check, check_files
 from mica.checking.report import Report
-from mica.errors import CorruptDataError, MicaError, UserError
+from mica.errors import ConflictError, CorruptDataError, MicaError, UserError
 from mica.files import find
 from mica.log.paths import decode_path
 from mica.log.transaction import Transaction
@@ -168,20 +167,22 @@ def _table(table: Table) -> Repair:
         left = check_files(snapshot, written, statistics)
         if not left.ok:
             raise _failed(table.path, left)
-        transaction = Transaction(
-            snapshot,
-            "REPAIR",
-            {"files": len(chosen)},
-            engine_info=f"mica/{kernel.version()}",
-            metrics={"numRemovedFiles": len(chosen), "numAddedFiles": len(facts)},
-        )
-        transaction.remove_files(chosen, data_change=False)
-        transaction.add_files([fact["line"] for fact in facts])
-        committed = transaction.commit(clock=time.time)
     except MicaError:
-        for fact in facts:
-            with contextlib.suppress(MicaError):
-                snapshot.storage.delete(fact["path"])
+        snapshot.storage.discard(fact["path"] for fact in facts)
+        raise
+    transaction = Transaction(
+        snapshot,
+        "REPAIR",
+        {"files": len(chosen)},
+        engine_info=f"mica/{kernel.version()}",
+        metrics={"numRemovedFiles": len(chosen), "numAddedFiles": len(facts)},
+    )
+    transaction.remove_files(chosen, data_change=False)
+    transaction.add_files([fact["line"] for fact in facts])
+    try:
+        committed = transaction.commit(clock=time.time)
+    except ConflictError:
+        snapshot.storage.discard(fact["path"] for fact in facts)
         raise
     table.refresh()
     rows = sum(fact["rows"] for fact in facts)

@@ -3,12 +3,13 @@ name."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
-from mica.errors import StorageError, UserError
+from mica.errors import MicaError, StorageError, UserError
 
 # Spark's spelling → obstore's; None is the local disk. What is not here is refused by name.
 SCHEMES: Mapping[str, str | None] = {
@@ -123,6 +124,14 @@ class Storage(ABC):
     @abstractmethod
     def delete(self, rel: str) -> None:
         """Removes a file; one that is not there is no error."""
+
+    def discard(self, rels: Iterable[str]) -> None:
+        """Removes files that nobody names, as far as that can be done. Never those of a commit whose fate is not known:
+        after an error of `put_if_absent` a log may name them.
+        """
+        for rel in rels:
+            with contextlib.suppress(MicaError):
+                self.delete(rel)
 
     @abstractmethod
     def writer(self, rel: str) -> Writer:

@@ -180,9 +180,7 @@ class TableWriter:
         for file in self._open.values():
             file.abort()
         self._open.clear()
-        for path in self._finished:
-            with contextlib.suppress(MicaError):
-                self.spec.storage.delete(path)
+        self.spec.storage.discard(self._finished)
         self._finished.clear()
         self._closed = True
 
