@@ -1,8 +1,9 @@
 """What a predicate may ask of bloom filters.
 
 The rule: a filter is asked only where a row can match by being equal to one of some values, compared as they are
-stored: a part `leaf = value` or `leaf IN (values)` of the predicate, the values in the leaf's own type. Whether the
-file stores that type, and nothing else, the kernel says (facts.md, section 6, rule 41).
+stored, byte by byte and so by no collation: a part `leaf = value` or `leaf IN (values)` of the predicate, the values
+in the leaf's own type. Whether the file stores that type, and nothing else, the kernel says (facts.md, section 6,
+rule 41).
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ def questions(bound: Bound) -> Iterator[tuple[int, int, pa.Array]]:
     """(number of the part, number of the leaf, values): where the leaf has none of the values, no row matches."""
     for number, part in enumerate(conjuncts(bound.expr)):
         match part:
-            case Compare(Op.EQ | Op.SAFE_EQ, LeafRef(index), Literal() as value):
+            case Compare(Op.EQ | Op.SAFE_EQ, LeafRef(index), Literal() as value, collation=None):
                 values = [value]
-            case Compare(Op.EQ | Op.SAFE_EQ, Literal() as value, LeafRef(index)):
+            case Compare(Op.EQ | Op.SAFE_EQ, Literal() as value, LeafRef(index), collation=None):
                 values = [value]
-            case In(LeafRef(index), found, False) if all(isinstance(v, Literal) for v in found):
+            case In(LeafRef(index), found, False, collation=None) if all(isinstance(v, Literal) for v in found):
                 values = [v for v in found if isinstance(v, Literal)]
             case _:
                 continue

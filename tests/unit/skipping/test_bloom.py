@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import mica
 from mica.schema.ddl import parse_ddl
 from mica.skipping.bind import bind
 from mica.skipping.bloom import questions
 from mica.variant import from_json, kernel
 from mica.variant.kernel import FileReader, FileWriter
 
-SCHEMA = parse_ddl("id BIGINT, s STRING, d DECIMAL(9, 2), x DOUBLE, v VARIANT")
+SCHEMA = parse_ddl("id BIGINT, s STRING, d DECIMAL(9, 2), x DOUBLE, v VARIANT, c STRING COLLATE UTF8_LCASE")
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,13 @@ SCHEMA = parse_ddl("id BIGINT, s STRING, d DECIMAL(9, 2), x DOUBLE, v VARIANT")
         ("x = 1.5D", []),
         ("d = 1.5", []),
         ("v:a::bigint + 1 = 2", []),
+        ("(v:a::string) COLLATE UTF8_LCASE = 'K'", []),
+        ("'K' <=> (v:a::string) COLLATE UTF8_LCASE", []),
+        ("(v:a::string) COLLATE UTF8_LCASE IN ('K', 'l')", []),
+        ("c = 'K'", []),
+        ("c IN ('K') AND id = 3", [(1, 1, [3])]),
+        ("c COLLATE UTF8_BINARY = 'K'", [(0, 0, ["K"])]),
+        ("s COLLATE UTF8_LCASE = 'K'", []),
     ],
 )
 def test_only_equality_of_one_class_is_asked(where: str, asked: list[Any]) -> None:
@@ -144,3 +153,20 @@ def test_a_scan_asks_them(tmp_path: Path) -> None:
     dropped = scan.explain().to_dict()["row_groups"]["dropped"]
     assert [(d["by"], d["spans"], d["rows"]) for d in dropped] == [("bloom filters", 1, 500)]
     assert table.scan(where="v:a::string = '50-147'").to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize("where", ["{} = 'ABC1'", "'ABC1' <=> {}", "{} IN ('x', 'ABC1')"])
+def test_a_filter_holds_bytes_and_denies_nothing_that_is_compared_by_a_collation(tmp_path: Path, where: str) -> None:
+    from mica.table import Table
+
+    table = Table.create(str(tmp_path / "t"), "v VARIANT", properties={"mica.bloomFilter.paths": "v:a"})
+    rows = from_json(pa.array([f'{{"a":"aBc{n}"}}' for n in range(50)]))
+    table.append(pa.table([rows], schema=pa.schema([_variant()])))
+    asked = "(v:a::string) COLLATE UTF8_LCASE"
+    assert table.scan(where=where.format(asked), columns={"a": "v:a::string"}).to_arrow()["a"].to_pylist() == ["aBc1"]
+    # A plain column, in another writer's file.
+    path = tmp_path / "c.parquet"
+    pq.write_table(pa.table({"c": [f"aBc{n}" for n in range(50)]}), path, bloom_filter_options={"c": {"ndv": 50}})
+    found = mica.read_parquet(str(path), where=where.format("c COLLATE UTF8_LCASE")).to_arrow()
+    assert found["c"].to_pylist() == ["aBc1"]
+    assert not mica.read_parquet(str(path), where=where.format("c")).to_arrow()
