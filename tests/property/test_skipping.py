@@ -50,6 +50,7 @@ DAYS = st.integers(18_260, 18_264)
 MICROS = st.one_of(
     st.integers(18_262 * 86_400_000_000 - 3, 18_262 * 86_400_000_000 + 3),
     st.integers(1_577_836_800_000_000, 1_577_836_800_005_000),
+    st.sampled_from([-(2**63), 2**63 - 1, 2**63 - 1000, 2**63 - 1001, 253_402_300_799_999_999]),
 )
 VALUES: dict[DataType, st.SearchStrategy[Any]] = {
     LONG: INTS, decimal(10, 2): DECIMALS, DOUBLE: FLOATS,

@@ -33,6 +33,7 @@ from mica.stats.paths import PathSide
 
 #: The protocol cuts timestamps to milliseconds: a max stands for itself plus 1 ms.
 _MS = 1000
+_LAST = 2**63 - 1
 _REALS = (paths.FLOAT, paths.DOUBLE)
 _OWN_KIND: dict[DataType, int] = {
     STRING: paths.STRING,
@@ -121,7 +122,9 @@ def _serve(side: PathSide, asked: DataType, usable: NDArray[np.bool_], *, upper:
         if asked == STRING:
             return pa.array([side.others[i] if ok else None for i, ok in enumerate(usable.tolist())], wanted)
         days = asked == DATE
-        values = side.ints + (_MS if upper and not days else 0)
+        more = _MS if upper and not days else 0
+        usable = usable & (side.ints <= _LAST - more)  # beyond the last instant there is no bound
+        values = np.where(usable, side.ints, 0) + more
         return pa.array(values, pa.int64(), mask=~usable).cast(pa.int32() if days else pa.int64()).cast(wanted)
     if asked in INTEGRALS:
         bits = bits_of(asked)
