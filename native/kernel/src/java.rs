@@ -88,6 +88,13 @@ fn push_shortest<T: LowerExp + FromStr + PartialEq>(out: &mut Vec<u8>, value: T,
             if two.text().parse().is_ok_and(|read: T| read == value) {
                 text = two;
             }
+        } else if may_be_halfway(wide) {
+            // Exact formatting rounds half to even; where the nearest text is another number, the first one stands.
+            let mut even = Short::default();
+            let _ = write!(even, "{value:.*e}", text.digits() - 1);
+            if even.text().parse().is_ok_and(|read: T| read == value) {
+                text = even;
+            }
         }
         return push_scientific(out, text.text());
     }
@@ -101,6 +108,15 @@ fn push_shortest<T: LowerExp + FromStr + PartialEq>(out: &mut Vec<u8>, value: T,
     } else {
         b"Infinity"
     });
+}
+
+/// Whether a number may stand halfway between two texts of equal length, of which Java takes the even one: its digits
+/// then end in a 5 behind the 17 that are ever needed, so `m * 2^q` (m odd) has q >= -25, for 5^25 < 10^18 < 5^26.
+fn may_be_halfway(value: f64) -> bool {
+    let bits = value.to_bits();
+    let mantissa = (bits & ((1 << 52) - 1)) | 1 << 52;
+    let exponent = (bits >> 52 & 0x7ff) as i32 - 1075;
+    exponent + mantissa.trailing_zeros() as i32 >= -25
 }
 
 /// From Rust's `-d.ddde-x` to Java's spelling: plain from a thousandth to below ten millions.

@@ -140,7 +140,7 @@ impl Number {
         self.digits.resize(keep, b'0');
         let mut value =
             self.digits.iter().try_fold(0i128, |v, d| v.checked_mul(10)?.checked_add((d - b'0') as i128))?;
-        value += round as i128;
+        value = value.checked_add(round as i128)?;
         if value >= pow10(precision as u32)? {
             return None;
         }
