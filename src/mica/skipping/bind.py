@@ -15,7 +15,6 @@ from mica.collation.identifier import Identifier
 from mica.collation.identifier import parse as identifier
 from mica.collation.names import BINARY, is_binary
 from mica.errors import UserError
-from mica.schema import literals
 from mica.schema.collations import of_field
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import BINARY as BYTES
@@ -58,6 +57,7 @@ from mica.skipping.predicate import (
     to_sql,
 )
 from mica.skipping.tokens import syntax_error
+from mica.variant import kernel
 from mica.variant.path import VariantPath
 
 __all__ = ["Bound", "Leaf", "bind", "bind_columns", "bind_value", "type_of"]
@@ -94,7 +94,7 @@ def bind_value(
     partition_columns: Iterable[str] = (),
 ) -> Bound:
     """Any expression: `v:did::string`, `s.x`, `v`. The result's `type` is that of its values."""
-    literals.local_to_utc(0, timezone)  # a zone that does not exist is an error now, not on a worker
+    kernel.fixed_offset(timezone)  # a zone that does not exist is an error now, not on a worker
     text = expr if isinstance(expr, str) else None
     binder = _Binder(schema, ansi, timezone, tuple(partition_columns), text)
     bound = binder.bind(parse(expr) if isinstance(expr, str) else expr)
@@ -225,10 +225,11 @@ class _Binder:
     # --- casts and constants
 
     def text_literal(self, expr: Text) -> Literal:
-        value = literals.parse_time(expr.text, expr.type, self.timezone)
-        if value is None:
+        try:
+            value = casts.time_value(expr.text, expr.type, self.timezone)
+        except casts.CastFailedError:
             what = f"{expr.text!r} is no {type_to_ddl(expr.type)}"
-            raise self.error("INVALID_EXPRESSION", what, expr.at)
+            raise self.error("INVALID_EXPRESSION", what, expr.at) from None
         return Literal(value, expr.type, at=expr.at)
 
     def cast(self, expr: Cast) -> Expr:

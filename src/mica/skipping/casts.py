@@ -27,7 +27,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.schema import literals
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import (
     BINARY,
@@ -92,11 +91,17 @@ def can_cast(source: DataType, target: DataType, *, ansi: bool) -> bool:
 
 
 def cast_value(value: Any, source: DataType, target: DataType, zone: str, *, ansi: bool) -> Any:
-    """One value (dates and timestamps as ints, see `literals`). Raises CastFailedError."""
+    """One value (dates and timestamps as ints, see `to_values`). Raises CastFailedError."""
     found, failed = cast_array(from_values([value], source), source, target, zone, ansi=ansi)
     if failed is not None and failed[0].as_py():
         raise CastFailedError
     return to_values(found, target)[0]
+
+
+def time_value(text: str, type_: DataType, zone: str) -> Any:
+    """A DATE, TIMESTAMP or TIMESTAMP_NTZ written as `DATE '…'`: what the cast gives, and `epoch`. Raises
+    CastFailedError."""
+    return 0 if text.strip().lower() == "epoch" else cast_value(text, STRING, type_, zone, ansi=True)
 
 
 def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *, ansi: bool) -> Cast:
@@ -128,7 +133,7 @@ def _arrow_is_exact(source: DataType, target: DataType, zone: str) -> bool:
         return wider or target == DOUBLE or (target == FLOAT and source in (BYTE, SHORT))
     if source == FLOAT:
         return target == DOUBLE
-    utc = literals.zone_offset(zone) == 0
+    utc = kernel.fixed_offset(zone) == 0
     if source == DATE:
         return target == TIMESTAMP_NTZ or (target == TIMESTAMP and utc)
     return utc and {source, target} == {TIMESTAMP, TIMESTAMP_NTZ}

@@ -29,7 +29,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.schema.literals import zone_offset
 from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from mica.skipping.bind import type_of
 from mica.skipping.bounds import Interval, unknown
@@ -40,6 +39,7 @@ from mica.skipping.compare import Datum, compare, literal
 from mica.skipping.functions import pattern_of
 from mica.skipping.predicate import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Op, Or
 from mica.skipping.strings import Pattern
+from mica.variant import kernel
 
 ROWS_MIGHT_MATCH = True
 ROWS_CANNOT_MATCH = False
@@ -256,4 +256,4 @@ def _keeps_order(source: DataType, target: DataType, zone: str, *, wraps: bool) 
     if source == DATE:
         return target in (TIMESTAMP, TIMESTAMP_NTZ)
     times = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
-    return source in times and target in times and zone_offset(zone) == 0
+    return source in times and target in times and kernel.fixed_offset(zone) == 0

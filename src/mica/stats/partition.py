@@ -33,6 +33,7 @@ from mica.schema.types import (
     DataType,
     Primitive,
 )
+from mica.variant import kernel
 
 _REALS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -42,15 +43,22 @@ def parse_values(texts: pa.Array | pa.ChunkedArray, type_: DataType, *, timezone
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
     encoded = texts.cast(pa.string()).dictionary_encode()
-    values = [_parse(text, type_, timezone) for text in encoded.dictionary.to_pylist()]
     wanted = to_arrow_type(type_)
-    if type_ == DATE:
-        typed = pa.array(values, pa.int32()).cast(wanted)
-    elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):
-        typed = pa.array(values, pa.int64()).cast(wanted)
+    if type_ in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
+        typed = _times(encoded.dictionary, type_, timezone)
     else:
-        typed = pa.array(values, wanted)
+        typed = pa.array([_parse(text, type_) for text in encoded.dictionary.to_pylist()], wanted)
     return typed.take(encoded.indices)
+
+
+def _times(texts: pa.Array, type_: DataType, timezone: str) -> pa.Array:
+    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
+    values, failed = kernel.cast(
+        pa.record_batch([texts], names=["values"]), to_arrow_type(type_), timezone=timezone
+    ).columns
+    if failed.true_count:
+        raise _no_value(texts.filter(failed)[0].as_py(), type_)
+    return values
 
 
 def format_values(values: pa.Array, type_: DataType) -> pa.Array:
@@ -70,15 +78,13 @@ def column_texts(partition_values: pa.Array | pa.ChunkedArray, name: str) -> pa.
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
-def _parse(text: str | None, type_: DataType, timezone: str) -> Any:
+def _parse(text: str | None, type_: DataType) -> Any:
     if text is None or text == "":
         return None
     reader = _READERS.get(type_)
     try:
         if reader is not None:
             value = reader(text)
-        elif type_ == TIMESTAMP:
-            value = literals.parse_timestamp(text, timezone)
         elif isinstance(type_, Primitive) and type_.decimal is not None:
             value = Decimal(text)
         else:
@@ -86,10 +92,14 @@ def _parse(text: str | None, type_: DataType, timezone: str) -> Any:
     except (ValueError, InvalidOperation):
         value = None
     if value is None:
-        raise CorruptDataError(
-            "INVALID_PARTITION_VALUE", f"the partition value {text!r} in the log is no {type_to_ddl(type_)}"
-        )
+        raise _no_value(text, type_)
     return value
+
+
+def _no_value(text: str, type_: DataType) -> CorruptDataError:
+    return CorruptDataError(
+        "INVALID_PARTITION_VALUE", f"the partition value {text!r} in the log is no {type_to_ddl(type_)}"
+    )
 
 
 def _boolean(text: str) -> bool | None:
@@ -100,8 +110,6 @@ _READERS: dict[DataType, Callable[[str], Any]] = {
     STRING: str,
     BINARY: str.encode,
     BOOLEAN: _boolean,
-    DATE: literals.parse_date,
-    TIMESTAMP_NTZ: literals.parse_timestamp_ntz,
     **dict.fromkeys(INTEGRALS, int),
     **dict.fromkeys((FLOAT, DOUBLE), lambda text: _REALS[text] if text in _REALS else float(text)),
 }

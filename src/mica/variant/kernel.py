@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ParamSpec, TypeVar
 
 import pyarrow as pa
@@ -30,6 +30,7 @@ _CLASSES: Mapping[str, type[MicaError]] = {
     "INVALID_CAST": UserError,
     "UNSUPPORTED_TYPE": UserError,
     "INVALID_ARGUMENT": UserError,
+    "UNKNOWN_TIME_ZONE": UserError,
     "DOES_NOT_FIT": UserError,
     "IO": StorageError,
 }
@@ -41,6 +42,7 @@ _HINTS: Mapping[str, str] = {
     "DUPLICATE_KEY": "Let the last one win with duplicate_keys='last'.",
     "TOO_LARGE": "Raise max_size, up to 128 MiB.",
     "DOES_NOT_FIT": "Write with untyped='always', or give a shredding schema that every row fits.",
+    "UNKNOWN_TIME_ZONE": "Give an IANA name or an offset.",
     "CORRUPT_FILE": "Restore the file from a copy.",
 }
 
@@ -90,6 +92,12 @@ def type_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
 def cast(batch: pa.RecordBatch, wanted: pa.DataType, *, timezone: str = "UTC") -> pa.RecordBatch:
     """Column 0, of a plain type, as `values` of the type asked for and the mask `failed`, by the rules of ANSI."""
     return call(_native.cast, batch, wanted, timezone=timezone)
+
+
+@lru_cache(maxsize=64)
+def fixed_offset(timezone: str) -> int | None:
+    """Seconds east of UTC of a zone that has one offset, None for others. Errors: UNKNOWN_TIME_ZONE."""
+    return call(_native.fixed_offset, timezone)
 
 
 def without_late_types(batch: pa.RecordBatch, *, as_text: bool, timezone: str = "UTC") -> pa.RecordBatch:

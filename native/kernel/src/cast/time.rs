@@ -1,6 +1,8 @@
 //! Dates and timestamps: between each other with a zone, and from the texts that Spark reads (its functions
 //! `stringToDate`, `parseTimestampString`, `stringToTimestamp`).
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use crate::tape::Scalar;
 use crate::zone::{DAY, Zone, civil, days_from_civil, days_in_month};
 
@@ -127,7 +129,7 @@ fn parse_timestamp(text: &str, zone: &Zone) -> Option<i64> {
     let zone = parsed.zone?.unwrap_or(*zone);
     if parsed.time_only {
         // A time without a date means today, which no result that outlives the day may depend on; Spark does so.
-        let now = chrono::Utc::now().timestamp();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs() as i64);
         let today = (now + zone.offset_at(now) as i64).div_euclid(DAY);
         let (year, month, day) = civil(today);
         let today = Parsed { date: [year, month as i64, day as i64], ..parsed };
@@ -245,7 +247,7 @@ fn valid(segment: usize, digits: usize) -> bool {
     }
 }
 
-/// A zone behind a time. Spark first completes `+h:` and `:m` to two digits.
+/// A zone behind a time.
 fn zone(text: &str) -> Option<Zone> {
     let text = text.trim_matches(|c: char| c <= ' ');
     if text.is_empty() {
