@@ -89,6 +89,7 @@ class Planned(Source):
         self._source, self._plan = source, plan
         self.storage, self.name, self.version = source.storage, source.name, source.version
         self.schema, self.partition_by, self.column_mapping = source.schema, source.partition_by, source.column_mapping
+        self.early = source.early
 
     def plan(self, predicate: Bound | None, ordering: Ordering | None = None) -> FilePlan:  # noqa: ARG002 - it is known
         """The plan."""
@@ -130,31 +131,41 @@ class Scan:
         refuse_other("columns", self.columns, COLUMNS, optional=True)
         refuse_other("ansi", self.ansi, FLAG)
         refuse_other("timezone", self.timezone, TEXT)
-        # A wrong name or text is told where the scan is made, not where it is run.
-        _ = self.predicate, self.outputs
+        # A wrong name or text is reported where the scan is made, not where it is run. What ANSI alone decides waits:
+        # a session on which the scan will run may have it the other way.
+        try:
+            _ = self.predicate, self.outputs
+        except UserError as refused:
+            try:
+                _ = self._bind_where(not self.ansi), self._bind_columns(not self.ansi)
+            except UserError:
+                raise refused from None
 
     @cached_property
     def predicate(self) -> Bound | None:
         """`where`, bound to the schema."""
-        if self.where is None:
-            return None
-        return bind(self.where, self.source.schema, **self._options)
+        return self._bind_where(self.ansi)
 
     @cached_property
     def outputs(self) -> Mapping[str, Bound]:
         """The columns that come out: name → bound expression."""
+        return self._bind_columns(self.ansi)
+
+    def _bind_where(self, ansi: bool) -> Bound | None:
+        return None if self.where is None else bind(self.where, self.source.schema, **self._options(ansi))
+
+    def _bind_columns(self, ansi: bool) -> Mapping[str, Bound]:
         asked = self.source.schema.names if self.columns is None else self.columns
         columns = dict(asked) if isinstance(asked, Mapping) else asked
         if not isinstance(columns, dict | str) and len(set(columns)) < len(list(columns)):
             raise UserError.bad_value("columns", asked, "each name once, or a dict of name to expression")
-        found = bind_columns(columns, self.source.schema, **self._options)
+        found = bind_columns(columns, self.source.schema, **self._options(ansi))
         if not found:
             raise UserError.bad_value("columns", self.columns, "at least one column")
         return found
 
-    @property
-    def _options(self) -> dict[str, Any]:
-        return {"ansi": self.ansi, "timezone": self.timezone, "partition_columns": self.source.partition_by}
+    def _options(self, ansi: bool) -> dict[str, Any]:
+        return {"ansi": ansi, "timezone": self.timezone, "partition_columns": self.source.partition_by}
 
     @cached_property
     def collations(self) -> tuple[str, ...]:
@@ -285,7 +296,7 @@ class Scan:
         spark = session() if spark is None else spark
         scan = self.of_session(spark)
         if scan.collations:
-            return _compared_by(spark, scan)
+            return _compared_by(spark, scan, unsupported)
         reading = scan.reading()
         if reader.reason_for_kernel(reading) is None and unsupported == "error":
             return reader.native(spark, reading)
@@ -383,14 +394,15 @@ class Scan:
         return tasks
 
 
-def _compared_by(spark: SparkSession, scan: Scan) -> DataFrame:
+def _compared_by(spark: SparkSession, scan: Scan, unsupported: Literal["error", "string"]) -> DataFrame:
     """The rows where Spark's own comparator decides: the kept files' columns, then the texts as they were written."""
     from mica.engines.spark.texts import judged
 
     values = [*scan.outputs.values(), *([] if scan.predicate is None else [scan.predicate])]
     named = {leaf.column[0] for value in values for leaf in value.leaves}
     names = [name for name in scan.source.schema.names if name in named] or scan.source.schema.names[:1]
-    frame = Scan(Planned(scan.source, scan.plan), None, names, None, scan.ansi, scan.timezone).to_df(spark)
+    whole = Scan(Planned(scan.source, scan.plan), None, names, None, scan.ansi, scan.timezone)
+    frame = whole.to_df(spark, unsupported=unsupported)
     if isinstance(scan.columns, Mapping):
         return judged(frame, scan.where, scan.columns, scan.limit)
     return judged(frame, scan.where, {name: quote_if_needed(name) for name in scan.outputs}, scan.limit)

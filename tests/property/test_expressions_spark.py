@@ -29,8 +29,8 @@ from tests.oracle import FAILED, REFUSED, ask, conf, judged, same
 RULES = "org.apache.spark.sql.catalyst.optimizer"
 ZONE = "Europe/Berlin"
 SCHEMA = parse_ddl(
-    "l bigint, i int, h smallint, n decimal(10,2), w decimal(38,10), x double, f float, s string, d date, "
-    "t timestamp, z timestamp_ntz, b boolean, bin binary"
+    "l bigint, i int, h smallint, n decimal(10,2), w decimal(38,10), e decimal(20,0), x double, f float, s string, "
+    "d date, t timestamp, z timestamp_ntz, b boolean, bin binary"
 )
 UTC = dt.UTC
 LITERALS = [
@@ -107,6 +107,7 @@ def table() -> pa.Table:
         Decimal("2.5")],
         [Decimal(1), Decimal("-5.5"), Decimal(2**53 + 1), Decimal("9" * 28 + "." + "9" * 10), Decimal("0.1"),
         Decimal(0), None, Decimal(16777217)],
+        [Decimal(1), Decimal(-6), Decimal(2**53 + 1), Decimal("9" * 20), Decimal(0), Decimal(2), None, Decimal(100)],
         [1.0, -5.5, 9007199254740993.0, inf, nan, -0.0, None, 16777217.0],
         [1.0, -5.5, 0.1, -inf, nan, -0.0, None, 16777216.0],
         ["1", "1.5", "abc", "2020-01-01", "true", " 2020-1-1 01:00 ", None, "1e2"],

@@ -70,6 +70,20 @@ def test_where_finds_what_spark_finds(spark: SparkSession, tmp_path: Path, docum
         assert mica.read_parquet(tmp_path / "early", where=where).to_df(spark).count() == expected
 
 
+@pytest.mark.parametrize("columns", [None, ["v"], {"c": "v:b.c::string"}])
+def test_a_collation_in_the_predicate_leaves_early_files_early(
+    spark: SparkSession, tmp_path: Path, documents: list[str | None], columns: Any
+) -> None:
+    frame = spark.createDataFrame([(text,) for text in documents], "t string").selectExpr("parse_json(t) as v")
+    mica.write_parquet(frame, tmp_path / "early", layout="early", shredding=SHREDDING)
+    where = "try_variant_get(v, '$.b.c', 'string') COLLATE {} < 'S15'"
+    for collation in ("UNICODE_CI", "UTF8_LCASE"):
+        expected = frame.where(where.format(collation)).count()
+        assert expected
+        scan = mica.read_parquet(tmp_path / "early", where=where.format(collation), columns=columns)
+        assert scan.to_df(spark).count() == len(scan.to_df(spark).collect()) == expected
+
+
 def test_a_schema_that_is_not_given_is_inferred(spark: SparkSession, tmp_path: Path) -> None:
     frame = spark.range(500).selectExpr("parse_json(concat('{\"a\":', id, ',\"l\":[', id, ']}')) as v")
     mica.write_parquet(frame, tmp_path / "early", layout="early", untyped="where needed")

@@ -75,3 +75,12 @@ def test_a_table_gives_strings_where_they_are_asked_for(spark: SparkSession, tmp
     assert {v and v["at"].hour for v in table.scan().to_pandas()["v"]} == {1, None}
     with pytest.raises(mica.UserError):
         table.scan().to_df(spark, unsupported="null")  # type: ignore[arg-type]
+
+
+def test_strings_are_given_where_spark_compares_by_a_collation_too(spark: SparkSession, tmp_path: Path) -> None:
+    path = file(tmp_path / "v.parquet", ROWS)
+    scan = mica.read_parquet(path, where="(v:at::string) COLLATE UNICODE_CI = '01:00:00'", columns=["v"])
+    rows = scan.to_df(spark, unsupported="string").selectExpr("to_json(v) AS t").collect()
+    assert [row.t for row in rows] == ['{"at":"01:00:00"}']
+    with pytest.raises(Exception, match="a time stands at"):
+        scan.to_df(spark).collect()

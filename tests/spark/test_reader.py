@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import mica
+from tests.oracle import conf
 from tests.spark.readers import is_native
 
 if TYPE_CHECKING:
@@ -34,6 +35,16 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> mica
     found = mica.Table.create(path, "id BIGINT, p STRING, v VARIANT", partition_by=["p"])
     found.append(rows)
     return found
+
+
+def test_a_scan_is_not_refused_by_ansi_before_a_session_says_whether_it_counts(
+    spark: SparkSession, table: mica.Table
+) -> None:
+    scan = table.scan(where="id = 'x' OR id = '7'", columns=["id"])
+    with conf(spark, {"spark.sql.ansi.enabled": "false"}):
+        assert [row.id for row in scan.to_df(spark).collect()] == [7]
+    with conf(spark, {"spark.sql.ansi.enabled": "true"}), pytest.raises(mica.UserError, match="cannot be cast"):
+        scan.to_df(spark)
 
 
 @pytest.mark.parametrize("name", ASKED)

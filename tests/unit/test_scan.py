@@ -73,3 +73,20 @@ def test_rows_of_partitions_are_counted_by_the_log(tmp_path: Path) -> None:
     assert {where: table.scan(where).count() for where in questions} == expected
     with pytest.raises(mica.StorageError, match="is gone"):
         table.scan("p = 1 AND id > 3").count()
+
+
+def test_what_ansi_alone_refuses_is_refused_when_the_scan_runs_by_it(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "i INT, b BOOLEAN")
+    table.append(pa.table({"i": pa.array([1, None], pa.int32()), "b": [True, False]}))
+    for where, code in (("i = 'x'", "INVALID_CAST"), ("b = 1", "TYPE_MISMATCH")):
+        scan = table.scan(where=where)  # a Spark session may be without ANSI
+        for run in (scan.count, scan.to_arrow, scan.explain):
+            with pytest.raises(mica.UserError) as refused:
+                str(run())
+            assert refused.value.code == code
+    assert table.scan(where="i = 'x'", ansi=False).count() == 0
+    assert table.scan(where="b = 1", ansi=False).count() == 1
+    assert table.scan(columns={"d": "cast(b AS TIMESTAMP)"}).source is not None
+    for where, columns in (("j = 1", None), ("i = 'x' AND", None), (None, ["i", "i"]), (None, {"x": "i + d"})):
+        with pytest.raises(mica.UserError):
+            table.scan(where=where, columns=columns)

@@ -9,7 +9,8 @@ would choose, with ANSI on or off, or is refused as Spark refuses it.
 | integer, decimal | by value | by value |
 | float with an integer, decimal or double | double | double (integer with float: float) |
 | string with an integer | long | the integer's type |
-| string with float, double, decimal | double | double (float: float) |
+| string with float, double | double | double (float: float) |
+| string with a decimal | double | double; without digits after the point: that decimal |
 | string with date, timestamp, timestamp_ntz, boolean, binary | that type | that type |
 | date with timestamp(_ntz) | timestamp(_ntz) | timestamp(_ntz) |
 | timestamp with timestamp_ntz | timestamp | timestamp |
@@ -97,7 +98,7 @@ def _with_string(other: DataType, *, ansi: bool) -> DataType | None:
     if is_real(other):
         return DOUBLE if ansi else other
     if is_exact(other):
-        return DOUBLE
+        return DOUBLE if ansi or digits(other)[1] else other
     return other if other in (BOOLEAN, BINARY, *TIMES) else None
 
 
