@@ -12,6 +12,7 @@ import itertools
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mica.errors import StorageError, UserError
@@ -32,8 +33,9 @@ _GROWS = {".gz": 6, ".gzip": 6, ".zst": 8, ".zstd": 8}
 _PATTERN = re.compile(r"[*?\[]")
 
 
-def find(paths: Paths, storage_options: Mapping[str, str] | None = None) -> list[Split]:
+def find(paths: Paths, storage_options: Mapping[str, str] | None = None, format: str = "auto") -> list[Split]:  # noqa: A002 - the public name
     """The files of paths and patterns, each whole. `paths` is one, a list, or a Spark DataFrame with one per row.
+    `format` is what all of them are: `ndjson`, `json`, or `auto`, which of both each file is.
 
     Errors: NOT_FOUND for what names no file, IS_A_DIRECTORY for a directory.
     """
@@ -45,7 +47,7 @@ def find(paths: Paths, storage_options: Mapping[str, str] | None = None) -> list
         found.extend(files)
     if not found:
         raise UserError("NO_INPUT", "no input file was named")
-    return found
+    return [replace(split, format=format) for split in found]
 
 
 def share(files: Sequence[Split], parallelism: int) -> list[list[Split]]:
@@ -72,7 +74,7 @@ def _cut(file: Split, per_task: int) -> Iterable[Split]:
         return [file]
     count = -(-file.size // per_task)
     edges = [file.size * i // count for i in range(count + 1)]
-    return [Split(file.storage, file.path, file.size, start, end) for start, end in itertools.pairwise(edges)]
+    return [replace(file, start=start, end=end) for start, end in itertools.pairwise(edges)]
 
 
 def _weight(split: Split) -> int:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import mica
+from mica import inputs, variant
+from mica.tasks.ingest import IngestSpec, open_reader
+from mica.variant import kernel
 
 
 def _ingest(tmp_path: Path, text: str, **options: Any) -> mica.IngestReport:
@@ -41,6 +45,35 @@ def test_names_match_without_regard_to_case(tmp_path: Path) -> None:
 def test_an_array_or_lines_of_documents(tmp_path: Path, text: str, documents: list[Any]) -> None:
     _ingest(tmp_path, text)
     assert _documents(tmp_path) == documents
+
+
+@pytest.mark.parametrize(
+    ("name", "format_", "documents"),
+    [
+        ("a.json", "auto", [1, 2]),
+        ("a.ndjson", "auto", [[1, 2]]),
+        ("a.jsonl", "auto", [[1, 2]]),
+        ("a.json", "ndjson", [[1, 2]]),
+        ("a.ndjson", "json", [1, 2]),
+    ],
+)
+def test_an_array_alone_on_its_line_is_what_the_caller_or_the_name_says(
+    tmp_path: Path, name: str, format_: str, documents: list[Any]
+) -> None:
+    (tmp_path / name).write_text("[1,2]\n")
+    (split,) = inputs.find(tmp_path / name, format=format_)
+    spec = IngestSpec(write=None, column="v")  # type: ignore[arg-type] - nothing is written
+    reader = open_reader(spec, split)
+    batch = reader.next_batch(pa.null(), 100, 1 << 20)
+    assert variant.to_python(kernel.unshred(batch).column(0)) == documents
+
+
+def test_two_arrays_on_a_line_are_no_rows(tmp_path: Path) -> None:
+    with pytest.raises(mica.CorruptDataError, match="line 1, column 6") as caught:
+        _ingest(tmp_path, "[1,2][3,4]")
+    assert caught.value.code == "INVALID_JSON"
+    with pytest.raises(mica.CorruptDataError, match=r"line 3, column 1.*behind the array"):
+        _ingest(tmp_path, "[1,\n2]\n[3]")
 
 
 @pytest.mark.parametrize("first", ['{"a":1,', "{", '{"a":['])

@@ -170,6 +170,11 @@ class _Native:
         return call(function, *args, **kwargs)
 
 
+def json_format(text: bytes, whole: bool, name: str) -> str | None:
+    """`ndjson` or `json` by the beginning of a text, or by all of it; None where the beginning does not say."""
+    return _native.json_format(text, whole, name)
+
+
 class JsonReader(_Native):
     """One split of one JSON input; see the kernel's `JsonReader` for its arguments and methods."""
 

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 
 use crate::error::{Code, Error, Result};
 
+use super::format::{Detector, is_ndjson_name};
 use super::input::{Compression, Filled, Input};
 use super::split::{Found, Splitter};
 use super::utf8::decode_like_java;
@@ -15,6 +16,8 @@ pub enum Format {
     Ndjson,
     /// One array whose elements are the rows, or values one after the other.
     Json,
+    /// Whichever of both the whole input is: see [`Detector`].
+    Auto,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +94,7 @@ pub struct RowReader {
     mark: Option<Cursor>,
     row: RowPlace,
     ended: bool,
+    detector: Detector,
     /// The row, when its bytes were no UTF-8.
     repaired: String,
     bad: Vec<BadRow>,
@@ -129,6 +133,7 @@ impl RowReader {
             mark: None,
             row: RowPlace::default(),
             ended: false,
+            detector: Detector::default(),
             repaired: String::new(),
             bad: Vec::new(),
             first_line: None,
@@ -257,7 +262,22 @@ impl RowReader {
         match self.options.format {
             Format::Ndjson => self.find_line(),
             Format::Json => self.find_value(),
+            Format::Auto => {
+                if let Some(format) = self.detect() {
+                    self.options.format = format;
+                    return self.find();
+                }
+                // Nothing is too long before it is known what a row is.
+                Ok(Found::More(self.buffer.len()))
+            }
         }
+    }
+
+    /// What the input is, once that is certain.
+    fn detect(&mut self) -> Option<Format> {
+        let text = self.buffer.get(self.cursor.at..).unwrap_or(&[]);
+        let found = self.detector.look(text, self.ended, is_ndjson_name(&self.options.name));
+        found.or_else(|| (text.len() > self.options.max_row).then(|| self.detector.settle(text)))
     }
 
     /// Skips what stands before the first row: a byte order mark, or the end of the line that the split before
