@@ -112,6 +112,7 @@ def ingest_json(
     target_file_size: int | str | None = None,
     properties: Mapping[str, str] | None = None,
     duplicate_keys: Literal["error", "last"] = "error",
+    invalid_utf8: Literal["error", "replace"] = "error",
     max_size: int | str = "16MB",
     ansi: bool = True,
     timezone: str = "UTC",
@@ -127,10 +128,11 @@ def ingest_json(
 
     `mode` is `append` (creates the table where there is none), `error` (refuses one that exists) or `overwrite`.
     `on_error="quarantine"` keeps bad lines under the table's `_quarantine/` (or under `quarantine`) instead of failing.
+    A line that is not UTF-8 is a bad line; `invalid_utf8="replace"` reads it as Spark does, with U+FFFD for what is not.
     Sizes are bytes or texts such as `128MB`. With `spark` the work is a Spark job, without it threads of this process;
     ANSI mode and time zone are then the session's, else `ansi` and `timezone`.
 
-    Errors: INVALID_JSON and DUPLICATE_KEY with file, line and column; INCOMPATIBLE_TYPE and UNKNOWN_COLUMN where a
+    Errors: INVALID_JSON, INVALID_UTF8 and DUPLICATE_KEY with file, line and column; INCOMPATIBLE_TYPE and UNKNOWN_COLUMN where a
     table that exists has other columns; NOT_FOUND, IS_A_DIRECTORY, PERMISSION_DENIED, DISK_FULL. Nothing is committed
     then.
     """
@@ -138,6 +140,7 @@ def ingest_json(
     _one_of("mode", mode, ("append", "error", "overwrite"))
     _one_of("on_error", on_error, ("fail", "quarantine"))
     _one_of("duplicate_keys", duplicate_keys, ("error", "last"))
+    _one_of("invalid_utf8", invalid_utf8, ("error", "replace"))
     largest = _size(max_size)
     if largest is None or largest > MAX_SIZE:
         raise UserError.bad_value("max_size", max_size, "at most 128MB: Spark reads no larger Variant")
@@ -172,7 +175,11 @@ def ingest_json(
         columns=bound,
         keys=keys,
         quarantine=kept_aside,
-        reader={"duplicate_keys": duplicate_keys, "max_size": largest},
+        reader={
+            "duplicate_keys": duplicate_keys,
+            "max_size": largest,
+            "replace_invalid_utf8": invalid_utf8 == "replace",
+        },
         timezone=timezone,
     )
     files = inputs.find(paths, storage_options)

@@ -118,3 +118,15 @@ def test_paths_for_statistics_are_checked_before_anything_is_written(tmp_path: P
             _ingest(tmp_path, "{}", properties={"mica.variantStats.paths": text})
         assert caught.value.code == code
         assert not (tmp_path / "table").exists()
+
+
+def test_bytes_that_are_not_utf8_are_refused_with_their_place_or_replaced(tmp_path: Path) -> None:
+    source = tmp_path / "in.json"
+    source.write_bytes(b'{"a":"\xc3\xa9"}\n{"a":"\xe9t\xe9"}\n{"a":"z"}\n')
+    with pytest.raises(mica.CorruptDataError, match=r"in\.json, line 2, column 7: the byte 0xe9 is not UTF-8") as caught:
+        mica.ingest_json(source, tmp_path / "table")
+    assert caught.value.code == "INVALID_UTF8"
+    report = mica.ingest_json(source, tmp_path / "table", on_error="quarantine")
+    assert (report.rows, report.bad_lines) == (2, 1)
+    mica.ingest_json(source, tmp_path / "table", mode="overwrite", invalid_utf8="replace")
+    assert _documents(tmp_path) == [{"a": "é"}, {"a": "\ufffdt\ufffd"}, {"a": "z"}]

@@ -68,7 +68,8 @@ impl JsonReader {
     #[new]
     #[pyo3(signature = (
         *, column, format="ndjson", compression=None, path=None, start=0, end=None, duplicate_keys="error",
-        max_size=16 << 20, max_depth=1000, on_error="fail", name=None,
+        max_size=16 << 20, max_depth=1000, on_error="fail", replace_invalid_utf8=false,
+        name=None,
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -83,6 +84,7 @@ impl JsonReader {
         max_size: usize,
         max_depth: usize,
         on_error: &str,
+        replace_invalid_utf8: bool,
         name: Option<String>,
     ) -> PyResult<Self> {
         let compressions = [("none", Compression::None), ("gzip", Compression::Gzip), ("zstd", Compression::Zstd)];
@@ -100,6 +102,7 @@ impl JsonReader {
             start,
             end,
             on_error: choice(py, "on_error", on_error, &[("fail", OnError::Fail), ("collect", OnError::Collect)])?,
+            replace_invalid_utf8,
             max_row: max_size.saturating_mul(TEXT_PER_BYTE),
         };
         let ingest = run(py, || JsonIngest::new(column, reader, parse))?;

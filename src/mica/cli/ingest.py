@@ -45,6 +45,10 @@ def run(
     last_key_wins: Annotated[
         bool, typer.Option("--last-key-wins", help="Keep the last of duplicate keys instead of refusing.")
     ] = False,
+    invalid_utf8: Annotated[
+        Literal["error", "replace"],
+        typer.Option("--invalid-utf8", help="Whether bytes that are not UTF-8 make a bad line or become U+FFFD."),
+    ] = "error",
     max_size: Annotated[str, typer.Option("--max-size", help="The largest document, at most 128MB.")] = "16MB",
     on_spark: options.OnSpark = False,
     storage_option: options.StorageOption = None,
@@ -68,6 +72,7 @@ def run(
             target_file_size=target_file_size,
             properties=pairs(table_property or (), "--property"),
             duplicate_keys="last" if last_key_wins else "error",
+            invalid_utf8=invalid_utf8,
             max_size=max_size,
             storage_options=storage_options(storage_option or ()),
             progress=progress,

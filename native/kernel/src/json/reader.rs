@@ -38,6 +38,8 @@ pub struct ReaderOptions {
     pub start: u64,
     pub end: Option<u64>,
     pub on_error: OnError,
+    /// Whether bytes that are no UTF-8 become U+FFFD, as Spark's reader has them; else their row is a bad one.
+    pub replace_invalid_utf8: bool,
     /// Longer rows are refused, so that the buffer stays in proportion.
     pub max_row: usize,
 }
@@ -57,6 +59,8 @@ pub struct BadRow {
 
 pub enum Next<'a> {
     Row(&'a str),
+    /// A row that is no text: see `reject`.
+    NotUtf8(Error),
     /// Feed more bytes, or finish.
     NeedInput,
     End,
@@ -179,7 +183,7 @@ impl RowReader {
         }
     }
 
-    /// The next row. Its text is UTF-8: bytes that are not were replaced as Java does.
+    /// The next row.
     pub fn next_row(&mut self) -> Result<Next<'_>> {
         loop {
             match self.find()? {
@@ -188,6 +192,7 @@ impl RowReader {
                     let bytes = self.buffer.get(start..end).unwrap_or(&[]);
                     match simdutf8::basic::from_utf8(bytes) {
                         Ok(text) => return Ok(Next::Row(text)),
+                        Err(_) if !self.options.replace_invalid_utf8 => return Ok(Next::NotUtf8(not_utf8(bytes))),
                         Err(_) => {
                             self.repaired.clear();
                             decode_like_java(bytes, &mut self.repaired);
@@ -405,6 +410,14 @@ impl Cursor {
         self.at -= count;
         self.splitter.shift(count);
     }
+}
+
+/// The error of a row that is no UTF-8, with the place of its first wrong byte.
+#[cold]
+fn not_utf8(row: &[u8]) -> Error {
+    let at = std::str::from_utf8(row).err().map_or(0, |e| e.valid_up_to());
+    let byte = row.get(at).copied().unwrap_or(0);
+    Error::new(Code::InvalidUtf8, format!("the byte 0x{byte:02x} is not UTF-8 here")).offset(at as u64)
 }
 
 fn newlines(path: &str, end: u64) -> Result<u64> {
