@@ -21,6 +21,7 @@ from mica.schema.arrow import to_arrow, to_arrow_field
 from mica.schema.types import StructField, StructType
 from mica.skipping.bind import Bound
 from mica.storage import Storage, Writer
+from mica.tasks import foreign
 from mica.tasks.leaves import compute
 from mica.tasks.write import TableWriter, WriteSpec, facts
 from mica.variant import kernel
@@ -52,6 +53,8 @@ class Split:
     start: int = 0
     end: int | None = None
     format: str = "auto"
+    #: When the file was written last, in ms since the epoch.
+    modified: int = 0
 
     @property
     def name(self) -> str:
@@ -233,6 +236,7 @@ def look(split: Split) -> tuple[str | None, str]:
         # A damaged file is the reader's to report, with its place.
         with contextlib.suppress(OSError, pa.ArrowInvalid):
             text = pa.CompressedInputStream(pa.BufferReader(head), compression).read(4096)
+    foreign.refuse(split.name, text)
     if split.format != "auto":
         return compression, split.format
     whole = compression is None and len(head) == split.size
@@ -270,7 +274,8 @@ class BadLines:
         if errors.num_rows == 0:
             return 0
         if self._writer is None:
-            self._writer = self._storage.writer(self._path)
+            # Bad lines may hold anything: they are for the eyes of whoever ran the job.
+            self._writer = self._storage.writer(self._path, private=True)
         for row in errors.to_pylist():
             self._writer.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE, default=_text))
         return int(errors.num_rows)
