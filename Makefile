@@ -35,8 +35,9 @@ setup-tests:
 	@scripts/setup.sh --tests
 
 # Both crates are named, and the variable is the one that maturin sets, so that set-up's build of arrow is used again.
+# The profile is release's with our overflows and assertions checked (native/Cargo.toml).
 test-rust: setup-tests
-	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) test $(MANIFEST) --release -p mica-kernel -p mica-native --lib --tests -- --show-output
+	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) test $(MANIFEST) --profile bench -p mica-kernel -p mica-native --lib --tests -- --show-output
 
 test-python: setup-tests
 	$(PY) -m pytest $(PYTEST_ARGS)
@@ -48,7 +49,7 @@ campaign: differential
 # to its input ends the run.
 fuzz: setup-tests
 	ulimit -v 16777216; MICA_FUZZ_SECONDS=$$(( $(FUZZ_SECONDS) / 2 )) PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) test $(MANIFEST) \
-		--release -p mica-kernel -p mica-native --test fuzz -- --ignored --nocapture
+		--profile bench -p mica-kernel -p mica-native --test fuzz -- --ignored --nocapture
 	ulimit -v 16777216; MICA_FUZZ_SECONDS=$$(( $(FUZZ_SECONDS) / 10 )) $(PY) -m pytest -o timeout=0 tests/property/test_hostile_texts.py
 
 # Each document is right; what an engine reads otherwise, somebody wrote or read wrongly.

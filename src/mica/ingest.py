@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from mica import inputs
+from mica import computed, inputs
 from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, PATH, SESSION, SIZE, TEXT, TEXTS, takes
 from mica.engines import local
 from mica.errors import UserError
@@ -33,7 +33,7 @@ from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, i
 from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec, write_files
 from mica.variant import kernel
 from mica.variant.shredding import ShreddingSchema
-from mica.writing import Target, open_target
+from mica.writing import Target, load_if_any, open_target, undone_where_it_fails
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -62,6 +62,8 @@ class IngestReport:
     seconds: float
     input_files: int
     input_bytes: int
+    #: Inputs that the table has rows of already (`idempotent`).
+    skipped_files: int = 0
     bad_lines: int = 0
     quarantine: str | None = None
     notes: list[str] = field(default_factory=list)
@@ -76,6 +78,8 @@ class IngestReport:
             f"{self.table}, version {self.version}: {self.rows:,} rows in {self.files:,} files, {_mb(self.bytes)}",
             f"  from {self.input_files:,} files, {_mb(self.input_bytes)}, in {self.seconds:.1f} s ({rate:.0f} MB/s)",
         ]
+        if self.skipped_files:
+            lines.append(f"  skipped {self.skipped_files:,} files that were ingested before")
         if self.bad_lines:
             lines.append(f"  {self.bad_lines:,} bad lines are kept in {self.quarantine}")
         return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
@@ -93,7 +97,7 @@ class Progress:
 
 @takes(
     paths=INPUTS, table=PATH, spark=SESSION, column=TEXT, columns=TEXTS, partition_by=NAMES, sort_by=NAMES,
-    quarantine=PATH, target_file_size=SIZE, properties=TEXTS, max_size=SIZE, ansi=FLAG, timezone=TEXT,
+    quarantine=PATH, target_file_size=SIZE, properties=TEXTS, max_size=SIZE, idempotent=FLAG, ansi=FLAG, timezone=TEXT,
     storage_options=TEXTS, progress=CALLABLE,
 )  # fmt: skip
 def ingest_json(
@@ -107,12 +111,15 @@ def ingest_json(
     sort_by: Sequence[str] = (),
     shredding: Any = None,
     mode: Mode = "append",
+    format: Literal["auto", "ndjson", "json"] = "auto",  # noqa: A002 - what the files are, as Spark's readers call it
     on_error: Literal["fail", "quarantine"] = "fail",
     quarantine: str | os.PathLike[str] | None = None,
     target_file_size: int | str | None = None,
     properties: Mapping[str, str] | None = None,
     duplicate_keys: Literal["error", "last"] = "error",
+    invalid_utf8: Literal["error", "replace"] = "error",
     max_size: int | str = "16MB",
+    idempotent: bool = False,
     ansi: bool = True,
     timezone: str = "UTC",
     storage_options: Mapping[str, str] | None = None,
@@ -121,23 +128,30 @@ def ingest_json(
     """Reads NDJSON (plain, gzip, zstd) or JSON arrays into the Variant `column` of a Delta table, in one commit.
 
     `paths` is a path or pattern, a list of them, or a Spark DataFrame with one per row. `columns` are computed from
-    each document (`{"day": "v:time::date"}`); `partition_by` names some of them. `sort_by` (expressions over the
+    each document (`{"day": "v:time::date"}`); a table made here keeps them (`mica.ingest.columns`), and a later run
+    computes what it does not give itself. `partition_by` names some of them. `sort_by` (expressions over the
     document) orders the whole job, so that its files do not overlap; in process it sorts in memory. `shredding` is a
     schema (Spark DDL, a type or a `ShreddingSchema`); without it each file's is inferred from its first documents.
 
-    `mode` is `append` (creates the table where there is none), `error` (refuses one that exists) or `overwrite`.
+    `format` is `ndjson` (a document a line), `json` (one array, or documents over several lines), or `auto`: which of
+    both each file is, by all of it. `mode` is `append` (creates the table where there is none), `error` (refuses one that exists) or `overwrite`.
     `on_error="quarantine"` keeps bad lines under the table's `_quarantine/` (or under `quarantine`) instead of failing.
-    Sizes are bytes or texts such as `128MB`. With `spark` the work is a Spark job, without it threads of this process;
-    ANSI mode and time zone are then the session's, else `ansi` and `timezone`.
+    A line that is not UTF-8 is a bad line; `invalid_utf8="replace"` puts U+FFFD for what is not, as Spark does.
+    `idempotent` counts each file once: the commit records it (a `txn` action by its full name, with the time it was
+    written last), and a later run skips it. Sizes are bytes or texts such as `128MB`. With `spark` the work is a Spark
+    job, without it threads of this process; ANSI mode and time zone are then the session's, else `ansi` and `timezone`.
 
-    Errors: INVALID_JSON and DUPLICATE_KEY with file, line and column; INCOMPATIBLE_TYPE and UNKNOWN_COLUMN where a
-    table that exists has other columns; NOT_FOUND, IS_A_DIRECTORY, PERMISSION_DENIED, DISK_FULL. Nothing is committed
-    then.
+    Errors: INVALID_JSON, INVALID_UTF8 and DUPLICATE_KEY with file, line and column; UNSUPPORTED_INPUT for what is not
+    JSON text; INCOMPATIBLE_TYPE and UNKNOWN_COLUMN where a table that exists has other columns, MISSING_COLUMN where it
+    is partitioned by one that nobody computes; INPUT_CHANGED for a file that was written again since it was ingested;
+    NOT_FOUND, IS_A_DIRECTORY, NOT_A_FILE, PERMISSION_DENIED, DISK_FULL. Nothing is committed then.
     """
     began = time.monotonic()
     _one_of("mode", mode, ("append", "error", "overwrite"))
+    _one_of("format", format, ("auto", "ndjson", "json"))
     _one_of("on_error", on_error, ("fail", "quarantine"))
     _one_of("duplicate_keys", duplicate_keys, ("error", "last"))
+    _one_of("invalid_utf8", invalid_utf8, ("error", "replace"))
     largest = _size(max_size)
     if largest is None or largest > MAX_SIZE:
         raise UserError.bad_value("max_size", max_size, "at most 128MB: Spark reads no larger Variant")
@@ -145,21 +159,26 @@ def ingest_json(
         ansi = str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
         timezone = str(spark.conf.get("spark.sql.session.timeZone"))
     kernel.fixed_offset(timezone)  # a zone that does not exist is an error now, whether or not a column asks for it
+    if idempotent and mode == "overwrite":
+        raise UserError.bad_value("idempotent", idempotent, "False with mode='overwrite', which replaces all rows")
+    storage = Storage.open(table, storage_options)
+    found = load_if_any(storage)
+    given, kept = columns or {}, computed.kept_in(found)
     document = StructType((StructField(column, VARIANT),))
-    bound = {name: bind_value(text, document, ansi=ansi, timezone=timezone) for name, text in (columns or {}).items()}
+    bound = computed.bound(given, kept, document, ansi=ansi, timezone=timezone)
     schema = _schema(document, bound)
     target = open_target(
-        table, schema, tuple(partition_by), mode=mode, properties=properties or {}, storage_options=storage_options,
-        operation="ingest_json",
+        storage, schema, tuple(partition_by), mode=mode, properties=properties or {}, operation="ingest_json",
+        snapshot=found, kept=computed.as_property(given),
     )  # fmt: skip
+    computed.refuse_without(str(storage), target.metadata.partition_columns, bound, column)
+    target.notes += computed.others(given, kept)
     plan_write(target.schema, to_arrow(schema))
     # Names match without regard to case; from here on the table's spelling is the one name of each column.
     column = target.schema.field(column).name
     document = StructType((StructField(column, VARIANT),))
-    bound = {
-        target.schema.field(name).name: bind_value(text, document, ansi=ansi, timezone=timezone)
-        for name, text in (columns or {}).items()
-    }
+    again = computed.bound(given, kept, document, ansi=ansi, timezone=timezone)
+    bound = {target.schema.field(name).name: value for name, value in again.items()}
     keys = _sort_keys(sort_by, document, bound, ansi, timezone)
     tree = None if shredding is None else _tree(shredding, column)
     write = target.write_spec({} if tree is None else {(column,): tree}, target_file_size=_size(target_file_size))
@@ -172,13 +191,28 @@ def ingest_json(
         columns=bound,
         keys=keys,
         quarantine=kept_aside,
-        reader={"duplicate_keys": duplicate_keys, "max_size": largest},
+        reader={
+            "duplicate_keys": duplicate_keys,
+            "max_size": largest,
+            "replace_invalid_utf8": invalid_utf8 == "replace",
+        },
         timezone=timezone,
     )
-    files = inputs.find(paths, storage_options)
+    every = files = inputs.find(paths, storage_options, format)
+    if idempotent:
+        files, target.applications = inputs.unread(every, {} if found is None else found.app_transactions)
+    if not files:
+        assert found is not None
+        return _nothing(str(storage), found.version, len(every), time.monotonic() - began, target.notes)
     run = _Run(spec, files, [name.endswith(" desc") for name in _lower(sort_by)], progress)
-    facts = run.on_spark(spark) if spark is not None else run.in_process()
-    commit = target.commit(facts, spark)
+    try:
+        with undone_where_it_fails(write):
+            facts = run.on_spark(spark) if spark is not None else run.in_process()
+        commit = target.commit(facts, spark)
+    except BaseException:
+        if kept_aside is not None and target.certainly_not_written:
+            kept_aside.clear()
+        raise
     # Not from the facts: where rows are sorted or shuffled, the tasks that read are not those that write.
     bad = count_bad_lines(kept_aside) if kept_aside is not None else 0
     return IngestReport(
@@ -190,10 +224,16 @@ def ingest_json(
         seconds=time.monotonic() - began,
         input_files=len(files),
         input_bytes=sum(f.size for f in files),
+        skipped_files=len(every) - len(files),
         bad_lines=bad,
         quarantine=str(kept_aside) if bad else None,
         notes=target.notes,
     )
+
+
+def _nothing(table: str, version: int, skipped: int, seconds: float, notes: list[str]) -> IngestReport:
+    """The report of a run whose inputs the table has already."""
+    return IngestReport(table, version, 0, 0, 0, seconds, 0, 0, skipped_files=skipped, notes=notes)
 
 
 class _Run:

@@ -12,10 +12,11 @@ import itertools
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mica.errors import StorageError, UserError
-from mica.storage import Storage, split_scheme
+from mica.storage import SCHEMES, Storage, split_scheme
 from mica.tasks.ingest import Split, look
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Any
@@ -32,8 +33,9 @@ _GROWS = {".gz": 6, ".gzip": 6, ".zst": 8, ".zstd": 8}
 _PATTERN = re.compile(r"[*?\[]")
 
 
-def find(paths: Paths, storage_options: Mapping[str, str] | None = None) -> list[Split]:
+def find(paths: Paths, storage_options: Mapping[str, str] | None = None, format: str = "auto") -> list[Split]:  # noqa: A002 - the public name
     """The files of paths and patterns, each whole. `paths` is one, a list, or a Spark DataFrame with one per row.
+    `format` is what all of them are: `ndjson`, `json`, or `auto`, which of both each file is.
 
     Errors: NOT_FOUND for what names no file, IS_A_DIRECTORY for a directory.
     """
@@ -45,7 +47,36 @@ def find(paths: Paths, storage_options: Mapping[str, str] | None = None) -> list
         found.extend(files)
     if not found:
         raise UserError("NO_INPUT", "no input file was named")
-    return found
+    return [replace(split, format=format) for split in found]
+
+
+def unread(files: Sequence[Split], done: Mapping[str, int]) -> tuple[list[Split], dict[str, int]]:
+    """The files that a table has no rows of, each once, and what its commit is to record of them.
+
+    A file is known by its full name, its state by the time when it was written last; `done` are the application
+    transactions of the table. Errors: INPUT_CHANGED for a file that was ingested in another state: neither to skip it
+    nor to ingest it again would be right.
+    """
+    fresh: dict[str, Split] = {}
+    for file in files:
+        name = _application(file)
+        if name not in done:
+            fresh.setdefault(name, file)
+        elif done[name] != file.modified:
+            raise UserError(
+                "INPUT_CHANGED",
+                f"{file.name} was ingested before, and was written again since",
+                hint="Give what is new a file of its own, or leave idempotent=True out: then all of it is ingested.",
+                path=file.name,
+            )
+    return list(fresh.values()), {name: file.modified for name, file in fresh.items()}
+
+
+def _application(file: Split) -> str:
+    """The application whose transactions a file's are: one name of a file, however its scheme is spelled."""
+    scheme, rest = split_scheme(file.name)
+    kind = None if scheme is None else SCHEMES.get(scheme, scheme)
+    return f"mica.ingest:{file.name if kind is None else f'{kind}:{rest}'}"
 
 
 def share(files: Sequence[Split], parallelism: int) -> list[list[Split]]:
@@ -72,7 +103,7 @@ def _cut(file: Split, per_task: int) -> Iterable[Split]:
         return [file]
     count = -(-file.size // per_task)
     edges = [file.size * i // count for i in range(count + 1)]
-    return [Split(file.storage, file.path, file.size, start, end) for start, end in itertools.pairwise(edges)]
+    return [replace(file, start=start, end=end) for start, end in itertools.pairwise(edges)]
 
 
 def _weight(split: Split) -> int:
@@ -106,7 +137,8 @@ def _one(path: str, options: Mapping[str, str] | None) -> Split:
         )
     head, slash, name = path.rpartition("/")
     storage = Storage.open(head or slash or ".", options)
-    return Split(storage, name, storage.size(name))
+    entry = storage.stat(name)
+    return Split(storage, name, entry.size, modified=entry.modified)
 
 
 def _matching(pattern: str, options: Mapping[str, str] | None) -> list[Split]:
@@ -119,4 +151,5 @@ def _matching(pattern: str, options: Mapping[str, str] | None) -> list[Split]:
     wanted = re.compile(fnmatch.translate(pattern[len(fixed) + 1 :].replace("**/", "*")).replace(".*", "[^/]*"))
     if "**" in pattern:
         wanted = re.compile(fnmatch.translate(pattern[len(fixed) + 1 :]))
-    return [Split(storage, e.path, e.size) for e in storage.list() if wanted.match(e.path)]
+    found = (entry for entry in storage.list() if wanted.match(entry.path))
+    return [Split(storage, entry.path, entry.size, modified=entry.modified) for entry in found]

@@ -6,7 +6,6 @@ a table gets one commit or none.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 import uuid
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.engines import local
-from mica.errors import ConflictError, MicaError, UserError
+from mica.errors import UserError
 from mica.files import LAYOUTS, FilesSource, Paths, bare_spec, early_option, find, refuse_delta
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, walk
 from mica.storage import Storage
@@ -27,7 +26,7 @@ from mica.table import Table
 from mica.tasks.file import FilePart
 from mica.tasks.move import MoveSpec, move_files
 from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec
-from mica.writing import open_target
+from mica.writing import open_target, undone_where_it_fails
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,16 +110,9 @@ def convert_files(
             )
         write = bare_spec(storage, given.schema, {})
     spec = given.move(replace(write, layout=layout, mark=f"{uuid.uuid4().hex[:12]}-"))
-    try:
+    with undone_where_it_fails(spec.write):
         facts = _on_spark(spark, spec, given.files) if spark is not None else _in_process(spec, given.files)
-    except BaseException:
-        _delete(spec.write)
-        raise
-    try:
-        done = None if commit is None else commit.commit(facts, spark)
-    except ConflictError:
-        _delete(spec.write)
-        raise
+    done = None if commit is None else commit.commit(facts, spark)
     kinds = facts.column("kind")
     adds, copied, rebuilt = (facts.filter(pc.equal(kinds, kind)) for kind in ("add", "copied", "rebuilt"))
     return Conversion(
@@ -204,10 +196,3 @@ def _on_spark(spark: SparkSession, spec: MoveSpec, files: list[FilePart]) -> pa.
     from mica.engines.spark import jobs
 
     return jobs.collect(jobs.over_tasks(spark, partial(move_files, spec), [[part] for part in files], FACTS_DDL))
-
-
-def _delete(write: WriteSpec) -> None:
-    """Deletes the files of a write that failed, those of tasks too whose facts nobody has; no log names them."""
-    with contextlib.suppress(MicaError):
-        names = [entry.path for entry in write.storage.list()]
-        write.storage.discard(name for name in names if name.rpartition("/")[2].startswith(f"part-{write.mark}"))

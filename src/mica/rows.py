@@ -25,7 +25,7 @@ from mica.schema.evolution import plan_write
 from mica.tasks.whole import whole_schema
 from mica.tasks.write import WriteSpec, facts_ddl, facts_schema, write_files
 from mica.variant.shredding import ShreddingSchema
-from mica.writing import Commit, Target
+from mica.writing import Commit, Target, undone_where_it_fails
 
 #: Bytes in memory that are worth a thread and a file of their own.
 SHARE_BYTES = 64 << 20
@@ -39,7 +39,9 @@ def write_rows(target: Target, data: Any, shredding: Mapping[str, Any]) -> Commi
     spark = data.sparkSession if spark_types.is_frame(data) else None
     leaves, version = target.comparing(spark)
     spec = replace(spec, collated=tuple(leaves), version=version)
-    return target.commit(in_process(spec, data) if spark is None else on_spark(spec, data), spark)
+    with undone_where_it_fails(spec):
+        facts = in_process(spec, data) if spark is None else on_spark(spec, data)
+    return target.commit(facts, spark)
 
 
 def on_spark(spec: WriteSpec, frame: Any) -> pa.Table:

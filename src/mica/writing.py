@@ -6,9 +6,11 @@ protocol and its property allow it, and neither is ever changed by a write.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,14 +20,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.collating import bounds_of_facts, collated_lines, comparable
-from mica.errors import ConflictError, UserError
+from mica.errors import ConflictError, MicaError, UserError
 from mica.log import creation, features
 from mica.log.actions import Metadata, Protocol
 from mica.log.conflicts import FilePredicate, every_file
 from mica.log.domains import COLLATIONS_DOMAIN, with_versions, write_versions
 from mica.log.properties import CODEC, TARGET_FILE_SIZE
 from mica.log.snapshot import Snapshot, load
-from mica.log.transaction import Transaction
+from mica.log.transaction import Committed, Transaction
 from mica.schema import collations
 from mica.schema import json as schema_json
 from mica.schema.types import VARIANT, StructType, walk
@@ -72,6 +74,9 @@ class Target:
     notes: list[str] = field(default_factory=list)
     #: The collations of which bounds are written, and their version.
     versions: tuple[Sequence[str], str] | None = None
+    #: What the commit records of applications (appId → version), so that their work is done once.
+    applications: Mapping[str, int] = field(default_factory=dict)
+    _last: Transaction | None = field(default=None, repr=False)
 
     @property
     def schema(self) -> StructType:
@@ -113,7 +118,13 @@ class Target:
                 "bloom_filters": bloom_columns(schema, self.metadata.configuration),
             },
             target_file_size=target_file_size or TARGET_FILE_SIZE.of(self.metadata.configuration),
+            mark=f"{uuid.uuid4().hex[:12]}-",
         )
+
+    @property
+    def certainly_not_written(self) -> bool:
+        """Whether no log can name what was written for this target."""
+        return self._last is None or self._last.certainly_not_written
 
     def comparing(self, spark: SparkSession | None) -> tuple[list[CollatedLeaf], str]:
         """The columns that get collated bounds when files are written, and the version of who compares them."""
@@ -123,27 +134,32 @@ class Target:
     def commit(self, facts: pa.Table, spark: SparkSession | None = None) -> Commit:
         """Adds the files that the facts tell of, in one commit; collated columns get what bounds can be made here."""
         adds = facts.filter(pc.equal(facts.column("kind"), "add"))
+        try:
+            done, rows, size = self._commit(adds, spark)
+        except BaseException:
+            if self.certainly_not_written:
+                self.storage.discard(adds.column("path").to_pylist())
+            raise
+        return Commit(done.version, adds.num_rows, rows, size, done.snapshot)
+
+    def _commit(self, adds: pa.Table, spark: SparkSession | None) -> tuple[Committed, int, int]:
         rows, size = (pc.sum(adds.column(name)).as_py() or 0 for name in ("rows", "bytes"))
         lines = adds.column("line")
         leaves, version = self.comparing(spark)
         if leaves and len(lines):
-            try:
-                bounds = bounds_of_facts(adds, spark, self.storage, leaves, version)
-            except Exception:
-                # Nobody will name these files.
-                self.storage.discard(adds.column("path").to_pylist())
-                raise
+            bounds = bounds_of_facts(adds, spark, self.storage, leaves, version)
             lines = pa.chunked_array([collated_lines(lines, bounds, version)], pa.string())
             self.versions = ([leaf.collation for leaf in leaves], version)
         try:
-            done = self.transaction(lines, rows, size).commit(clock=time.time)
+            self._last = self.transaction(lines, rows, size)
+            return self._last.commit(clock=time.time), rows, size
         except ConflictError as e:
             if self.overwrite or (e.code, self.snapshot is None) not in _JOINED:
                 raise
             # Another writer made the table first, or named the same version of a collation: ours becomes an append to
             # what is there now, if it is the same table.
-            done = self._joined(e).transaction(lines, rows, size).commit(clock=time.time)
-        return Commit(done.version, adds.num_rows, rows, size, done.snapshot)
+            self._last = self._joined(e).transaction(lines, rows, size)
+            return self._last.commit(clock=time.time), rows, size
 
     def transaction(self, lines: pa.ChunkedArray, rows: int, size: int) -> Transaction:
         """The commit to be, of files by their ready lines."""
@@ -169,6 +185,8 @@ class Target:
             transaction.read(chosen)
             transaction.remove_files(np.flatnonzero(np.asarray(chosen(self.snapshot.files))))
         transaction.add_files(lines)
+        for application, number in self.applications.items():
+            transaction.set_application_transaction(application, number)
         if self.versions is not None:
             before = None if self.snapshot is None else self.snapshot.domains.get(COLLATIONS_DOMAIN)
             domain = with_versions(before, *self.versions, str(self.storage))
@@ -203,9 +221,17 @@ class Target:
         same = mine == theirs and snapshot.metadata.partition_columns == self.metadata.partition_columns
         if not same or snapshot.metadata.configuration != self.metadata.configuration:
             raise error
+        if not self.applications.keys().isdisjoint(snapshot.app_transactions):
+            raise ConflictError(
+                "CONCURRENT_TRANSACTION",
+                f"another writer made the table at {self.storage} meanwhile and wrote for the same application",
+                hint="Nothing was written. Repeat the operation.",
+                version=snapshot.version,
+            ) from error
         return Target(
-            self.storage, snapshot, snapshot.protocol, snapshot.metadata, self.operation, versions=self.versions
-        )
+            self.storage, snapshot, snapshot.protocol, snapshot.metadata, self.operation, versions=self.versions,
+            applications=self.applications,
+        )  # fmt: skip
 
 
 def open_target(
@@ -219,8 +245,9 @@ def open_target(
     storage_options: Mapping[str, str] | None = None,
     snapshot: Snapshot | None = None,
     where: str | None = None,
+    kept: Mapping[str, str] | None = None,
 ) -> Target:
-    """The table at that place, or the one to be made of `schema`.
+    """The table at that place, or the one to be made of `schema`; `kept` are properties that only a new table gets.
 
     Errors: TABLE_EXISTS with mode `error`; INVALID_PARTITION_COLUMN where a table that exists is partitioned otherwise;
     what `features.check_write` refuses.
@@ -228,7 +255,8 @@ def open_target(
     storage = table if isinstance(table, Storage) else Storage.open(table, storage_options)
     snapshot = load_if_any(storage) if snapshot is None else snapshot
     if snapshot is None:
-        protocol, metadata = creation.new_table(schema, partition_by, properties, created_time=int(time.time() * 1000))
+        made = {**(kept or {}), **properties}
+        protocol, metadata = creation.new_table(schema, partition_by, made, created_time=int(time.time() * 1000))
         return Target(storage, None, protocol, metadata, operation)
     if mode == "error":
         raise UserError(
@@ -252,6 +280,18 @@ def open_target(
             hint="Change them with Table.set_properties.",
         )
     return Target(storage, snapshot, snapshot.protocol, found, operation, overwrite=mode == "overwrite", where=where)
+
+
+@contextlib.contextmanager
+def undone_where_it_fails(spec: WriteSpec) -> Iterator[None]:
+    """Deletes the files of a write whose tasks fail, those of tasks too whose facts nobody has; no log names them."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(MicaError):
+            names = [entry.path for entry in spec.storage.list()]
+            spec.storage.discard(name for name in names if name.rpartition("/")[2].startswith(f"part-{spec.mark}"))
+        raise
 
 
 def load_if_any(storage: Storage) -> Snapshot | None:

@@ -16,6 +16,22 @@ def mica(*arguments: str | Path, cwd: Path | None = None) -> subprocess.Complete
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=cwd, env=os.environ)
 
 
+def piped(text: bytes, *arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "mica.cli", *map(str, arguments)]
+    return subprocess.run(command, input=text, capture_output=True, timeout=300, check=False)
+
+
+def test_standard_input_is_ingested(tmp_path: Path) -> None:
+    done = piped(b'{"a":1}\n{"a":2}\n', "ingest", "-", tmp_path / "t", "--json")
+    assert done.returncode == 0, done.stderr
+    assert orjson.loads(done.stdout)["rows"] == 2
+    bad = piped(b'{"a":1}\nno\n', "ingest", "-", tmp_path / "t")
+    assert bad.returncode == 1
+    assert b"standard-input, line 2" in bad.stderr
+    assert piped(b"{}", "ingest", "-", tmp_path / "t", "--idempotent").returncode == 1
+    assert mica("scan", tmp_path / "t", "--count").stdout.strip() == "2"
+
+
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("cli")

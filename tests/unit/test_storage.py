@@ -19,6 +19,7 @@ from mica.storage import SCHEMES, AlreadyExistsError, Storage, split_scheme
 from mica.storage.local import LocalStorage
 from mica.storage.range_file import RangeFile
 from mica.storage.remote import RemoteStorage
+from mica.variant import kernel
 
 NAMES = [
     "plain",
@@ -368,3 +369,47 @@ def test_sync_makes_another_librarys_file_durable(tmp_path: Path) -> None:
     storage.sync("x")
     with pytest.raises(StorageError):
         storage.sync("y")
+
+
+def test_what_a_killed_writer_left_goes_and_what_a_living_one_writes_stays(tmp_path: Path) -> None:
+    program = f"""
+        import os, signal
+        from mica.storage import Storage
+        Storage.open({str(tmp_path)!r}).writer("log/1.json").write(b"half")
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=False)
+    (tmp_path / "log" / ".hidden.tmp").touch()
+    storage = Storage.open(tmp_path)
+    living = storage.writer("log/2.json")
+    living.write(b"whole")
+    assert len(list((tmp_path / "log").iterdir())) == 3
+    storage.sweep("log")  # too young to be looked at
+    assert len(list((tmp_path / "log").iterdir())) == 3
+    for file in (tmp_path / "log").iterdir():
+        os.utime(file, (1, 1))
+    storage.sweep("log")
+    living.close()
+    assert sorted(entry.path for entry in storage.list()) == ["log/.hidden.tmp", "log/2.json"]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_pipes_and_devices_are_refused(tmp_path: Path, kind: str) -> None:
+    if kind == "pipe":
+        os.mkfifo(tmp_path / "x")
+    else:
+        (tmp_path / "x").symlink_to("/dev/zero")
+    storage = Storage.open(tmp_path)
+    for read in (storage.read, storage.size, lambda rel: storage.read_ranges(rel, [(0, 1)])):
+        with pytest.raises(StorageError, match=r"named pipe|device") as caught:
+            read("x")
+        assert caught.value.code == "NOT_A_FILE"
+
+
+def test_the_kernel_opens_no_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x")
+    with pytest.raises(StorageError, match="a pipe or a device"):
+        kernel.FileReader(path=str(tmp_path / "x"), name="x", size=10)
+    reader = kernel.JsonReader
+    with pytest.raises(StorageError, match="a pipe or a device"):
+        reader(path=str(tmp_path / "x"), column="v")

@@ -41,6 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         start: 0,
         end: None,
         on_error: OnError::Fail,
+        replace_invalid_utf8: false,
         max_row: 64 << 20,
     };
     let mut ingest = JsonIngest::new("v", reader, ParseOptions::default())?;

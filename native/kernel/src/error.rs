@@ -7,6 +7,8 @@ use std::fmt;
 pub enum Code {
     /// Text that is not JSON, or JSON that cannot become a Variant.
     InvalidJson,
+    /// JSON text whose bytes are not UTF-8.
+    InvalidUtf8,
     /// The same key twice in one JSON object.
     DuplicateKey,
     /// Nesting beyond the stated limit.
@@ -39,6 +41,7 @@ impl Code {
     pub fn as_str(self) -> &'static str {
         match self {
             Code::InvalidJson => "INVALID_JSON",
+            Code::InvalidUtf8 => "INVALID_UTF8",
             Code::DuplicateKey => "DUPLICATE_KEY",
             Code::TooDeep => "TOO_DEEP",
             Code::TooLarge => "TOO_LARGE",

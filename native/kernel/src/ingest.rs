@@ -88,7 +88,11 @@ impl JsonIngest {
         let mut sample = Sample::new(limits)?;
         self.reader.mark();
         while !sample.is_full() {
-            let Next::Row(text) = self.reader.next_row()? else { break };
+            let text = match self.reader.next_row()? {
+                Next::Row(text) => text,
+                Next::NotUtf8(_) => continue,
+                Next::NeedInput | Next::End => break,
+            };
             if self.parser.parse(text, &mut self.tape, &mut self.names).is_ok() {
                 sample.add(&self.tape.view(text.as_bytes(), &self.names));
             }
@@ -140,6 +144,7 @@ impl JsonIngest {
                         Err(error) => Some(error),
                     }
                 }
+                Next::NotUtf8(error) => Some(error),
                 Next::NeedInput => break,
                 Next::End => {
                     ended = true;

@@ -31,11 +31,14 @@ impl LocalFile {
             let code = if e.kind() == std::io::ErrorKind::NotFound { Code::CorruptFile } else { Code::Io };
             Error::new(code, format!("{name} cannot be opened: {e}"))
         };
+        // Before it is opened: to open a FIFO is to wait for somebody who writes to it.
+        let meta = std::fs::metadata(path).map_err(fail)?;
+        if !meta.is_file() {
+            let what = if meta.is_dir() { "a directory" } else { "a pipe or a device" };
+            return Err(Error::new(Code::Io, format!("{name} is {what}, not a Parquet file")));
+        }
         let file = File::open(path).map_err(fail)?;
         let meta = file.metadata().map_err(fail)?;
-        if meta.is_dir() {
-            return Err(Error::new(Code::Io, format!("{name} is a directory, not a Parquet file")));
-        }
         check_size(name, meta.len(), size)?;
         Ok(LocalFile { file, name: name.to_string(), size: meta.len() })
     }

@@ -18,6 +18,7 @@ fn options(format: Format, compression: Compression) -> ReaderOptions {
         start: 0,
         end: None,
         on_error: OnError::Fail,
+        replace_invalid_utf8: false,
         max_row: 1 << 20,
     }
 }
@@ -30,6 +31,7 @@ fn rows(options: ReaderOptions, bytes: &[u8], piece: usize) -> Result<Vec<String
     loop {
         match reader.next_row()? {
             Next::Row(text) => rows.push(text.to_string()),
+            Next::NotUtf8(error) => reader.reject(error)?,
             Next::NeedInput => match pieces.next() {
                 Some(piece) => reader.feed(piece)?,
                 None => reader.finish(),
@@ -162,4 +164,15 @@ fn a_row_beyond_the_limit_is_refused_before_it_fills_memory() {
     let long = vec![b' '; 3 << 20];
     let error = rows(options(Format::Ndjson, Compression::None), &long, 1 << 16).unwrap_err();
     assert_eq!(error.code, Code::TooLarge);
+}
+
+#[test]
+fn bytes_that_are_no_utf8_are_refused_with_their_place_or_replaced() {
+    let bytes = b"{\"a\":1}\n{\"a\":\"\xc3\xa9 \xff\"}\n";
+    let error = rows(options(Format::Ndjson, Compression::None), bytes, 1000).unwrap_err();
+    assert_eq!(error.code, Code::InvalidUtf8);
+    assert_eq!(error.message, "test.json, line 2, column 10: the byte 0xff is not UTF-8 here");
+    let mut opts = options(Format::Ndjson, Compression::None);
+    opts.replace_invalid_utf8 = true;
+    assert_eq!(rows(opts, bytes, 1000).unwrap(), ["{\"a\":1}", "{\"a\":\"é \u{fffd}\"}"]);
 }

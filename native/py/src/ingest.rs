@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use arrow_pyarrow::ToPyArrow;
 use mica_kernel::infer::Limits;
 use mica_kernel::ingest::JsonIngest;
+use mica_kernel::json::format::{Detector, is_ndjson_name};
 use mica_kernel::json::{Compression, DuplicateKeys, Format, OnError, ParseOptions, ReaderOptions};
 use mica_kernel::{Code, Error};
 use pyo3::prelude::*;
@@ -14,16 +15,28 @@ use crate::columns::{limits, tree};
 use crate::error::{raise, run};
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    m.add_class::<JsonReader>()
+    m.add_class::<JsonReader>()?;
+    m.add_function(wrap_pyfunction!(json_format, m)?)
 }
 
 /// Text that a row may have per byte of the Variant that it may become: white space costs nothing there.
 const TEXT_PER_BYTE: usize = 4;
 
+/// `json`: one array, or documents over several lines. `auto`: whichever of both the whole input is.
+const FORMATS: &[(&str, Format)] = &[("auto", Format::Auto), ("ndjson", Format::Ndjson), ("json", Format::Json)];
+
 /// One split of one JSON input. Without a `path` the bytes are fed: while `wants_input`, `feed` or `finish`.
 #[pyclass(module = "mica._native")]
 struct JsonReader {
     ingest: Mutex<JsonIngest>,
+}
+
+/// `ndjson` or `json` by the beginning of a text, or by all of it (`whole`); `None` where the beginning does not say.
+#[pyfunction]
+fn json_format(text: &[u8], whole: bool, name: &str) -> Option<&'static str> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let found = Detector::default().look(text, whole, is_ndjson_name(name))?;
+    FORMATS.iter().find(|(_, format)| *format == found).map(|(name, _)| *name)
 }
 
 impl JsonReader {
@@ -55,7 +68,8 @@ impl JsonReader {
     #[new]
     #[pyo3(signature = (
         *, column, format="ndjson", compression=None, path=None, start=0, end=None, duplicate_keys="error",
-        max_size=16 << 20, max_depth=1000, on_error="fail", name=None,
+        max_size=16 << 20, max_depth=1000, on_error="fail", replace_invalid_utf8=false,
+        name=None,
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -70,6 +84,7 @@ impl JsonReader {
         max_size: usize,
         max_depth: usize,
         on_error: &str,
+        replace_invalid_utf8: bool,
         name: Option<String>,
     ) -> PyResult<Self> {
         let compressions = [("none", Compression::None), ("gzip", Compression::Gzip), ("zstd", Compression::Zstd)];
@@ -81,12 +96,13 @@ impl JsonReader {
         };
         let reader = ReaderOptions {
             name: name.or_else(|| path.clone()).unwrap_or_else(|| "input".into()),
-            format: choice(py, "format", format, &[("ndjson", Format::Ndjson), ("json", Format::Json)])?,
+            format: choice(py, "format", format, FORMATS)?,
             compression: choice(py, "compression", compression.unwrap_or("none"), &compressions)?,
             path,
             start,
             end,
             on_error: choice(py, "on_error", on_error, &[("fail", OnError::Fail), ("collect", OnError::Collect)])?,
+            replace_invalid_utf8,
             max_row: max_size.saturating_mul(TEXT_PER_BYTE),
         };
         let ingest = run(py, || JsonIngest::new(column, reader, parse))?;

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from mica.checking.check import as_table, check, check_files
 from mica.checking.report import Report
-from mica.errors import ConflictError, CorruptDataError, MicaError, UserError
+from mica.errors import CorruptDataError, UserError
 from mica.files import find
 from mica.log.paths import decode_path
 from mica.log.transaction import Transaction
@@ -167,7 +167,7 @@ def _table(table: Table) -> Repair:
         left = check_files(snapshot, written, statistics)
         if not left.ok:
             raise _failed(table.path, left)
-    except MicaError:
+    except BaseException:
         snapshot.storage.discard(fact["path"] for fact in facts)
         raise
     transaction = Transaction(
@@ -181,8 +181,9 @@ def _table(table: Table) -> Repair:
     transaction.add_files([fact["line"] for fact in facts])
     try:
         committed = transaction.commit(clock=time.time)
-    except ConflictError:
-        snapshot.storage.discard(fact["path"] for fact in facts)
+    except BaseException:
+        if transaction.certainly_not_written:
+            snapshot.storage.discard(fact["path"] for fact in facts)
         raise
     table.refresh()
     rows = sum(fact["rows"] for fact in facts)

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Literal
 
 import typer
@@ -9,12 +15,29 @@ import typer
 from mica.cli import options
 from mica.cli.console import out, pairs, print_json, storage_options, watched
 from mica.engines.spark.session import session
+from mica.errors import UserError
 from mica.ingest import ingest_json
+
+
+@contextmanager
+def standard_input(paths: list[str]) -> Iterator[list[str]]:
+    """The paths, with what comes in on standard input as a file: it is looked at before it is read, and read twice."""
+    if "-" not in paths:
+        yield paths
+        return
+    with TemporaryDirectory(prefix="mica-") as directory:
+        spooled = Path(directory, "standard-input")
+        with spooled.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        yield [str(spooled) if path == "-" else path for path in paths]
 
 
 def run(
     paths: Annotated[
-        list[str], typer.Argument(metavar="FILE…", help="JSON files or patterns (NDJSON or arrays; gzip, zstd).")
+        list[str],
+        typer.Argument(
+            metavar="FILE…", help="JSON files or patterns (NDJSON or arrays; gzip, zstd); - is standard input."
+        ),
     ],
     table: Annotated[str, typer.Argument(metavar="TABLE", help="The table's path or URI; made where there is none.")],
     column: Annotated[str, typer.Option("--column", "-c", help="The Variant column.")] = "v",
@@ -32,6 +55,10 @@ def run(
     mode: Annotated[
         Literal["append", "error", "overwrite"], typer.Option("--mode", help="What to do where there is a table.")
     ] = "append",
+    format: Annotated[  # noqa: A002 - the option's name
+        Literal["auto", "ndjson", "json"],
+        typer.Option("--format", help="A document a line, or an array or documents over several lines."),
+    ] = "auto",
     on_error: Annotated[
         Literal["fail", "quarantine"], typer.Option("--on-error", help="What to do with lines that cannot be read.")
     ] = "fail",
@@ -45,16 +72,25 @@ def run(
     last_key_wins: Annotated[
         bool, typer.Option("--last-key-wins", help="Keep the last of duplicate keys instead of refusing.")
     ] = False,
+    invalid_utf8: Annotated[
+        Literal["error", "replace"],
+        typer.Option("--invalid-utf8", help="Whether bytes that are not UTF-8 make a bad line or become U+FFFD."),
+    ] = "error",
     max_size: Annotated[str, typer.Option("--max-size", help="The largest document, at most 128MB.")] = "16MB",
+    idempotent: Annotated[
+        bool, typer.Option("--idempotent", help="Skip files that the table has rows of, by name and time.")
+    ] = False,
     on_spark: options.OnSpark = False,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
     """Read JSON files into the Variant column of a Delta table, in one commit."""
     spark = session() if on_spark else None
-    with watched("ingest") as progress:
+    if "-" in paths and idempotent:
+        raise UserError.bad_value("idempotent", idempotent, "files: standard input has no name to know it by")
+    with standard_input(paths) as files, watched("ingest") as progress:
         report = ingest_json(
-            paths,
+            files,
             table,
             spark=spark,
             column=column,
@@ -63,12 +99,15 @@ def run(
             sort_by=sort_by or (),
             shredding=shredding,
             mode=mode,
+            format=format,
             on_error=on_error,
             quarantine=quarantine,
             target_file_size=target_file_size,
             properties=pairs(table_property or (), "--property"),
             duplicate_keys="last" if last_key_wins else "error",
+            invalid_utf8=invalid_utf8,
             max_size=max_size,
+            idempotent=idempotent,
             storage_options=storage_options(storage_option or ()),
             progress=progress,
         )

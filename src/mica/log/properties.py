@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+import orjson
+
 from mica.errors import UserError
 
 T = TypeVar("T")
@@ -71,6 +73,16 @@ def _text(text: str) -> str:
     return text
 
 
+def _expressions(text: str) -> Mapping[str, str]:
+    try:
+        found = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        found = None
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise ValueError('a JSON object of names to expressions, such as {"day": "v:time::date"}')
+    return found
+
+
 def _one_of(*allowed: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         for value in allowed:
@@ -125,6 +137,7 @@ CODEC = Property(
 VARIANT_STATS_PATHS = Property("mica.variantStats.maxPaths", _number(0), 32)
 VARIANT_STATS_BYTES = Property("mica.variantStats.maxBytes", _number(0), 4096)
 VARIANT_STATS_NAMES = Property[str | None]("mica.variantStats.paths", _text, None)
+INGEST_COLUMNS = Property[Mapping[str, str]]("mica.ingest.columns", _expressions, {})
 BLOOM_PATHS = Property[str | None]("mica.bloomFilter.paths", _text, None)
 
 PROPERTIES: Mapping[str, Property[Any]] = {

@@ -25,7 +25,7 @@ from mica.log import conflicts, features, properties
 from mica.log.actions import Metadata, Protocol, format_line
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.commit_info import commit_info
-from mica.log.paths import commit_name, file_keys
+from mica.log.paths import LOG, commit_name, file_keys
 from mica.log.replay import FILES, STATE_FILES, parse_commits, partition_keys
 from mica.log.snapshot import Snapshot, load
 from mica.storage import AlreadyExistsError, Storage
@@ -66,6 +66,7 @@ class Transaction:
     _domains: dict[str, str | None] = field(default_factory=dict)
     _transactions: dict[str, int] = field(default_factory=dict)
     _committed: bool = False
+    _in_doubt: bool = False
 
     def __post_init__(self) -> None:
         self.id = str(uuid.uuid4())
@@ -79,6 +80,12 @@ class Transaction:
     def storage(self) -> Storage:
         """Where the table lies."""
         return self.base.storage if isinstance(self.base, Snapshot) else self.base
+
+    @property
+    def certainly_not_written(self) -> bool:
+        """Whether no log can name the files of this transaction: neither is it committed, nor was the answer to a put
+        lost, which may still succeed."""
+        return not self._committed and not self._in_doubt
 
     @property
     def metadata(self) -> Metadata:
@@ -255,16 +262,20 @@ class Transaction:
     def _put(self, version: int, data: bytes) -> bool:
         """Whether this transaction now is the version."""
         name = commit_name(version)
+        self._in_doubt = True
         for repeat in range(_MAX_REPEATS):
             try:
                 self.storage.put_if_absent(name, data)
                 return True
             except AlreadyExistsError:
                 # Also when our own put was repeated below us after an answer was lost.
-                return self._is_mine(name)
+                mine = self._in_doubt = self._is_mine(name)
+                return mine
             except StorageError as error:
                 if self._is_mine(name):
                     return True
+                if error.code != "IO":
+                    self._in_doubt = False  # refused, not lost
                 if error.code != "IO" or repeat == _MAX_REPEATS - 1:
                     raise
                 time.sleep(_PAUSE * 2**repeat)
@@ -338,6 +349,7 @@ class Transaction:
                 _LOG.warning(
                     "version %d of %s is committed, but its checkpoint is not: %s", version, self.storage, error
                 )
+            self.storage.sweep(LOG)
         return Committed(version, snapshot)
 
 

@@ -106,8 +106,12 @@ class Storage(ABC):
         """The bytes [start, end) of each range; an error when the file is shorter than a range says."""
 
     @abstractmethod
+    def stat(self, rel: str) -> Entry:
+        """Size and time of a file; `NOT_FOUND` when there is no such file."""
+
     def size(self, rel: str) -> int:
         """The size in bytes; `NOT_FOUND` when there is no such file."""
+        return self.stat(rel).size
 
     @abstractmethod
     def list(self, prefix: str = "", *, start_after: str | None = None, recursive: bool = True) -> Iterator[Entry]:
@@ -133,9 +137,17 @@ class Storage(ABC):
             with contextlib.suppress(MicaError):
                 self.delete(rel)
 
+    def clear(self) -> None:
+        """Removes all files below this location that nobody names, as far as that can be done."""
+        with contextlib.suppress(MicaError):
+            self.discard([entry.path for entry in self.list()])
+
+    def sweep(self, directory: str) -> None:
+        """Removes what killed writers left half written directly in a directory, as far as that can be done."""
+
     @abstractmethod
-    def writer(self, rel: str) -> Writer:
-        """A streamed file; multipart on object stores."""
+    def writer(self, rel: str, *, private: bool = False) -> Writer:
+        """A streamed file; multipart on object stores. A private one may be read by its owner alone."""
 
     def prepare(self, rel: str) -> None:
         """Makes the directory of a file that another library will write at `path(rel)`."""

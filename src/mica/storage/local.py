@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
+import re
 import stat
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 from mica.errors import StorageError
 from mica.storage.base import (
@@ -43,6 +46,13 @@ ERRNO_CODES: Mapping[int, tuple[str, str, str]] = {
     errno.ENAMETOOLONG: ("INVALID_NAME", "is a name longer than the file system takes", "Use a shorter name."),
     errno.EMFILE: ("TOO_MANY_FILES", "could not be opened: too many open files", "Raise `ulimit -n`."),
 }
+
+
+#: The name of a file in the making.
+_STAGED = re.compile(r"\.[0-9a-f]{32}\.tmp")
+
+#: A staged file that nobody has written to for this long is looked at: it takes a moment from its making to its lock.
+ABANDONED_SECONDS = 60
 
 
 class LocalStorage(Storage):
@@ -78,12 +88,12 @@ class LocalStorage(Storage):
 
     def read(self, rel: str) -> bytes:
         path = self.path(rel)
-        with _local_errors(path), open(path, "rb") as file:
+        with _local_errors(path), _opened(path) as file:
             return file.read()
 
     def read_ranges(self, rel: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         path = self.path(rel)
-        with _local_errors(path), open(path, "rb") as file:
+        with _local_errors(path), _opened(path) as file:
             out = []
             for start, end in ranges:
                 data = os.pread(file.fileno(), end - start, start)
@@ -95,13 +105,14 @@ class LocalStorage(Storage):
                 out.append(data)
             return out
 
-    def size(self, rel: str) -> int:
+    def stat(self, rel: str) -> Entry:
         path = self.path(rel)
         with _local_errors(path):
             info = os.stat(path)
             if stat.S_ISDIR(info.st_mode):
                 raise IsADirectoryError(errno.EISDIR, "directory")
-            return info.st_size
+            _refuse_special(path, info)
+            return Entry(rel, info.st_size, info.st_mtime_ns // 1_000_000)
 
     def list(self, prefix: str = "", *, start_after: str | None = None, recursive: bool = True) -> Iterator[Entry]:
         prefix = prefix.rstrip("/")
@@ -162,10 +173,23 @@ class LocalStorage(Storage):
         with _local_errors(path), contextlib.suppress(FileNotFoundError):
             os.unlink(path)
 
-    def writer(self, rel: str) -> Writer:
+    def clear(self) -> None:
+        super().clear()
+        # The directory and the one above it go where nothing else is in them.
+        for directory in (self.path(""), os.path.dirname(self.path(""))):
+            with contextlib.suppress(OSError):
+                os.rmdir(directory)
+
+    def sweep(self, directory: str) -> None:
+        with contextlib.suppress(OSError), os.scandir(self.path(directory)) as found:
+            for item in found:
+                if _STAGED.fullmatch(item.name) and time.time() - item.stat().st_mtime > ABANDONED_SECONDS:
+                    _unlink_if_abandoned(item.path)
+
+    def writer(self, rel: str, *, private: bool = False) -> Writer:
         path = self.path(rel)
         with _local_errors(path):
-            return _LocalWriter(path)
+            return _LocalWriter(path, 0o600 if private else 0o666)
 
     def prepare(self, rel: str) -> None:
         path = self.path(rel)
@@ -183,16 +207,48 @@ class LocalStorage(Storage):
             _sync_directory(os.path.dirname(path))
 
 
+def _opened(path: str) -> BinaryIO:
+    """The file for reading. A FIFO would be waited for, and a device has no end: only files are opened."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        info = os.fstat(descriptor)
+        if stat.S_ISDIR(info.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "directory")
+        _refuse_special(path, info)
+        return open(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _refuse_special(path: str, info: os.stat_result) -> None:
+    if not stat.S_ISREG(info.st_mode):
+        raise StorageError(
+            "NOT_A_FILE",
+            f"{path} is {_KINDS.get(stat.S_IFMT(info.st_mode), 'no file')}, where a file is needed",
+            hint="Copy what it gives to a file, or pipe JSON into `mica ingest - TABLE`.",
+            path=path,
+        )
+
+
+_KINDS = {
+    stat.S_IFIFO: "a named pipe (FIFO)", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
+}  # fmt: skip
+
+
 class _LocalWriter(Writer):
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, mode: int = 0o666) -> None:
         self._path = path
         self._staged: str | None = os.path.join(os.path.dirname(path), f".{uuid.uuid4().hex}.tmp")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         try:
-            self._descriptor = os.open(self._staged, flags, 0o666)
+            self._descriptor = os.open(self._staged, flags, mode)
         except FileNotFoundError:
             _make_directories(os.path.dirname(path))
-            self._descriptor = os.open(self._staged, flags, 0o666)
+            self._descriptor = os.open(self._staged, flags, mode)
+        # Says that somebody is alive who writes it: the lock goes with the process.
+        with contextlib.suppress(OSError):
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def write(self, data: bytes, /) -> int:
         view = memoryview(data).cast("B")
@@ -232,6 +288,17 @@ class _LocalWriter(Writer):
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+def _unlink_if_abandoned(path: str) -> None:
+    """Removes a staged file unless its writer lives; where locks cannot tell, it stays."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
+        finally:
+            os.close(descriptor)
 
 
 def _link(staged: str, path: str) -> None:

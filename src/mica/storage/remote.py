@@ -140,11 +140,12 @@ class RemoteStorage(Storage):
                 raise too_short(self.path(rel), end, start + len(part))
         return [parts.get((start, end), b"") for start, end in ranges]
 
-    def size(self, rel: str) -> int:
+    def stat(self, rel: str) -> Entry:
         import obstore
 
         with self.errors(rel):
-            return int(obstore.head(self._open(), self._key(rel))["size"])
+            found = obstore.head(self._open(), self._key(rel))
+        return Entry(rel, int(found["size"]), int(found["last_modified"].timestamp() * 1000))
 
     def list(self, prefix: str = "", *, start_after: str | None = None, recursive: bool = True) -> Iterator[Entry]:
         import obstore
@@ -189,7 +190,7 @@ class RemoteStorage(Storage):
             if error.code != "NOT_FOUND":
                 raise
 
-    def writer(self, rel: str) -> Writer:
+    def writer(self, rel: str, *, private: bool = False) -> Writer:  # noqa: ARG002 - who reads a bucket is its own business
         import obstore
 
         with self.errors(rel):

@@ -21,6 +21,7 @@ from mica.schema.arrow import to_arrow, to_arrow_field
 from mica.schema.types import StructField, StructType
 from mica.skipping.bind import Bound
 from mica.storage import Storage, Writer
+from mica.tasks import foreign
 from mica.tasks.leaves import compute
 from mica.tasks.write import TableWriter, WriteSpec, facts
 from mica.variant import kernel
@@ -32,7 +33,7 @@ BATCH_BYTES = 16 << 20
 #: Bytes that are fetched at once from an object store.
 FETCH_BYTES = 8 << 20
 
-#: The first bytes of a file that say how it is compressed and whether it is a JSON array.
+#: The first bytes of a file, which say how it is compressed and mostly whether it is NDJSON.
 HEAD_BYTES = 64 << 10
 
 _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -40,13 +41,20 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
 @dataclass(frozen=True)
 class Split:
-    """A part of one input file: all of it, or the lines that begin in [start, end)."""
+    """A part of one input file: all of it, or the lines that begin in [start, end).
+
+    `format` is `ndjson` (a document a line), `json` (one array, or documents over several lines) or `auto`, which of
+    both the whole file is.
+    """
 
     storage: Storage
     path: str
     size: int
     start: int = 0
     end: int | None = None
+    format: str = "auto"
+    #: When the file was written last, in ms since the epoch.
+    modified: int = 0
 
     @property
     def name(self) -> str:
@@ -218,7 +226,7 @@ class _Fed:
 
 
 def look(split: Split) -> tuple[str | None, str]:
-    """(compression, `ndjson` or `json`) by the first bytes of the file, whatever its name says."""
+    """(compression, format) of a file by its first bytes; the format is `auto` where they do not say."""
     if split.start or split.end is not None:
         return None, "ndjson"  # only plain NDJSON is split
     head = split.storage.read_ranges(split.path, [(0, min(HEAD_BYTES, split.size))])[0] if split.size else b""
@@ -228,27 +236,11 @@ def look(split: Split) -> tuple[str | None, str]:
         # A damaged file is the reader's to report, with its place.
         with contextlib.suppress(OSError, pa.ArrowInvalid):
             text = pa.CompressedInputStream(pa.BufferReader(head), compression).read(4096)
-    return compression, "json" if _spans_lines(text) else "ndjson"
-
-
-def _spans_lines(text: bytes) -> bool:
-    """Whether a file that begins so is one array, or documents over several lines.
-
-    No NDJSON line ends with `{`, `[` or `,`, but a line that was cut short may: a second line that is a document by
-    itself tells. An array on the first line with more lines behind it is a document of NDJSON.
-    """
-    lines = [line for line in text.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
-    first, second = (*lines[:2], b"", b"")[:2]
-    if first.lstrip().startswith(b"["):
-        return not (second and _is_json(first))
-    return first.rstrip().endswith((b"{", b"[", b",")) and bool(second) and not _is_json(second)
-
-
-def _is_json(line: bytes) -> bool:
-    with contextlib.suppress(orjson.JSONDecodeError):
-        orjson.loads(line)
-        return True
-    return False
+    foreign.refuse(split.name, text)
+    if split.format != "auto":
+        return compression, split.format
+    whole = compression is None and len(head) == split.size
+    return compression, kernel.json_format(text, whole, split.path) or "auto"
 
 
 class BadLines:
@@ -282,7 +274,8 @@ class BadLines:
         if errors.num_rows == 0:
             return 0
         if self._writer is None:
-            self._writer = self._storage.writer(self._path)
+            # Bad lines may hold anything: they are for the eyes of whoever ran the job.
+            self._writer = self._storage.writer(self._path, private=True)
         for row in errors.to_pylist():
             self._writer.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE, default=_text))
         return int(errors.num_rows)

@@ -39,6 +39,8 @@ _CLASSES: Mapping[str, type[MicaError]] = {
 #: The way out, by code.
 _HINTS: Mapping[str, str] = {
     "INVALID_JSON": "Mend the text; an ingest sets bad lines aside with on_error='quarantine'.",
+    "INVALID_UTF8": "Mend the text, replace such bytes with invalid_utf8='replace', or set bad lines aside with "
+    "on_error='quarantine'.",
     "DUPLICATE_KEY": "Let the last one win with duplicate_keys='last'.",
     "TOO_LARGE": "Raise max_size, up to 128 MiB.",
     "DOES_NOT_FIT": "Write with untyped='always', or give a shredding schema that every row fits.",
@@ -176,6 +178,11 @@ class _Native:
 
     def _call(self, function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         return call(function, *args, **kwargs)
+
+
+def json_format(text: bytes, whole: bool, name: str) -> str | None:
+    """`ndjson` or `json` by the beginning of a text, or by all of it; None where the beginning does not say."""
+    return _native.json_format(text, whole, name)
 
 
 class JsonReader(_Native):

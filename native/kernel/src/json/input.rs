@@ -51,10 +51,13 @@ impl Input {
     /// Reads the file from the byte `start` on.
     pub fn open(path: &str, start: u64, compression: Compression) -> Result<Self> {
         let name = |e: std::io::Error| Error::new(Code::Io, format!("cannot read {path}: {e}"));
-        let mut file = File::open(path).map_err(name)?;
-        if file.metadata().map_err(name)?.is_dir() {
-            return Err(Error::new(Code::Io, format!("cannot read {path}: it is a directory")));
+        // Before it is opened: to open a FIFO is to wait for somebody who writes to it.
+        let meta = std::fs::metadata(path).map_err(name)?;
+        if !meta.is_file() {
+            let what = if meta.is_dir() { "a directory" } else { "a pipe or a device" };
+            return Err(Error::new(Code::Io, format!("cannot read {path}: it is {what}")));
         }
+        let mut file = File::open(path).map_err(name)?;
         if start > 0 {
             file.seek(SeekFrom::Start(start)).map_err(name)?;
         }

@@ -1,5 +1,6 @@
 //! JSON text to tapes: `parse` reads one document, `reader` cuts files and streams into documents.
 
+pub mod format;
 pub mod input;
 pub mod keys;
 pub mod number;

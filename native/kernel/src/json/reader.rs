@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 
 use crate::error::{Code, Error, Result};
 
+use super::format::{Detector, is_ndjson_name};
 use super::input::{Compression, Filled, Input};
 use super::split::{Found, Splitter};
 use super::utf8::decode_like_java;
@@ -15,6 +16,8 @@ pub enum Format {
     Ndjson,
     /// One array whose elements are the rows, or values one after the other.
     Json,
+    /// Whichever of both the whole input is: see [`Detector`].
+    Auto,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +38,8 @@ pub struct ReaderOptions {
     pub start: u64,
     pub end: Option<u64>,
     pub on_error: OnError,
+    /// Whether bytes that are no UTF-8 become U+FFFD, as Spark's reader has them; else their row is a bad one.
+    pub replace_invalid_utf8: bool,
     /// Longer rows are refused, so that the buffer stays in proportion.
     pub max_row: usize,
 }
@@ -54,6 +59,8 @@ pub struct BadRow {
 
 pub enum Next<'a> {
     Row(&'a str),
+    /// A row that is no text: see `reject`.
+    NotUtf8(Error),
     /// Feed more bytes, or finish.
     NeedInput,
     End,
@@ -91,6 +98,7 @@ pub struct RowReader {
     mark: Option<Cursor>,
     row: RowPlace,
     ended: bool,
+    detector: Detector,
     /// The row, when its bytes were no UTF-8.
     repaired: String,
     bad: Vec<BadRow>,
@@ -129,6 +137,7 @@ impl RowReader {
             mark: None,
             row: RowPlace::default(),
             ended: false,
+            detector: Detector::default(),
             repaired: String::new(),
             bad: Vec::new(),
             first_line: None,
@@ -174,7 +183,7 @@ impl RowReader {
         }
     }
 
-    /// The next row. Its text is UTF-8: bytes that are not were replaced as Java does.
+    /// The next row.
     pub fn next_row(&mut self) -> Result<Next<'_>> {
         loop {
             match self.find()? {
@@ -183,6 +192,7 @@ impl RowReader {
                     let bytes = self.buffer.get(start..end).unwrap_or(&[]);
                     match simdutf8::basic::from_utf8(bytes) {
                         Ok(text) => return Ok(Next::Row(text)),
+                        Err(_) if !self.options.replace_invalid_utf8 => return Ok(Next::NotUtf8(not_utf8(bytes))),
                         Err(_) => {
                             self.repaired.clear();
                             decode_like_java(bytes, &mut self.repaired);
@@ -257,7 +267,22 @@ impl RowReader {
         match self.options.format {
             Format::Ndjson => self.find_line(),
             Format::Json => self.find_value(),
+            Format::Auto => {
+                if let Some(format) = self.detect() {
+                    self.options.format = format;
+                    return self.find();
+                }
+                // Nothing is too long before it is known what a row is.
+                Ok(Found::More(self.buffer.len()))
+            }
         }
+    }
+
+    /// What the input is, once that is certain.
+    fn detect(&mut self) -> Option<Format> {
+        let text = self.buffer.get(self.cursor.at..).unwrap_or(&[]);
+        let found = self.detector.look(text, self.ended, is_ndjson_name(&self.options.name));
+        found.or_else(|| (text.len() > self.options.max_row).then(|| self.detector.settle(text)))
     }
 
     /// Skips what stands before the first row: a byte order mark, or the end of the line that the split before
@@ -385,6 +410,14 @@ impl Cursor {
         self.at -= count;
         self.splitter.shift(count);
     }
+}
+
+/// The error of a row that is no UTF-8, with the place of its first wrong byte.
+#[cold]
+fn not_utf8(row: &[u8]) -> Error {
+    let at = std::str::from_utf8(row).err().map_or(0, |e| e.valid_up_to());
+    let byte = row.get(at).copied().unwrap_or(0);
+    Error::new(Code::InvalidUtf8, format!("the byte 0x{byte:02x} is not UTF-8 here")).offset(at as u64)
 }
 
 fn newlines(path: &str, end: u64) -> Result<u64> {

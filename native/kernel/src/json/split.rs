@@ -15,6 +15,8 @@ enum Expect {
     Element,
     /// After an element: `,` or `]`.
     Comma,
+    /// After the array that the text is.
+    End,
 }
 
 /// The state between two calls; [`Splitter::find`] picks up where it ran out of bytes.
@@ -22,10 +24,13 @@ enum Expect {
 pub struct Splitter {
     expect: Expect,
     inside: Option<Inside>,
+    /// The text has begun with a value that is not the array of all rows.
+    values: bool,
 }
 
+/// A value half seen.
 #[derive(Debug, Clone, Copy, Default)]
-struct Inside {
+pub struct Inside {
     start: usize,
     at: usize,
     depth: usize,
@@ -70,21 +75,27 @@ impl Splitter {
             let Some(&byte) = bytes.get(at) else {
                 return match (last, self.expect) {
                     (false, _) => Ok(Found::More(at)),
-                    (true, Expect::Value) => Ok(Found::End),
+                    (true, Expect::Value | Expect::End) => Ok(Found::End),
                     (true, _) => Err(bad(at, "the text ends inside the array: the file was cut short".into())),
                 };
             };
             match (byte, self.expect) {
                 (b' ' | b'\t' | b'\n' | b'\r', _) => {}
-                (b'[', Expect::Value) => self.expect = Expect::First,
-                (b']', Expect::First | Expect::Comma) => self.expect = Expect::Value,
+                // Only an array that is the whole text holds rows; one behind another value is a row.
+                (b'[', Expect::Value) if !self.values => self.expect = Expect::First,
+                (b']', Expect::First | Expect::Comma) => self.expect = Expect::End,
+                (_, Expect::End) => {
+                    let message = "text behind the array: a file is one array, or has a document a line";
+                    return Err(bad(at, message.into()));
+                }
                 (b',', Expect::Comma) => self.expect = Expect::Element,
                 (b',' | b']' | b'}', _) | (_, Expect::Comma) => {
                     let wanted = if self.expect == Expect::Comma { "',' or ']' after an element" } else { "a value" };
                     return Err(bad(at, format!("expected {wanted}, found {:?}", byte as char)));
                 }
                 _ => {
-                    self.inside = Some(Inside { start: at, at, depth: 0, string: false });
+                    self.values |= self.expect == Expect::Value;
+                    self.inside = Some(Inside::at(at));
                     continue;
                 }
             }
@@ -102,8 +113,13 @@ impl Splitter {
 }
 
 impl Inside {
+    /// A value that begins at a place.
+    pub fn at(start: usize) -> Self {
+        Inside { start, at: start, depth: 0, string: false }
+    }
+
     /// The end of the value, or `None` when the bytes do not hold it.
-    fn end(&mut self, bytes: &[u8]) -> Option<usize> {
+    pub fn end(&mut self, bytes: &[u8]) -> Option<usize> {
         loop {
             if self.string {
                 let stop = string_stop(bytes, self.at);

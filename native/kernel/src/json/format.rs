@@ -1,0 +1,151 @@
+//! Whether a text is NDJSON or one JSON array (or documents over several lines): by what all of it is, never by its
+//! first byte alone.
+//!
+//! | the text | is |
+//! |---|---|
+//! | an array that ends on its first line, and more behind it | NDJSON: the array is a document |
+//! | an array that ends on its first line, and nothing behind it | one array, or NDJSON where its name says so |
+//! | an array that does not end on its first line | one array |
+//! | a first line that ends with `{`, `[` or `,`, and a second that is no document by itself | documents over several lines |
+//! | anything else | NDJSON |
+//!
+//! No NDJSON line ends with `{`, `[` or `,`, but a line that was cut short may: the second line tells.
+
+use super::parse::{JsonParser, ParseOptions};
+use super::reader::Format;
+use super::split::Inside;
+use crate::names::Names;
+use crate::tape::Tape;
+
+/// The state between two looks at a text that grows: no byte is looked at twice but those of its first two lines.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Detector {
+    begin: Option<usize>,
+    /// Searched for the end of the first line so far.
+    searched: usize,
+    line_end: Option<usize>,
+    inside: Inside,
+    array_end: Option<usize>,
+}
+
+impl Detector {
+    /// The format of the text, of which `bytes` is the beginning, or all of it where `last` is set; `None` as long as
+    /// that is not certain. `named_ndjson`: the name of the file says NDJSON.
+    pub fn look(&mut self, bytes: &[u8], last: bool, named_ndjson: bool) -> Option<Format> {
+        let begin = match self.begin {
+            Some(begin) => begin,
+            None => match bytes.iter().position(|b| !b.is_ascii_whitespace()) {
+                Some(begin) => {
+                    self.inside = Inside::at(begin);
+                    self.searched = begin;
+                    *self.begin.insert(begin)
+                }
+                None => return last.then_some(Format::Ndjson),
+            },
+        };
+        if self.line_end.is_none() {
+            let found = memchr::memchr(b'\n', bytes.get(self.searched..).unwrap_or(&[]));
+            self.line_end = found.map(|at| self.searched + at);
+            self.searched = bytes.len();
+        }
+        match bytes.get(begin) {
+            Some(b'[') => self.array(bytes, last, named_ndjson),
+            Some(b'{') => self.object(bytes, begin, last),
+            _ => Some(Format::Ndjson),
+        }
+    }
+
+    fn array(&mut self, bytes: &[u8], last: bool, named_ndjson: bool) -> Option<Format> {
+        if self.array_end.is_none() {
+            let line = bytes.get(..self.line_end.unwrap_or(bytes.len())).unwrap_or(bytes);
+            self.array_end = self.inside.end(line);
+        }
+        let Some(end) = self.array_end else {
+            return (self.line_end.is_some() || last).then_some(Format::Json);
+        };
+        if bytes.get(end..).unwrap_or(&[]).iter().any(|b| !b.is_ascii_whitespace()) {
+            return Some(Format::Ndjson);
+        }
+        last.then_some(if named_ndjson { Format::Ndjson } else { Format::Json })
+    }
+
+    fn object(&self, bytes: &[u8], begin: usize, last: bool) -> Option<Format> {
+        let Some(end) = self.line_end else { return last.then_some(Format::Ndjson) };
+        let first = bytes.get(begin..end).unwrap_or(&[]).trim_ascii_end();
+        if !first.ends_with(b"{") && !first.ends_with(b"[") && !first.ends_with(b",") {
+            return Some(Format::Ndjson);
+        }
+        let rest = bytes.get(end..).unwrap_or(&[]);
+        let Some(second) = rest.iter().position(|b| !b.is_ascii_whitespace()) else {
+            return last.then_some(Format::Ndjson);
+        };
+        let rest = rest.get(second..).unwrap_or(&[]);
+        let line = match memchr::memchr(b'\n', rest) {
+            Some(end) => rest.get(..end).unwrap_or(rest),
+            None if last => rest,
+            None => return None,
+        };
+        Some(if is_document(line) { Format::Ndjson } else { Format::Json })
+    }
+
+    /// Where so much of the text has been seen that its first line is too long for a row.
+    pub fn settle(&self, bytes: &[u8]) -> Format {
+        match self.begin.and_then(|begin| bytes.get(begin)) {
+            Some(b'[') if self.array_end.is_none() => Format::Json,
+            _ => Format::Ndjson,
+        }
+    }
+}
+
+fn is_document(line: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(line) else { return false };
+    JsonParser::new(ParseOptions::default()).parse(text.trim_end(), &mut Tape::default(), &mut Names::new()).is_ok()
+}
+
+/// Whether the name of a file says NDJSON: `x.ndjson`, `x.jsonl.gz`.
+pub fn is_ndjson_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let name = [".gz", ".gzip", ".zst", ".zstd"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    name.ends_with(".ndjson") || name.ends_with(".jsonl")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_what_all_of_it_is() {
+        for (text, format) in [
+            ("", Format::Ndjson),
+            ("[1,2]\n[3,4]", Format::Ndjson),
+            ("[1,2][3,4]", Format::Ndjson),
+            ("[1,2] x", Format::Ndjson),
+            ("\n [\"]\\\"\", {}]\n \n", Format::Json),
+            ("[\n1]", Format::Json),
+            ("[1,", Format::Json),
+            ("[1,\n{\"a\":1}\n", Format::Json),
+            ("{\"a\":1}\n[1,\n2]", Format::Ndjson),
+            ("{\n\"a\":1}", Format::Json),
+            ("{\"a\":[\n1]}\n", Format::Json),
+            ("{\"a\":[\n{\"a\":1}\n", Format::Ndjson),
+            ("{\"a\":1,", Format::Ndjson),
+            ("17\n[1]", Format::Ndjson),
+        ] {
+            let whole = Detector::default().look(text.as_bytes(), true, false);
+            assert_eq!(whole, Some(format), "{text:?}");
+            // Byte by byte: what is certain early is what it is in the end.
+            let mut detector = Detector::default();
+            let early = (0..=text.len()).find_map(|end| detector.look(&text.as_bytes()[..end], false, false));
+            assert!(early.is_none_or(|early| early == format), "{text:?}: {early:?}");
+        }
+    }
+
+    #[test]
+    fn the_name_decides_where_the_text_is_both() {
+        assert_eq!(Detector::default().look(b"[1,2]\n", true, true), Some(Format::Ndjson));
+        assert_eq!(Detector::default().look(b"[1,\n2]\n", true, true), Some(Format::Json));
+        for (name, ndjson) in [("a.NDJSON", true), ("b/x.jsonl.gz", true), ("a.json", false), ("a.json.zst", false)] {
+            assert_eq!(is_ndjson_name(name), ndjson, "{name}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+"""Inputs that are not JSON text in a codec that mica reads, told by their first bytes.
+
+The rule: what a file is, is said by name, with the command that makes it readable; never by what the JSON parser
+happens to expect there. Nothing is refused here that could be JSON: no document begins with these bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mica.errors import UserError
+
+#: (offset, bytes there, what the file is, the command whose output mica reads). Longer marks come before those that
+#: they begin with. `{}` is the file.
+MARKS: Sequence[tuple[int, bytes, str, str | None]] = (
+    (4, b"1AY&SY", "compressed with bzip2", "bzip2 -dc {}"),
+    (0, b"\xfd7zXZ\x00", "compressed with xz", "xz -dc {}"),
+    (0, b"\x5d\x00\x00", "compressed with lzma", "xz -dc {}"),
+    (0, b"\x04\x22\x4d\x18", "compressed with lz4", "lz4 -dc {}"),
+    (0, b"\xff\x06\x00\x00sNaPpY", "compressed with snappy", "python -m snappy -d {}"),
+    (0, b"PK\x03\x04", "a zip archive", "unzip -p {}"),
+    (0, b"7z\xbc\xaf\x27\x1c", "a 7z archive", "7z e -so {}"),
+    (257, b"ustar", "a tar archive", "tar -xOf {}"),
+    (0, b"PAR1\x15", "a Parquet file", None),
+    (0, b"Obj\x01", "an Avro file", None),
+    (0, b"\xff\xfe\x00\x00", "text in UTF-32", "iconv -f UTF-32 -t UTF-8 {}"),
+    (0, b"\x00\x00\xfe\xff", "text in UTF-32", "iconv -f UTF-32 -t UTF-8 {}"),
+    (0, b"\xff\xfe", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 {}"),
+    (0, b"\xfe\xff", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 {}"),
+)
+
+
+def refuse(name: str, head: bytes) -> None:
+    """Raises UNSUPPORTED_INPUT where a file that begins so, once decompressed, is something else than JSON text."""
+    found = next(((what, way) for at, mark, what, way in MARKS if head[at:].startswith(mark)), None) or _unmarked(head)
+    if found is None:
+        return
+    what, command = found
+    hint = f"Pipe it in: {command.format(name)} | mica ingest - TABLE" if command else "Write its rows as NDJSON first."
+    raise UserError("UNSUPPORTED_INPUT", f"{name} is {what}, where JSON text in UTF-8 is needed", hint=hint, path=name)
+
+
+def _unmarked(head: bytes) -> tuple[str, str] | None:
+    """UTF-16 without a byte order mark: JSON begins with ASCII, whose other byte is 0. No JSON text holds a NUL."""
+    if len(head) >= 4 and head[0] != 0 and head[1] == 0 and head[2] != 0 and head[3] == 0:
+        return "text in UTF-16", "iconv -f UTF-16LE -t UTF-8 {}"
+    if len(head) >= 4 and head[0] == 0 and head[1] != 0 and head[2] == 0 and head[3] != 0:
+        return "text in UTF-16", "iconv -f UTF-16BE -t UTF-8 {}"
+    return None
