@@ -68,11 +68,11 @@ def bounds_of_facts(
     adds: pa.Table, spark: SparkSession | None, storage: Storage, leaves: Sequence[CollatedLeaf], version: str
 ) -> list[list[CollatedBounds]]:
     """The bounds of files that were written just now: from what their writers gathered, else by reading them."""
-    gathered = "c0_ok" in adds.column_names
+    gathered = "c0_whole" in adds.column_names
     rows = (adds.to_pylist() if "c0_min" in adds.column_names else _compared(adds, len(leaves))) if gathered else []
     found: list[list[CollatedBounds] | None] = [
         [_bounds(leaf, f"c{i}", row) for i, leaf in enumerate(leaves)]
-        if all(row[f"c{i}_ok"] is not None for i, _ in enumerate(leaves))
+        if all(row[f"c{i}_whole"] for i, _ in enumerate(leaves))
         else None
         for row in rows
     ] or [None] * adds.num_rows
@@ -121,7 +121,7 @@ def files_of(lines: pa.Array | pa.ChunkedArray) -> list[tuple[str, int]]:
 
 
 def _bounds(leaf: CollatedLeaf, name: str, row: Mapping[str, Any]) -> CollatedBounds:
-    return CollatedBounds(leaf, row.get(f"{name}_min"), row.get(f"{name}_max"), row.get(f"{name}_ok") is not False)
+    return CollatedBounds(leaf, row.get(f"{name}_min"), row.get(f"{name}_max"))
 
 
 def grouped(files: Sequence[StringsFile], task_bytes: int, parallelism: int) -> list[list[StringsFile]]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import mica
-from mica.collation.sound import has_bounds, in_order
+from mica.collation.sound import decides_ties
 from mica.skipping.evaluate import judge
 from mica.skipping.predicate import Or
 
@@ -99,7 +99,7 @@ def test_no_file_that_holds_a_match_is_dropped(spark: SparkSession, table: mica.
             dropped[i] += might.count(False)
     rows.unpersist()
     if CAMPAIGN:
-        assert all(dropped[i] > 0 for i, name in enumerate(COLLATIONS) if name != "fr_CAN")
+        assert all(dropped[i] > 0 for i, _ in enumerate(COLLATIONS))
     assert dropped.sum() > 0
 
 
@@ -121,5 +121,5 @@ def test_a_scan_with_skipping_gives_the_rows_of_one_without(
         expected = table.to_df(spark).where(where).select("f", f"c{i}").collect()
         assert sorted(scan.to_df(spark).collect()) == sorted(expected)
         assert len(expected) > 0
-        if has_bounds(COLLATIONS[i]) and in_order(constant, COLLATIONS[i]):
+        if decides_ties(COLLATIONS[i], constant):
             assert len(scan.plan.dropped) > 0

@@ -113,7 +113,7 @@ def compared(snapshot: Snapshot, spark: SparkSession | None, unread: Collection[
     for number, text in enumerate(snapshot.stats().to_pylist()):
         for key, sides in _object(_collated(text)).items():
             name, own = _known(key)
-            if name is None or own != version or not sound.has_bounds(name.partition(".")[2]):
+            if name is None or own != version:
                 unjudged[f"bounds of {key}, which another engine made"] += 1
                 continue
             places = [names for side in _SIDES for names, _ in _values(_object(documents.at(sides, (side,))))]
@@ -165,9 +165,6 @@ def _judged(
             continue
         for leaf, low, high in wanted:
             bounds = real[leaf]
-            if not bounds.ordered and (low is not None or high is not None):
-                why = f"there are bounds by {leaf.collation}.{version}, and strings that have no one place in its order"
-                found.setdefault(decode_path(paths[number]), []).append(_beyond(leaf, why))
             pairs += [(number, leaf, *pair) for pair in _pairs(bounds, low, high)]
     for (number, leaf, side, bound, real_end), sign in zip(pairs, _signs(spark, pairs), strict=True):
         if (sign < 0) == (side == "minimum") and sign:
@@ -184,12 +181,15 @@ def _pairs(bounds: CollatedBounds, low: str | None, high: str | None) -> Iterato
 
 
 def _signs(spark: SparkSession | None, pairs: Sequence[_Pair]) -> list[int]:
-    """How each end of the rows stands to its bound."""
+    """How each end of the rows compares with its bound: -1, 0 or 1; 0 also where no order can be trusted."""
     bounds, ends = (pa.array([pair[place] for pair in pairs], pa.string()) for place in (3, 4))
     if spark is None:
         folded = zip(lcase.folded(ends).to_pylist(), lcase.folded(bounds).to_pylist(), strict=True)
         return [(end > bound) - (end < bound) for end, bound in folded]
-    found: list[int] = Comparator(spark).compared(ends, bounds, [leaf.sql for _, leaf, *_ in pairs]).tolist()
+    names = [
+        leaf.sql if sound.decides_ties(leaf.sql, bound) else sound.primary(leaf.sql) for _, leaf, _, bound, _ in pairs
+    ]
+    found: list[int] = Comparator(spark).compared(ends, bounds, names).tolist()
     return found
 
 

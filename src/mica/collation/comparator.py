@@ -134,13 +134,11 @@ def ends(rows: DataFrame, collations: Mapping[str, str]) -> DataFrame:
 
 def extremes(batches: DataFrame, collations: Mapping[str, str]) -> DataFrame:
     """Per file: the least and the greatest string of each column. `batches` has `file` (int), and per column an array
-    of strings and `<column>_ok` (boolean, whether all have one place in the order); `collations` maps columns to SQL
-    names. Comes out as file, `<column>_min`, `<column>_max`, `<column>_ok`.
+    of strings; `collations` maps columns to SQL names. Comes out as file, `<column>_min`, `<column>_max`.
     """
     from pyspark.sql import functions as sql
 
     whole = []
     for name in collations:
         whole += [sql.min(f"{name}_min").alias(f"{name}_min"), sql.max(f"{name}_max").alias(f"{name}_max")]
-        whole.append(sql.min(f"{name}_ok").alias(f"{name}_ok"))
     return ends(batches, collations).groupBy("file").agg(*whole)

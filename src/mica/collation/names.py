@@ -109,6 +109,14 @@ def read(text: str) -> Identifier:
     return parse(text) if "." in text else from_sql(text)
 
 
+def base_of(name: str) -> str:
+    """What a SQL name is without its modifiers: `de` of `de_CI_AI_RTRIM`."""
+    words = name.split("_")
+    while len(words) > 1 and words[-1].upper() in ("CI", "CS", "AI", "AS", "RTRIM"):
+        words.pop()
+    return "_".join(words)
+
+
 def _normal(name: str, bases: Mapping[str, str]) -> str | None:
     """Spark's spelling: its base and its modifiers in their order; None for what is no name."""
     lower = name.lower()

@@ -36,6 +36,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from mica.collation import lcase
+from mica.collation.names import base_of
 from mica.collation.sound import by_bytes
 
 #: The version of ICU whose weights these are.
@@ -109,7 +110,7 @@ def narrowed(strings: pa.Array, name: str, version: str) -> pa.Array:
     if version != ICU:
         return pc.unique(strings)
     left = pc.unique(strings.take(pa.array(_Known.of(_trimmed(strings, name), name).ends())))
-    if len(left) <= _FEW or _base(name) not in plain_bases():
+    if len(left) <= _FEW or base_of(name) not in plain_bases():
         return left
     # Many that are left begin beyond ASCII: their letters are looked at, which takes longer.
     return left.take(pa.array(np.unique(_Letters.of(_trimmed(left, name), name).ends())))
@@ -140,7 +141,7 @@ class Signs:
         one = _trimmed(one, self._name)
         signs = self._known.signs(_Known.of(one, self._name))
         open_ = np.flatnonzero((signs == 0) & ~self._null)
-        if len(open_) and _base(self._name) in plain_bases():
+        if len(open_) and base_of(self._name) in plain_bases():
             left = _Letters.of(self._strings.take(pa.array(open_)), self._name)
             signs[open_] = left.signs(_Letters.of(one, self._name))
         return pa.array(signs, pa.int8(), mask=(signs == 0) | self._null)
@@ -154,7 +155,7 @@ def changed(base: str) -> str:
 @cache
 def _ranks(name: str) -> NDArray[np.uint8]:
     """Byte → its place in the order; 0 where nothing is certain, as of all bytes beyond ASCII."""
-    unsafe = changed(_base(name))
+    unsafe = changed(base_of(name))
     ranks = np.zeros(256, np.uint8)
     for place, char in enumerate(_ORDER, start=1):
         for spelled in {char, char.upper()}:
@@ -180,13 +181,6 @@ def groups() -> list[str]:
 def plain_bases() -> list[str]:
     """The bases that neither change nor move any of `groups`."""
     return _PLAIN_BASES.split()
-
-
-def _base(name: str) -> str:
-    words = name.split("_")
-    while len(words) > 1 and words[-1].upper() in ("CI", "CS", "AI", "AS", "RTRIM"):
-        words.pop()
-    return "_".join(words)
 
 
 def _trimmed(strings: pa.Array, name: str) -> pa.Array:

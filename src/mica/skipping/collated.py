@@ -9,12 +9,15 @@ that judges, made by that comparator; all else keeps the file and says why.
 | bounds of the collation in the comparator's version, in a file that the tag `mica.collatedBounds` calls ours | yes |
 | such bounds without the tag: other writers cut strings, or compare by another library of the same version | no |
 | bounds of other versions, of other collations, or binary ones | no |
-| a bound that was left out: too long, or a string without one place in the order (`collation.sound`) | not there |
+| a bound that was left out, because it is too long | not there |
 
 A comparator that puts low at or below every row and high at or above it proves with two comparisons per bound:
 
     = IN       low <= constant <= high        <  <=      low < constant, low <= constant
     <> NOT IN  not low = constant = high      >  >=      high > constant, high >= constant
+
+Where the collation has no one order among strings of a constant's letters (`collation.sound`), its primary level is
+asked instead: a bound that differs there proves the same, a bound that is equal there proves nothing.
 
 Bounds that are equal say that all rows are equal by the collation; that they are one string nobody needs to know.
 
@@ -198,12 +201,10 @@ def judged(
         why = ["LIKE, startswith, endswith and contains are judged by no collated bounds"] * count
         nothing = pa.nulls(count, pa.string())
         told.setdefault(place, Evidence(nothing, nothing, why))
+    unsure: list[bool] = []
     for place, found in evidence.items():
         name = place[1].partition(".")[2]
-        odd = [c for c in constants[place] if not leaves[place[0]].partition and not sound.in_order(c, name)]
-        usable = [c for c in constants[place] if c not in odd]
-        if odd:
-            told[place] = _because(found, f"{odd[0]!r} has no one place in the order of {name}")
+        usable = constants[place]
         if 2 * len(usable) * len(found.low) > MOST_COMPARISONS:
             many = f"{len(usable):,} constants are too many for the bounds of {len(found.low):,} files"
             told[place], usable = _because(found, many), []
@@ -211,9 +212,14 @@ def judged(
             continue
         columns += [found.low, found.high]
         for constant in usable:
-            asked += [(len(columns) - 2, name, constant), (len(columns) - 1, name, constant)]
+            # A partition value is the value itself: it is compared as its row would be.
+            decided = leaves[place[0]].partition or sound.decides_ties(name, constant)
+            by = name if decided else sound.primary(name)
+            asked += [(len(columns) - 2, by, constant), (len(columns) - 1, by, constant)]
+            unsure += [not decided] * 2
             keys.append((place, constant))
     signs = ordering.signs(columns, asked) if ordering is not None and asked else []
+    signs = [pc.if_else(pc.equal(s, 0), None, s) if ties else s for s, ties in zip(signs, unsure, strict=True)]
     return Collated(told, {key: (signs[2 * i], signs[2 * i + 1]) for i, key in enumerate(keys)})
 
 

@@ -27,7 +27,6 @@ import orjson
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mica.collation import sound
 from mica.collation.names import is_binary, to_sql
 from mica.schema.collations import walk_collated
 from mica.schema.types import StructType
@@ -36,7 +35,10 @@ from mica.stats.schema import indexed_leaves
 
 #: The tag of a file whose collated bounds hold by the rules of `collation.sound` and of this file, and its value.
 TAG = "mica.collatedBounds"
-MADE_BY = "spark/1"
+MADE_BY = "spark/2"
+
+#: Makers whose bounds are used. The first made none where a string holds `ß`, and an older mica relies on that.
+TRUSTED = ("spark/1", MADE_BY)
 
 #: Bytes of UTF-8 above which a string is left out.
 MAX_BYTES = 512
@@ -63,12 +65,11 @@ class CollatedLeaf:
 
 @dataclass(frozen=True, slots=True)
 class CollatedBounds:
-    """What Spark found of one leaf in one file; `ordered` is False where some string has no one place in the order."""
+    """The least and the greatest string of one leaf in one file; None where there is none."""
 
     leaf: CollatedLeaf
     low: str | None
     high: str | None
-    ordered: bool = True
 
 
 def collated_leaves(
@@ -80,7 +81,7 @@ def collated_leaves(
     for leaf in indexed_leaves(schema, configuration, partition_columns):
         identifier = held.get(leaf.column)
         name = None if identifier is None else to_sql(identifier)
-        if identifier is not None and name is not None and sound.has_bounds(name):
+        if identifier is not None and name is not None:
             found.append(CollatedLeaf(leaf.column, leaf.names, f"{identifier.provider.lower()}.{name}"))
     return found
 
@@ -115,7 +116,7 @@ def with_bounds(stats: str | None, bounds: Iterable[CollatedBounds], version: st
 
 
 def _low(b: CollatedBounds) -> str | None:
-    if b.low is None or not b.ordered:
+    if b.low is None:
         return None
     if b.leaf.sql == "UTF8_LCASE":
         return b.low[:PREFIX]
@@ -123,7 +124,7 @@ def _low(b: CollatedBounds) -> str | None:
 
 
 def _high(b: CollatedBounds) -> str | None:
-    if b.high is None or not b.ordered:
+    if b.high is None:
         return None
     if b.leaf.sql == "UTF8_LCASE" and len(b.high) > PREFIX:
         return None if b.high[PREFIX] == _LAST else b.high[:PREFIX] + _LAST
@@ -165,13 +166,13 @@ def read_bounds(texts: pa.Array, tags: pa.Array, names: tuple[str, ...], collati
         low = high = reason = None
         if len(same) > 1:
             reason = f"two keys for {same[0]} that differ in case"
-        elif same and maker != MADE_BY:
+        elif same and maker not in TRUSTED:
             reason = f"the bounds of {same[0]} were made by another writer"
         elif same:
             low, high = (_string(found[same[0]], side, names) for side in ("minValues", "maxValues"))
             if low is None or high is None:
                 side = "" if low is high else " lower" if low is None else " upper"
-                reason = f"no{side} bound of {collation}: too long, or a string without one place in its order"
+                reason = f"no{side} bound of {collation}: the string is too long"
         elif others:
             reason = f"bounds of {collation} in version {', '.join(others)}, and {version} is needed"
         else:

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.collation.narrow import narrowed
-from mica.collation.sound import all_in_order
 from mica.stats.collated import CollatedLeaf
 
 #: Bytes of strings that are kept of a column, and strings that are gathered before they are narrowed again.
@@ -28,19 +27,15 @@ class Candidates:
 
     def __init__(self, leaf: CollatedLeaf, version: str) -> None:
         self.leaf, self.version = leaf, version
-        #: Whether all strings have one place in the order: without that there are no bounds. None: given up.
-        self.ordered: bool | None = True
+        #: Whether the strings were few enough to be kept.
+        self.whole = True
         self._forget()
 
     def add(self, strings: pa.Array) -> None:
         """Takes in strings of the column, nulls among them."""
-        if not self.ordered:
+        if not self.whole:
             return
         strings = strings.cast(pa.string()).drop_null()
-        if not all_in_order(strings, self.leaf.sql):
-            self.ordered = False
-            self._forget()
-            return
         part = narrowed(strings, self.leaf.sql, self.version)
         self._parts.append(part)
         self._gathered += len(part)
@@ -55,7 +50,7 @@ class Candidates:
 
     def give_up(self) -> None:
         """Keeps nothing from now on."""
-        self.ordered = None
+        self.whole = False
         self._forget()
 
     def take(self) -> pa.Array:
@@ -84,17 +79,17 @@ def leaf_strings(batch: pa.RecordBatch, leaf: CollatedLeaf) -> pa.Array:
 
 
 def columns(leaves: Sequence[CollatedLeaf]) -> list[pa.Field]:
-    """Per leaf `c<i>` (strings) and `c<i>_ok`: whether all have one place in the order; null: they were too many."""
+    """Per leaf `c<i>` (strings) and `c<i>_whole`: false where they were too many; null: no file."""
     return [
         field
         for i, _ in enumerate(leaves)
-        for field in (pa.field(f"c{i}", pa.list_(pa.string())), pa.field(f"c{i}_ok", pa.bool_()))
+        for field in (pa.field(f"c{i}", pa.list_(pa.string())), pa.field(f"c{i}_whole", pa.bool_()))
     ]
 
 
 def ddl(leaves: Sequence[CollatedLeaf]) -> str:
     """The same for Spark."""
-    return ", ".join(f"c{i} array<string>, c{i}_ok boolean" for i, _ in enumerate(leaves))
+    return ", ".join(f"c{i} array<string>, c{i}_whole boolean" for i, _ in enumerate(leaves))
 
 
 def values(rows: Sequence[Sequence[Candidates]], leaves: Sequence[CollatedLeaf]) -> list[pa.Array]:
@@ -104,5 +99,5 @@ def values(rows: Sequence[Sequence[Candidates]], leaves: Sequence[CollatedLeaf])
         strings = [row[i].take() if row else _NONE for row in rows]
         ends = np.cumsum([0, *map(len, strings)])
         found.append(pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.concat_arrays(strings)))
-        found.append(pa.array([row[i].ordered if row else None for row in rows], pa.bool_()))
+        found.append(pa.array([row[i].whole if row else None for row in rows], pa.bool_()))
     return found
