@@ -134,7 +134,8 @@ def ingest_json(
     schema (Spark DDL, a type or a `ShreddingSchema`); without it each file's is inferred from its first documents.
 
     `format` is `ndjson` (a document a line), `json` (one array, or documents over several lines), or `auto`: which of
-    both each file is, by all of it. `mode` is `append` (creates the table where there is none), `error` (refuses one that exists) or `overwrite`.
+    both each file is, by all of it. `mode` is `append` (creates the table where there is none), `error` (refuses one
+    that exists) or `overwrite`.
     `on_error="quarantine"` keeps bad lines under the table's `_quarantine/` (or under `quarantine`) instead of failing.
     A line that is not UTF-8 is a bad line; `invalid_utf8="replace"` puts U+FFFD for what is not, as Spark does.
     `idempotent` counts each file once: the commit records it (a `txn` action by its full name, with the time it was
