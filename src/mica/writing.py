@@ -23,6 +23,7 @@ from mica.log import creation, features
 from mica.log.actions import Metadata, Protocol
 from mica.log.conflicts import FilePredicate, every_file
 from mica.log.domains import COLLATIONS_DOMAIN, with_versions, write_versions
+from mica.log.mapping import effective, mode_of
 from mica.log.properties import CODEC, TARGET_FILE_SIZE
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
@@ -76,7 +77,7 @@ class Target:
     @property
     def schema(self) -> StructType:
         """The table's columns."""
-        return schema_json.loads(self.metadata.schema_string)
+        return effective(schema_json.loads(self.metadata.schema_string), mode_of(self.protocol, self.metadata))
 
     @property
     def variants(self) -> tuple[tuple[str, ...], ...]:

@@ -22,6 +22,7 @@ from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log import features, time_travel
 from mica.log.actions import Metadata, Protocol
 from mica.log.checkpoint import PartSource, read_checkpoint
+from mica.log.mapping import Mode, effective, mode_of
 from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, decode_path, is_absolute
 from mica.log.replay import FILES, LineSource, State, apply, parse_commits, partition_keys
 from mica.log.segment import LogFile, Segment, choose_segment, read_listing
@@ -67,15 +68,35 @@ class Snapshot:
 
     @cached_property
     def schema(self) -> StructType:
-        """The table's schema; column mapping stands in the fields' metadata."""
-        return schema_json.loads(self.metadata.schema_string)
+        """The table's schema; in a table that maps columns, the fields' metadata say how."""
+        return effective(schema_json.loads(self.metadata.schema_string), self.mapping)
+
+    @cached_property
+    def mapping(self) -> Mode:
+        """By what files know the columns."""
+        return mode_of(self.protocol, self.metadata)
 
     @cached_property
     def files(self) -> pa.Table:
         """The files (`replay.FILES`): path as in the log (a URI), partition values, size, time, deletion vector.
         Raises `UnsupportedTableError` when the table needs a reader feature that we do not have."""
         features.check_read(self.protocol, str(self.storage))
+        self._check_partition_columns()
         return self.state.files.select(FILES.names)
+
+    def _check_partition_columns(self) -> None:
+        """A partition column that the schema spells otherwise is found by nobody, in no file."""
+        for name in self.partition_columns:
+            if name not in self.schema.names:
+                found = self.schema.find(name)
+                other = "has no such column" if found is None else f"spells it {found.name!r}"
+                raise CorruptDataError(
+                    "CORRUPT_LOG",
+                    f"{self.storage} is partitioned by {name!r}, and its schema {other}",
+                    hint="Restore the table's metadata, or an older version.",
+                    column=name,
+                    version=self.version,
+                )
 
     def stats(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> pa.Array:
         """The statistics of the files (all, or those at `indices`) as JSON strings; null where a file has none. Where a
@@ -195,7 +216,7 @@ def _last_checkpoint(storage: Storage) -> int | None:
 def _extend(storage: Storage, state: State, segment: Segment, deltas: Sequence[LogFile]) -> Snapshot:
     if deltas:
         chunks = _read_all(storage, [delta.entry.path for delta in deltas])
-        keys = [] if state.metadata is None else partition_keys(state.metadata)
+        keys = [] if state.metadata is None else partition_keys(state.metadata, state.protocol)
         state = apply(state, parse_commits(chunks, keys, _names(storage, deltas)))
     if state.protocol is None or state.metadata is None:
         missing = "protocol" if state.protocol is None else "metaData"

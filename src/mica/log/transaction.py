@@ -303,7 +303,7 @@ class Transaction:
                 hint="Try again.",
             )
         intent = self._intent()
-        keys = partition_keys(base.metadata)
+        keys = partition_keys(base.metadata, base.protocol)
         for version in range(base.version + 1, latest.version + 1):
             name = commit_name(version)
             conflicts.check(
