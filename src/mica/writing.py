@@ -201,7 +201,8 @@ class Target:
     def _joined(self, error: ConflictError) -> Target:
         snapshot = load(self.storage)
         mine, theirs = (m.schema_string for m in (self.metadata, snapshot.metadata))
-        same = mine == theirs and snapshot.metadata.partition_columns == self.metadata.partition_columns
+        same = self.snapshot is None or self.snapshot.metadata.id == snapshot.metadata.id
+        same = same and mine == theirs and snapshot.metadata.partition_columns == self.metadata.partition_columns
         if not same or snapshot.metadata.configuration != self.metadata.configuration:
             raise error
         return Target(
