@@ -58,6 +58,8 @@ class Source:
     partition_by: tuple[str, ...] = ()
     #: Table features that Spark's own reader does not know of.
     column_mapping: bool = False
+    #: Whether files know columns by their ids, not by names.
+    by_id: bool = False
     #: Which columns are of the early shredding layout: by their fields, none, or those at these paths.
     early: bool | list[list[str]] = False
 
@@ -90,6 +92,7 @@ class Planned(Source):
         self.storage, self.name, self.version = source.storage, source.name, source.version
         self.schema, self.partition_by, self.column_mapping = source.schema, source.partition_by, source.column_mapping
         self.early = source.early
+        self.by_id = source.by_id
 
     def plan(self, predicate: Bound | None, ordering: Ordering | None = None) -> FilePlan:  # noqa: ARG002 - it is known
         """The plan."""
@@ -363,6 +366,7 @@ class Scan:
             spark=spark,
             version=self.source.version,
             early=self.source.early,
+            by_id=self.source.by_id,
         )
 
     def whole_files(self) -> list[FilePart]:

@@ -9,7 +9,6 @@ import orjson
 import pyarrow as pa
 
 from mica.log.paths import decode_path
-from mica.log.properties import COLUMN_MAPPING_MODE
 from mica.log.snapshot import Snapshot
 from mica.scan import Source
 from mica.skipping.bind import Bound
@@ -28,7 +27,8 @@ class TableSource(Source):
         self.version = snapshot.version
         self.schema = snapshot.schema
         self.partition_by = snapshot.partition_columns
-        self.column_mapping = COLUMN_MAPPING_MODE.of(snapshot.metadata.configuration) != "none"
+        self.column_mapping = snapshot.mapping != "none"
+        self.by_id = snapshot.mapping == "id"
 
         # Statistics that were read for one scan serve the next: a snapshot never changes.
         self._cache: dict[Any, Any] = {}

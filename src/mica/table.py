@@ -256,7 +256,8 @@ class Table:
                 hint=f"Make a new table with the name {name!r} and append scan(columns={{{name!r}: {column!r}, …}}).",
                 column=column,
             )
-        return self._alter("RENAME COLUMN", {"oldColumnPath": column, "newColumnPath": name}, schema)
+        parameters = {"oldColumnPath": column, "newColumnPath": name}
+        return self._alter("RENAME COLUMN", parameters, schema, rests_on_files=True)
 
     @takes(column=TEXT, collation=TEXT)
     def set_collation(self, column: str, collation: str | None = None) -> Table:
@@ -294,11 +295,15 @@ class Table:
         self._snapshot = commit.snapshot
         return commit
 
-    def _alter(self, operation: str, parameters: Mapping[str, Any], schema: StructType) -> Table:
-        """Moves to the version that has this schema."""
+    def _alter(
+        self, operation: str, parameters: Mapping[str, Any], schema: StructType, *, rests_on_files: bool = False
+    ) -> Table:
+        """Moves to the version that has this schema; `rests_on_files` says that another file would forbid it."""
         before = self._snapshot
         protocol, metadata = creation.altered(before.protocol, before.metadata, schema=schema)
         transaction = Transaction(before, operation, parameters, engine_info=_engine())
+        if rests_on_files:
+            transaction.read()
         transaction.update_protocol(protocol)
         transaction.update_metadata(metadata)
         self._snapshot = transaction.commit().snapshot

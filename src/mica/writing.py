@@ -25,6 +25,7 @@ from mica.log import creation, features
 from mica.log.actions import Metadata, Protocol
 from mica.log.conflicts import FilePredicate, every_file
 from mica.log.domains import COLLATIONS_DOMAIN, with_versions, write_versions
+from mica.log.mapping import effective, mode_of
 from mica.log.properties import CODEC, TARGET_FILE_SIZE
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Committed, Transaction
@@ -81,7 +82,7 @@ class Target:
     @property
     def schema(self) -> StructType:
         """The table's columns."""
-        return schema_json.loads(self.metadata.schema_string)
+        return effective(schema_json.loads(self.metadata.schema_string), mode_of(self.protocol, self.metadata))
 
     @property
     def variants(self) -> tuple[tuple[str, ...], ...]:
@@ -218,7 +219,8 @@ class Target:
     def _joined(self, error: ConflictError) -> Target:
         snapshot = load(self.storage)
         mine, theirs = (m.schema_string for m in (self.metadata, snapshot.metadata))
-        same = mine == theirs and snapshot.metadata.partition_columns == self.metadata.partition_columns
+        same = self.snapshot is None or self.snapshot.metadata.id == snapshot.metadata.id
+        same = same and mine == theirs and snapshot.metadata.partition_columns == self.metadata.partition_columns
         if not same or snapshot.metadata.configuration != self.metadata.configuration:
             raise error
         if not self.applications.keys().isdisjoint(snapshot.app_transactions):

@@ -14,6 +14,7 @@ from dataclasses import replace
 from mica.errors import UnsupportedTableError, UserError
 from mica.log import features, properties
 from mica.log.actions import Metadata, Protocol
+from mica.log.mapping import effective, mode_of
 from mica.schema import collations
 from mica.schema import json as schema_json
 from mica.schema.types import VARIANT, ArrayType, MapType, Primitive, StructType, contains, refuse_twice, walk
@@ -48,7 +49,7 @@ def new_table(
     """Protocol and metadata of a table to be. `created_time` in ms since the epoch."""
     wanted = dict(configuration or {})
     properties.check(wanted)
-    schema = collations.normalized(schema)
+    schema = collations.normalized(effective(schema, "none"))
     columns = _partitions(schema, list(partition_columns))
     needed = schema_features(schema)
     if "variantType" in needed:
@@ -80,7 +81,7 @@ def altered(
     kept = {name: text for name, text in changes.items() if not name.startswith("delta.feature.")}
     changed = metadata.with_configuration(kept)
     if schema is not None:
-        schema = collations.normalized(schema)
+        schema = collations.normalized(effective(schema, mode_of(protocol, metadata)))
         needed |= schema_features(schema) - _implied(protocol)
         changed = replace(changed, schema_string=schema_json.dumps(schema))
     if partition_columns is not None:

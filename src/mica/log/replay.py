@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from mica.errors import CorruptDataError
 from mica.log.actions import Metadata, Protocol, parse_line
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
+from mica.log.mapping import mode_of
 from mica.log.paths import file_keys
 from mica.log.properties import COLUMN_MAPPING_MODE
 
@@ -98,7 +99,8 @@ def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], nam
     lines, longest = split_lines(data)
     found = _partition_columns(data, lines)
     needed = found[-1] if found else list(partition_columns)
-    columns = list(dict.fromkeys([*needed, *partition_columns, *(name for names in found for name in names)]))
+    also = [name for names in found for name in names] + _display_names(data, lines)
+    columns = list(dict.fromkeys([*needed, *partition_columns, *also]))
     try:
         table = read_lines(data, lines, longest, _json_schema(columns))
     except BrokenLinesError as error:
@@ -156,18 +158,34 @@ def _partition_columns(data: bytes, lines: pa.Array) -> list[list[str]]:
     if b'"metaData"' not in data:
         return []
     found = []
-    for row in np.flatnonzero(np.asarray(pc.match_substring(lines, b'"metaData"'))):
-        action = parse_line(lines[int(row)].as_buffer().to_pybytes()).get("metaData")
+    for line in _metadata_lines(lines):
+        action = parse_line(line.as_buffer().to_pybytes()).get("metaData")
         if isinstance(action, dict):
             found.append(partition_keys(Metadata.parse(action)))
     return found
 
 
-def partition_keys(metadata: Metadata) -> list[str]:
+def _metadata_lines(lines: pa.Array) -> pa.Array:
+    return lines.filter(pc.match_substring(lines, b'"metaData"'))
+
+
+def _display_names(data: bytes, lines: pa.Array) -> list[str]:
+    """The partition columns by their display names, for metaData actions of tables whose protocol maps nothing."""
+    if COLUMN_MAPPING_MODE.name.encode() not in data:
+        return []
+    actions = (parse_line(line.as_buffer().to_pybytes()).get("metaData") for line in _metadata_lines(lines))
+    return [name for action in actions if isinstance(action, dict) for name in Metadata.parse(action).partition_columns]
+
+
+def partition_keys(metadata: Metadata, protocol: Protocol | None = None) -> list[str]:
     """The keys of `partitionValues`: the partition columns, by their physical names where columns are mapped
-    (PROTOCOL.md "Column Mapping")."""
+    (PROTOCOL.md "Column Mapping"); without a protocol the property alone says whether they are."""
     columns = list(dict.fromkeys(metadata.partition_columns))
-    if not columns or COLUMN_MAPPING_MODE.of(metadata.configuration) == "none":
+    if protocol is None:
+        mapped = COLUMN_MAPPING_MODE.of(metadata.configuration) != "none"
+    else:
+        mapped = mode_of(protocol, metadata) != "none"
+    if not columns or not mapped:
         return columns
     physical = {}
     fields = parse_line(metadata.schema_string).get("fields")

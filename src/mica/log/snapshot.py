@@ -22,6 +22,8 @@ from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log import features, time_travel
 from mica.log.actions import Metadata, Protocol
 from mica.log.checkpoint import PartSource, read_checkpoint
+from mica.log.mapping import Mode, effective, mode_of
+from mica.log.mark import Mark, mark_in, mark_of, stands
 from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, decode_path, is_absolute
 from mica.log.replay import FILES, LineSource, State, apply, parse_commits, partition_keys
 from mica.log.segment import LogFile, Segment, choose_segment, read_listing
@@ -44,6 +46,7 @@ class Snapshot:
     metadata: Metadata
     state: State = field(repr=False)
     segment: Segment = field(repr=False)
+    mark: Mark = field(repr=False)
 
     @property
     def domains(self) -> Mapping[str, str]:
@@ -67,15 +70,35 @@ class Snapshot:
 
     @cached_property
     def schema(self) -> StructType:
-        """The table's schema; column mapping stands in the fields' metadata."""
-        return schema_json.loads(self.metadata.schema_string)
+        """The table's schema; in a table that maps columns, the fields' metadata say how."""
+        return effective(schema_json.loads(self.metadata.schema_string), self.mapping)
+
+    @cached_property
+    def mapping(self) -> Mode:
+        """By what files know the columns."""
+        return mode_of(self.protocol, self.metadata)
 
     @cached_property
     def files(self) -> pa.Table:
         """The files (`replay.FILES`): path as in the log (a URI), partition values, size, time, deletion vector.
         Raises `UnsupportedTableError` when the table needs a reader feature that we do not have."""
         features.check_read(self.protocol, str(self.storage))
+        self._check_partition_columns()
         return self.state.files.select(FILES.names)
+
+    def _check_partition_columns(self) -> None:
+        """A partition column that the schema spells otherwise is found by nobody, in no file."""
+        for name in self.partition_columns:
+            if name not in self.schema.names:
+                found = self.schema.find(name)
+                other = "has no such column" if found is None else f"spells it {found.name!r}"
+                raise CorruptDataError(
+                    "CORRUPT_LOG",
+                    f"{self.storage} is partitioned by {name!r}, and its schema {other}",
+                    hint="Restore the table's metadata, or an older version.",
+                    column=name,
+                    version=self.version,
+                )
 
     def stats(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> pa.Array:
         """The statistics of the files (all, or those at `indices`) as JSON strings; null where a file has none. Where a
@@ -118,9 +141,15 @@ class Snapshot:
         decoded = decode_path(path)
         return self.storage.at(decoded) if is_absolute(path) else (self.storage, decoded)
 
-    def refresh(self, version: int | None = None) -> Snapshot:
-        """The latest version (or `version`), reading only the commits that are new."""
-        if version is not None and version < self.version:
+    def stands(self) -> bool:
+        """Whether the table still has this version; not one that was made anew in its place."""
+        return stands(self.storage, self.mark)
+
+    def refresh(self, version: int | None = None, *, known_to_stand: bool = False) -> Snapshot:
+        """The latest version (or `version`), reading only the commits that are new; where the table was made anew, all
+        of it.
+        """
+        if (version is not None and version < self.version) or not (known_to_stand or self.stands()):
             return load(self.storage, version)
         entries = self.storage.list(LOG, start_after=f"{LOG}/{self.version:020d}.json~", recursive=False)
         listing = read_listing(entries)
@@ -133,7 +162,7 @@ class Snapshot:
             return load(self.storage, version)
         deltas = tuple(_delta(number, listing.commits[number]) for number in wanted)
         segment = Segment(target, self.segment.checkpoint, self.segment.deltas + deltas)
-        return _extend(self.storage, self.state, segment, deltas)
+        return _extend(self.storage, self.state, segment, deltas, None)
 
 
 def load(storage: Storage, version: int | None = None, timestamp: time_travel.Timestamp | None = None) -> Snapshot:
@@ -159,7 +188,8 @@ def load(storage: Storage, version: int | None = None, timestamp: time_travel.Ti
             skip |= {entry.path for entry in segment.checkpoint.entries}
             listing = read_listing(_list(storage, None))
             continue
-        return _extend(storage, state, segment, segment.deltas)
+        last = listing.commits.get(segment.version, segment.last_entry)
+        return _extend(storage, state, segment, segment.deltas, last)
 
 
 def _can_replace(storage: Storage, segment: Segment, skip: set[str]) -> bool:
@@ -192,11 +222,18 @@ def _last_checkpoint(storage: Storage) -> int | None:
     return version if isinstance(version, int) and version >= 0 else None
 
 
-def _extend(storage: Storage, state: State, segment: Segment, deltas: Sequence[LogFile]) -> Snapshot:
+def _extend(
+    storage: Storage, state: State, segment: Segment, deltas: Sequence[LogFile], last: Entry | None
+) -> Snapshot:
+    """`last` is the file that the version is known by, where there are no deltas."""
     if deltas:
         chunks = _read_all(storage, [delta.entry.path for delta in deltas])
-        keys = [] if state.metadata is None else partition_keys(state.metadata)
+        keys = [] if state.metadata is None else partition_keys(state.metadata, state.protocol)
         state = apply(state, parse_commits(chunks, keys, _names(storage, deltas)))
+        mark = mark_of(deltas[-1].entry.path, chunks[-1])
+    else:
+        assert last is not None
+        mark = mark_in(storage, last)
     if state.protocol is None or state.metadata is None:
         missing = "protocol" if state.protocol is None else "metaData"
         raise CorruptDataError(
@@ -208,7 +245,7 @@ def _extend(storage: Storage, state: State, segment: Segment, deltas: Sequence[L
     timestamp = state.in_commit_timestamp if features.in_commit_timestamps(state.metadata) else None
     if timestamp is None:
         timestamp = segment.last_entry.modified
-    return Snapshot(storage, segment.version, timestamp, state.protocol, state.metadata, state, segment)
+    return Snapshot(storage, segment.version, timestamp, state.protocol, state.metadata, state, segment, mark)
 
 
 def _read_all(storage: Storage, names: list[str]) -> list[bytes]:

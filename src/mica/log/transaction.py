@@ -20,11 +20,12 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from mica.errors import ConflictError, CorruptDataError, StorageError, UserError
+from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UserError
 from mica.log import conflicts, features, properties
 from mica.log.actions import Metadata, Protocol, format_line
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.commit_info import commit_info
+from mica.log.mark import replaced
 from mica.log.paths import LOG, commit_name, file_keys
 from mica.log.replay import FILES, STATE_FILES, parse_commits, partition_keys
 from mica.log.snapshot import Snapshot, load
@@ -164,9 +165,16 @@ class Transaction:
         self._check_append_only()
         self._check_domains()
         base = self.snapshot
-        body = self._body(int(started * 1000))
+        try:
+            body = self._body(int(started * 1000))
+        except MicaError:
+            if base is not None and not base.stands():
+                raise replaced(self.storage, base.version) from None  # and what is to be removed cannot be read
+            raise
         for attempt in range(_MAX_ATTEMPTS):
             version = 0 if base is None else base.version + 1
+            if base is not None and not base.stands():
+                raise replaced(self.storage, base.version)
             if self._put(version, self._head(base, version, int(clock() * 1000)) + body):
                 return self._finish(base, version)
             if attempt > 2:
@@ -306,7 +314,9 @@ class Transaction:
             raise ConflictError(
                 "TABLE_EXISTS", f"another writer made a table at {self.storage} meanwhile", hint="Open it and append."
             )
-        latest = base.refresh()
+        if not base.stands():
+            raise replaced(self.storage, base.version)
+        latest = base.refresh(known_to_stand=True)
         if latest.version == base.version:
             raise StorageError(
                 "LISTING_BEHIND",
@@ -314,7 +324,7 @@ class Transaction:
                 hint="Try again.",
             )
         intent = self._intent()
-        keys = partition_keys(base.metadata)
+        keys = partition_keys(base.metadata, base.protocol)
         for version in range(base.version + 1, latest.version + 1):
             name = commit_name(version)
             conflicts.check(
@@ -341,7 +351,7 @@ class Transaction:
     def _finish(self, base: Snapshot | None, version: int) -> Committed:
         """The commit is done: what goes wrong from here on must not look as if it were not."""
         self._committed = True
-        snapshot = load(self.storage, version) if base is None else base.refresh(version)
+        snapshot = load(self.storage, version) if base is None else base.refresh(version, known_to_stand=True)
         if version and version % properties.CHECKPOINT_INTERVAL.of(snapshot.metadata.configuration) == 0:
             try:
                 write_checkpoint(snapshot)

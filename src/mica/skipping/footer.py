@@ -126,6 +126,11 @@ def _cast(side: pa.Array, leaf: Leaf, zone: str) -> pa.Array:
         return nothing
     if pa.types.is_timestamp(side.type) and side.type.unit == "ns":
         return nothing
+    if pa.types.is_timestamp(side.type) and side.type.unit != "us":
+        try:
+            side = side.cast(pa.timestamp("us", side.type.tz))
+        except pa.ArrowInvalid:  # beyond what microseconds hold
+            return nothing
     cast, _ = cast_array(side, stored, leaf.type, zone, ansi=True)
     if is_real(leaf.type):
         cast = pc.if_else(pc.is_finite(cast), cast, pa.scalar(None, cast.type))

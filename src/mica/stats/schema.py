@@ -26,6 +26,7 @@ from mica.schema.types import VARIANT, DataType, Primitive, StructField, StructT
 
 STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
+FIELD_ID = "delta.columnMapping.id"
 
 _DEFAULT_INDEXED = 32
 _UNORDERED = frozenset(("boolean", "binary", "void"))

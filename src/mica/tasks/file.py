@@ -30,7 +30,7 @@ from mica.stats.partition import parse_values
 from mica.stats.schema import physical_name, physical_names
 from mica.storage import Storage
 from mica.tasks.leaves import Leaves, distinct, item
-from mica.tasks.mapping import align, check_type, field_at, find
+from mica.tasks.mapping import Cast, Located, aligned, field_at, has_ids, locate
 from mica.variant import kernel
 
 #: Rows and bytes of one batch.
@@ -53,6 +53,8 @@ class ReadSpec:
     spark: bool = False
     #: The version of the table, None for bare files.
     version: int | None = None
+    #: Whether files know columns by their ids, not by names.
+    by_id: bool = False
     #: Which columns may be of the early shredding layout; a table's never are.
     early: bool | list[list[str]] = False
     #: Whether times, nanoseconds and UUIDs in Variants become texts for Spark, which has no such types; else an error.
@@ -88,15 +90,23 @@ class DataFile:
         storage, rel = spec.storage.at(part.path) if is_absolute(part.path) else (spec.storage, part.path)
         self.name = name = storage.path(rel)
         # Files of old writers lack the annotation: the table's schema says which groups are Variants.
-        variants = [list(physical_names(spec.columns, at)) for at, f in walk(spec.columns) if f.type == VARIANT]
+        asked = [at for at, f in walk(spec.columns) if f.type == VARIANT]
+        variants = [list(physical_names(spec.columns, at)) for at in asked]
         place: dict[str, Any] = {"path": name}
         if storage.local_path is None:
             place = {"fetch": partial(storage.read_ranges, rel)}
         try:
             self.reader = kernel.FileReader(name=name, size=part.size, variants=variants, early=spec.early, **place)
+            self.schema = self.reader.schema
+            called = [list(found.names) for found in map(self._located, asked) if found is not None]
+            if any(names not in variants for names in called):
+                # The file has other names for them, by which the kernel is to know them.
+                self.reader = kernel.FileReader(name=name, size=part.size, variants=called, early=spec.early, **place)
+                self.schema = self.reader.schema
         except StorageError as e:
             raise self._gone(name) if e.code == "NOT_FOUND" and spec.version is not None else e from None
-        self.schema = self.reader.schema
+        if spec.by_id and self.reader.num_rows and not has_ids(self.schema):
+            raise self._without_ids()
         #: Why row groups and pages were left out, in the order of the questions, and which rows passed. For explain.
         self.proofs: list[Proof] = []
         self.passed: Ranges = []
@@ -110,6 +120,22 @@ class DataFile:
             hint="It was vacuumed or deleted. Open the newest version, or put the file back.",
             path=name,
             version=self.spec.version,
+        )
+
+    def _located(self, column: tuple[str, ...]) -> Located | None:
+        try:
+            return locate(self.schema, self.spec.columns, column, by_id=self.spec.by_id)
+        except CorruptDataError as e:
+            raise CorruptDataError(
+                e.code, f"{self.name}: {e.message}", hint=e.hint, path=self.name, column=".".join(column)
+            ) from None
+
+    def _without_ids(self) -> CorruptDataError:
+        return CorruptDataError(
+            "MISSING_FIELD_ID",
+            f"the table maps columns by id, and {self.name} has no field ids",
+            hint="Another writer made the file: rewrite it, or take it out of the table.",
+            path=self.name,
         )
 
     def _other_type(self, column: str, found: pa.Field, wanted: StructField) -> CorruptDataError:
@@ -242,17 +268,24 @@ class DataFile:
             text = self.part.partition.get(physical_name(top))
             values = parse_values(pa.array([text], pa.string()), top.type, timezone=self.spec.timezone)
             return Column(leaf, None, value=values[0])
-        names = physical_names(self.spec.columns, leaf.column)
-        found = find(self.schema, names)
+        found = self._located(leaf.column)
         if found is None:
             return Column(leaf, None, value=pa.scalar(None, to_arrow_type(leaf.type)))
-        wanted = field_at(self.spec.columns, leaf.column)
-        if leaf.path is None:
+        if leaf.path is not None:
+            return Column(leaf, item(leaf, found.names))
+        wanted, at = field_at(self.spec.columns, leaf.column), ".".join(leaf.column)
+        try:
+            cast = aligned(found.field, wanted, at, by_id=self.spec.by_id)
+        except UserError as e:
+            raise self._other_type(at, found.field, wanted) from e
+
+        def checked(array: pa.Array) -> pa.Array:
             try:
-                check_type(found, wanted)
-            except UserError as e:
-                raise self._other_type(".".join(leaf.column), found, wanted) from e
-        return Column(leaf, item(leaf, names), found=found, wanted=wanted)
+                return cast(array)
+            except pa.ArrowInvalid as e:
+                raise self._other_type(at, found.field, wanted) from e
+
+        return Column(leaf, item(leaf, found.names), cast=checked)
 
 
 @dataclass(frozen=True)
@@ -289,8 +322,8 @@ class Column:
 
     leaf: Leaf
     item: dict[str, Any] | None
-    found: pa.Field | None = None
-    wanted: StructField | None = None
+    #: What makes the table's values of the file's, for a whole column.
+    cast: Cast | None = None
     value: pa.Scalar | None = None
 
     def untyped_in(self, groups: Iterable[int]) -> Column:
@@ -308,9 +341,8 @@ class Column:
             return self.constant(rows)
         if self.leaf.path is not None:
             return [next(arrays), next(arrays)]
-        assert self.found is not None
-        assert self.wanted is not None
-        return [align(next(arrays), self.found, self.wanted)]
+        assert self.cast is not None
+        return [self.cast(next(arrays))]
 
 
 class Positions:

@@ -1,21 +1,51 @@
-"""Columns of a table as they stand in a file.
+"""Columns of a table as they are in a file.
 
-The rule: a column is found by its physical name, which column mapping may have made another one than people see; what
-a file lacks is null, what it holds in a narrower type is widened, and anything else is an error.
+The rule: `locate` alone finds a column in a file: by `field_id` where the table maps by id, else by the name that the
+schema says (`stats.schema.physical_name`), the exact one or the one that differs in case alone, as in Spark. `aligned`
+alone makes the table's values of it: what a file lacks is null, what the table lacks is skipped, what is narrower is
+widened, and an INT64 or INT96 instant without the UTC mark is one in UTC, as Spark reads it. Anything else is an error.
 
 Source: Delta protocol, "Column Mapping"; "Reader Requirements for Column Mapping".
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from mica.schema.arrow import from_arrow_field, to_arrow_field, to_arrow_type
+from mica.errors import CorruptDataError, UserError
+from mica.schema.arrow import is_list, is_variant, to_arrow_field, to_arrow_type
+from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import cast_to
-from mica.schema.types import ArrayType, DataType, MapType, StructField, StructType
-from mica.stats.schema import physical_name
+from mica.schema.types import (
+    BINARY,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+)
+from mica.stats.schema import FIELD_ID, physical_name
+
+Cast = Callable[[pa.Array], pa.Array]
+
+#: Where a Parquet schema's field ids are in an Arrow schema.
+_PARQUET_ID = b"PARQUET:field_id"
+
+
+@dataclass(frozen=True)
+class Located:
+    """A column of a file: its names there, from the top, and the field they lead to."""
+
+    names: tuple[str, ...]
+    field: pa.Field
 
 
 def field_at(schema: StructType, names: tuple[str, ...]) -> StructField:
@@ -27,24 +57,88 @@ def field_at(schema: StructType, names: tuple[str, ...]) -> StructField:
     return field
 
 
-def physical_field(field: StructField) -> StructField:
-    """The field with physical names, inside too."""
-    return replace(field, name=physical_name(field), type=_physical(field.type))
+def locate(file: pa.Schema, schema: StructType, column: Iterable[str], *, by_id: bool = False) -> Located | None:
+    """The column (the schema's names, through structs) in a file, or None where the file lacks it.
+
+    Errors: AMBIGUOUS_COLUMN, MISSING_FIELD_ID.
+    """
+    here: DataType = schema
+    fields: Iterable[pa.Field] = file
+    found: pa.Field | None = None
+    names = []
+    for name in column:
+        assert isinstance(here, StructType)
+        wanted = here.field(name)
+        at = position(fields, wanted, by_id=by_id)
+        if at is None:
+            return None
+        found = list(fields)[at]
+        names.append(found.name)
+        here = wanted.type
+        fields = found.type if pa.types.is_struct(found.type) and not is_variant(found) else ()
+    return None if found is None else Located(tuple(names), found)
 
 
-def _physical(type_: DataType) -> DataType:
-    match type_:
-        case StructType(fields):
-            return StructType(tuple(physical_field(f) for f in fields))
-        case ArrayType(element, contains_null):
-            return ArrayType(_physical(element), contains_null)
-        case MapType(key, value, value_contains_null):
-            return MapType(_physical(key), _physical(value), value_contains_null)
-    return type_
+def position(fields: Iterable[pa.Field], wanted: StructField, *, by_id: bool) -> int | None:
+    """The place of a field among those of one level of a file."""
+    if by_id:
+        asked = wanted.metadata.get(FIELD_ID)
+        if asked is None:
+            raise _no_id(wanted.name)
+        same = [i for i, f in enumerate(fields) if field_id(f) == str(asked)]
+    else:
+        same = _named([f.name for f in fields], physical_name(wanted))
+    if len(same) > 1:
+        found = [f.name for i, f in enumerate(fields) if i in same]
+        raise CorruptDataError(
+            "AMBIGUOUS_COLUMN",
+            f"the column {wanted.name!r} could be any of {found} in a file",
+            hint="Rewrite the file with names that differ by more than case.",
+            column=wanted.name,
+        )
+    return same[0] if same else None
+
+
+def _named(names: list[str], name: str) -> list[int]:
+    """The places of a name: of the exact one, otherwise of those that differ in case alone."""
+    same = [i for i, other in enumerate(names) if other == name]
+    return same or [i for i, other in enumerate(names) if other.lower() == name.lower()]
+
+
+def called(file: pa.Schema, names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """What a file calls the column of these physical names, through structs; None where it has it not, or twice."""
+    fields: Iterable[pa.Field] = file
+    found = []
+    for name in names:
+        level = list(fields)
+        same = _named([f.name for f in level], name)
+        if len(same) != 1:
+            return None
+        field = level[same[0]]
+        found.append(field.name)
+        fields = field.type if pa.types.is_struct(field.type) and not is_variant(field) else ()
+    return tuple(found)
+
+
+def field_id(field: pa.Field) -> str | None:
+    """The Parquet field id of a file's field."""
+    found = (field.metadata or {}).get(_PARQUET_ID)
+    return None if found is None else found.decode()
+
+
+def has_ids(fields: Iterable[pa.Field]) -> bool:
+    """Whether any field of a file has an id."""
+    return any(
+        field_id(f) is not None
+        or (pa.types.is_struct(f.type) and has_ids(f.type))
+        or (is_list(f.type) and has_ids([f.type.value_field]))
+        or (pa.types.is_map(f.type) and has_ids([f.type.key_field, f.type.item_field]))
+        for f in fields
+    )
 
 
 def find(schema: pa.Schema, names: tuple[str, ...]) -> pa.Field | None:
-    """The field of a file at a path of physical names, or None where the file lacks it."""
+    """The field of a file at a path of the file's own names, or None."""
     at = schema.get_field_index(names[0])
     field = schema.field(at) if at >= 0 else None
     for name in names[1:]:
@@ -55,51 +149,110 @@ def find(schema: pa.Schema, names: tuple[str, ...]) -> pa.Field | None:
     return field
 
 
-def check_type(found: pa.Field, wanted: StructField) -> None:
-    """Whether `align` can be done. Errors: INCOMPATIBLE_TYPE."""
-    mapped = replace(physical_field(wanted), nullable=True)
-    if from_arrow_field(found, wanted.name).type != mapped.type:
-        cast_to(found, mapped, wanted.name)
+def aligned(found: pa.Field, wanted: StructField, at: str, *, by_id: bool = False) -> Cast:
+    """What makes the table's values of a file's column (Variants unshredded). Errors: INCOMPATIBLE_TYPE, and those of
+    `locate`.
+    """
+    type_ = found.type
+    match wanted.type:
+        case _ if wanted.type == VARIANT:
+            return _variant(found, wanted, at)
+        case _ if is_variant(found):
+            pass
+        case StructType(fields) if pa.types.is_struct(type_):
+            return _struct(list(type_), fields, at, by_id=by_id)
+        case ArrayType(element) if is_list(type_):
+            inner = StructField("element", element)
+            return _list(aligned(type_.value_field, inner, f"{at}.element", by_id=by_id), to_arrow_type(wanted.type))
+        case MapType(key, value) if pa.types.is_map(type_):
+            keys = aligned(type_.key_field, StructField("key", key), f"{at}.key", by_id=by_id)
+            values = aligned(type_.item_field, StructField("value", value), f"{at}.value", by_id=by_id)
+            return _map(keys, values, to_arrow_type(wanted.type))
+        case StructType() | ArrayType() | MapType():
+            pass
+        case _:
+            return _primitive(found, wanted, at)
+    raise UserError("INCOMPATIBLE_TYPE", f"the column {at!r} is {type_to_ddl(wanted.type)}, found is {type_}")
 
 
-def align(array: pa.Array, found: pa.Field, wanted: StructField) -> pa.Array:
-    """A whole column of a file (Variants unshredded) in the table's type and under the table's names."""
+def _variant(found: pa.Field, wanted: StructField, at: str) -> Cast:
+    if not is_variant(found):
+        cast_to(found, wanted, at)  # fails for anything but a struct of metadata and value
+
+    def run(array: pa.Array) -> pa.Array:
+        return cast_to(pa.field(at, array.type), wanted, at)(array)
+
+    return run
+
+
+def _primitive(found: pa.Field, wanted: StructField, at: str) -> Cast:
     target = to_arrow_type(wanted.type)
-    if array.type == target:
-        return array
-    mapped = replace(physical_field(wanted), nullable=True)
-    if from_arrow_field(found, wanted.name).type != mapped.type:
-        source = pa.field(found.name, array.type, metadata=found.metadata)
-        array = cast_to(source, mapped, wanted.name)(array)
-    return relabel(array, wanted.type)
+    if found.type == target:
+        return _same
+    both = {TIMESTAMP, TIMESTAMP_NTZ}
+    if wanted.type in both and pa.types.is_timestamp(found.type) and found.type.unit != "ns":
+        # The numbers stand, whatever the mark says of them: so Spark reads either.
+        return lambda array: pc.cast(pc.cast(array, pa.timestamp("us", array.type.tz)), target)
+    if wanted.type == STRING and pa.types.is_binary(found.type):
+        return lambda array: pc.cast(array, target)  # old writers leave the annotation out
+    if wanted.type == BINARY and pa.types.is_string(found.type):
+        return lambda array: pc.cast(array, target)
+    return cast_to(found, StructField(wanted.name, wanted.type), at)
 
 
-def relabel(array: pa.Array, type_: DataType) -> pa.Array:
-    """The same values under the names of `type_`; structures agree already."""
-    wanted = to_arrow_type(type_)
-    if array.type == wanted:
-        return array
-    mask = array.is_null() if array.null_count else None
-    match type_:
-        case StructType(fields):
-            children = [relabel(array.field(i), f.type) for i, f in enumerate(fields)]
-            inner = [to_arrow_field(f).with_nullable(True) for f in fields]
-            return pa.StructArray.from_arrays(children, fields=inner, mask=mask)
-        case ArrayType(element):
-            values = relabel(array.values, element)
-            return pa.ListArray.from_arrays(_offsets(array), values, type=wanted)
-        case MapType(key, value):
-            return pa.MapArray.from_arrays(
-                _offsets(array), relabel(array.keys, key), relabel(array.items, value), type=wanted
-            )
-    return array.cast(wanted)
+def _same(array: pa.Array) -> pa.Array:
+    return array
+
+
+def _struct(found: list[pa.Field], fields: tuple[StructField, ...], at: str, *, by_id: bool) -> Cast:
+    places = [position(found, f, by_id=by_id) for f in fields]
+    casts = [
+        None if i is None else aligned(found[i], f, f"{at}.{f.name}", by_id=by_id)
+        for i, f in zip(places, fields, strict=True)
+    ]
+    inner = [to_arrow_field(f) for f in fields]
+
+    def run(array: pa.Array) -> pa.Array:
+        children = [
+            pa.nulls(len(array), f.type) if i is None or cast is None else cast(array.field(i))
+            for i, cast, f in zip(places, casts, inner, strict=True)
+        ]
+        mask = array.is_null() if array.null_count else None
+        if not inner:
+            return pc.cast(array, pa.struct([]))
+        return pa.StructArray.from_arrays(children, fields=inner, mask=mask)
+
+    return run
+
+
+def _list(cast: Cast, wanted: pa.DataType) -> Cast:
+    def run(array: pa.Array) -> pa.Array:
+        if not pa.types.is_list(array.type):
+            array = pc.cast(array, pa.list_(array.type.value_field))
+        return pa.ListArray.from_arrays(_offsets(array), cast(array.values), type=wanted)
+
+    return run
+
+
+def _map(key: Cast, value: Cast, wanted: pa.DataType) -> Cast:
+    def run(array: pa.Array) -> pa.Array:
+        return pa.MapArray.from_arrays(_offsets(array), key(array.keys), value(array.items), type=wanted)
+
+    return run
 
 
 def _offsets(array: pa.Array) -> pa.Array:
     """Offsets with nulls where the list is null, which is how `from_arrays` is told of them; slices are respected."""
-    import pyarrow.compute as pc
-
     if array.null_count == 0:
         return array.offsets
     missing = pa.concat_arrays([array.is_null(), pa.array([False])])
     return pc.if_else(missing, pa.scalar(None, array.offsets.type), array.offsets)
+
+
+def _no_id(name: str) -> CorruptDataError:
+    return CorruptDataError(
+        "MISSING_FIELD_ID",
+        f"the table maps columns by id, and the column {name!r} of its schema has none ({FIELD_ID})",
+        hint="Restore the table's schema, or an older version.",
+        column=name,
+    )

@@ -22,7 +22,7 @@ from mica.schema.arrow import to_arrow_type
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, contains
 from mica.storage import Storage
 from mica.tasks.file import FilePart, ReadSpec
-from mica.tasks.mapping import align, find
+from mica.tasks.mapping import aligned, find
 from mica.tasks.read import read_file
 from mica.tasks.write import DataFile, TableWriter, WriteSpec, facts, write_files
 from mica.variant import kernel
@@ -105,7 +105,7 @@ def _moved(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]]:
                     column, field = batch.column(at), batch.schema.field(at)
                     rebuilt += pc.sum(batch.column(at + 1)).as_py() or 0  # the mask `name!`
                 else:
-                    column = align(batch.column(at), was, f)
+                    column = aligned(was, f, f.name)(batch.column(at))
                     field = pa.field(f.name, column.type, metadata=batch.schema.field(at).metadata)
                 fields.append(field.with_nullable(f.nullable))
                 columns.append(column)

@@ -15,7 +15,7 @@ from mica.log.paths import is_absolute
 from mica.stats.collated import CollatedLeaf
 from mica.storage import Storage
 from mica.tasks.candidates import Candidates, columns, ddl, values
-from mica.tasks.mapping import find
+from mica.tasks.mapping import called
 from mica.variant import kernel
 
 BATCH_ROWS = 32_768
@@ -59,8 +59,9 @@ def strings_of_files(spec: StringsSpec, files: Sequence[StringsFile]) -> Iterato
         found = [Candidates(leaf, spec.version) for leaf in spec.leaves]
         items, read = [], []
         for i, leaf in enumerate(spec.leaves):
-            if find(reader.schema, leaf.names) is not None:
-                items.append({"column": list(leaf.names), "name": str(i)})
+            names = called(reader.schema, leaf.names)
+            if names is not None:
+                items.append({"column": list(names), "name": str(i)})
                 read.append(found[i])
         if not items:
             continue

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from mica.log.paths import is_absolute
 from mica.storage import Storage
-from mica.tasks.mapping import find
+from mica.tasks.mapping import called
 from mica.tasks.strings import StringsFile
 from mica.variant import kernel
 
@@ -54,10 +54,11 @@ def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[StringsFile]) -> It
     for file in files:
         storage, rel = spec.storage.at(file.path) if is_absolute(file.path) else (spec.storage, file.path)
         reader = kernel.open_file(storage, rel, file.size, variants=spec.columns)
-        there = {str(i): names for i, names in enumerate(spec.columns) if find(reader.schema, names) is not None}
+        places = {str(i): called(reader.schema, names) for i, names in enumerate(spec.columns)}
+        there = {name: spec.columns[int(name)] for name, names in places.items() if names is not None}
         if not there:
             continue
-        items = [{"column": list(names), "name": name} for name, names in there.items()]
+        items = [{"column": list(names), "name": name} for name, names in places.items() if names is not None]
         trees: dict[tuple[str, ...], pa.DataType] = {}
         sink: kernel.FileWriter | None = None
         for batch in reader.scan(items, max_rows=BATCH_ROWS, max_bytes=BATCH_BYTES, timezone="UTC"):

@@ -229,11 +229,11 @@ def test_a_variant_inside_a_list_that_is_malformed_names_its_row(tmp_path: Path)
     assert (caught.value.code, caught.value.row) == ("MALFORMED_VARIANT", 2)
 
 
-def test_int96_timestamps_become_microseconds(tmp_path: Path) -> None:
-    table = pa.table({"t": pa.array([0, 1_700_000_000_123_456], pa.timestamp("us"))})
+def test_int96_timestamps_become_instants_in_microseconds(tmp_path: Path) -> None:
+    table = pa.table({"t": pa.array([0, 1_700_000_000_123_456], pa.timestamp("us", "UTC"))})
     pq.write_table(table, tmp_path / "t.parquet", use_deprecated_int96_timestamps=True)
     (batch,) = opened(tmp_path / "t.parquet").scan([{"column": "t"}])
-    assert batch.column(0).type == pa.timestamp("us")
+    assert batch.column(0).type == pa.timestamp("us", "UTC")
     assert batch.column(0).to_pylist() == table["t"].to_pylist()
 
 

@@ -53,6 +53,9 @@ impl FileReader {
             let (Some(column), false) = (resolved.typed, resolved.nulls_only || resolved.opaque) else {
                 return Ok(may);
             };
+            if self.legacy.as_ref().is_some_and(|old| old.may_differ(&resolved.data_type)) {
+                return Ok(may);
+            }
             let physical = self.metadata().file_metadata().schema_descr().column(column).physical_type();
             let Some(wanted) = stored(values, &resolved.data_type, physical) else { return Ok(may) };
             let mut filters = Vec::new();

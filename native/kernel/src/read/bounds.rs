@@ -250,7 +250,9 @@ fn bound(file: &FileReader, leaf: &Resolved, span: &Span, pages: bool) -> Bound 
         found.usable = found.null_count.is_some();
         return found;
     }
-    if !trusted(metadata, typed, &leaf.data_type) {
+    let holds =
+        |bound: &Option<Raw>| file.legacy.as_ref().is_none_or(|old| old.bound_holds(&leaf.data_type, bound.as_ref()));
+    if !trusted(metadata, typed, &leaf.data_type) || !holds(&found.min) || !holds(&found.max) {
         found.min = None;
         found.max = None;
     }

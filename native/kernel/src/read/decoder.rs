@@ -103,7 +103,7 @@ impl Decoder {
                 Ok(DecodeResult::Data(batch)) if batch.num_rows() == 0 => {}
                 Ok(DecodeResult::Data(batch)) if batch.num_rows() as u64 <= left => {
                     self.given += batch.num_rows() as u64;
-                    return Ok(Some(batch));
+                    return self.file.legacy.as_ref().map_or(Ok(batch.clone()), |old| old.batch(&batch)).map(Some);
                 }
                 Ok(DecodeResult::Finished) if left == 0 => return Ok(None),
                 Ok(_) => {

@@ -7,6 +7,7 @@
 //! - `projection`: the leaf columns that an item needs
 //! - `rows`, `decoder`, `merge`, `scan`: batches
 //! - `batch`: the same on an Arrow batch
+//! - `legacy`: dates and timestamps by the calendar of old Sparks
 //! - `nested`: variants inside structs, lists and maps
 //! - `early`: which columns are of the early layout, and what its residuals may hold
 
@@ -18,6 +19,7 @@ pub(crate) mod decoder;
 pub mod early;
 pub mod footer;
 pub mod items;
+pub mod legacy;
 mod merge;
 pub mod nested;
 mod pages;
@@ -42,6 +44,7 @@ use crate::source::Source;
 use crate::standard::is_variant;
 use crate::tree::Tree;
 use early::Early;
+use legacy::Legacy;
 use pages::PageIndex;
 use schema::Node;
 
@@ -49,7 +52,7 @@ use schema::Node;
 pub struct FileReader {
     source: Box<dyn Source>,
     metadata: Arc<ParquetMetaData>,
-    /// How arrow-rs decodes it: INT96 as microseconds, the metadata of variants as views.
+    /// How arrow-rs decodes it: INT96 as instants in microseconds, the metadata of variants as views.
     arrow: ArrowReaderMetadata,
     /// The same for people, with variant columns marked.
     schema: SchemaRef,
@@ -57,6 +60,8 @@ pub struct FileReader {
     /// Where each row group begins.
     first_rows: Vec<u64>,
     pages: Arc<PageIndex>,
+    /// What has to be done to dates and timestamps; nothing in the files of today.
+    legacy: Option<Legacy>,
     bytes_read: AtomicU64,
 }
 
@@ -81,9 +86,10 @@ impl FileReader {
             let arrow = ArrowReaderMetadata::try_new(metadata.clone(), options().with_schema(decoding))
                 .map_err(|e| footer::corrupt(source.as_ref(), &e))?;
             let first_rows = first_rows(&metadata);
-            Ok((metadata, arrow, schema, columns, first_rows, pages, read))
+            let legacy = Legacy::of(&metadata, source.name());
+            Ok((metadata, arrow, schema, columns, first_rows, pages, legacy, read))
         })
-        .map(|(metadata, arrow, schema, columns, first_rows, pages, read)| FileReader {
+        .map(|(metadata, arrow, schema, columns, first_rows, pages, legacy, read)| FileReader {
             source,
             metadata,
             arrow,
@@ -91,6 +97,7 @@ impl FileReader {
             columns,
             first_rows,
             pages,
+            legacy,
             bytes_read: AtomicU64::new(read),
         })
     }

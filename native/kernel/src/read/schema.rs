@@ -74,8 +74,8 @@ pub fn find<'a>(columns: &'a [Node], names: &[String]) -> Option<&'a Node> {
     Some(node)
 }
 
-/// The schema to read with: what arrow-rs makes of the Parquet types, except that INT96 timestamps become
-/// microseconds, as Spark writes and Delta means them.
+/// The schema to read with: what arrow-rs makes of the Parquet types, except that INT96 timestamps become instants
+/// in microseconds, as Spark writes and reads them: INT96 has no other meaning.
 pub fn reading_schema(inferred: &Schema, parquet: &SchemaDescriptor) -> Schema {
     let mut leaf = 0;
     let fields = inferred.fields().iter().map(|f| with_micros(f, parquet, &mut leaf)).collect::<Fields>();
@@ -92,10 +92,10 @@ fn with_micros(field: &FieldRef, parquet: &SchemaDescriptor, leaf: &mut usize) -
             let at = *leaf;
             *leaf += 1;
             match other {
-                DataType::Timestamp(TimeUnit::Nanosecond, zone)
+                DataType::Timestamp(TimeUnit::Nanosecond, _)
                     if at < parquet.num_columns() && parquet.column(at).physical_type() == PhysicalType::INT96 =>
                 {
-                    DataType::Timestamp(TimeUnit::Microsecond, zone.clone())
+                    DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
                 }
                 other => other.clone(),
             }

@@ -12,10 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from mica.engines.spark.types import to_spark
 from mica.log.paths import is_absolute
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import StructType
+from mica.stats.partition import format_values, parse_values
 from mica.storage import Storage
 
 if TYPE_CHECKING:
@@ -77,13 +80,16 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
 
     stored = to_spark(StructType(tuple(f for f in reading.schema.fields if f.name not in reading.partition_by)))
     branches = []
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
     for values, paths in reading.files.items():
         found = [storage.path(rel) for storage, rel in (_place(reading.storage, path) for path in paths)]
         frame = spark.read.schema(stored).parquet(*[f"file:{unglobbed(path)}" for path in found])
         for name, text in zip(reading.partition_by, values, strict=True):
             if name in reading.schema.names:
                 kind = reading.columns.field(name).type
-                frame = frame.withColumn(name, sql.lit(text).cast(type_to_ddl(kind)))
+                # Read as everywhere ('' is null), and spelled so that any cast of Spark's reads the same value.
+                value = format_values(parse_values(pa.array([text], pa.string()), kind, timezone=zone), kind)[0].as_py()
+                frame = frame.withColumn(name, sql.lit(value).cast(type_to_ddl(kind)))
         branches.append(frame)
     whole = branches[0]
     for branch in branches[1:]:

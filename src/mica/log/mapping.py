@@ -1,0 +1,68 @@
+"""Whether a table maps its columns to other names, and by what its files know them.
+
+The rule: a table maps columns where its protocol has the feature `columnMapping` for readers and its property says
+`name` or `id`. Everywhere else the names in the schema are the names in files, whatever keys stand in its fields: so
+`effective` takes these out, and whoever asks a schema for a physical name gets the right one.
+
+Source: Delta protocol, "Column Mapping"; "Reader Requirements for Column Mapping".
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from mica.errors import UnsupportedTableError
+from mica.log.actions import Metadata, Protocol
+from mica.log.properties import COLUMN_MAPPING_MODE
+from mica.schema.types import ArrayType, DataType, MapType, StructType
+from mica.stats.schema import FIELD_ID, PHYSICAL_NAME
+
+Mode = Literal["none", "name", "id"]
+
+#: Keys of field metadata that mean something in a mapped table alone.
+_KEYS = frozenset((PHYSICAL_NAME, FIELD_ID, "delta.columnMapping.nested.ids", "parquet.field.nested.ids"))
+_BY_NAME = 3  # reader versions from here on list their features
+
+
+def mode_of(protocol: Protocol, metadata: Metadata) -> Mode:
+    """How the table maps its columns. Errors: UNSUPPORTED_READER_FEATURE for a mode that nobody knows."""
+    text = metadata.configuration.get(COLUMN_MAPPING_MODE.name)
+    has = protocol.reader == 2 or (protocol.reader >= _BY_NAME and "columnMapping" in protocol.reader_features)
+    if text is None or not has:
+        return "none"
+    try:
+        mode: Mode = COLUMN_MAPPING_MODE.parse(text)  # type: ignore[assignment]
+    except ValueError:
+        raise UnsupportedTableError(
+            "UNSUPPORTED_READER_FEATURE",
+            f"the table maps its columns by {text!r} ({COLUMN_MAPPING_MODE.name}), which mica does not know",
+            hint="Use a newer version of mica, or another engine.",
+            feature="columnMapping",
+        ) from None
+    return mode
+
+
+def effective(schema: StructType, mode: Mode) -> StructType:
+    """The schema with the keys of column mapping only where they count."""
+    if mode != "none":
+        return schema
+    found = _without(schema)
+    assert isinstance(found, StructType)
+    return found
+
+
+def _without(type_: DataType) -> DataType:
+    match type_:
+        case StructType(fields):
+            return StructType(
+                tuple(
+                    replace(f, type=_without(f.type), metadata={k: v for k, v in f.metadata.items() if k not in _KEYS})
+                    for f in fields
+                )
+            )
+        case ArrayType(element, contains_null):
+            return ArrayType(_without(element), contains_null)
+        case MapType(key, value, value_contains_null):
+            return MapType(_without(key), _without(value), value_contains_null)
+    return type_
