@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Schema};
 
 use crate::decode::VariantDecoder;
 use crate::error::{Code, Error, Result};
-use crate::infer::{Limits, Sample};
+use crate::infer::{Limits, Sample, max_depth_at};
 use crate::layout::Layout;
 use crate::names::Names;
 use crate::reconstruct::unshred;
@@ -27,6 +27,7 @@ pub const COMMON_ROWS: usize = 256;
 
 /// The tree of the variant column at `path`, names from the top.
 pub fn infer_column(batch: &RecordBatch, path: &[String], limits: Limits) -> Result<Tree> {
+    let limits = Limits { max_depth: limits.max_depth.min(max_depth_at(path.len())), ..limits };
     let (mut sample, mut names) = (Sample::new(limits)?, Names::new());
     let (array, nulls) = find(batch, path)?;
     let column = Column::open(&array, nulls, &path.join("."))?;
@@ -107,6 +108,9 @@ pub(crate) fn shred_column(
         Layout::Standard => {
             let mut sample = Sample::new(Limits { max_depth: crate::tree::MAX_TREE_DEPTH, ..Limits::default() })?;
             for row in 0..column.len().min(COMMON_ROWS) {
+                if sample.is_full() {
+                    break;
+                }
                 if let Some(value) = column.decode(row, &mut decoder, &mut tape, &mut names)? {
                     sample.add(&tape.view(value, &names));
                 }
@@ -122,15 +126,12 @@ pub(crate) fn shred_column(
             Some(value) => shredder.append(&tape.view(value, &names)).map_err(|e| e.row(row as u64))?,
             None => shredder.append_null(),
         }
-        if names.len() > MAX_NAMES {
+        if names.is_full() {
             names.truncate(shredder.names_len());
         }
     }
     shredder.finish()
 }
-
-/// Names kept between rows: keys without bounds must not cost memory without bounds.
-pub const MAX_NAMES: usize = 1 << 16;
 
 /// An unshredded variant column.
 struct Column {

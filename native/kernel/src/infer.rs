@@ -32,8 +32,17 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { max_fields: 300, max_depth: 50, min_share: 0.01, typed_share: 0.99, sample_rows: 4096 }
+        Limits { max_fields: 300, max_depth: max_depth_at(1), min_share: 0.01, typed_share: 0.99, sample_rows: 4096 }
     }
+}
+
+/// Levels that Arrow's C interface takes in pyarrow, the schema included.
+const ARROW_DEPTH: usize = 64;
+
+/// Levels that may be typed in a column at a path of so many names, so that its type can be handed to pyarrow: a level
+/// takes a `typed_value` and the group in it, the last its `value`. What lies deeper stays in `value`.
+pub fn max_depth_at(names: usize) -> usize {
+    (ARROW_DEPTH - 2).saturating_sub(names) / 2
 }
 
 impl Limits {
@@ -154,6 +163,8 @@ pub struct Sample {
     names: Vec<u32>,
     rows: u32,
     bytes: usize,
+    /// Of all names of the rows, which a Variant may have elsewhere than in its value.
+    name_bytes: usize,
     open: Vec<(usize, u32)>,
 }
 
@@ -161,18 +172,28 @@ impl Sample {
     pub fn new(limits: Limits) -> Result<Self> {
         limits.check()?;
         let shapes = vec![Shape::default()];
-        Ok(Sample { limits, shapes, lookup: HashMap::new(), names: Vec::new(), rows: 0, bytes: 0, open: Vec::new() })
+        Ok(Sample {
+            limits,
+            shapes,
+            lookup: HashMap::new(),
+            names: Vec::new(),
+            rows: 0,
+            bytes: 0,
+            name_bytes: 0,
+            open: Vec::new(),
+        })
     }
 
     /// Whether enough rows were seen.
     pub fn is_full(&self) -> bool {
-        self.rows as usize >= self.limits.sample_rows || self.bytes >= SAMPLE_BYTES
+        self.rows as usize >= self.limits.sample_rows || self.bytes.max(self.name_bytes) >= SAMPLE_BYTES
     }
 
     /// Adds a row. All rows must be of one [`Names`].
     pub fn add(&mut self, view: &TapeView) {
         self.rows += 1;
         self.bytes += view.source.len();
+        self.name_bytes = view.names.text_len();
         self.open.clear();
         let mut at = 0;
         while let Some(node) = view.nodes.get(at) {

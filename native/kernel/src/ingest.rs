@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use arrow::array::{BinaryArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{Schema, SchemaRef};
 
-use crate::batch::{COMMON_ROWS, MAX_NAMES};
+use crate::batch::COMMON_ROWS;
 use crate::error::Result;
 use crate::infer::{Limits, Sample};
 use crate::json::{JsonParser, Next, ParseOptions, ReaderOptions, RowReader};
@@ -154,10 +154,10 @@ impl JsonIngest {
             if let Some(error) = error {
                 reader.reject(error)?;
             }
-            if names.len() > MAX_NAMES {
+            if names.is_full() {
                 names.truncate(shredder.names_len());
             }
-            if text_bytes >= max_bytes {
+            if text_bytes >= max_bytes || reader.bad_is_full() {
                 break;
             }
         }

@@ -8,6 +8,11 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 /// No name: the root of a row, or an element of an array.
 pub const NO_NAME: u32 = u32::MAX;
 
+/// Names kept between rows, and their bytes: keys without bounds must not cost memory without bounds. A row is bounded
+/// itself, so that offsets of 32 bits suffice for what a row adds.
+const MAX_NAMES: usize = 1 << 16;
+const MAX_BYTES: usize = 8 << 20;
+
 /// An interner of field names. Ids count from 0 in order of first sight and never change;
 /// [`Names::truncate`] forgets the newest ones, so that unbounded keys cost bounded memory.
 pub struct Names {
@@ -70,6 +75,11 @@ impl Names {
         self.ends.is_empty()
     }
 
+    /// Whether names should be forgotten before the next row.
+    pub fn is_full(&self) -> bool {
+        self.len() > MAX_NAMES || self.text.len() > MAX_BYTES
+    }
+
     /// Bytes of all names together.
     pub fn text_len(&self) -> usize {
         self.text.len()
@@ -109,6 +119,7 @@ impl Names {
         self.ends.truncate(len);
         let end = self.ends.last().copied().unwrap_or(0);
         self.text.truncate(end as usize);
+        self.text.shrink_to(2 * MAX_BYTES);
     }
 }
 

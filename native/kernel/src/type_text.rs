@@ -7,6 +7,8 @@
 //! fields; anything else is VARIANT. (Keys that differ in case alone are kept apart always; Spark, which folds case,
 //! sometimes shows one of them.)
 
+use hashbrown::HashMap;
+
 use crate::java;
 use crate::names::Names;
 use crate::tape::{Scalar, TapeView};
@@ -21,9 +23,32 @@ enum Type {
     /// Precision and scale.
     Decimal(u32, u32),
     Array(Id),
-    /// Fields by name (an id of [`Names`]), sorted when they are shown.
-    Object(Vec<(u32, Id)>),
+    Object(Fields),
     Variant,
+}
+
+/// Fields by name (an id of [`Names`]), sorted when they are shown.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Fields {
+    list: Vec<(u32, Id)>,
+    /// The same to be found by name, once others are merged into them.
+    by_name: HashMap<u32, Id>,
+}
+
+impl Fields {
+    fn push(&mut self, name: u32, id: Id) {
+        self.list.push((name, id));
+        if !self.by_name.is_empty() {
+            self.by_name.insert(name, id);
+        }
+    }
+
+    fn find(&mut self, name: u32) -> Option<Id> {
+        if self.by_name.is_empty() {
+            self.by_name.extend(self.list.iter().copied());
+        }
+        self.by_name.get(&name).copied()
+    }
 }
 
 const NUMBERS: [&str; 3] = ["BIGINT", "FLOAT", "DOUBLE"];
@@ -55,6 +80,10 @@ impl TypePrinter {
         self.types.get(id).unwrap_or(&Type::Variant)
     }
 
+    fn take(&mut self, id: Id) -> Type {
+        self.types.get_mut(id).map_or(Type::Variant, |slot| std::mem::replace(slot, Type::Void))
+    }
+
     fn set(&mut self, id: Id, found: Type) {
         if let Some(slot) = self.types.get_mut(id) {
             *slot = found;
@@ -75,7 +104,7 @@ impl TypePrinter {
                     let element = self.add(Type::Void);
                     self.add(Type::Array(element))
                 }
-                None => self.add(Type::Object(Vec::new())),
+                None => self.add(Type::Object(Fields::default())),
             };
             root.get_or_insert(id);
             match scalar {
@@ -99,7 +128,7 @@ impl TypePrinter {
     fn attach(&mut self, parent: Option<Id>, name: u32, child: Id) {
         let Some(parent) = parent else { return };
         match self.types.get_mut(parent) {
-            Some(Type::Object(fields)) => fields.push((name, child)),
+            Some(Type::Object(fields)) => fields.push(name, child),
             Some(Type::Array(element)) => {
                 let element = *element;
                 self.merge(element, child);
@@ -108,23 +137,22 @@ impl TypePrinter {
         }
     }
 
-    /// Merges the second type into the first.
+    /// Merges the second type, which nobody asks for again, into the first.
     fn merge(&mut self, into: Id, from: Id) {
         let mut todo = vec![(into, from)];
         while let Some((into, from)) = todo.pop() {
-            let (left, right) = (self.get(into).clone(), self.get(from).clone());
+            let (left, right) = (self.take(into), self.take(from));
             let merged = match (left, right) {
-                (Type::Void, other) => other,
-                (_, Type::Void) => continue,
+                (Type::Void, other) | (other, Type::Void) => other,
                 (Type::Array(a), Type::Array(b)) => {
                     todo.push((a, b));
-                    continue;
+                    Type::Array(a)
                 }
                 (Type::Object(mut fields), Type::Object(others)) => {
-                    for (name, id) in others {
-                        match fields.iter().find(|(known, _)| *known == name) {
-                            Some((_, known)) => todo.push((*known, id)),
-                            None => fields.push((name, id)),
+                    for (name, id) in others.list {
+                        match fields.find(name) {
+                            Some(known) => todo.push((known, id)),
+                            None => fields.push(name, id),
                         }
                     }
                     Type::Object(fields)
@@ -171,7 +199,7 @@ impl TypePrinter {
                 }
                 Type::Object(fields) => {
                     out.extend_from_slice(b"OBJECT<");
-                    let mut sorted: Vec<(&str, Id)> = fields.iter().map(|(n, id)| (names.get(*n), *id)).collect();
+                    let mut sorted: Vec<(&str, Id)> = fields.list.iter().map(|(n, id)| (names.get(*n), *id)).collect();
                     sorted.sort_unstable();
                     todo.push(Part::Text(b">"));
                     for (i, (name, id)) in sorted.into_iter().enumerate().rev() {

@@ -20,9 +20,6 @@ use crate::to_json::JsonPrinter;
 use crate::type_text::TypePrinter;
 use crate::zone::Zone;
 
-/// Names beyond this many bytes are forgotten between rows: unbounded keys cost bounded memory.
-const MAX_NAMES: usize = 64 << 20;
-
 /// JSON texts (strings or binary of any flavour, column 0) as the variant column `v`. Binary that is no UTF-8 is
 /// repaired as Spark does it.
 pub fn json_to_variant(batch: &RecordBatch, options: ParseOptions) -> Result<RecordBatch> {
@@ -133,7 +130,7 @@ pub fn parts_of(array: &ArrayRef) -> Result<(BinaryViewArray, BinaryViewArray, O
 }
 
 fn forget(names: &mut Names) {
-    if names.text_len() > MAX_NAMES {
+    if names.is_full() {
         names.truncate(0);
     }
 }

@@ -18,6 +18,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use bytes::Bytes;
 use common::random::Random;
 use common::sound::{Memory, assert_sound, tree};
+use common::thrift;
 use mica_kernel::Result;
 use mica_kernel::batch::shred_batch;
 use mica_kernel::check::Check;
@@ -206,6 +207,14 @@ impl Room {
         random.damage_file(&mut bytes);
         read_all(bytes).is_ok()
     }
+
+    /// A whole file whose footer or page headers are well formed and untrue.
+    fn structure(&self, random: &mut Random) -> bool {
+        let seed = &self.files[random.next(self.files.len())];
+        let Some(mut file) = thrift::File::of(seed) else { return false };
+        file.damage(random);
+        read_all(file.bytes()).is_ok()
+    }
 }
 
 /// Values as texts.
@@ -327,8 +336,12 @@ fn shared_files() -> Vec<Vec<u8>> {
 type Fuzz = fn(&Room, &mut Random) -> bool;
 
 /// What is mutated, and how many of each run with the tests.
-const TARGETS: [(&str, Fuzz, usize); 3] =
-    [("value", Room::value, 100_000), ("columns", Room::columns, 80_000), ("file", Room::file, 25_000)];
+const TARGETS: [(&str, Fuzz, usize); 4] = [
+    ("value", Room::value, 100_000),
+    ("columns", Room::columns, 80_000),
+    ("file", Room::file, 25_000),
+    ("structure", Room::structure, 15_000),
+];
 const _: () = assert!(TARGETS[0].2 + TARGETS[1].2 + TARGETS[2].2 >= 200_000);
 
 /// One input; fails where something of ours panicked or took long, and says how to see it again.
@@ -407,7 +420,7 @@ fn for_a_while() {
             if !chosen.is_empty() && chosen != name {
                 continue;
             }
-            for _ in 0..if name == "file" { 1 } else { 20 } {
+            for _ in 0..if matches!(name, "file" | "structure") { 1 } else { 20 } {
                 counts[at].0 += 1;
                 counts[at].1 += u64::from(one(&room, name, target, seed));
                 seed = seed.wrapping_add(1);

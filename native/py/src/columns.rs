@@ -58,7 +58,13 @@ pub fn limits(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Limits> {
 
 pub fn tree(py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<Tree> {
     let data_type = DataType::from_pyarrow_bound(given)?;
-    Tree::from_arrow(&data_type).map_err(|e| raise(py, &e))
+    let tree = Tree::from_arrow(&data_type).map_err(|e| raise(py, &e))?;
+    let most = Limits::default().max_depth;
+    if tree.depth() > most {
+        let message = format!("a shredding schema may nest {most} levels at most: what lies deeper stays in value");
+        return Err(raise(py, &Error::new(Code::TooDeep, message)));
+    }
+    Ok(tree)
 }
 
 /// The shredding tree of a variant column, from a sample of its rows.

@@ -156,6 +156,8 @@ impl Check {
             Some(current) => current,
             None => {
                 let leaves: Vec<usize> = node.leaves.clone().collect();
+                // Pages are held against their index, where there is one.
+                self.file.load_pages(&[self.group], &leaves, false)?;
                 let decoder = self.file.decoder(self.group, &leaves, batch_size(group, &leaves, ROWS, BYTES))?;
                 self.given = 0;
                 let bounds = FooterBounds::open(&self.file, self.group, node, &mut self.findings)?;
@@ -164,7 +166,8 @@ impl Check {
         };
         match decoder.try_decode()? {
             DecodeResult::NeedsData(ranges) => {
-                let bytes = self.file.fetch(&ranges)?;
+                let leaves: Vec<usize> = node.leaves.clone().collect();
+                let bytes = self.file.fetch_pages(self.group, &leaves, &ranges)?;
                 decoder.push_ranges(ranges, bytes)?;
             }
             DecodeResult::Data(batch) => {

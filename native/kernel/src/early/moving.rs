@@ -30,9 +30,6 @@ use crate::standard::{self, is_variant, mark};
 use crate::tape::Tape;
 use crate::tree::Tree;
 
-/// Names kept between rows.
-const MAX_NAMES: usize = 1 << 16;
-
 /// The field, its values and which rows became whole Variants. Variants inside of structs move too; those inside of
 /// lists and maps, which no writer of mica shreds, are unshredded.
 pub fn move_nested(
@@ -262,7 +259,7 @@ impl Owner<'_> {
             dictionary.finish_row(names, out);
             out.append(&mut own);
         })?;
-        if self.names.len() > MAX_NAMES {
+        if self.names.is_full() {
             self.names.truncate(1);
         }
         Ok(())

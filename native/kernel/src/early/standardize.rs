@@ -21,9 +21,6 @@ use crate::shred::dictionary::Dictionary;
 use crate::shred::residual::Residual;
 use crate::tape::Tape;
 
-/// Names kept between rows.
-const MAX_NAMES: usize = 1 << 16;
-
 pub struct Standardized {
     pub column: VariantColumn,
     /// Rows in which an object or array was written anew because its names are now the row's.
@@ -296,7 +293,7 @@ impl Writer {
     }
 
     fn forget(&mut self) {
-        if self.names.len() > MAX_NAMES {
+        if self.names.is_full() {
             self.names.truncate(self.floor);
         }
     }

@@ -82,9 +82,9 @@ impl Dictionary {
     }
 }
 
-/// How many dictionaries are kept before all are forgotten, and how many names together.
+/// How many dictionaries are kept before all are forgotten, and how many bytes they take together.
 const MAX_DICTIONARIES: usize = 1024;
-const MAX_SLOTS: usize = 1 << 20;
+const MAX_BYTES: usize = 8 << 20;
 
 /// Dictionaries of the rows seen lately, found by the names of a row in order of first sight.
 #[derive(Default)]
@@ -92,7 +92,7 @@ pub struct DictionaryCache {
     hasher: DefaultHashBuilder,
     table: HashTable<u32>,
     entries: Vec<(Vec<u32>, Dictionary)>,
-    slots: usize,
+    bytes: usize,
     seen: Vec<u64>,
     serial: u64,
     row: Vec<u32>,
@@ -107,11 +107,11 @@ impl DictionaryCache {
     /// The dictionary of all names in the subtree at `at`.
     pub fn of(&mut self, view: &TapeView, at: usize) -> Result<&Dictionary> {
         self.collect(view, at);
-        if self.mark != view.names.mark() || self.entries.len() >= MAX_DICTIONARIES || self.slots > MAX_SLOTS {
+        if self.mark != view.names.mark() || self.entries.len() >= MAX_DICTIONARIES || self.bytes > MAX_BYTES {
             self.mark = view.names.mark();
             self.table.clear();
             self.entries.clear();
-            self.slots = 0;
+            self.bytes = 0;
         }
         let (row, entries, hasher) = (&self.row, &self.entries, &self.hasher);
         let hash = hasher.hash_one(row);
@@ -122,7 +122,7 @@ impl DictionaryCache {
             None => {
                 let dictionary = Dictionary::sorted(self.row.clone(), view.names)?;
                 let index = self.entries.len();
-                self.slots += dictionary.slots.len();
+                self.bytes += dictionary.metadata.len() + 8 * (dictionary.slots.len() + dictionary.fields.len());
                 self.entries.push((self.row.clone(), dictionary));
                 let (entries, hasher) = (&self.entries, &self.hasher);
                 let rehash = |&i: &u32| hasher.hash_one(entries.get(i as usize).map_or(&[][..], |e| &e.0));

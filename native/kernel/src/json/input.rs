@@ -29,23 +29,42 @@ pub struct Input {
     source: Source,
     codec: Codec,
     read: u64,
+    /// No more bytes will come.
+    over: bool,
     ended: bool,
 }
 
 enum Source {
-    File { file: File, chunk: Vec<u8> },
-    Fed { bytes: Vec<u8>, at: usize, finished: bool },
+    /// The chunk read last, and how much of it is decoded.
+    File {
+        file: File,
+        chunk: Vec<u8>,
+        at: usize,
+    },
+    Fed {
+        bytes: Vec<u8>,
+        at: usize,
+        finished: bool,
+    },
 }
 
 enum Codec {
     Plain,
     Gzip(Box<MultiGzDecoder<Vec<u8>>>),
-    Zstd { decoder: ZstdDecoder<'static>, open: bool, out: Vec<u8> },
+    /// `open`: inside of a frame. `held`: the decoder may hold more than it has given.
+    Zstd {
+        decoder: ZstdDecoder<'static>,
+        open: bool,
+        held: bool,
+        out: Vec<u8>,
+    },
 }
 
 const PLAIN_CHUNK: usize = 1 << 20;
 /// Compressed bytes taken at once: gzip makes at most about a thousand bytes of one.
 const PACKED_CHUNK: usize = 16 << 10;
+/// Decompressed bytes made at once, about: zstd makes any number of one.
+const UNPACKED_CHUNK: usize = 4 << 20;
 
 impl Input {
     /// Reads the file from the byte `start` on.
@@ -61,7 +80,7 @@ impl Input {
         if start > 0 {
             file.seek(SeekFrom::Start(start)).map_err(name)?;
         }
-        Self::new(Source::File { file, chunk: Vec::new() }, compression)
+        Self::new(Source::File { file, chunk: Vec::new(), at: 0 }, compression)
     }
 
     pub fn fed(compression: Compression) -> Result<Self> {
@@ -72,9 +91,11 @@ impl Input {
         let codec = match compression {
             Compression::None => Codec::Plain,
             Compression::Gzip => Codec::Gzip(Box::new(MultiGzDecoder::new(Vec::new()))),
-            Compression::Zstd => Codec::Zstd { decoder: ZstdDecoder::new()?, open: false, out: vec![0; 1 << 17] },
+            Compression::Zstd => {
+                Codec::Zstd { decoder: ZstdDecoder::new()?, open: false, held: false, out: vec![0; 1 << 17] }
+            }
         };
-        Ok(Input { source, codec, read: 0, ended: false })
+        Ok(Input { source, codec, read: 0, over: false, ended: false })
     }
 
     /// Bytes taken from the file or from what was fed, before decompression.
@@ -105,7 +126,7 @@ impl Input {
 
     /// True when a fill would find nothing and the end has not been announced.
     pub fn is_dry(&self) -> bool {
-        matches!(&self.source, Source::Fed { bytes, at, finished: false } if *at >= bytes.len())
+        !self.codec.holds() && matches!(&self.source, Source::Fed { bytes, at, finished: false } if *at >= bytes.len())
     }
 
     /// Appends some bytes to `out`; of a plain file at most `limit`.
@@ -119,23 +140,33 @@ impl Input {
             let size =
                 if packed { PACKED_CHUNK } else { PLAIN_CHUNK.min(usize::try_from(limit).unwrap_or(PLAIN_CHUNK)) };
             let taken = match &mut self.source {
-                Source::File { file, chunk } => {
-                    chunk.resize(size, 0);
-                    let count = read_some(file, chunk)?;
-                    self.codec.decode(chunk.get(..count).unwrap_or(&[]), out)?;
+                Source::File { file, chunk, at } => {
+                    let mut count = 0;
+                    if *at == chunk.len() && !self.codec.holds() {
+                        chunk.resize(size, 0);
+                        count = read_some(file, chunk)?;
+                        chunk.truncate(count);
+                        *at = 0;
+                        self.over = count == 0;
+                    }
+                    *at += self.codec.decode(chunk.get(*at..).unwrap_or(&[]), out)?;
                     count
                 }
                 Source::Fed { bytes, at, finished } => {
                     let end = (*at + size).min(bytes.len());
-                    if *at == end && !*finished {
-                        return Ok(Filled::Dry);
+                    if *at == end && !self.codec.holds() {
+                        if !*finished {
+                            return Ok(Filled::Dry);
+                        }
+                        self.over = true;
                     }
-                    self.codec.decode(bytes.get(*at..end).unwrap_or(&[]), out)?;
-                    end - std::mem::replace(at, end)
+                    let count = self.codec.decode(bytes.get(*at..end).unwrap_or(&[]), out)?;
+                    *at += count;
+                    count
                 }
             };
             self.read += taken as u64;
-            if taken == 0 {
+            if self.over {
                 self.ended = true;
                 self.codec.end(self.read, out)?;
             }
@@ -154,33 +185,35 @@ fn read_some(file: &mut File, chunk: &mut [u8]) -> Result<usize> {
 }
 
 impl Codec {
-    fn decode(&mut self, packed: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    /// Whether there may be more without more input.
+    fn holds(&self) -> bool {
+        matches!(self, Codec::Zstd { held: true, .. })
+    }
+
+    /// Appends some of what the bytes become; how many of them were taken.
+    fn decode(&mut self, packed: &[u8], out: &mut Vec<u8>) -> Result<usize> {
         match self {
             Codec::Plain => out.extend_from_slice(packed),
             Codec::Gzip(decoder) => {
                 decoder.write_all(packed).map_err(|e| corrupt("gzip", &e))?;
                 out.append(decoder.get_mut());
             }
-            Codec::Zstd { decoder, open, out: block } => {
+            Codec::Zstd { decoder, open, held, out: block } => {
                 let mut input = InBuffer::around(packed);
-                loop {
+                let most = out.len() + UNPACKED_CHUNK;
+                while (input.pos() < packed.len() || *held) && out.len() < most {
                     let mut output = OutBuffer::around(block.as_mut_slice());
-                    let at_end = input.pos() == packed.len();
-                    if at_end && !*open {
-                        break;
-                    }
                     let hint = decoder.run(&mut input, &mut output).map_err(|e| corrupt("zstd", &e))?;
-                    *open = hint != 0;
                     let made = output.pos();
                     out.extend_from_slice(block.get(..made).unwrap_or(&[]));
+                    *open = hint != 0;
                     // A full block may hide more that the decoder still holds.
-                    if input.pos() == packed.len() && made < block.len() {
-                        break;
-                    }
+                    *held = *open && made == block.len();
                 }
+                return Ok(input.pos());
             }
         }
-        Ok(())
+        Ok(packed.len())
     }
 
     /// Checks that the stream is whole.

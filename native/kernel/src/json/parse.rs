@@ -47,6 +47,8 @@ pub struct JsonParser {
     seen: Vec<u64>,
     serial: u64,
     name: String,
+    /// Nodes of members that a later one of the same name replaces: spans, an outer one behind those inside of it.
+    replaced: Vec<(usize, usize)>,
 }
 
 /// An open container.
@@ -68,6 +70,7 @@ impl JsonParser {
             seen: Vec::new(),
             serial: 0,
             name: String::new(),
+            replaced: Vec::new(),
         }
     }
 
@@ -80,11 +83,15 @@ impl JsonParser {
     pub fn parse(&mut self, text: &str, tape: &mut Tape, names: &mut Names) -> Result<()> {
         tape.clear();
         self.stack.clear();
+        self.replaced.clear();
         self.keys.start(names);
         if text.len() > MAX_TEXT {
             return Err(too_large(text.len(), self.options.max_size));
         }
         let end = self.document(text, tape, names)?;
+        if !self.replaced.is_empty() {
+            self.drop_replaced(tape);
+        }
         let bytes = text.as_bytes();
         let end = skip_space(bytes, end);
         if end < bytes.len() {
@@ -246,9 +253,9 @@ impl JsonParser {
         None
     }
 
-    /// Drops all but the last of the children that share a name; returns how many are left.
+    /// Notes all but the last of the children that share a name as replaced; returns how many are left.
     #[cold]
-    fn keep_last(&mut self, object: usize, tape: &mut Tape) -> u32 {
+    fn keep_last(&mut self, object: usize, tape: &Tape) -> u32 {
         let mut spans = Vec::new();
         let mut at = object + 1;
         while let Some(node) = tape.nodes.get(at) {
@@ -264,17 +271,47 @@ impl JsonParser {
                 kept.push(span);
             }
         }
-        let mut to = object + 1;
-        for &(start, end, _) in kept.iter().rev() {
-            let shift = (start - to) as u32;
-            tape.nodes.copy_within(start..end, to);
-            for node in tape.nodes.iter_mut().skip(to).take(end - start).filter(|n| n.is_container()) {
-                node.b -= shift;
+        let mut kept_from = kept.len();
+        for &(start, end, _) in &spans {
+            match kept.get(kept_from.wrapping_sub(1)) {
+                Some(&(first, ..)) if first == start => kept_from -= 1,
+                _ => self.replaced.push((start, end)),
             }
-            to += end - start;
         }
-        tape.nodes.truncate(to);
         kept.len() as u32
+    }
+
+    /// Takes the replaced members out of the tape, all in one pass.
+    #[cold]
+    fn drop_replaced(&mut self, tape: &mut Tape) {
+        self.replaced.sort_unstable_by_key(|&(start, end)| (start, std::cmp::Reverse(end)));
+        let nodes = &mut tape.nodes;
+        // By node, how many before it go.
+        let mut gone = vec![0u32; nodes.len() + 1];
+        let (mut next, mut until, mut count) = (0, 0, 0);
+        for (at, slot) in gone.iter_mut().enumerate() {
+            while let Some(&(start, end)) = self.replaced.get(next)
+                && start <= at
+            {
+                until = until.max(end);
+                next += 1;
+            }
+            *slot = count;
+            count += u32::from(at < until);
+        }
+        let mut to = 0;
+        for at in 0..nodes.len() {
+            if gone[at + 1] > gone[at] {
+                continue;
+            }
+            let mut node = nodes[at];
+            if node.is_container() {
+                node.b -= gone.get(node.b as usize).copied().unwrap_or(0);
+            }
+            nodes[to] = node;
+            to += 1;
+        }
+        nodes.truncate(to);
     }
 }
 

@@ -44,6 +44,12 @@ pub struct ReaderOptions {
     pub max_row: usize,
 }
 
+/// Rows kept aside at most, and their bytes, before somebody takes them.
+const MAX_BAD: usize = 4096;
+const MAX_BAD_BYTES: usize = 1 << 20;
+/// Bytes that are kept to be read again, whatever they hold: blank lines and bad ones are no rows of a sample.
+const MAX_AHEAD: usize = 16 << 20;
+
 /// A row that was no document.
 #[derive(Debug, Clone)]
 pub struct BadRow {
@@ -71,6 +77,8 @@ pub enum Next<'a> {
 struct Cursor {
     /// In the buffer.
     at: usize,
+    /// No line ends before this place.
+    searched: usize,
     /// Newlines before `at`, and the place after the last of them, counted from the input's start.
     lines: u64,
     line_start: u64,
@@ -102,6 +110,7 @@ pub struct RowReader {
     /// The row, when its bytes were no UTF-8.
     repaired: String,
     bad: Vec<BadRow>,
+    bad_bytes: usize,
     first_line: Option<u64>,
 }
 
@@ -140,6 +149,7 @@ impl RowReader {
             detector: Detector::default(),
             repaired: String::new(),
             bad: Vec::new(),
+            bad_bytes: 0,
             first_line: None,
         })
     }
@@ -204,6 +214,9 @@ impl RowReader {
                     self.ended = true;
                     return Ok(Next::End);
                 }
+                Found::More(_) if self.mark.is_some_and(|mark| self.cursor.at - mark.at > MAX_AHEAD) => {
+                    return Ok(Next::NeedInput);
+                }
                 Found::More(needed) => {
                     if self.more(needed)? == Filled::Dry {
                         return Ok(Next::NeedInput);
@@ -227,6 +240,7 @@ impl RowReader {
         let bad = BadRow { line: 0, column, offset, reason: error.message.clone(), text: text.to_vec() };
         let line = self.first_line()?.map_or(0, |first| first + row.lines + newlines);
         if self.options.on_error == OnError::Collect {
+            self.bad_bytes += bad.text.len() + bad.reason.len();
             self.bad.push(BadRow { line, ..bad });
             return Ok(());
         }
@@ -243,8 +257,14 @@ impl RowReader {
         Error { message, path: error.path.or_else(|| Some(name.clone())), ..error }
     }
 
+    /// Whether the rows kept aside should be taken before more are read.
+    pub fn bad_is_full(&self) -> bool {
+        self.bad.len() >= MAX_BAD || self.bad_bytes >= MAX_BAD_BYTES
+    }
+
     /// The rows kept aside since the last call.
     pub fn take_bad(&mut self) -> Vec<BadRow> {
+        self.bad_bytes = 0;
         std::mem::take(&mut self.bad)
     }
 
@@ -268,6 +288,7 @@ impl RowReader {
             Format::Ndjson => self.find_line(),
             Format::Json => self.find_value(),
             Format::Auto => {
+                self.pass_blanks();
                 if let Some(format) = self.detect() {
                     self.options.format = format;
                     return self.find();
@@ -275,6 +296,15 @@ impl RowReader {
                 // Nothing is too long before it is known what a row is.
                 Ok(Found::More(self.buffer.len()))
             }
+        }
+    }
+
+    /// Blanks before the first row are nobody's, however many they are.
+    fn pass_blanks(&mut self) {
+        let text = self.buffer.get(self.cursor.at..).unwrap_or(&[]);
+        // Ends at the first byte that is not blank.
+        if text.iter().all(u8::is_ascii_whitespace) {
+            self.pass(self.buffer.len());
         }
     }
 
@@ -325,9 +355,13 @@ impl RowReader {
                 return Ok(Found::End);
             }
             let rest = self.buffer.get(start..).unwrap_or(&[]);
-            let (end, next) = match memchr::memchr(b'\n', rest) {
-                Some(at) => (start + at, start + at + 1),
-                None if !self.ended => return Ok(Found::More(start)),
+            let from = self.cursor.searched.max(start);
+            let (end, next) = match memchr::memchr(b'\n', self.buffer.get(from..).unwrap_or(&[])) {
+                Some(at) => (from + at, from + at + 1),
+                None if !self.ended => {
+                    self.cursor.searched = self.buffer.len();
+                    return Ok(Found::More(start));
+                }
                 None if rest.is_empty() => return Ok(Found::End),
                 None => (self.buffer.len(), self.buffer.len()),
             };
@@ -408,6 +442,7 @@ impl RowReader {
 impl Cursor {
     fn shift(&mut self, count: usize) {
         self.at -= count;
+        self.searched = self.searched.saturating_sub(count);
         self.splitter.shift(count);
     }
 }

@@ -97,7 +97,7 @@ impl Decoder {
             };
             match inner.try_decode() {
                 Ok(DecodeResult::NeedsData(ranges)) => {
-                    let bytes = self.file.fetch(&ranges).map_err(|e| in_group(e, group))?;
+                    let bytes = self.file.fetch_pages(group, &self.leaves, &ranges).map_err(|e| in_group(e, group))?;
                     inner.push_ranges(ranges, bytes).map_err(|e| in_group(e.into(), group))?;
                 }
                 Ok(DecodeResult::Data(batch)) if batch.num_rows() == 0 => {}
@@ -172,7 +172,7 @@ impl FileReader {
         loop {
             match decoder.try_decode()? {
                 DecodeResult::NeedsData(ranges) => {
-                    let bytes = self.fetch(&ranges)?;
+                    let bytes = self.fetch_pages(group, leaves, &ranges)?;
                     decoder.push_ranges(ranges, bytes)?;
                 }
                 DecodeResult::Data(batch) => seen(batch)?,

@@ -2,48 +2,55 @@
 
 use std::ops::Range;
 
-use parquet::DecodeResult;
+use bytes::Bytes;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 
 use crate::error::{Code, Error, Result};
+use crate::read::walk;
 use crate::source::{Source, fetch};
 
 /// The first request takes this much from the end of the file; a footer is rarely larger.
 const TAIL: u64 = 32 << 10;
 
 pub fn load(source: &dyn Source, read: &mut u64) -> Result<ParquetMetaData> {
+    let refuse = |what: &str| Err(Error::new(Code::CorruptFile, format!("{} {what}", source.name())));
     let size = source.size();
     if size < 12 {
-        return Err(Error::new(
-            Code::CorruptFile,
-            format!("{} has {size} bytes: too few for a Parquet file", source.name()),
-        ));
+        return refuse(&format!("has {size} bytes: too few for a Parquet file"));
     }
     let tail: Range<u64> = size.saturating_sub(TAIL)..size;
-    let mut decoder = ParquetMetaDataPushDecoder::try_new(size)
-        .map_err(|e| corrupt(source, &e))?
-        .with_page_index_policy(PageIndexPolicy::Skip);
-    let bytes = fetch(source, std::slice::from_ref(&tail), read)?;
-    decoder.push_ranges(vec![tail], bytes).map_err(|e| corrupt(source, &e))?;
-    let metadata = drive(source, decoder, read)?;
+    let mut bytes = one(fetch(source, std::slice::from_ref(&tail), read)?);
+    let Some((body, [a, b, c, d, magic @ ..])) = bytes.split_last_chunk::<8>() else {
+        return refuse("is too short for a Parquet file");
+    };
+    match magic {
+        b"PAR1" => {}
+        b"PARE" => return refuse("is encrypted, which mica does not read"),
+        _ => return refuse("is no Parquet file, or was cut short: it does not end with PAR1"),
+    }
+    let length = u64::from(u32::from_le_bytes([*a, *b, *c, *d]));
+    if length + 12 > size {
+        return refuse(&format!("has {size} bytes, its footer would take {length}"));
+    }
+    let start = size - 8 - length;
+    let footer = if start >= tail.start {
+        let skipped = body.len() - length as usize;
+        bytes.slice(skipped..skipped + length as usize)
+    } else {
+        let more = one(fetch(source, &[start..tail.start], read)?);
+        bytes.truncate(bytes.len() - 8);
+        [more, bytes].concat().into()
+    };
+    walk::check(&footer)
+        .map_err(|why| Error::new(Code::CorruptFile, format!("the footer of {}: {why}", source.name())))?;
+    let metadata = ParquetMetaDataReader::decode_metadata(&footer).map_err(|e| corrupt(source, &e))?;
     check(source, &metadata)?;
     Ok(metadata)
 }
 
-fn drive(source: &dyn Source, mut decoder: ParquetMetaDataPushDecoder, read: &mut u64) -> Result<ParquetMetaData> {
-    loop {
-        match decoder.try_decode().map_err(|e| corrupt(source, &e))? {
-            DecodeResult::Data(metadata) => return Ok(metadata),
-            DecodeResult::NeedsData(ranges) => {
-                let bytes = fetch(source, &ranges, read)?;
-                decoder.push_ranges(ranges, bytes).map_err(|e| corrupt(source, &e))?;
-            }
-            DecodeResult::Finished => {
-                return Err(Error::new(Code::CorruptFile, format!("{} has no readable footer", source.name())));
-            }
-        }
-    }
+fn one(mut buffers: Vec<Bytes>) -> Bytes {
+    buffers.pop().unwrap_or_default()
 }
 
 /// A footer that lies is found here, before anything is allocated by its numbers.

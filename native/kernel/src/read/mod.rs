@@ -2,6 +2,7 @@
 //!
 //! - `schema`: the schema as a tree over leaf columns
 //! - `footer`, `pages`: what stands behind the rows: the footer, and the parts of the page index that are needed
+//! - `thrift`, `walk`, `page_header`, `page_check`: what is checked before the Parquet library sees it
 //! - `bounds`, `physical`, `bloom`, `cost`: what they say of leaves, and what reading would take
 //! - `items`: what is asked for, and the answer out of decoded columns
 //! - `projection`: the leaf columns that an item needs
@@ -22,12 +23,17 @@ pub mod items;
 pub mod legacy;
 mod merge;
 pub mod nested;
+pub(crate) mod page_check;
+pub(crate) mod page_header;
 mod pages;
+pub(crate) mod part;
 pub(crate) mod physical;
 pub mod projection;
 pub mod rows;
 pub mod scan;
 pub mod schema;
+pub(crate) mod thrift;
+mod walk;
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -14,6 +14,7 @@ use parquet::file::page_index::index_reader::{decode_column_index, decode_offset
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
 use crate::error::{Code, Error, Result};
+use crate::read::thrift::{Kind, Walker};
 use crate::read::{FileReader, footer, guard};
 
 type Loaded<T> = OnceLock<Option<Box<T>>>;
@@ -129,6 +130,9 @@ impl FileReader {
         let Some(group) = self.metadata().row_groups().get(wanted.group) else { return Ok(()) };
         let Some(column) = group.columns().get(wanted.leaf) else { return Ok(()) };
         let corrupt = |e: ParquetError| footer::corrupt(self.source(), &e);
+        if Walker::new(bytes).skip(Kind::Struct).is_none() {
+            return Err(self.impossible(wanted, column));
+        }
         if wanted.bounds {
             let index = decode_column_index(bytes, column.column_type()).map_err(corrupt)?;
             slot.columns.get_or_init(|| Some(Box::new(index)));

@@ -1,62 +1,29 @@
 //! One column chunk as a chunk of the new file: pages under other levels, their values untouched.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::sync::Arc;
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, EncodingMask, PageType};
 use parquet::column::page::{CompressedPage, Page, PageReader, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::data_type::{AsBytes, ByteArray};
-use parquet::errors::Result as ParquetResult;
 use parquet::file::metadata::{
     ColumnChunkMetaData, ColumnIndexBuilder, LevelHistogram, OffsetIndexBuilder, PageEncodingStats,
 };
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
-use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 use parquet::file::statistics::{Statistics, ValueStatistics};
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
 use crate::error::{Code, Error, Result};
+use crate::read::part::Part;
 use crate::transcribe::levels::{LevelMap, push_varint};
 use crate::transcribe::plan::Make;
 use crate::transcribe::unfit;
-
-/// A part of a file in memory, at its place there.
-pub struct Part {
-    pub start: u64,
-    pub bytes: Bytes,
-}
-
-impl Part {
-    fn from(&self, start: u64) -> Bytes {
-        let at = start.saturating_sub(self.start).min(self.bytes.len() as u64);
-        self.bytes.slice(at as usize..)
-    }
-}
-
-impl Length for Part {
-    fn len(&self) -> u64 {
-        self.start + self.bytes.len() as u64
-    }
-}
-
-impl ChunkReader for Part {
-    type T = bytes::buf::Reader<Bytes>;
-
-    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
-        Ok(self.from(start).reader())
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        let mut found = vec![0; length];
-        self.get_read(start)?.read_exact(&mut found)?;
-        Ok(found.into())
-    }
-}
 
 /// A chunk of the old file, with what its footer and page index say of it.
 pub struct Old<'a> {
@@ -71,6 +38,14 @@ pub struct Old<'a> {
 pub struct New {
     pub part: Arc<Part>,
     pub close: ColumnCloseResult,
+}
+
+impl New {
+    /// The bytes of its pages.
+    pub fn pages(&self) -> Result<Bytes> {
+        let (start, length) = self.close.metadata.byte_range();
+        Ok(self.part.get_bytes(start, usize::try_from(length).map_err(|_| unfit())?)?)
+    }
 }
 
 /// Makes chunks; holds the compressor.

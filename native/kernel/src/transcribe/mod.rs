@@ -30,13 +30,15 @@ use crate::names::Names;
 use crate::parquet_schema::parquet_schema;
 use crate::read::early::{CREATED_BY, hides_above};
 use crate::read::nested::holds_variant;
+use crate::read::part::Part;
 use crate::read::schema::Node;
 use crate::read::{FileReader, guard};
 use crate::shred::dictionary::Dictionary;
 use crate::standard::{self, VALUE, is_variant};
 use crate::tree::Tree;
+use crate::write::checksum::Pages;
 use crate::write::{Sink, Summary, WriteOptions, failed};
-use chunk::{Maker, Old, Part};
+use chunk::{Maker, Old};
 use plan::{Leaf, Make, Moved, plan};
 
 /// What the pages cannot say in the other layout: whoever decodes the columns can.
@@ -141,7 +143,7 @@ impl Transcription {
         let chunks =
             from.iter().map(|&leaf| group.columns().get(leaf).ok_or_else(unfit)).collect::<Result<Vec<_>>>()?;
         let ranges: Vec<_> = chunks.iter().map(|c| c.byte_range()).map(|(start, len)| start..start + len).collect();
-        let bytes = file.fetch(&ranges)?;
+        let bytes = file.fetch_pages(index, &from, &ranges)?;
         let pages = file.metadata().page_index().ok_or_else(unfit)?;
         let columns = self.writer.schema_descr().columns().to_vec();
         let mut writer = self.writer.next_row_group().map_err(failed)?;
@@ -157,7 +159,9 @@ impl Transcription {
                 part: Arc::new(Part { start: range.start, bytes: bytes.clone() }),
             };
             let new = self.maker.make(&old, &leaf.make, column)?;
-            writer.append_column(new.part.as_ref(), new.close).map_err(failed)?;
+            let pages = Pages::of(new.pages()?).map_err(|_| unfit())?;
+            let (chunk, close) = pages.close(new.close).map_err(failed)?;
+            writer.append_column(&chunk, close).map_err(failed)?;
         }
         writer.close().map_err(failed)?;
         Ok(true)

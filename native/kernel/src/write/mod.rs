@@ -3,7 +3,9 @@
 //!
 //! Memory is bounded by the row group being built: rows and encoded bytes both end one.
 
+pub(crate) mod checksum;
 pub mod encoding;
+mod groups;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -11,8 +13,6 @@ use std::io::{BufWriter, Write};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, SchemaRef};
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -23,6 +23,7 @@ use crate::early::{SHREDDED_BY_MICA, shredded_columns};
 use crate::error::{Code, Error, Result};
 use crate::parquet_schema::parquet_schema;
 use crate::write::encoding::{Choice, Role, choose};
+use crate::write::groups::RowGroups;
 
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
@@ -149,7 +150,7 @@ pub struct FileWriter {
     sink: Option<Sink>,
     /// The first rows, until they suffice to choose encodings by.
     waiting: Vec<RecordBatch>,
-    writer: Option<ArrowWriter<Sink>>,
+    writer: Option<RowGroups<Sink>>,
     /// Positions and null counts of columns that no footer counts.
     counted: Vec<(Vec<usize>, i64)>,
     rows: u64,
@@ -235,11 +236,8 @@ impl FileWriter {
             None => Vec::new(),
         };
         let sink = self.sink.take().ok_or_else(closed)?;
-        let options = ArrowWriterOptions::new()
-            .with_properties(self.properties(&choices))
-            .with_skip_arrow_metadata(true)
-            .with_parquet_schema(self.descriptor.clone());
-        let mut writer = ArrowWriter::try_new_with_options(sink, self.schema.clone(), options).map_err(failed)?;
+        let properties = self.properties(&choices);
+        let mut writer = RowGroups::new(sink, self.schema.clone(), &self.descriptor, properties).map_err(failed)?;
         for batch in &waiting {
             writer.write(batch).map_err(failed)?;
         }
@@ -295,7 +293,7 @@ impl FileWriter {
 
     /// What was written since the last call, for a writer in memory.
     pub fn take_bytes(&mut self) -> Vec<u8> {
-        match self.writer.as_mut().map(ArrowWriter::inner_mut) {
+        match self.writer.as_mut().map(RowGroups::inner_mut) {
             Some(sink) => sink.take(),
             None => std::mem::take(&mut self.rest),
         }

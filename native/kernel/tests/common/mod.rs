@@ -4,6 +4,7 @@
 pub mod model;
 pub mod random;
 pub mod sound;
+pub mod thrift;
 
 use arrow::array::{Array, AsArray, StructArray};
 use mica_kernel::Result;
