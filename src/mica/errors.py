@@ -7,6 +7,7 @@ match it); `message` and `hint` are for people and may change. Secrets never com
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -75,3 +76,13 @@ class ConflictError(MicaError):
 
 class StorageError(MicaError):
     """The disk or the object store said no: not found, no permission, full, unreachable."""
+
+
+def extra(module: str, asked: str) -> Any:
+    """An optional library, for the call that needs it. Errors: INVALID_ARGUMENT where it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as e:
+        raise UserError(
+            "INVALID_ARGUMENT", f"{asked} needs {module}, which is not installed", hint=f"pip install {module}"
+        ) from e

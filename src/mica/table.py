@@ -142,6 +142,12 @@ class Table:
         files = self._snapshot.files
         return files.append_column("stats", self._snapshot.stats())
 
+    def file_uris(self) -> list[str]:
+        """The full names of its data files, for readers of bare Parquet files; `Scan.file_uris` says what these miss.
+        Errors: DELETED_ROWS.
+        """
+        return self.scan().file_uris()
+
     @takes(limit=COUNT)
     def history(self, limit: int | None = None) -> pa.Table:
         """Its commits, newest first: version, timestamp, operation, parameters, metrics, engine."""
@@ -186,6 +192,10 @@ class Table:
     def to_df(self, spark: SparkSession | None = None) -> DataFrame:
         """The whole table as a Spark DataFrame."""
         return self.scan().to_df(spark)
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """The whole table as a DuckDB relation; see `Scan.to_duckdb`."""
+        return self.scan().to_duckdb(connection)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
