@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.arguments import BY_COLUMN, PATH, PATHS, TEXTS, takes
+from mica.arguments import BY_COLUMN, OPTIONS, PATH, PATHS, takes
 from mica.engines import local
 from mica.engines.spark import types as spark_types
 from mica.errors import StorageError, UserError
@@ -31,6 +31,7 @@ from mica.skipping.bind import Bound
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan
 from mica.storage import Storage, patterns, split_scheme
+from mica.storage.options import ALLOW_EXTERNAL
 from mica.table import Table
 from mica.tasks.write import FACTS, WriteSpec, write_files
 from mica.variant import kernel
@@ -46,7 +47,7 @@ Early = bool | list[list[str]]
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-@takes(paths=PATHS, storage_options=TEXTS)
+@takes(paths=PATHS, storage_options=OPTIONS)
 def read_parquet(
     paths: Paths,
     columns: Mapping[str, str] | Sequence[str] | None = None,
@@ -103,7 +104,9 @@ class FilesSource(Source):
     def __init__(
         self, paths: Sequence[str], storage_options: Mapping[str, str] | None = None, early: Early = True
     ) -> None:
-        self.storage = Storage.open(os.path.dirname(paths[0]) or ".", storage_options)  # noqa: PTH120 - may be a URI
+        # Who names files names them wherever they are.
+        anywhere = {**(storage_options or {}), ALLOW_EXTERNAL: "true"}
+        self.storage = Storage.open(os.path.dirname(paths[0]) or ".", anywhere)  # noqa: PTH120 - may be a URI
         self.name = paths[0] if len(paths) == 1 else f"{len(paths)} Parquet files"
         with ThreadPoolExecutor(min(local.threads(), len(paths))) as threads:
             heads = list(threads.map(partial(_head, self.storage, early=early), paths))
@@ -189,7 +192,7 @@ class Written:
     bytes: int
 
 
-@takes(path=PATH, shredding=BY_COLUMN, storage_options=TEXTS)
+@takes(path=PATH, shredding=BY_COLUMN, storage_options=OPTIONS)
 def write_parquet(
     data: Any,
     path: str | os.PathLike[str],
@@ -272,7 +275,7 @@ def refuse_delta(path: str, options: Mapping[str, str] | None) -> None:
 def _table_above(path: str, options: Mapping[str, str] | None) -> str | None:
     """The Delta table in whose folder, or below it, a path lies."""
     scheme, rest = split_scheme(path)
-    if scheme in (None, "file"):
+    if _is_local(path):
         at = os.path.abspath(path if scheme is None else "/" + rest.lstrip("/"))  # noqa: PTH100
         while at != "/" and not os.path.isdir(os.path.join(at, "_delta_log")):  # noqa: PTH112, PTH118
             at = os.path.dirname(at)  # noqa: PTH120
@@ -358,9 +361,9 @@ def _files_of(path: str, options: Mapping[str, str] | None) -> list[str]:
         _refuse_tables(path, patterns.fixed_part(path), files, options)
         return files
     local_path = path if scheme is None else "/" + rest.lstrip("/")
-    if scheme in (None, "file") and not os.path.isdir(local_path):  # noqa: PTH112
+    if _is_local(path) and not os.path.isdir(local_path):  # noqa: PTH112
         return [local_path]
-    if scheme not in (None, "file") and path.endswith(".parquet"):
+    if not _is_local(path) and path.endswith(".parquet"):
         return [path]
     files = _below(Storage.open(path, options))
     _refuse_tables(path, path, files, options)
@@ -369,9 +372,8 @@ def _files_of(path: str, options: Mapping[str, str] | None) -> list[str]:
 
 def _refuse_tables(asked: str, below: str, files: Sequence[str], options: Mapping[str, str] | None) -> None:
     """Names of files do not say which files of a table count, nor which rows: a table is read by its log."""
-    folders = [below] if split_scheme(below)[0] not in (None, "file") else dict.fromkeys(map(os.path.dirname, files))
-    for folder in folders:
-        table = _table_above(folder, options)
+    for folder in dict.fromkeys(map(os.path.dirname, files)) if _is_local(below) else [below]:
+        table = _table_above(folder, options) or (None if _is_local(below) else _table_below(folder, files, options))
         if table is not None:
             raise UserError(
                 "DELTA_TABLE",
@@ -379,6 +381,20 @@ def _refuse_tables(asked: str, below: str, files: Sequence[str], options: Mappin
                 hint=f"Read the table: mica.Table.open({table!r}).scan(). Files that are named one by one are read.",
                 path=table,
             )
+
+
+def _is_local(path: str) -> bool:
+    return split_scheme(path)[0] in (None, "file")
+
+
+def _table_below(folder: str, files: Sequence[str], options: Mapping[str, str] | None) -> str | None:
+    """The Delta table below a folder of an object store in which one of the files lies: found by one listing."""
+    storage = Storage.open(folder, options)
+    logs = (entry.path for entry in storage.list() if "/_delta_log/" in entry.path)
+    for table in dict.fromkeys(storage.path(log.rpartition("/_delta_log/")[0]) for log in logs):
+        if any(file.startswith(f"{table}/") for file in files):
+            return table
+    return None
 
 
 def _below(storage: Storage) -> list[str]:

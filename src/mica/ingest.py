@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from mica import computed, inputs
-from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, PATH, SESSION, SIZE, TEXT, TEXTS, takes
+from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, OPTIONS, PATH, SESSION, SIZE, TEXT, TEXTS, takes
 from mica.engines import local
 from mica.errors import UserError
 from mica.log.properties import parse_size
@@ -98,7 +98,7 @@ class Progress:
 @takes(
     paths=INPUTS, table=PATH, spark=SESSION, column=TEXT, columns=TEXTS, partition_by=NAMES, sort_by=NAMES,
     quarantine=PATH, target_file_size=SIZE, properties=TEXTS, max_size=SIZE, idempotent=FLAG, ansi=FLAG, timezone=TEXT,
-    storage_options=TEXTS, progress=CALLABLE,
+    storage_options=OPTIONS, progress=CALLABLE,
 )  # fmt: skip
 def ingest_json(
     paths: inputs.Paths,

@@ -253,7 +253,7 @@ class Scan:
         named = zip(self.kept.column("path").to_pylist(), self.kept.column("deletion_vector").to_pylist(), strict=True)
         found = []
         for path, vector in named:
-            storage, rel = self.source.storage.at(path) if is_absolute(path) else (self.source.storage, path)
+            storage, rel = self.source.storage.at_of_log(path) if is_absolute(path) else (self.source.storage, path)
             if vector is not None:
                 raise UnsupportedTableError(
                     "DELETED_ROWS",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from mica.arguments import BY_COLUMN, CHANGES, COUNT, NAMES, PATH, SESSION, TEXT, TEXTS, TIME, takes
+from mica.arguments import BY_COLUMN, CHANGES, COUNT, NAMES, OPTIONS, PATH, SESSION, TEXT, TEXTS, TIME, takes
 from mica.collation import names as names_of_collations
 from mica.errors import UserError
 from mica.log import creation, features
@@ -47,7 +47,7 @@ class Table:
         self._source = TableSource(snapshot)
 
     @classmethod
-    @takes(path=PATH, version=COUNT, timestamp=TIME, storage_options=TEXTS)
+    @takes(path=PATH, version=COUNT, timestamp=TIME, storage_options=OPTIONS)
     def open(
         cls,
         path: str | os.PathLike[str],
@@ -63,7 +63,7 @@ class Table:
         return cls(load(Storage.open(path, storage_options), version, timestamp))
 
     @classmethod
-    @takes(path=PATH, partition_by=NAMES, properties=TEXTS, storage_options=TEXTS)
+    @takes(path=PATH, partition_by=NAMES, properties=TEXTS, storage_options=OPTIONS)
     def create(
         cls,
         path: str | os.PathLike[str],

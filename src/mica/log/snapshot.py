@@ -116,7 +116,7 @@ class Snapshot:
     def locate(self, path: str) -> tuple[Storage, str]:
         """Where a file of the log lies: a location and a plain name below it. `path` is as in `files`."""
         decoded = decode_path(path)
-        return self.storage.at(decoded) if is_absolute(path) else (self.storage, decoded)
+        return self.storage.at_of_log(decoded) if is_absolute(path) else (self.storage, decoded)
 
     def refresh(self, version: int | None = None) -> Snapshot:
         """The latest version (or `version`), reading only the commits that are new."""

@@ -52,7 +52,7 @@ class VariantBoundsSpec:
 def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[StringsFile]) -> Iterator[pa.RecordBatch]:
     """The path bounds of each file, of all of its rows, deleted ones too."""
     for file in files:
-        storage, rel = spec.storage.at(file.path) if is_absolute(file.path) else (spec.storage, file.path)
+        storage, rel = spec.storage.at_of_log(file.path) if is_absolute(file.path) else (spec.storage, file.path)
         reader = kernel.open_file(storage, rel, file.size, variants=spec.columns)
         there = {str(i): names for i, names in enumerate(spec.columns) if find(reader.schema, names) is not None}
         if not there:
