@@ -31,6 +31,8 @@ class Kind:
 
     expected: str
     fits: Callable[[Any], bool]
+    #: Whether a value may hold secrets: then an error names its types alone.
+    secret: bool = False
 
 
 def _is_path(value: Any) -> bool:
@@ -72,6 +74,7 @@ TIME = Kind(
 )
 NAMES = Kind("a list of strings", lambda v: _is_list(v, _is_text))
 TEXTS = Kind("a dict of strings", lambda v: _is_mapping(v, _is_text))
+OPTIONS = Kind("a dict of strings", lambda v: _is_mapping(v, _is_text), secret=True)
 CHANGES = Kind("a dict of strings (None removes one)", lambda v: _is_mapping(v, lambda x: x is None or _is_text(x)))
 BY_COLUMN = Kind("a dict by the names of columns", lambda v: _is_mapping(v, lambda _: True))
 COLUMNS = Kind("a list of names, or a dict of names to expressions", lambda v: NAMES.fits(v) or TEXTS.fits(v))
@@ -101,5 +104,20 @@ def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 def refuse_other(name: str, value: Any, kind: Kind, *, optional: bool = False) -> None:
     """Raises INVALID_ARGUMENT where the value is not of the kind."""
-    if not (optional and value is None) and not kind.fits(value):
-        raise UserError.bad_value(name, value, kind.expected)
+    if (optional and value is None) or kind.fits(value):
+        return
+    if kind.secret:
+        raise UserError(
+            "INVALID_ARGUMENT", f"{name} is {_types(value)}, which it cannot be", hint=f"Give {kind.expected}."
+        )
+    raise UserError.bad_value(name, value, kind.expected)
+
+
+def _types(value: Any) -> str:
+    """What a value is, without a word of what is in it."""
+    if not isinstance(value, Mapping):
+        return f"a {type(value).__name__}"
+    wrong = next((n for n, v in value.items() if not _is_text(n) or not _is_text(v)), None)
+    if not _is_text(wrong):
+        return f"a dict with a name of type {type(wrong).__name__}"
+    return f"a dict with a value of type {type(value[wrong]).__name__} under {wrong!r}"

@@ -16,6 +16,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.errors import extra
 from mica.schema.types import DOUBLE, FLOAT, VARIANT, ArrayType, DataType, MapType, Primitive, StructType, contains
 from mica.variant.values import to_json, to_python
 
@@ -28,8 +29,7 @@ _FLOATS = (DOUBLE, FLOAT)
 
 def to_pandas(table: pa.Table, schema: StructType) -> pd.DataFrame:
     """The table as a DataFrame; columns that hold Variants are of dtype object."""
-    import pandas as pd
-
+    library = extra("pandas", "to_pandas")
     held = {f.name for f in schema.fields if contains(f.type, VARIANT)}
     try:
         frame = table.drop_columns(sorted(held)).to_pandas() if held else table.to_pandas()
@@ -40,23 +40,26 @@ def to_pandas(table: pa.Table, schema: StructType) -> pd.DataFrame:
     columns: dict[str, Any] = {}
     for f in schema.fields:
         columns[f.name] = (
-            pd.Series(python_values(table.column(f.name), f.type), dtype=object) if f.name in held else frame[f.name]
+            library.Series(python_values(table.column(f.name), f.type), dtype=object)
+            if f.name in held
+            else frame[f.name]
         )
-    return pd.DataFrame(columns)
+    whole: pd.DataFrame = library.DataFrame(columns)
+    return whole
 
 
 def to_polars(table: pa.Table, schema: StructType) -> pl.DataFrame:
     """The table as a DataFrame; columns that hold Variants are of type Object."""
-    import polars as pl
-
+    library = extra("polars", "to_polars")
     columns = []
     for f in schema.fields:
         column = table.column(f.name)
         if contains(f.type, VARIANT):
-            columns.append(pl.Series(f.name, python_values(column, f.type), dtype=pl.Object))
+            columns.append(library.Series(f.name, python_values(column, f.type), dtype=library.Object))
         else:
-            columns.append(pl.Series(f.name, pl.from_arrow(column)))
-    return pl.DataFrame(columns)
+            columns.append(library.Series(f.name, library.from_arrow(column)))
+    whole: pl.DataFrame = library.DataFrame(columns)
+    return whole
 
 
 def python_values(

@@ -7,8 +7,18 @@ match it); `message` and `hint` are for people and may change. Secrets never com
 
 from __future__ import annotations
 
+import importlib
+import re
 from collections.abc import Mapping
 from typing import Any
+
+#: What a URL may hold of credentials: user and password, and the keys of signed ones. Such URLs are refused where they
+#: come in; this is for texts of others, such as a store's own message.
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s:]*:[^/@\s]*(?=@)|(?<=[?&]sig=)[^&\s]+|(?<=[?&]X-Amz-Signature=)[^&\s]+")
+
+
+def _without_credentials(text: str) -> str:
+    return _CREDENTIALS.sub("***", text) if "://" in text else text
 
 
 class MicaError(Exception):
@@ -22,11 +32,16 @@ class MicaError(Exception):
     exit_status = 1
 
     def __init__(self, code: str, message: str, *, hint: str | None = None, **context: Any) -> None:
+        message = _without_credentials(message)
         super().__init__(code, message)
         self.code = code
         self.message = message
-        self.hint = hint
-        self.context: Mapping[str, Any] = {name: value for name, value in context.items() if value is not None}
+        self.hint = None if hint is None else _without_credentials(hint)
+        self.context: Mapping[str, Any] = {
+            name: _without_credentials(value) if isinstance(value, str) else value
+            for name, value in context.items()
+            if value is not None
+        }
 
     def __str__(self) -> str:
         where = [f"{name}: {value}" for name, value in self.context.items() if str(value) not in self.message]
@@ -75,3 +90,13 @@ class ConflictError(MicaError):
 
 class StorageError(MicaError):
     """The disk or the object store said no: not found, no permission, full, unreachable."""
+
+
+def extra(module: str, asked: str) -> Any:
+    """An optional library, for the call that needs it. Errors: INVALID_ARGUMENT where it is not installed."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as e:
+        raise UserError(
+            "INVALID_ARGUMENT", f"{asked} needs {module}, which is not installed", hint=f"pip install {module}"
+        ) from e

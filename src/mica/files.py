@@ -6,9 +6,8 @@ there, and one that has another type in another file is an error, never a guess.
 
 from __future__ import annotations
 
-import glob
 import os
-import re
+import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -19,19 +18,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.arguments import BY_COLUMN, PATH, PATHS, TEXTS, takes
+from mica.arguments import BY_COLUMN, OPTIONS, PATH, PATHS, takes
 from mica.engines import local
 from mica.engines.spark import types as spark_types
 from mica.errors import StorageError, UserError
 from mica.rows import arrow, on_spark
 from mica.scan import Scan, Source
-from mica.schema.arrow import from_arrow
+from mica.schema.arrow import from_arrow, looks_like_variant
 from mica.schema.ddl import type_to_ddl
-from mica.schema.types import VARIANT, DataType, Primitive, StructField, StructType, walk
+from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bind import Bound
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan
-from mica.storage import Storage, split_scheme
+from mica.storage import Storage, patterns, split_scheme
+from mica.storage.options import ALLOW_EXTERNAL
+from mica.table import Table
 from mica.tasks.write import FACTS, WriteSpec, write_files
 from mica.variant import kernel
 from mica.variant.shredding import Limits, ShreddingSchema
@@ -45,10 +46,8 @@ Early = bool | list[list[str]]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
-_PATTERN = re.compile(r"[*?\[]")
 
-
-@takes(paths=PATHS, storage_options=TEXTS)
+@takes(paths=PATHS, storage_options=OPTIONS)
 def read_parquet(
     paths: Paths,
     columns: Mapping[str, str] | Sequence[str] | None = None,
@@ -59,16 +58,35 @@ def read_parquet(
     storage_options: Mapping[str, str] | None = None,
     early: bool | Sequence[str] | None = None,
 ) -> Scan:
-    """A scan of Parquet files: a path, a pattern, a directory (its `*.parquet` files), or a list of these.
+    """A scan of Parquet files: a path, a pattern, a directory (its `*.parquet` files), or a list of these. A folder is
+    read for what it is: that of a Delta table is the table, whose log says which files and rows count.
 
     Groups that are annotated as Variants are VARIANT columns, shredded or not. So are groups of the early shredding
     layout, which has no annotation: a group is taken for one where `untyped_value` (binary) stands beside `object`,
     `array` or `typed_value`, or where one of the first three stands and everything in it is of that layout. `early`
     says otherwise: False where a plain struct looks alike, or the names of the columns that are (`["v", "s.v"]`), and
-    then no others. Errors: NOT_FOUND, INCOMPATIBLE_FILES, INVALID_PARQUET, MALFORMED_SHREDDING.
+    then no others. Errors: NOT_FOUND, INCOMPATIBLE_FILES, INVALID_PARQUET, MALFORMED_SHREDDING, DELTA_TABLE for a
+    pattern, a list or a subfolder that would take files out of a table by their names.
     """
-    source = FilesSource(find(paths, storage_options), storage_options, early_option(early))
+    given = early_option(early)
+    if isinstance(paths, str | os.PathLike) and not os.fspath(paths).endswith(".parquet"):
+        found = table_at(os.fspath(paths), storage_options)
+        if found is not None:
+            return found.scan(where, columns, limit, ansi, timezone)
+    source = FilesSource(find(paths, storage_options), storage_options, given)
     return Scan(source, where, columns, limit, ansi, timezone)
+
+
+def table_at(path: str, options: Mapping[str, str] | None) -> Table | None:
+    """The Delta table of which this is the folder; None where it is none."""
+    if patterns.is_pattern(path, options):
+        return None
+    try:
+        return Table.open(path, storage_options=options)
+    except UserError as e:
+        if e.code != "TABLE_NOT_FOUND":
+            raise
+        return None
 
 
 def early_option(given: Any) -> Early:
@@ -86,7 +104,9 @@ class FilesSource(Source):
     def __init__(
         self, paths: Sequence[str], storage_options: Mapping[str, str] | None = None, early: Early = True
     ) -> None:
-        self.storage = Storage.open(os.path.dirname(paths[0]) or ".", storage_options)  # noqa: PTH120 - may be a URI
+        # Who names files names them wherever they are.
+        anywhere = {**(storage_options or {}), ALLOW_EXTERNAL: "true"}
+        self.storage = Storage.open(os.path.dirname(paths[0]) or ".", anywhere)  # noqa: PTH120 - may be a URI
         self.name = paths[0] if len(paths) == 1 else f"{len(paths)} Parquet files"
         with ThreadPoolExecutor(min(local.threads(), len(paths))) as threads:
             heads = list(threads.map(partial(_head, self.storage, early=early), paths))
@@ -136,12 +156,6 @@ def _head(storage: Storage, path: str, early: Early) -> Head:
     return Head(reader.schema, reader.num_rows, size)
 
 
-def _is_unmarked(type_: DataType) -> bool:
-    """Whether a struct is how Spark wrote Variants before there was an annotation."""
-    fields = type_.fields if isinstance(type_, StructType) else ()
-    return sorted((f.name, f.type) for f in fields) == [(n, Primitive("binary")) for n in ("metadata", "value")]
-
-
 def _one_schema(paths: Sequence[str], schemas: Sequence[StructType]) -> StructType:
     """The columns of all files in order of first appearance; nullable where a file lacks them."""
     fields: dict[str, StructField] = {}
@@ -151,7 +165,7 @@ def _one_schema(paths: Sequence[str], schemas: Sequence[StructType]) -> StructTy
             known = fields.get(f.name)
             if known is None:
                 fields[f.name], origin[f.name] = f, path
-            elif known.type != f.type and all(t == VARIANT or _is_unmarked(t) for t in (known.type, f.type)):
+            elif known.type != f.type and all(t == VARIANT or looks_like_variant(t) for t in (known.type, f.type)):
                 fields[f.name] = StructField(f.name, VARIANT, known.nullable or f.nullable)
             elif known.type != f.type:
                 raise UserError(
@@ -178,7 +192,7 @@ class Written:
     bytes: int
 
 
-@takes(path=PATH, shredding=BY_COLUMN, storage_options=TEXTS)
+@takes(path=PATH, shredding=BY_COLUMN, storage_options=OPTIONS)
 def write_parquet(
     data: Any,
     path: str | os.PathLike[str],
@@ -187,56 +201,91 @@ def write_parquet(
     layout: str = "standard",
     untyped: str = "always",
 ) -> Written:
-    """Writes rows to Parquet. Arrow data to a path that ends in `.parquet` is one file, which appears when it is whole;
-    everything else is a directory of files. `shredding` gives schemas for Variant columns (None: leave it
-    unshredded); other Variant columns are inferred.
+    """Writes rows to Parquet. Arrow data to a path that ends in `.parquet` is one file, which appears when it is whole
+    and replaces one of that name; everything else is a directory of files, which is empty or new. `shredding` gives
+    schemas for Variant columns (None: leave it unshredded); other Variant columns are inferred. A struct with the two
+    fields of a Variant that is not marked as one is written as a Variant where `shredding` names it.
 
     `layout` is "standard" (Parquet's VariantShredding.md) or "early": groups of `object`, `array`, `typed_value` and
     `untyped_value`, as Spark's first text on shredding has them. Of early files `untyped="where needed"` leaves
     `untyped_value` out where each of a file's first rows fits; a later row that does not fit fails the write with
-    DOES_NOT_FIT. Errors: INVALID_ARGUMENT, DELTA_TABLE for early files into a Delta table, which knows the standard
-    layout alone.
+    DOES_NOT_FIT. Errors: INVALID_ARGUMENT, FILE_EXISTS for a folder that holds files, DELTA_TABLE for a Delta table's,
+    whose log would not name them.
     """
     text = os.fspath(path)
     if layout not in LAYOUTS:
         raise UserError.bad_value("layout", layout, " or ".join(map(repr, LAYOUTS)))
     if untyped not in UNTYPED or (untyped != UNTYPED[0] and layout != "early"):
         raise UserError.bad_value("untyped", untyped, " or ".join(map(repr, UNTYPED)) + ", the latter of early files")
-    if layout == "early":
-        refuse_delta(text, storage_options)
+    refuse_delta(text, storage_options)
     given = dict(shredding or {})
     if spark_types.is_frame(data):
         schema = spark_types.from_spark(data.schema)
-        spec = bare_spec(Storage.open(text, storage_options), schema, given)
+        spec = bare_spec(empty_folder(text, storage_options), schema, given)
         spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
         return _written(spec.storage, on_spark(spec, data))
     source = arrow(data)
-    schema = from_arrow(source.schema)
+    schema = _as_meant(from_arrow(source.schema), given)
     single = text.endswith(".parquet")
-    place = Storage.open(os.path.dirname(text) or "." if single else text, storage_options)  # noqa: PTH120 - may be a URI
+    folder = (os.path.dirname(text) or ".") if single else text  # noqa: PTH120 - may be a URI
+    place = Storage.open(folder, storage_options) if single else empty_folder(folder, storage_options)
     spec = bare_spec(place, schema, given, os.path.basename(text) if single else None)  # noqa: PTH119
     spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
     batches = source if isinstance(source, pa.RecordBatchReader) else source.to_batches(max_chunksize=16_384)
     return _written(place, pa.Table.from_batches(write_files(spec, batches), FACTS))
 
 
-def refuse_delta(path: str, options: Mapping[str, str] | None) -> None:
-    """A Delta table's directory, or one below it, is no place for files that only mica reads."""
-    scheme, rest = split_scheme(path)
-    head, at = ("", path) if scheme is None else (f"{scheme}://", rest)
-    at = os.path.abspath(at) if scheme is None else at.strip("/")  # noqa: PTH100 - may be a URI
-    while at.strip("/"):
-        if scheme in (None, "file"):
-            found = os.path.isdir(f"{'/' if scheme else ''}{at.lstrip('/') if scheme else at}/_delta_log")  # noqa: PTH112
-        else:
-            found = next(iter(Storage.open(f"{head}{at}/_delta_log", options).list()), None) is not None
-        if found:
-            raise UserError(
-                "DELTA_TABLE",
-                f"{path} lies in the Delta table {head}{at}, and Delta knows the standard shredding layout alone",
-                hint="Write the early layout elsewhere, or append the rows to the table in the standard layout.",
+def _as_meant(schema: StructType, shredding: Mapping[str, Any]) -> StructType:
+    """The columns, with those as VARIANT that look like Variants and are named in `shredding`; others are told of."""
+    fields = []
+    for f in schema.fields:
+        if looks_like_variant(f.type) and f.name in shredding:
+            fields.append(StructField(f.name, VARIANT, f.nullable))
+            continue
+        if looks_like_variant(f.type):
+            warnings.warn(
+                f"the column {f.name!r} has the fields of a Variant and no mark of one: it is written as a struct; "
+                f"shredding={{{f.name!r}: None}} writes it as a Variant",
+                stacklevel=5,
             )
+        fields.append(f)
+    return StructType(tuple(fields))
+
+
+def empty_folder(path: str, options: Mapping[str, str] | None) -> Storage:
+    """The folder of that path. Errors: FILE_EXISTS where it holds files: nobody could tell them from the new ones."""
+    storage = Storage.open(path, options)
+    if next(iter(storage.list()), None) is not None:
+        raise UserError("FILE_EXISTS", f"{path!r} holds files", hint="Name a folder that is empty or new.", path=path)
+    return storage
+
+
+def refuse_delta(path: str, options: Mapping[str, str] | None) -> None:
+    """A Delta table's directory, or one below it, is no place for files that its log does not name."""
+    table = _table_above(path, options)
+    if table is not None:
+        raise UserError(
+            "DELTA_TABLE",
+            f"{path} lies in the Delta table {table}, whose log would not name the file",
+            hint="Append the rows to the table (mica.Table.open(…).append), or write elsewhere.",
+            path=path,
+        )
+
+
+def _table_above(path: str, options: Mapping[str, str] | None) -> str | None:
+    """The Delta table in whose folder, or below it, a path lies."""
+    scheme, rest = split_scheme(path)
+    if _is_local(path):
+        at = os.path.abspath(path if scheme is None else "/" + rest.lstrip("/"))  # noqa: PTH100
+        while at != "/" and not os.path.isdir(os.path.join(at, "_delta_log")):  # noqa: PTH112, PTH118
+            at = os.path.dirname(at)  # noqa: PTH120
+        return at if at != "/" else None
+    at = rest.strip("/")
+    while at:
+        if next(iter(Storage.open(f"{scheme}://{at}/_delta_log", options).list()), None) is not None:
+            return f"{scheme}://{at}"
         at = at.rpartition("/")[0]
+    return None
 
 
 def bare_spec(storage: Storage, schema: StructType, shredding: dict[str, Any], name: str | None = None) -> WriteSpec:
@@ -292,7 +341,7 @@ _NAMES = {
 
 
 def find(paths: Paths, storage_options: Mapping[str, str] | None = None) -> list[str]:
-    """The files of paths, patterns and directories, absolute."""
+    """The files of paths, patterns and directories, absolute. Errors: NOT_FOUND, DELTA_TABLE."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     found: list[str] = []
     for path in [os.fspath(p) for p in given]:
@@ -307,16 +356,45 @@ def find(paths: Paths, storage_options: Mapping[str, str] | None = None) -> list
 
 def _files_of(path: str, options: Mapping[str, str] | None) -> list[str]:
     scheme, rest = split_scheme(path)
-    if scheme in (None, "file"):
-        local_path = path if scheme is None else "/" + rest.lstrip("/")
-        if os.path.isdir(local_path):  # noqa: PTH112
-            return _below(Storage.open(local_path))
-        if _PATTERN.search(local_path) and not os.path.exists(local_path):  # noqa: PTH110
-            return [p for p in sorted(glob.glob(local_path, recursive=True)) if os.path.isfile(p)]  # noqa: PTH207, PTH113
+    if patterns.is_pattern(path, options):
+        files = [storage.path(entry.path) for storage, entry in patterns.matching(path, options)]
+        _refuse_tables(path, patterns.fixed_part(path), files, options)
+        return files
+    local_path = path if scheme is None else "/" + rest.lstrip("/")
+    if _is_local(path) and not os.path.isdir(local_path):  # noqa: PTH112
         return [local_path]
-    if path.endswith(".parquet"):
+    if not _is_local(path) and path.endswith(".parquet"):
         return [path]
-    return _below(Storage.open(path, options))
+    files = _below(Storage.open(path, options))
+    _refuse_tables(path, path, files, options)
+    return files
+
+
+def _refuse_tables(asked: str, below: str, files: Sequence[str], options: Mapping[str, str] | None) -> None:
+    """Names of files do not say which files of a table count, nor which rows: a table is read by its log."""
+    for folder in dict.fromkeys(map(os.path.dirname, files)) if _is_local(below) else [below]:
+        table = _table_above(folder, options) or (None if _is_local(below) else _table_below(folder, files, options))
+        if table is not None:
+            raise UserError(
+                "DELTA_TABLE",
+                f"{asked} takes files out of the Delta table {table}, whose log says which of them count",
+                hint=f"Read the table: mica.Table.open({table!r}).scan(). Files that are named one by one are read.",
+                path=table,
+            )
+
+
+def _is_local(path: str) -> bool:
+    return split_scheme(path)[0] in (None, "file")
+
+
+def _table_below(folder: str, files: Sequence[str], options: Mapping[str, str] | None) -> str | None:
+    """The Delta table below a folder of an object store in which one of the files lies: found by one listing."""
+    storage = Storage.open(folder, options)
+    logs = (entry.path for entry in storage.list() if "/_delta_log/" in entry.path)
+    for table in dict.fromkeys(storage.path(log.rpartition("/_delta_log/")[0]) for log in logs):
+        if any(file.startswith(f"{table}/") for file in files):
+            return table
+    return None
 
 
 def _below(storage: Storage) -> list[str]:

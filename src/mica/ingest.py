@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from mica import computed, inputs
-from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, PATH, SESSION, SIZE, TEXT, TEXTS, takes
+from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, OPTIONS, PATH, SESSION, SIZE, TEXT, TEXTS, takes
 from mica.engines import local
 from mica.errors import UserError
 from mica.log.properties import parse_size
@@ -98,7 +98,7 @@ class Progress:
 @takes(
     paths=INPUTS, table=PATH, spark=SESSION, column=TEXT, columns=TEXTS, partition_by=NAMES, sort_by=NAMES,
     quarantine=PATH, target_file_size=SIZE, properties=TEXTS, max_size=SIZE, idempotent=FLAG, ansi=FLAG, timezone=TEXT,
-    storage_options=TEXTS, progress=CALLABLE,
+    storage_options=OPTIONS, progress=CALLABLE,
 )  # fmt: skip
 def ingest_json(
     paths: inputs.Paths,
@@ -135,12 +135,12 @@ def ingest_json(
 
     `format` is `ndjson` (a document a line), `json` (one array, or documents over several lines), or `auto`: which of
     both each file is, by all of it. `mode` is `append` (creates the table where there is none), `error` (refuses one
-    that exists) or `overwrite`.
-    `on_error="quarantine"` keeps bad lines under the table's `_quarantine/` (or under `quarantine`) instead of failing.
-    A line that is not UTF-8 is a bad line; `invalid_utf8="replace"` puts U+FFFD for what is not, as Spark does.
-    `idempotent` counts each file once: the commit records it (a `txn` action by its full name, with the time it was
-    written last), and a later run skips it. Sizes are bytes or texts such as `128MB`. With `spark` the work is a Spark
-    job, without it threads of this process; ANSI mode and time zone are then the session's, else `ansi` and `timezone`.
+    that exists) or `overwrite`. `on_error="quarantine"` keeps bad lines under the table's `_quarantine/` (or under
+    `quarantine`) instead of failing. A line that is not UTF-8 is a bad line; `invalid_utf8="replace"` puts U+FFFD for
+    what is not, as Spark does. `idempotent` counts each file once: the commit records it (a `txn` action by its full
+    name, with the time it was written last), and a later run skips it. Sizes are bytes or texts such as `128MB`. With
+    `spark` the work is a Spark job, without it threads of this process; ANSI mode and time zone are then the session's,
+    else `ansi` and `timezone`.
 
     Errors: INVALID_JSON, INVALID_UTF8 and DUPLICATE_KEY with file, line and column; UNSUPPORTED_INPUT for what is not
     JSON text; INCOMPATIBLE_TYPE and UNKNOWN_COLUMN where a table that exists has other columns, MISSING_COLUMN where it

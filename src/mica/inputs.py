@@ -6,17 +6,14 @@ files, and a pattern or path that names nothing is an error.
 
 from __future__ import annotations
 
-import fnmatch
-import glob
 import itertools
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from mica.errors import StorageError, UserError
-from mica.storage import SCHEMES, Storage, split_scheme
+from mica.storage import SCHEMES, Storage, patterns, split_scheme
 from mica.tasks.ingest import Split, look
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Any
@@ -30,8 +27,6 @@ LEAST_BYTES = 8 << 20
 #: How much larger compressed JSON is when it is not, for sharing out work only.
 _GROWS = {".gz": 6, ".gzip": 6, ".zst": 8, ".zstd": 8}
 
-_PATTERN = re.compile(r"[*?\[]")
-
 
 def find(paths: Paths, storage_options: Mapping[str, str] | None = None, format: str = "auto") -> list[Split]:  # noqa: A002 - the public name
     """The files of paths and patterns, each whole. `paths` is one, a list, or a Spark DataFrame with one per row.
@@ -41,7 +36,11 @@ def find(paths: Paths, storage_options: Mapping[str, str] | None = None, format:
     """
     found: list[Split] = []
     for path in _texts(paths):
-        files = _matching(path, storage_options) if _is_pattern(path) else [_one(path, storage_options)]
+        files = (
+            _matching(path, storage_options)
+            if patterns.is_pattern(path, storage_options)
+            else [_one(path, storage_options)]
+        )
         if not files:
             raise StorageError("NOT_FOUND", f"no file matches {path!r}", hint="Check the pattern.", path=path)
         found.extend(files)
@@ -114,11 +113,6 @@ def _growth(path: str) -> int:
     return _GROWS.get(os.path.splitext(path)[1].lower(), 1)  # noqa: PTH122 - a name in a store, not a path
 
 
-def _is_pattern(path: str) -> bool:
-    """A name with `*`, `?` or `[` is a pattern unless there is a local file of that very name."""
-    return _PATTERN.search(path) is not None and not os.path.isfile(path)  # noqa: PTH113 - may be a URI
-
-
 def _texts(paths: Any) -> list[str]:
     if isinstance(paths, str | os.PathLike):
         return [os.fspath(paths)]
@@ -142,14 +136,5 @@ def _one(path: str, options: Mapping[str, str] | None) -> Split:
 
 
 def _matching(pattern: str, options: Mapping[str, str] | None) -> list[Split]:
-    scheme, rest = split_scheme(pattern)
-    if scheme is None or scheme == "file":
-        local = pattern if scheme is None else "/" + rest.lstrip("/")
-        return [_one(path, options) for path in sorted(glob.glob(local, recursive=True)) if not os.path.isdir(path)]  # noqa: PTH207, PTH112
-    fixed = pattern[: _PATTERN.search(pattern).start()].rpartition("/")[0]  # type: ignore[union-attr]
-    storage = Storage.open(fixed, options)
-    wanted = re.compile(fnmatch.translate(pattern[len(fixed) + 1 :].replace("**/", "*")).replace(".*", "[^/]*"))
-    if "**" in pattern:
-        wanted = re.compile(fnmatch.translate(pattern[len(fixed) + 1 :]))
-    found = (entry for entry in storage.list() if wanted.match(entry.path))
-    return [Split(storage, entry.path, entry.size, modified=entry.modified) for entry in found]
+    found = patterns.matching(pattern, options)
+    return [Split(storage, entry.path, entry.size, modified=entry.modified) for storage, entry in found]

@@ -19,9 +19,8 @@ import pyarrow.compute as pc
 
 from mica.engines import local
 from mica.errors import UserError
-from mica.files import LAYOUTS, FilesSource, Paths, bare_spec, early_option, find, refuse_delta
+from mica.files import LAYOUTS, FilesSource, Paths, bare_spec, early_option, empty_folder, find, refuse_delta, table_at
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, walk
-from mica.storage import Storage
 from mica.table import Table
 from mica.tasks.file import FilePart
 from mica.tasks.move import MoveSpec, move_files
@@ -103,11 +102,7 @@ def convert_files(
         write = commit.write_spec({})
     else:
         refuse_delta(text, storage_options)
-        storage = Storage.open(text, storage_options)
-        if next(iter(storage.list()), None) is not None:
-            raise UserError(
-                "FILE_EXISTS", f"{text!r} holds files", hint="Name a folder that is empty or new.", path=text
-            )
+        storage = empty_folder(text, storage_options)
         write = bare_spec(storage, given.schema, {})
     spec = given.move(replace(write, layout=layout, mark=f"{uuid.uuid4().hex[:12]}-"))
     with undone_where_it_fails(spec.write):
@@ -178,14 +173,7 @@ def _unmapped(type_: DataType) -> DataType:
 def _as_table(path: str | os.PathLike[str] | Table, options: Mapping[str, str] | None) -> Table | None:
     if isinstance(path, Table):
         return path
-    if os.fspath(path).endswith(".parquet"):
-        return None
-    try:
-        return Table.open(path, storage_options=options)
-    except UserError as e:
-        if e.code != "TABLE_NOT_FOUND":
-            raise
-        return None
+    return None if os.fspath(path).endswith(".parquet") else table_at(os.fspath(path), options)
 
 
 def _in_process(spec: MoveSpec, files: list[FilePart]) -> pa.Table:

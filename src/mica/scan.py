@@ -19,7 +19,8 @@ from mica.arguments import COLUMNS, COUNT, FLAG, SESSION, TEXT, refuse_other, ta
 from mica.collation.comparator import Comparator
 from mica.collation.lcase import InProcess
 from mica.engines import local
-from mica.errors import UserError
+from mica.errors import UnsupportedTableError, UserError, extra
+from mica.log.paths import is_absolute
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, StructType, contains
@@ -234,8 +235,9 @@ class Scan:
                     return
 
     def to_arrow(self) -> pa.Table:
-        """The rows as one Arrow table; Variants are `struct<metadata, value>` with their extension name."""
-        return pa.Table.from_batches(self.batches(), to_arrow(self.schema))
+        """The rows as one Arrow table; Variants are `struct<metadata, value>` with their extension name, which DuckDB
+        and polars know."""
+        return pa.Table.from_batches(self.batches(), to_arrow(self.schema, marked=True))
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame; Variants are Python values."""
@@ -248,6 +250,33 @@ class Scan:
         from mica.convert import to_polars
 
         return to_polars(self.to_arrow(), self.schema)
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """The rows as a DuckDB relation (`.query("events", "SELECT … FROM events")`), of the default connection or of
+        `connection`; Variants are DuckDB's. DuckDB sees what the scan gives: kept files, undeleted rows, partitions.
+        """
+        duckdb = extra("duckdb", "to_duckdb")
+        return (connection or duckdb.default_connection()).from_arrow(self.to_arrow())
+
+    def file_uris(self) -> list[str]:
+        """The full names of the kept files: paths, or URIs in object stores.
+
+        A reader of bare files sees their rows alone: partition columns are in the log (and in the directories' names),
+        and so is which rows are deleted. Errors: DELETED_ROWS where a kept file has such rows.
+        """
+        named = zip(self.kept.column("path").to_pylist(), self.kept.column("deletion_vector").to_pylist(), strict=True)
+        found = []
+        for path, vector in named:
+            storage, rel = self.source.storage.at_of_log(path) if is_absolute(path) else (self.source.storage, path)
+            if vector is not None:
+                raise UnsupportedTableError(
+                    "DELETED_ROWS",
+                    f"{storage.path(rel)} has deleted rows, which a reader of the bare file would show",
+                    hint="Read the rows with to_arrow() or to_duckdb().",
+                    path=storage.path(rel),
+                )
+            found.append(storage.path(rel))
+        return found
 
     def count(self) -> int:
         """How many rows there are. For files whose statistics say so the log knows, where the predicate is of

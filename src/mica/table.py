@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from mica.arguments import BY_COLUMN, CHANGES, COUNT, NAMES, PATH, SESSION, TEXT, TEXTS, TIME, takes
+from mica.arguments import BY_COLUMN, CHANGES, COUNT, NAMES, OPTIONS, PATH, SESSION, TEXT, TEXTS, TIME, takes
 from mica.collation import names as names_of_collations
 from mica.errors import UserError
 from mica.log import creation, features
@@ -47,7 +47,7 @@ class Table:
         self._source = TableSource(snapshot)
 
     @classmethod
-    @takes(path=PATH, version=COUNT, timestamp=TIME, storage_options=TEXTS)
+    @takes(path=PATH, version=COUNT, timestamp=TIME, storage_options=OPTIONS)
     def open(
         cls,
         path: str | os.PathLike[str],
@@ -63,7 +63,7 @@ class Table:
         return cls(load(Storage.open(path, storage_options), version, timestamp))
 
     @classmethod
-    @takes(path=PATH, partition_by=NAMES, properties=TEXTS, storage_options=TEXTS)
+    @takes(path=PATH, partition_by=NAMES, properties=TEXTS, storage_options=OPTIONS)
     def create(
         cls,
         path: str | os.PathLike[str],
@@ -142,6 +142,12 @@ class Table:
         files = self._snapshot.files
         return files.append_column("stats", self._snapshot.stats())
 
+    def file_uris(self) -> list[str]:
+        """The full names of its data files, for readers of bare Parquet files; `Scan.file_uris` says what these miss.
+        Errors: DELETED_ROWS.
+        """
+        return self.scan().file_uris()
+
     @takes(limit=COUNT)
     def history(self, limit: int | None = None) -> pa.Table:
         """Its commits, newest first: version, timestamp, operation, parameters, metrics, engine."""
@@ -186,6 +192,10 @@ class Table:
     def to_df(self, spark: SparkSession | None = None) -> DataFrame:
         """The whole table as a Spark DataFrame."""
         return self.scan().to_df(spark)
+
+    def to_duckdb(self, connection: Any = None) -> Any:
+        """The whole table as a DuckDB relation; see `Scan.to_duckdb`."""
+        return self.scan().to_duckdb(connection)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 

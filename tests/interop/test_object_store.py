@@ -177,3 +177,40 @@ def test_spark_workers_read_and_write_s3_by_mica_alone(
     frame = table.scan("v:n::int >= 90").to_df(spark)
     assert sorted(row.id for row in frame.collect()) == list(range(90, 100))
     assert "a-secret" not in frame._jdf.queryExecution().toString()
+
+
+def test_every_spelling_of_the_options_opens_the_table(
+    server: dict[str, str], bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mica.Table.create(f"{bucket}/t", "n INT", storage_options=server).append(pa.table({"n": [1]}))
+    upper = {"AWS_ENDPOINT_URL": server["endpoint"], "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "true"}
+    keys = {"AWS_ACCESS_KEY_ID": "an-id", "AWS_SECRET_ACCESS_KEY": "a-secret"}
+    hadoop = {
+        "fs.s3a.endpoint": server["endpoint"].removeprefix("http://"),
+        "fs.s3a.connection.ssl.enabled": "false",
+        "fs.s3a.path.style.access": "true",
+        "spark.hadoop.fs.s3a.access.key": "an-id",
+        "fs.s3a.secret.key": "a-secret",
+        "fs.s3a.endpoint.region": "us-east-1",
+    }
+    for spelled in (upper | keys, {n.lower(): v for n, v in (upper | keys).items()}, hadoop, {**upper, **server}):
+        assert mica.Table.open(f"{bucket}/t", storage_options=spelled).scan().count() == 1
+    for name, value in (upper | keys).items():
+        monkeypatch.setenv(name, value)
+    assert mica.Table.open(f"{bucket}/t").scan().count() == 1
+
+
+def test_patterns_and_folders_in_a_bucket_are_read_as_on_a_disk(server: dict[str, str], bucket: str) -> None:
+    for name in ("f/a.parquet", "f/b.parquet", "f/d/c.parquet"):
+        mica.write_parquet(pa.table({"n": [1]}), f"{bucket}/{name}", storage_options=server)
+    for pattern, rows in {"f/*.parquet": 2, "f/**/*.parquet": 3, "f/[ab].parquet": 2, "f": 3, "f/?/*": 1}.items():
+        assert mica.read_parquet(f"{bucket}/{pattern}", storage_options=server).count() == rows
+    with pytest.raises(mica.UserError) as caught:
+        mica.write_parquet(pa.table({"n": [1]}), f"{bucket}/f", storage_options=server)
+    assert caught.value.code == "FILE_EXISTS"
+    mica.Table.create(f"{bucket}/t", "n INT", storage_options=server).append(pa.table({"n": [1]}))
+    assert mica.read_parquet(f"{bucket}/t", storage_options=server).count() == 1
+    for taken in (f"{bucket}/t/*.parquet", f"{bucket}/**/*.parquet"):
+        with pytest.raises(mica.UserError) as caught:
+            mica.read_parquet(taken, storage_options=server)
+        assert caught.value.code == "DELTA_TABLE"

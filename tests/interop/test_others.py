@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import orjson
 import pyarrow as pa
 import pytest
@@ -13,7 +14,6 @@ import mica
 from mica.demo import lines
 
 if TYPE_CHECKING:
-    import duckdb
     from pyspark.sql import SparkSession
 
 
@@ -61,3 +61,14 @@ def test_deltalake_refuses_a_variant_table_and_reads_others(tmp_path: Path, inge
     }
     deltalake.write_deltalake(str(tmp_path / "plain"), pa.table(rows), mode="append")
     assert mica.Table.open(tmp_path / "plain").scan().count() == 9
+
+
+def test_the_readmes_example_is_right_after_an_overwrite(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (example,) = [block.partition("```")[0] for block in text.split("```python\n")[1:] if "to_duckdb" in block]
+    t = mica.Table.create(tmp_path / "t", "v VARIANT")
+    for did in ("old", "new"):
+        t.overwrite(pa.table({"v": mica.variant.from_json([f'{{"did":"{did}"}}'] * 3)}))
+    for line in example.strip().splitlines():
+        found = eval(line.removesuffix(".show()"), {"t": t, "duckdb": duckdb})
+        assert found.fetchall() == [("new", 3)]

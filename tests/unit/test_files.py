@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import duckdb
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from obstore.store import MemoryStore
 
 import mica
 from mica.files import inspect_file
+from mica.schema import ddl
 from mica.schema.arrow import variant_field
+from mica.storage import Storage, patterns
+from mica.storage.remote import RemoteStorage
 
 
 def _variants(*texts: str) -> pa.Table:
@@ -89,3 +96,101 @@ def test_a_file_of_another_type_than_the_table_is_named_with_the_column(tmp_path
         assert caught.value.code in ("INCOMPATIBLE_TYPE", "MALFORMED_SHREDDING")
         assert str(path) in caught.value.message
         assert f"column {column}" in caught.value.message
+
+
+def test_a_folder_is_read_for_what_it_is(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "n INT, p STRING", ["p"])
+    for n in range(3):
+        table.overwrite(pa.table({"n": [n], "p": ["x"]}))
+    assert mica.read_parquet(tmp_path / "t").to_arrow().to_pylist() == [{"n": 2, "p": "x"}]
+    assert mica.read_parquet(tmp_path / "t", ["p"], "n = 2").to_arrow().to_pylist() == [{"p": "x"}]
+    for taken in (tmp_path / "t" / "p=x", tmp_path / "t" / "*" / "*.parquet", [tmp_path / "t"], tmp_path):
+        with pytest.raises(mica.UserError, match="takes files out of the Delta table") as caught:
+            mica.read_parquet(taken)
+        assert caught.value.code == "DELTA_TABLE"
+    (kept,) = table.file_uris()
+    assert mica.read_parquet(kept).to_arrow().to_pylist() == [{"n": 2}]
+    rows = pa.table({"n": [1]})
+    for place in (tmp_path / "t", tmp_path / "t" / "x.parquet", tmp_path / "t" / "sub"):
+        with pytest.raises(mica.UserError) as caught:
+            mica.write_parquet(rows, place)
+        assert caught.value.code == "DELTA_TABLE"
+
+
+def test_a_folder_with_files_takes_no_others(tmp_path: Path) -> None:
+    mica.write_parquet(pa.table({"n": [1]}), tmp_path / "f")
+    with pytest.raises(mica.UserError) as caught:
+        mica.write_parquet(pa.table({"n": [2]}), tmp_path / "f")
+    assert caught.value.code == "FILE_EXISTS"
+    assert mica.read_parquet(tmp_path / "f").count() == 1
+
+
+def test_an_array_of_variants_says_so_in_whatever_table_it_is_put(tmp_path: Path) -> None:
+    array = mica.variant.from_json(['{"a":1}', None, "[2]"])
+    plain = pa.table({"v": array})
+    tables = {
+        "arrow": plain,
+        "taken": pa.concat_tables([plain, plain]).take([0, 1, 2]),
+        "pandas": plain.to_pandas(types_mapper=pd.ArrowDtype),
+        "nested": pa.table({"s": pa.StructArray.from_arrays([array], ["v"])}),
+    }
+    for name, rows in tables.items():
+        mica.write_parquet(rows, tmp_path / f"{name}.parquet")
+        found = mica.read_parquet(tmp_path / f"{name}.parquet")
+        assert ddl.to_ddl(found.schema) == ("s STRUCT<v: VARIANT>" if name == "nested" else "v VARIANT")
+        table = mica.Table.create(tmp_path / name, found.schema)
+        assert table.append(rows).rows == 3
+        again = mica.Table.create(
+            tmp_path / f"{name}-again", pa.table(rows).schema if name != "pandas" else "v VARIANT"
+        )
+        again.append(
+            pa.table({f.name: c for f, c in zip(found.to_arrow().schema, found.to_arrow().columns, strict=True)})
+        )
+        assert again.scan().to_arrow().to_pylist() == table.scan().to_arrow().to_pylist()
+
+
+def test_variants_are_handed_to_polars_and_duckdb_and_come_back(tmp_path: Path) -> None:
+    rows = _variants('{"a":1}', '{"a":"x"}')
+    mica.write_parquet(rows, tmp_path / "a.parquet")
+    scan = mica.read_parquet(tmp_path / "a.parquet")
+    assert scan.to_duckdb().query("t", "SELECT v.a::VARCHAR FROM t ORDER BY 1").fetchall() == [("1",), ("x",)]
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    table.append(pl.from_arrow(scan.to_arrow()))
+    table.append(duckdb.sql("SELECT {'a': 2}::VARIANT AS v").to_arrow_table())
+    mica.write_parquet(pl.from_arrow(scan.to_arrow()), tmp_path / "b.parquet")
+    assert ddl.to_ddl(mica.read_parquet(tmp_path / "b.parquet").schema) == "v VARIANT"
+    assert table.scan(columns={"a": "v:a::string"}).to_arrow()["a"].to_pylist() == ["1", "x", "2"]
+
+
+def test_what_looks_like_a_variant_is_not_written_as_a_struct_without_a_word(tmp_path: Path) -> None:
+    frame = pl.from_arrow(pa.table({"v": mica.variant.from_json(["1"])}))
+    with pytest.warns(UserWarning, match="'v' has the fields of a Variant"):
+        mica.write_parquet(frame, tmp_path / "a.parquet")
+    mica.write_parquet(frame, tmp_path / "b.parquet", shredding={"v": None})
+    assert ddl.to_ddl(mica.read_parquet(tmp_path / "b.parquet").schema) == "v VARIANT"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("*.parquet", ["a.parquet", "b.parquet"]),
+        ("**/*.parquet", ["a.parquet", "b.parquet", "d/c.parquet"]),
+        ("d/?.parquet", ["d/c.parquet"]),
+        ("[!b].parquet", ["a.parquet"]),
+        ("[bx].parquet", ["b.parquet"]),
+        ("*/*.parquet", ["d/c.parquet"]),
+    ],
+)
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_pattern_means_the_same_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, names: list[str], remote: bool
+) -> None:
+    where: Storage = Storage.open(tmp_path)
+    if remote:
+        where = RemoteStorage("s3://bucket", "x", None, MemoryStore())
+        monkeypatch.setattr(Storage, "open", lambda place, _=None: where.child(str(place)[len("s3://bucket/x/") :]))
+    for name in ("a.parquet", "b.parquet", "d/c.parquet"):
+        where.put(name, b"")
+    root = "s3://bucket/x" if remote else str(tmp_path)
+    found = [f"{storage}/{entry.path}" for storage, entry in patterns.matching(f"{root}/{pattern}")]
+    assert sorted(found) == [f"{root}/{name}" for name in names]

@@ -7,15 +7,18 @@ import pickle
 import subprocess
 import sys
 import textwrap
+import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from obstore.store import MemoryStore
 
+import mica
 from mica.errors import StorageError, UserError
-from mica.storage import SCHEMES, AlreadyExistsError, Storage, split_scheme
+from mica.storage import SCHEMES, AlreadyExistsError, Storage, options, split_scheme
 from mica.storage.local import LocalStorage
 from mica.storage.range_file import RangeFile
 from mica.storage.remote import RemoteStorage
@@ -186,7 +189,8 @@ def test_a_scheme_that_is_not_in_the_table_is_refused_by_name(scheme: str) -> No
 
 @pytest.mark.parametrize("scheme", sorted(set(SCHEMES) - {"file"}))
 def test_sparks_schemes_open(scheme: str) -> None:
-    assert Storage.open(f"{scheme}://bucket@account.dfs.core.windows.net/a b/c").uri.endswith("/a b/c")
+    host = "bucket" if SCHEMES[scheme] in ("s3", "gs") else "bucket@account.dfs.core.windows.net"
+    assert Storage.open(f"{scheme}://{host}/a b/c").uri.endswith("/a b/c")
 
 
 def test_a_plain_path_and_a_file_uri_are_one_place(tmp_path: Path) -> None:
@@ -222,10 +226,11 @@ SECRET = "hush-hush-very-secret"
 
 def test_secrets_stand_in_no_text() -> None:
     options = {"secret_access_key": SECRET, "access_key_id": "id-" + SECRET, "region": "r", "nonsense": "1"}
-    storage = Storage.open("s3://bucket/x", options)
-    with pytest.raises(StorageError) as caught:
-        storage.read("x")
+    with pytest.raises(UserError) as caught:
+        Storage.open("s3://bucket/x", options)
     assert caught.value.code == "UNKNOWN_STORAGE_OPTION"
+    del options["nonsense"]
+    storage = Storage.open("s3://bucket/x", options)
     for text in [repr(storage), str(storage), str(caught.value), repr(caught.value), storage.uri, storage.path("x")]:
         assert SECRET not in text
     assert caught.value.__cause__ is None
@@ -413,3 +418,99 @@ def test_the_kernel_opens_no_pipe(tmp_path: Path) -> None:
     reader = kernel.JsonReader
     with pytest.raises(StorageError, match="a pipe or a device"):
         reader(path=str(tmp_path / "x"), column="v")
+
+
+S3 = ("access_key_id", "secret_access_key", "endpoint")
+
+
+@pytest.mark.parametrize(
+    ("given", "means"),
+    [
+        ({"AWS_ACCESS_KEY_ID": "a", "aws_secret_access_key": "b"}, {"access_key_id": "a", "secret_access_key": "b"}),
+        ({"Aws_Region": "r", "AWS_ENDPOINT_URL": "http://e"}, {"region": "r", "endpoint": "http://e"}),
+        ({"AWS_ALLOW_HTTP": "TRUE", "AWS_S3_ALLOW_UNSAFE_RENAME": "true"}, {"allow_http": "TRUE"}),
+        ({"fs.s3a.access.key": "a", "spark.hadoop.fs.s3a.secret.key": "b"}, dict(zip(S3, "ab", strict=False))),
+        (
+            {"fs.s3a.endpoint": "host:9000", "fs.s3a.connection.ssl.enabled": "false"},
+            {"endpoint": "http://host:9000", "allow_http": "true"},
+        ),
+        ({"fs.s3a.path.style.access": "true"}, {"virtual_hosted_style_request": "false"}),
+        ({"region": "r", "AWS_REGION": "r"}, {"region": "r"}),
+    ],
+)
+def test_options_are_read_as_deltalake_and_spark_spell_them(given: dict[str, str], means: dict[str, str]) -> None:
+    assert options.normalized(given, "s3") == means
+
+
+def test_options_of_azure_and_google_are_read_too() -> None:
+    key = "fs.azure.account.key.acct.dfs.core.windows.net"
+    assert options.normalized({key: "k"}, "abfss") == {"account_key": "k", "account_name": "acct"}
+    assert options.normalized({"AZURE_STORAGE_SAS_TOKEN": "t"}, "az") == {"sas_key": "t"}
+    both = {"GOOGLE_SERVICE_ACCOUNT": "f", "AWS_REGION": "r", "fs.s3a.access.key": "a"}  # one set for several stores
+    assert options.normalized(both, "gs") == {"service_account": "f"}
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "says"),
+    [
+        ({"AWS_REGION": "one", "region": "two"}, "INVALID_ARGUMENT", "two values of region"),
+        ({"acces_key_id": SECRET}, "UNKNOWN_STORAGE_OPTION", "Is access_key_id meant"),
+        ({"secret_access_key": [SECRET]}, "INVALID_ARGUMENT", "a value of type list under 'secret_access_key'"),
+        (SECRET, "INVALID_ARGUMENT", "storage_options is a str"),
+    ],
+)
+def test_wrong_options_are_refused_without_their_values(given: Any, code: str, says: str) -> None:
+    for call in (
+        lambda: Storage.open("s3://bucket/x", given).read("y"),
+        lambda: mica.Table.open("s3://bucket/x", storage_options=given),
+        lambda: mica.read_parquet("s3://bucket/x.parquet", storage_options=given),
+        lambda: mica.check("s3://bucket/x", storage_options=given),
+    ):
+        with pytest.raises(UserError, match=says) as caught:
+            call()
+        assert caught.value.code == code
+        text = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
+        assert SECRET not in text.replace(repr(given), "")
+
+
+def test_every_spelling_makes_a_store_and_none_a_panic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """obstore panics where two families of names are mixed."""
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    mixed = {"AWS_ALLOW_HTTP": "true", "access_key_id": "a", "fs.s3a.secret.key": "b", "aws_region": "r"}
+    with pytest.raises(StorageError) as caught:
+        Storage.open("s3://bucket/x", {**mixed, "endpoint": "http://127.0.0.1:1", "timeout": "1s"}).read("y")
+    assert "anic" not in caught.value.message
+    assert options.normalized({}, "s3") == {"allow_http": "true"}
+
+
+@pytest.mark.parametrize("url", ["s3://key:{}@bucket/t", "s3://{}@bucket/t", "https://u:{}@host/t", "abfss://u:{}@a/t"])
+def test_credentials_in_a_url_are_refused_and_not_shown(url: str) -> None:
+    for call in (mica.Table.open, mica.read_parquet, mica.check, lambda p: mica.ingest_json(p, "nowhere")):
+        with pytest.raises(UserError, match="holds credentials") as caught:
+            call(url.format(SECRET))
+        assert SECRET not in str(caught.value) + repr(caught.value) + str(caught.value.context)
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "beyond"),
+    [
+        ("s3://bucket/t", "s3://other/f", True),
+        ("s3://bucket/t", "gs://bucket/f", True),
+        ("s3://bucket/t", "file:///etc/passwd", True),
+        ("s3://bucket/t", "s3a://bucket/elsewhere/f", False),
+        ("s3://bucket/t", "/elsewhere/f", False),
+        ("/t", "s3://bucket/f", True),
+        ("/t", "file:/elsewhere/f", False),
+        ("/t", "/elsewhere/f", False),
+    ],
+)
+def test_a_log_names_no_file_beyond_its_storage(table: str, name: str, beyond: bool) -> None:
+    storage = Storage.open(table)
+    if beyond:
+        with pytest.raises(StorageError, match="beyond the table's own storage") as caught:
+            pickle.loads(pickle.dumps(storage)).child("x").at_of_log(name)
+        assert caught.value.code == "EXTERNAL_PATH"
+    else:
+        storage.at_of_log(name)
+    allowed = Storage.open(table, {"allow_external_paths": "true"})
+    assert pickle.loads(pickle.dumps(allowed)).at_of_log(name)[1]

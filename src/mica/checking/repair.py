@@ -19,7 +19,7 @@ import pyarrow as pa
 from mica.checking.check import as_table, check, check_files
 from mica.checking.report import Report
 from mica.errors import CorruptDataError, UserError
-from mica.files import find
+from mica.files import find, refuse_delta
 from mica.log.paths import decode_path
 from mica.log.transaction import Transaction
 from mica.schema.arrow import is_variant
@@ -75,6 +75,7 @@ def _file(source: str, target: str, options: Mapping[str, str] | None) -> Repair
     found = find(source, options)
     if len(found) > 1:
         raise UserError("INVALID_ARGUMENT", f"{source!r} is more than one file", hint="Repair one file at a time.")
+    refuse_delta(target, options)
     path = found[0]
     report = check(path, storage_options=options)
     place, rel = Storage.open(os.path.dirname(path) or ".", options).at(path)  # noqa: PTH120 - may be a URI

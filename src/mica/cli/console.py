@@ -57,13 +57,15 @@ def errors(error: MicaError) -> int:
     return error.exit_status
 
 
-def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
-    """`name=value` texts of a repeated option."""
+def pairs(texts: Sequence[str], option: str, *, secret: bool = False) -> dict[str, str]:
+    """`name=value` texts of a repeated option; a secret one is not shown where it is wrong."""
     found = {}
-    for text in texts:
+    for number, text in enumerate(texts, 1):
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise typer.BadParameter(f"{text!r} is not NAME=VALUE.", param_hint=option)
+            raise typer.BadParameter(
+                f"{f'no. {number}' if secret else repr(text)} is not NAME=VALUE.", param_hint=option
+            )
         found[name.strip()] = value.strip()
     return found
 
@@ -104,4 +106,4 @@ def watched(what: str) -> Iterator[Any]:
 
 def storage_options(texts: Sequence[str]) -> Mapping[str, str] | None:
     """`--storage-option name=value`, repeated."""
-    return pairs(texts, "--storage-option") or None
+    return pairs(texts, "--storage-option", secret=True) or None

@@ -139,7 +139,7 @@ def read_checkpoint(storage: Storage, checkpoint: Checkpoint) -> State:
     for sidecar in sidecars:
         name = decode_path(str(sidecar.get("path", "")))
         rel = name if "/" in name else f"{SIDECARS}/{name}"
-        holder, rel = storage.at(rel) if name.startswith("/") or ":/" in name else (storage, rel)
+        holder, rel = storage.at_of_log(rel) if name.startswith("/") or ":/" in name else (storage, rel)
         state = _read_part(holder, rel, int(sidecar.get("sizeInBytes") or 0), state, [])
     if state.protocol is None or state.metadata is None:
         raise _corrupt(storage, checkpoint.entries[0].path, "it holds no protocol or no metaData")

@@ -50,7 +50,7 @@ def deleted_rows(table: Storage, descriptor: Mapping[str, Any]) -> np.ndarray:
 
 def _file(table: Storage, kind: str, where: str) -> tuple[Storage, str]:
     if kind == "p":
-        return table.at(decode_path(where))
+        return table.at_of_log(decode_path(where))
     if kind != "u" or len(where) < _UUID_LENGTH:
         raise _corrupt(f"the deletion vector {where!r}", f"its storage type is {kind!r}")
     directory = where[:-_UUID_LENGTH]

@@ -139,7 +139,7 @@ class Snapshot:
     def locate(self, path: str) -> tuple[Storage, str]:
         """Where a file of the log lies: a location and a plain name below it. `path` is as in `files`."""
         decoded = decode_path(path)
-        return self.storage.at(decoded) if is_absolute(path) else (self.storage, decoded)
+        return self.storage.at_of_log(decoded) if is_absolute(path) else (self.storage, decoded)
 
     def stands(self) -> bool:
         """Whether the table still has this version; not one that was made anew in its place."""

@@ -30,6 +30,13 @@ from mica.schema.types import (
 EXTENSION_KEY = b"ARROW:extension:name"
 VARIANT_EXTENSION = b"arrow.parquet.variant"
 
+#: A Variant whose array says by itself that it is one, in whatever table it is put: Spark's mark, on a field inside. An
+#: extension type registered in Python under Arrow's name would say it better, but Parquet's writer in Arrow C++ takes
+#: whatever has that name for a C++ type of its own: `pyarrow.parquet.write_table` ends the process (pyarrow 26).
+MARKED_VARIANT = pa.struct(
+    [pa.field("metadata", pa.binary(), False, {b"variant": b"true"}), pa.field("value", pa.binary(), False)]
+)
+
 #: Arrow types beyond those of `TYPES` that are read, by their text. Unsigned ones take the next wider signed type.
 _ALSO_READ: Mapping[pa.DataType, str] = {
     pa.uint8(): "short",
@@ -47,20 +54,23 @@ _ALSO_READ: Mapping[pa.DataType, str] = {
 _READ: Mapping[pa.DataType, str] = {**_ALSO_READ, **{r.arrow: r.delta for r in TYPES.values() if r.delta != "variant"}}
 
 
-def to_arrow(schema: StructType) -> pa.Schema:
+def to_arrow(schema: StructType, *, marked: bool = False) -> pa.Schema:
     """The Arrow schema of the table's rows. Comments and other Delta metadata are not carried."""
-    return pa.schema([to_arrow_field(f) for f in schema.fields])
+    return pa.schema([to_arrow_field(f, marked=marked) for f in schema.fields])
 
 
-def to_arrow_field(f: StructField) -> pa.Field:
+def to_arrow_field(f: StructField, *, marked: bool = False) -> pa.Field:
     """The Arrow field; a VARIANT one carries the extension's name."""
     metadata = {EXTENSION_KEY: VARIANT_EXTENSION} if f.type == VARIANT else None
-    return pa.field(f.name, to_arrow_type(f.type), f.nullable, metadata)
+    return pa.field(f.name, to_arrow_type(f.type, marked=marked), f.nullable, metadata)
 
 
-def to_arrow_type(type_: DataType) -> pa.DataType:
-    """The Arrow type. Errors: UNSUPPORTED_TYPE for a name that `TYPES` lacks."""
+def to_arrow_type(type_: DataType, *, marked: bool = False) -> pa.DataType:
+    """The Arrow type. `marked` makes it `MARKED_VARIANT` where it is VARIANT, for what is handed out. Errors:
+    UNSUPPORTED_TYPE for a name that `TYPES` lacks."""
     match type_:
+        case Primitive("variant") if marked:
+            return MARKED_VARIANT
         case Primitive(name):
             if (ps := type_.decimal) is not None:
                 return pa.decimal128(*ps)
@@ -68,12 +78,12 @@ def to_arrow_type(type_: DataType) -> pa.DataType:
                 raise UserError("UNSUPPORTED_TYPE", f"columns of type {name!r} cannot be read or written")
             return TYPES[name].arrow
         case ArrayType(element, contains_null):
-            return pa.list_(to_arrow_field(StructField("element", element, contains_null)))
+            return pa.list_(to_arrow_field(StructField("element", element, contains_null), marked=marked))
         case MapType(key, value, value_contains_null):
             k = to_arrow_field(StructField("key", key, nullable=False))
-            return pa.map_(k, to_arrow_field(StructField("value", value, value_contains_null)))
+            return pa.map_(k, to_arrow_field(StructField("value", value, value_contains_null), marked=marked))
         case StructType(fields):
-            return pa.struct([to_arrow_field(f) for f in fields])
+            return pa.struct([to_arrow_field(f, marked=marked) for f in fields])
     raise TypeError(f"{type_!r} is no type of a schema")
 
 
@@ -145,6 +155,19 @@ def is_variant(f: pa.Field) -> bool:
     if index < 0 or f.type.get_field_index("value") < 0:
         return False
     return (f.type.field(index).metadata or {}).get(b"variant") == b"true"
+
+
+def marked(variants: pa.StructArray) -> pa.StructArray:
+    """An array of unshredded Variants that says by itself what it is; no bytes are copied."""
+    mask = variants.is_null() if variants.null_count else None
+    return pa.StructArray.from_arrays([variants.field(0), variants.field(1)], fields=list(MARKED_VARIANT), mask=mask)
+
+
+def looks_like_variant(type_: DataType) -> bool:
+    """Whether a struct has the two fields of a Variant, and nothing says that it is one: so Spark wrote Variants before
+    there was an annotation, and so polars and pandas hand arrays back."""
+    fields = type_.fields if isinstance(type_, StructType) else ()
+    return sorted((f.name, f.type) for f in fields) == [(n, Primitive("binary")) for n in ("metadata", "value")]
 
 
 def variant_field(name: str, nullable: bool = True) -> pa.Field:

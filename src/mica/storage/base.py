@@ -9,7 +9,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
+from mica.arguments import OPTIONS, refuse_other
 from mica.errors import MicaError, StorageError, UserError
+from mica.storage.options import allows_external
 
 # Spark's spelling → obstore's; None is the local disk. What is not here is refused by name.
 SCHEMES: Mapping[str, str | None] = {
@@ -65,10 +67,13 @@ class Storage(ABC):
 
     uri: str
     local_path: str | None
+    #: Whether a log here may name files beyond this bucket or disk.
+    external: bool = False
 
     @staticmethod
     def open(location: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> Storage:
-        """A location by path or URI. `storage_options` are obstore's (`region`, `access_key_id`, `allow_http`, …)."""
+        """A location by path or URI. `storage_options` are obstore's (`region`, `access_key_id`, `allow_http`, …), also
+        as deltalake and Spark spell them (`storage/options.py`)."""
         # The two kinds need this class, and this method needs them: no order of imports at the top would do.
         from mica.storage.local import LocalStorage
 
@@ -76,8 +81,11 @@ class Storage(ABC):
         if not text:
             raise UserError.bad_value("the path", text, "a path or a URI; . is the working directory")
         scheme, rest = split_scheme(text)
+        refuse_other("storage_options", storage_options, OPTIONS, optional=True)
+        external = allows_external(storage_options)
         if scheme is None:
-            return LocalStorage(text)
+            return LocalStorage(text, external)
+        _refuse_credentials(scheme, rest)
         if scheme not in SCHEMES:
             raise UserError(
                 "UNSUPPORTED_SCHEME",
@@ -85,7 +93,7 @@ class Storage(ABC):
                 hint=f"Supported are plain paths and {', '.join(sorted(SCHEMES))}.",
             )
         if SCHEMES[scheme] is None:
-            return LocalStorage(file_uri_path(rest))
+            return LocalStorage(file_uri_path(rest), external)
         host, _, prefix = rest.removeprefix("//").partition("/")
         if not rest.startswith("//") or not host:
             raise UserError("INVALID_ARGUMENT", f"{text!r} names no bucket", hint=f"Write {scheme}://bucket/path.")
@@ -173,6 +181,22 @@ class Storage(ABC):
     def at(self, absolute: str) -> tuple[Storage, str]:
         """Where an absolute name (URI or path, decoded) lies: a location and a name below it."""
 
+    @abstractmethod
+    def holds(self, absolute: str) -> bool:
+        """Whether an absolute name is of this disk or bucket."""
+
+    def at_of_log(self, absolute: str) -> tuple[Storage, str]:
+        """As `at`, for a name out of a log. A log is data: it does not make its reader open files of the reader's
+        disk, or of buckets that the reader's credentials happen to open. Errors: EXTERNAL_PATH."""
+        if not self.external and not self.holds(absolute):
+            raise StorageError(
+                "EXTERNAL_PATH",
+                f"the log of {self} names {absolute}, which is beyond the table's own storage",
+                hint="Where that is meant to be, allow it: storage_options={'allow_external_paths': 'true'}.",
+                path=absolute,
+            )
+        return self.at(absolute)
+
     def __str__(self) -> str:
         return self.local_path if self.local_path is not None else self.uri
 
@@ -187,6 +211,18 @@ def split_scheme(text: str) -> tuple[str | None, str]:
     if colon and legal and rest.startswith("/"):
         return head.lower(), rest
     return None, text
+
+
+def _refuse_credentials(scheme: str, rest: str) -> None:
+    """A URL with credentials is refused without a word of them: it would be in every message, log and history."""
+    user, at, host = rest.removeprefix("//").partition("/")[0].rpartition("@")
+    azure = SCHEMES.get(scheme) in ("abfs", "abfss", "az", "azure", "adl")
+    if at and (":" in user or not azure):
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"the URL {scheme}://***@{host}/… holds credentials",
+            hint="Give them in storage_options or in the environment.",
+        )
 
 
 def file_uri_path(rest: str) -> str:

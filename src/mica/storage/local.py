@@ -58,13 +58,14 @@ ABANDONED_SECONDS = 60
 class LocalStorage(Storage):
     """A directory of this machine, through the operating system."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, external: bool = False) -> None:
+        self.external = external
         # Tasks may run in another working directory: the path is made absolute once, here.
         self.local_path = os.path.abspath(directory)
         self.uri = "file://" + self.local_path
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return LocalStorage, (self.local_path,)
+        return LocalStorage, (self.local_path, self.external)
 
     def path(self, rel: str) -> str:
         assert self.local_path is not None
@@ -73,7 +74,7 @@ class LocalStorage(Storage):
         return os.path.join(self.local_path, rel) if rel else self.local_path
 
     def child(self, rel: str) -> Storage:
-        return LocalStorage(self.path(rel))
+        return LocalStorage(self.path(rel), self.external)
 
     def at(self, absolute: str) -> tuple[Storage, str]:
         scheme, rest = split_scheme(absolute)
@@ -85,6 +86,9 @@ class LocalStorage(Storage):
         if full.startswith(below):
             return self, full[len(below) :]
         return LocalStorage(os.path.dirname(full)), os.path.basename(full)
+
+    def holds(self, absolute: str) -> bool:
+        return split_scheme(absolute)[0] in (None, "file")
 
     def read(self, rel: str) -> bytes:
         path = self.path(rel)

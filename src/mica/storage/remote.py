@@ -12,30 +12,14 @@ from obstore.exceptions import BaseError
 
 from mica.errors import StorageError
 from mica.storage.base import SCHEMES, AlreadyExistsError, Entry, Storage, Writer, split_remote, split_scheme, too_short
+from mica.storage.options import ALLOW_EXTERNAL, CLIENT, allows_external, kind_of, normalized
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
-# Options that configure the connection instead of the store.
-_CLIENT_OPTIONS = frozenset(
-    {
-        "allow_http",
-        "allow_invalid_certificates",
-        "connect_timeout",
-        "pool_idle_timeout",
-        "pool_max_idle_per_host",
-        "proxy_url",
-        "proxy_ca_certificate",
-        "proxy_excludes",
-        "timeout",
-    }
-)
-
 # Options whose values may stand in an error; every other one is taken for a secret.
 _NO_SECRETS = frozenset(
-    prefix + name
-    for prefix in ("", "aws_", "azure_storage_", "google_")
-    for name in ("region", "default_region", "endpoint", "endpoint_url", "bucket", "bucket_name", "account_name")
+    "region default_region endpoint bucket account_name container_name virtual_hosted_style_request".split()
 )
 
 _REMOTE_CODES: Mapping[str, tuple[str, str | None]] = {
@@ -68,7 +52,8 @@ class RemoteStorage(Storage):
     ) -> None:
         self._root = root
         self._prefix = prefix.strip("/")
-        self._options = dict(options or {})
+        self._options = normalized(options, str(SCHEMES[root.partition("://")[0]]))
+        self.external = allows_external(options)
         self._store = store
         self.uri = f"{root}/{self._prefix}" if self._prefix else root
 
@@ -94,15 +79,23 @@ class RemoteStorage(Storage):
             if key.startswith(self._prefix + "/") or not self._prefix:
                 return self, key[len(self._prefix) :].lstrip("/")
             return RemoteStorage(self._root, "", self._options, self._store), key
-        return split_remote(absolute, self._options)
+        same = kind_of(SCHEMES.get(scheme or "") or "") == kind_of(SCHEMES[mine] or "")
+        return split_remote(absolute, self._options if same else None)
+
+    def holds(self, absolute: str) -> bool:
+        scheme, rest = split_scheme(absolute)
+        if scheme is None:
+            return True
+        mine, _, my_host = self._root.partition("://")
+        return SCHEMES.get(scheme) == SCHEMES[mine] and rest.removeprefix("//").partition("/")[0] == my_host
 
     def _open(self) -> ObjectStore:
         if self._store is None:
             import obstore.store
 
             scheme, _, host = self._root.partition("://")
-            client = {k: v for k, v in self._options.items() if k in _CLIENT_OPTIONS}
-            config = {k: v for k, v in self._options.items() if k not in _CLIENT_OPTIONS}
+            client = {k: v for k, v in self._options.items() if k in CLIENT}
+            config = {k: v for k, v in self._options.items() if k not in CLIENT and k != ALLOW_EXTERNAL}
             with self.errors(""):
                 self._store = obstore.store.from_url(
                     f"{SCHEMES[scheme]}://{host}",
@@ -217,7 +210,7 @@ class RemoteStorage(Storage):
 
     def _redacted(self, text: str) -> str:
         for name, value in self._options.items():
-            if name not in _CLIENT_OPTIONS | _NO_SECRETS and len(str(value)) > 3:
+            if name not in CLIENT | _NO_SECRETS and len(str(value)) > 3:
                 text = text.replace(str(value), "***")
         return text
 

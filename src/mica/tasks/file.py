@@ -87,7 +87,7 @@ class DataFile:
 
     def __init__(self, spec: ReadSpec, part: FilePart) -> None:
         self.spec, self.part = spec, part
-        storage, rel = spec.storage.at(part.path) if is_absolute(part.path) else (spec.storage, part.path)
+        storage, rel = spec.storage.at_of_log(part.path) if is_absolute(part.path) else (spec.storage, part.path)
         self.name = name = storage.path(rel)
         # Files of old writers lack the annotation: the table's schema says which groups are Variants.
         asked = [at for at, f in walk(spec.columns) if f.type == VARIANT]

@@ -54,7 +54,7 @@ def move_files(spec: MoveSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordB
                 kinds = pc.replace_substring(batch.column("kind"), "read", "rebuilt")
                 yield batch.set_column(0, batch.schema.field(0), kinds)
             continue
-        place, rel = spec.source.at(part.path) if is_absolute(part.path) else (spec.source, part.path)
+        place, rel = spec.source.at_of_log(part.path) if is_absolute(part.path) else (spec.source, part.path)
         reader = kernel.open_file(place, rel, part.size, variants=spec.variants, early=spec.early)
         yield facts(_transcribed(spec.write, reader) or _moved(spec.write, reader))
 

@@ -54,7 +54,7 @@ class StringsFile:
 def strings_of_files(spec: StringsSpec, files: Sequence[StringsFile]) -> Iterator[pa.RecordBatch]:
     """A row per file, or some where one would be long: strings of all of its rows, deleted ones too."""
     for file in files:
-        storage, rel = spec.storage.at(file.path) if is_absolute(file.path) else (spec.storage, file.path)
+        storage, rel = spec.storage.at_of_log(file.path) if is_absolute(file.path) else (spec.storage, file.path)
         reader = kernel.open_file(storage, rel, file.size)
         found = [Candidates(leaf, spec.version) for leaf in spec.leaves]
         items, read = [], []

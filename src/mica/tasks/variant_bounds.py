@@ -52,7 +52,7 @@ class VariantBoundsSpec:
 def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[StringsFile]) -> Iterator[pa.RecordBatch]:
     """The path bounds of each file, of all of its rows, deleted ones too."""
     for file in files:
-        storage, rel = spec.storage.at(file.path) if is_absolute(file.path) else (spec.storage, file.path)
+        storage, rel = spec.storage.at_of_log(file.path) if is_absolute(file.path) else (spec.storage, file.path)
         reader = kernel.open_file(storage, rel, file.size, variants=spec.columns)
         places = {str(i): called(reader.schema, names) for i, names in enumerate(spec.columns)}
         there = {name: spec.columns[int(name)] for name, names in places.items() if names is not None}

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from mica.arguments import COUNT, TEXT, VALUES, takes
 from mica.errors import CorruptDataError, UserError
-from mica.schema.arrow import variant_field
+from mica.schema.arrow import MARKED_VARIANT, marked, variant_field
 from mica.variant import kernel
 from mica.variant.shredding import Limits, ShreddingSchema
 
@@ -38,7 +38,8 @@ def from_json(
     duplicate_keys: str = "error",
     max_size: int = 16 << 20,
 ) -> pa.Array:
-    """JSON texts as Variants, `struct<metadata: binary, value: binary>`, with the semantics of Spark's parse_json.
+    """JSON texts as Variants, `struct<metadata: binary, value: binary>`, with the semantics of Spark's parse_json. The
+    array says by itself that it holds Variants: `pa.table({"v": from_json(texts)})` is written as such.
 
     Nulls stay null. `duplicate_keys` is `error` or `last`; `max_size` bounds metadata and value of one row together.
     Errors: INVALID_JSON, DUPLICATE_KEY, TOO_DEEP, TOO_LARGE with the row.
@@ -59,7 +60,7 @@ def from_json(
         ).column(0)
         for chunk in chunks
     ]
-    return _join(made, variant_field("v").type)
+    return _join([marked(array) for array in made], MARKED_VARIANT)
 
 
 @takes(timezone=TEXT)

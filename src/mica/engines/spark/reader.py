@@ -103,4 +103,4 @@ def unglobbed(path: str) -> str:
 
 
 def _place(storage: Storage, path: str) -> tuple[Storage, str]:
-    return storage.at(path) if is_absolute(path) else (storage, path)
+    return storage.at_of_log(path) if is_absolute(path) else (storage, path)

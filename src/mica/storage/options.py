@@ -1,0 +1,164 @@
+"""Storage options: what each is called here, by deltalake, in the environment and by Spark. One table a store.
+
+The rule: a name is read in any of its spellings, whatever their case, and means one option; two spellings of one option
+with two values are refused, so is a name that nobody knows, with the nearest one. No value ever stands in an error.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Mapping
+
+from mica.arguments import OPTIONS, refuse_other
+from mica.errors import UserError
+
+#: Lets a table's log name files beyond the table's own bucket or disk.
+ALLOW_EXTERNAL = "allow_external_paths"
+
+#: Options of the connection, the same for every store.
+CLIENT = frozenset(
+    "allow_http allow_invalid_certificates connect_timeout pool_idle_timeout pool_max_idle_per_host proxy_url "
+    "proxy_ca_certificate proxy_excludes timeout user_agent".split()
+)
+
+#: The options of each kind of store, as obstore calls them, and the prefixes that deltalake and environments have.
+STORES: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
+    "s3": (
+        ("aws_",),
+        frozenset(
+            "access_key_id secret_access_key session_token region default_region endpoint bucket checksum_algorithm "
+            "conditional_put copy_if_not_exists container_credentials_relative_uri container_credentials_full_uri "
+            "container_authorization_token_file disable_tagging imdsv1_fallback metadata_endpoint request_payer "
+            "role_arn role_session_name s3_express server_side_encryption skip_signature sse_bucket_key_enabled "
+            "sse_customer_key_base64 sse_kms_key_id sts_endpoint unsigned_payload virtual_hosted_style_request "
+            "web_identity_token_file".split()
+        ),
+    ),
+    "gs": (
+        ("google_", "gcs_", "gcp_"),
+        frozenset(
+            "service_account service_account_key base_url bearer_token bucket application_credentials "
+            "skip_signature".split()
+        ),
+    ),
+    "azure": (
+        ("azure_storage_", "azure_"),
+        frozenset(
+            "account_name account_key client_id client_secret credential_type tenant_id authority_host sas_key token "
+            "use_emulator use_fabric_endpoint encryption_key endpoint msi_endpoint object_id msi_resource_id "
+            "federated_token_file use_azure_cli skip_signature container_name disable_tagging".split()
+        ),
+    ),
+}
+
+#: Other names of options, without a prefix and in lower case.
+SYNONYMS: Mapping[str, Mapping[str, str]] = {
+    "s3": {
+        "access_key": "access_key_id", "secret_key": "secret_access_key", "token": "session_token",
+        "endpoint_url": "endpoint", "endpoint_url_s3": "endpoint", "bucket_name": "bucket",
+        "virtual_hosted_style": "virtual_hosted_style_request",
+    },
+    "gs": {
+        "service_account_path": "service_account", "service_account_file": "service_account", "bucket_name": "bucket",
+        "service_account_json": "service_account_key",
+    },
+    "azure": {
+        "access_key": "account_key", "master_key": "account_key", "sas_token": "sas_key", "account": "account_name",
+        "container": "container_name", "authority_id": "tenant_id", "bearer_token": "token",
+    },
+}  # fmt: skip
+
+#: Hadoop's names, as Spark has them (`spark.hadoop.` before them may stand or not), as (option, value) of ours. `{}` is
+#: the value; `not {}` its opposite; a group of the pattern is the account.
+HADOOP: Mapping[str, tuple[tuple[str, str, str], ...]] = {
+    "s3": (
+        (r"fs\.s3[an]?\.(?:bucket\.[^.]+\.)?access\.key", "access_key_id", "{}"),
+        (r"fs\.s3[an]?\.(?:bucket\.[^.]+\.)?secret\.key", "secret_access_key", "{}"),
+        (r"fs\.s3[an]?\.(?:bucket\.[^.]+\.)?session\.token", "session_token", "{}"),
+        (r"fs\.s3[an]?\.(?:bucket\.[^.]+\.)?endpoint", "endpoint", "{}"),
+        (r"fs\.s3[an]?\.(?:bucket\.[^.]+\.)?endpoint\.region", "region", "{}"),
+        (r"fs\.s3[an]?\.(?:bucket\.[^.]+\.)?path\.style\.access", "virtual_hosted_style_request", "not {}"),
+        (r"fs\.s3[an]?\.(?:bucket\.[^.]+\.)?connection\.ssl\.enabled", "allow_http", "not {}"),
+    ),
+    "gs": ((r"(?:google\.cloud|fs\.gs)\.auth\.service\.account\.json\.keyfile", "service_account", "{}"),),
+    "azure": (
+        (r"fs\.azure\.account\.key(?:\.(?P<account>[^.]+).*)?", "account_key", "{}"),
+        (r"fs\.azure\.sas\.fixed\.token(?:\.(?P<account>[^.]+).*)?", "sas_key", "{}"),
+        (r"fs\.azure\.account\.oauth2\.client\.id(?:\.(?P<account>[^.]+).*)?", "client_id", "{}"),
+        (r"fs\.azure\.account\.oauth2\.client\.secret(?:\.(?P<account>[^.]+).*)?", "client_secret", "{}"),
+    ),
+}
+
+#: What says of other engines how they commit, and is none of ours: a put that fails where there is a file decides here.
+IGNORED = frozenset({"s3_allow_unsafe_rename", "copy_if_not_exists_header"})
+
+_KINDS = {"s3": "s3", "gs": "gs"}
+
+
+def kind_of(scheme: str) -> str:
+    """The line of `STORES` for one of obstore's schemes."""
+    return _KINDS.get(scheme, "azure")
+
+
+def normalized(options: Mapping[str, str] | None, scheme: str) -> dict[str, str]:
+    """The options under obstore's names. Errors: INVALID_ARGUMENT, UNKNOWN_STORAGE_OPTION."""
+    refuse_other("storage_options", options, OPTIONS, optional=True)
+    kind = kind_of(scheme)
+    found: dict[str, str] = {}
+    origin: dict[str, str] = {}
+    for given, text in (options or {}).items():
+        for name, value in _named(given, text, kind):
+            if found.get(name, value) != value:
+                raise UserError(
+                    "INVALID_ARGUMENT",
+                    f"storage_options has two values of {name}: under {origin[name]!r} and under {given!r}",
+                    hint="Leave one of them out.",
+                )
+            found[name], origin[name] = value, given
+    if found.get("endpoint") and "://" not in found["endpoint"]:
+        # Hadoop takes a host alone.
+        found["endpoint"] = f"{'http' if _is_true(found.get('allow_http', '')) else 'https'}://{found['endpoint']}"
+    allowed = os.environ.get("AWS_ALLOW_HTTP") if kind == "s3" else None
+    if allowed is not None:
+        found.setdefault("allow_http", allowed)
+    return found
+
+
+def _named(given: str, value: str, kind: str) -> list[tuple[str, str]]:
+    """The options, by obstore's names, that one of any spelling sets."""
+    prefixes, names = STORES[kind]
+    text = given.strip().lower().removeprefix("spark.hadoop.")
+    for pattern, name, meaning in HADOOP[kind]:
+        found = re.fullmatch(pattern, text)
+        if found is not None:
+            account = found.groupdict().get("account")
+            more = [("account_name", account)] if account else []
+            return [(name, value if meaning == "{}" else str(not _is_true(value)).lower()), *more]
+    prefix = next((p for p in prefixes if text.startswith(p)), "")
+    bare = text[len(prefix) :]
+    bare = SYNONYMS[kind].get(bare, bare)
+    if bare in names or bare in CLIENT or bare == ALLOW_EXTERNAL:
+        return [(bare, value)]
+    if bare in IGNORED or _of_another(text, kind):
+        return []
+    near = difflib.get_close_matches(bare, [*names, *CLIENT, ALLOW_EXTERNAL], 1)
+    hint = f"Is {near[0]} meant?" if near else f"There are: {', '.join(sorted({*names, *CLIENT}))}."
+    raise UserError("UNKNOWN_STORAGE_OPTION", f"there is no storage option {given!r} for {kind}", hint=hint)
+
+
+def _of_another(text: str, kind: str) -> bool:
+    """Whether a name says that it is of another kind of store: one set of options may serve tables in several."""
+    patterns = [pattern for other, lines in HADOOP.items() if other != kind for pattern, _, _ in lines]
+    prefixes = tuple(prefix for other, (those, _) in STORES.items() if other != kind for prefix in those)
+    return text.startswith(prefixes) or any(re.fullmatch(pattern, text) for pattern in patterns)
+
+
+def _is_true(text: str) -> bool:
+    return text.strip().lower() == "true"
+
+
+def allows_external(options: Mapping[str, str] | None) -> bool:
+    """Whether a log may name files beyond the table's own storage."""
+    return any(name.lower() == ALLOW_EXTERNAL and _is_true(str(value)) for name, value in (options or {}).items())

@@ -1,0 +1,62 @@
+"""Patterns of names in any location: `*` and `?` within a directory, `[…]`, `**` across directories.
+
+The rule: a pattern means the same on a disk and in an object store, gives its files in the order of their names, and a
+name with such characters is itself where there is a file of that very name.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Mapping
+
+from mica.storage.base import Entry, Storage, file_uri_path, split_scheme
+
+_SPECIAL = re.compile(r"[*?\[]")
+_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[(?P<not>[!^]?)(?P<set>\]?[^\]/]*)\]|.", re.DOTALL)
+_MEANING = {"**/": r"(?:.*/)?", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
+
+
+def is_pattern(path: str, options: Mapping[str, str] | None = None) -> bool:
+    """Whether a path is a pattern, not the name of a file."""
+    if _SPECIAL.search(path) is None:
+        return False
+    scheme, rest = split_scheme(path)
+    if scheme in (None, "file"):
+        return not os.path.exists(path if scheme is None else file_uri_path(rest))
+    head, _, name = path.rpartition("/")
+    return _SPECIAL.search(head) is not None or not Storage.open(head, options).exists(name)
+
+
+def fixed_part(pattern: str) -> str:
+    """The directory below which everything lies that a pattern can match."""
+    found = _SPECIAL.search(pattern)
+    head, slash, _ = (pattern if found is None else pattern[: found.start()]).rpartition("/")
+    return head or slash or "."
+
+
+def matching(pattern: str, options: Mapping[str, str] | None = None) -> list[tuple[Storage, Entry]]:
+    """The files that a pattern matches: each by its location and its entry there."""
+    scheme, rest = split_scheme(pattern)
+    if scheme in (None, "file"):
+        local = pattern if scheme is None else file_uri_path(rest)
+        names = [path for path in sorted(glob.glob(local, recursive=True)) if not os.path.isdir(path)]
+        places = [(Storage.open(os.path.dirname(path) or "."), os.path.basename(path)) for path in names]
+        return [(storage, storage.stat(name)) for storage, name in places]
+    head = fixed_part(pattern)
+    storage = Storage.open(head, options)
+    wanted = re.compile(_translated(pattern[len(head) + 1 :]), re.DOTALL)
+    return [(storage, entry) for entry in storage.list() if wanted.fullmatch(entry.path)]
+
+
+def _translated(pattern: str) -> str:
+    parts = []
+    for token in _TOKEN.finditer(pattern):
+        text = token[0]
+        if token["set"]:
+            inner = token["set"].replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]").replace("^", "\\^")
+            parts.append(f"[{'^/' if token['not'] else ''}{inner}]")
+        else:
+            parts.append(_MEANING.get(text) or re.escape(text))
+    return "".join(parts)
