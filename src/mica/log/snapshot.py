@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.errors import CorruptDataError, MicaError, StorageError
-from mica.log import features, time_travel
+from mica.log import features, time_travel, type_changes
 from mica.log.actions import Metadata, Protocol
 from mica.log.checkpoint import PartSource, read_checkpoint
 from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, decode_path, is_absolute
@@ -75,6 +75,8 @@ class Snapshot:
         """The files (`replay.FILES`): path as in the log (a URI), partition values, size, time, deletion vector.
         Raises `UnsupportedTableError` when the table needs a reader feature that we do not have."""
         features.check_read(self.protocol, str(self.storage))
+        if features.supports(self.protocol, "typeWidening"):
+            type_changes.check(self.schema, str(self.storage))
         return self.state.files.select(FILES.names)
 
     def stats(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> pa.Array:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,11 +39,15 @@ _SPECIAL = {"Infinity": math.inf, "-Infinity": -math.inf}
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A leaf whose statistics are asked for: its names in the file, its column's type, and a path inside a variant."""
+    """A leaf whose statistics are asked for: its names in the file, its column's type, and a path inside a variant.
+
+    `was_float`: the column is DOUBLE now, and a bound may be the text of a float.
+    """
 
     names: tuple[str, ...]
     type: DataType
     path: VariantPath | None = None
+    was_float: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,8 @@ def read_stats(texts: pa.Array | pa.ChunkedArray, wanted: Sequence[Wanted]) -> l
             low, high = (
                 _typed(side, leaf.type, upper=upper) for side, upper in zip(sides[j], (False, True), strict=True)
             )
+            if leaf.was_float:
+                low, high = _of_float(low, np.minimum), _of_float(high, np.maximum)
             out.append(LeafStats(*in_order(low, high), null_array, num_rows))
     return out
 
@@ -139,6 +146,14 @@ def _real(value: Any) -> float | None:
         number = float(value) if not isinstance(value, int) or abs(value) < 1 << 1000 else math.nan
         return None if math.isnan(number) else number
     return None
+
+
+def _of_float(bounds: pa.Array, wider: Any) -> pa.Array:
+    """Bounds that hold whether their texts are those of doubles or of floats: 0.7 stands for 0.699999988079071 too."""
+    values = bounds.to_numpy(zero_copy_only=False)
+    with np.errstate(over="ignore"):
+        floats = values.astype(np.float32).astype(np.float64)
+    return pa.array(wider(values, floats), mask=np.asarray(bounds.is_null()))
 
 
 def _micros(value: Any, *, utc: bool) -> int | None:
