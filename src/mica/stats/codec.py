@@ -24,6 +24,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.errors import MicaError
 from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
 from mica.stats import times, z85
@@ -195,10 +196,26 @@ class VariantBoundsCodec:
         return pa.StructArray.from_arrays(columns, fields=list(type_), mask=mask)
 
     def encode(self, variants: pa.StructArray) -> pa.Array:
-        """Variants, shredded or not, as z85 texts; null stays null."""
+        """Variants, shredded or not, as z85 texts; null stays null, and what cannot be read becomes null."""
         if variants.type.get_field_index("typed_value") >= 0:
-            f = pa.field("v", variants.type, metadata=variant_field("v").metadata)
-            variants = kernel.unshred(pa.record_batch([variants], schema=pa.schema([f]))).column(0)
+            try:
+                variants = _unshredded(variants)
+            except MicaError:
+                if len(variants) < 2:
+                    return pa.nulls(len(variants), pa.string())
+                # One file's bounds are damaged: it alone loses them.
+                return pa.concat_arrays([self.encode(variants.slice(i, 1)) for i in range(len(variants))])
         valid = variants.is_valid().to_pylist()
-        pairs = zip(variants.field("metadata").to_pylist(), variants.field("value").to_pylist(), valid, strict=True)
-        return pa.array([z85.encode(metadata + value) if ok else None for metadata, value, ok in pairs], pa.string())
+        columns = [pc.struct_field(variants, [name]).to_pylist() for name in ("metadata", "value")]
+        return pa.array(
+            [
+                z85.encode(metadata + value) if ok and metadata is not None and value is not None else None
+                for metadata, value, ok in zip(*columns, valid, strict=True)
+            ],
+            pa.string(),
+        )
+
+
+def _unshredded(variants: pa.StructArray) -> pa.StructArray:
+    f = pa.field("v", variants.type, metadata=variant_field("v").metadata)
+    return kernel.unshred(pa.record_batch([variants], schema=pa.schema([f]))).column(0)
