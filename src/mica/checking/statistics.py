@@ -91,7 +91,7 @@ def spelled(statistics: Statistics, reader: kernel.FileReader, wanted: list[Boun
 
 
 def _plain(leaf: StatsLeaf, text: str) -> Iterator[Bounds]:
-    (found,) = read_stats(pa.array([text]), [Wanted(leaf.names, leaf.type)])
+    (found,) = read_stats(pa.array([text]), [Wanted(leaf.names, leaf.type, was_float=leaf.was_float)])
     sides = [side[0] if side[0].is_valid else None for side in (found.min, found.max)]
     nulls = found.null_count[0].as_py()
     if sides != [None, None] or nulls is not None:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.errors import CorruptDataError, MicaError, StorageError
-from mica.log import features, time_travel
+from mica.log import features, time_travel, type_changes
 from mica.log.actions import Metadata, Protocol
 from mica.log.checkpoint import PartSource, read_checkpoint
 from mica.log.mapping import Mode, effective, mode_of
@@ -84,6 +84,8 @@ class Snapshot:
         Raises `UnsupportedTableError` when the table needs a reader feature that we do not have."""
         features.check_read(self.protocol, str(self.storage))
         self._check_partition_columns()
+        if features.supports(self.protocol, "typeWidening"):
+            type_changes.check(self.schema, str(self.storage))
         return self.state.files.select(FILES.names)
 
     def _check_partition_columns(self) -> None:

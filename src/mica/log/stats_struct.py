@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -34,6 +33,7 @@ from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.types import StructType
 from mica.stats.codec import VariantBoundsCodec
 from mica.stats.schema import indexed_leaves
+from mica.stats.times import json_date, json_timestamp
 
 UNSHREDDED = variant_field("v").type
 
@@ -162,28 +162,65 @@ def _cast_one(text: pa.Scalar, kind: pa.DataType) -> Any:
         return None
 
 
-def format_stats(parsed: pa.StructArray) -> pa.Array:
-    """`stats_parsed` → the JSON form, as the protocol spells it; null where the struct is null."""
-    texts = _spell(parsed)
-    rows = texts.to_pylist()
+def format_stats(parsed: pa.Array) -> pa.Array:
+    """`stats_parsed` → the JSON form, as the protocol spells it; null where the struct is null.
+
+    What the JSON has no word for is left out: years beyond 9999, NaN, bytes, Variants that cannot be read.
+    """
+    if not pa.types.is_struct(parsed.type):
+        return pa.nulls(len(parsed), pa.string())
+    rows = _rows(_spell(parsed))
     return pa.array(
         [None if row is None else orjson.dumps(_clean(row), default=_default).decode() for row in rows], pa.string()
     )
 
 
+def _rows(texts: pa.Array) -> list[Any]:
+    try:
+        found: list[Any] = texts.to_pylist()
+    except (ValueError, ArithmeticError):  # one file's text that is no UTF-8
+        return [_row(text) for text in texts]
+    return found
+
+
+def _row(scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.as_py()
+    except (ValueError, ArithmeticError):
+        return None
+
+
 def _spell(array: pa.Array) -> pa.Array:
-    """Variants become their z85 texts; the rest stays as it is."""
+    """Variants become their z85 texts, dates and timestamps theirs; the rest stays as it is."""
     kind = array.type
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return _spell_times(array)
     if not pa.types.is_struct(kind):
         return array
     names = {child.name for child in kind}
-    if {"metadata", "value"} <= names <= {"metadata", "value", "typed_value"} and _is_binary(
-        kind.field("metadata").type
-    ):
+    variant = {"metadata"} < names <= {"metadata", "value", "typed_value"}
+    if variant and _is_binary(kind.field("metadata").type):
         return _CODEC.encode(array)
     children = [_spell(pc.struct_field(array, [i])) for i in range(kind.num_fields)]
     fields = [pa.field(child.name, values.type) for child, values in zip(kind, children, strict=True)]
     return pa.StructArray.from_arrays(children, fields=fields, mask=pc.is_null(array))
+
+
+def _spell_times(array: pa.Array) -> pa.Array:
+    kind = array.type
+    if pa.types.is_date32(kind):
+        texts = [None if days is None else json_date(days) for days in array.cast(pa.int32()).to_pylist()]
+    else:
+        per_second = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+        ticks = array.cast(pa.int64()).to_pylist()
+        unit = per_second["ms" if pa.types.is_date64(kind) else kind.unit]
+        # Downwards: readers add 1 ms to a maximum for what was cut, and nothing to a minimum.
+        micros = [None if t is None else t * 1_000_000 // unit for t in ticks]
+        if pa.types.is_date64(kind):
+            texts = [None if m is None else json_date(m // 86_400_000_000) for m in micros]
+        else:
+            texts = [None if m is None else json_timestamp(m, utc=kind.tz is not None) for m in micros]
+    return pa.array(texts, pa.string())
 
 
 def _is_binary(kind: pa.DataType) -> bool:
@@ -197,22 +234,11 @@ def _clean(row: dict[str, Any]) -> dict[str, Any]:
             inner = _clean(value)
             if inner:
                 out[name] = inner
-        elif isinstance(value, float) and math.isnan(value):
-            continue  # NaN is no bound, and JSON has no word for it
-        elif isinstance(value, datetime):
-            out[name] = _timestamp(value)
-        elif isinstance(value, date):
-            out[name] = value.isoformat()
-        elif value is not None:
+        elif isinstance(value, float) and not math.isfinite(value):
+            continue  # no bound, and JSON has no word for it
+        elif isinstance(value, bool | int | float | str | Decimal):
             out[name] = value
     return out
-
-
-def _timestamp(value: datetime) -> str:
-    # Milliseconds, cut as the protocol says; readers add 1 ms to a max for it.
-    if value.tzinfo is None:
-        return value.isoformat(timespec="milliseconds")
-    return value.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
 
 
 def _default(value: Any) -> Any:

@@ -24,7 +24,7 @@ from mica.stats.codec import LeafStats, Wanted, read_stats
 from mica.stats.collated import FoundBounds, read_bounds
 from mica.stats.partition import column_texts, parse_values
 from mica.stats.paths import PathSide
-from mica.stats.schema import PHYSICAL_NAME, physical_names
+from mica.stats.schema import PHYSICAL_NAME, field_of, physical_names, was_float
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -170,7 +170,8 @@ def _intervals(
             found[i] = from_constants(parse_values(texts, leaf.type, timezone=bound.timezone), leaf.type)
         elif not isinstance(leaf.type, StructType) and (leaf.path is None or not leaf.path.has_index):
             # Structs have no statistics, and no path through an array has bounds.
-            wanted[i] = Wanted(physical_names(snapshot.schema, leaf.column), leaf.type, leaf.path)
+            floats = leaf.path is None and was_float(field_of(snapshot.schema, leaf.column))
+            wanted[i] = Wanted(physical_names(snapshot.schema, leaf.column), leaf.type, leaf.path, floats)
         else:
             found[i] = unknown(len(rows), leaf.type)
     for i, stats in zip(wanted, _read(list(wanted.values()), snapshot, rows, total, cache), strict=True):

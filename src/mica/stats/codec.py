@@ -19,10 +19,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.errors import MicaError
 from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
 from mica.stats import times, z85
@@ -38,11 +40,15 @@ _SPECIAL = {"Infinity": math.inf, "-Infinity": -math.inf}
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A leaf whose statistics are asked for: its names in the file, its column's type, and a path inside a variant."""
+    """A leaf whose statistics are asked for: its names in the file, its column's type, and a path inside a variant.
+
+    `was_float`: the column is DOUBLE now, and a bound may be the text of a float.
+    """
 
     names: tuple[str, ...]
     type: DataType
     path: VariantPath | None = None
+    was_float: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,8 @@ def read_stats(texts: pa.Array | pa.ChunkedArray, wanted: Sequence[Wanted]) -> l
             low, high = (
                 _typed(side, leaf.type, upper=upper) for side, upper in zip(sides[j], (False, True), strict=True)
             )
+            if leaf.was_float:
+                low, high = _of_float(low, np.minimum), _of_float(high, np.maximum)
             out.append(LeafStats(*in_order(low, high), null_array, num_rows))
     return out
 
@@ -141,6 +149,14 @@ def _real(value: Any) -> float | None:
     return None
 
 
+def _of_float(bounds: pa.Array, wider: Any) -> pa.Array:
+    """Bounds that hold whether their texts are those of doubles or of floats: 0.7 stands for 0.699999988079071 too."""
+    values = bounds.to_numpy(zero_copy_only=False)
+    with np.errstate(over="ignore"):
+        floats = values.astype(np.float32).astype(np.float64)
+    return pa.array(wider(values, floats), mask=np.asarray(bounds.is_null()))
+
+
 def _micros(value: Any, *, utc: bool) -> int | None:
     found = times.read_timestamp(value) if isinstance(value, str) else None
     # A text of the other kind (an instant without its zone, or a wall clock with one) is no bound that we understand.
@@ -180,10 +196,26 @@ class VariantBoundsCodec:
         return pa.StructArray.from_arrays(columns, fields=list(type_), mask=mask)
 
     def encode(self, variants: pa.StructArray) -> pa.Array:
-        """Variants, shredded or not, as z85 texts; null stays null."""
+        """Variants, shredded or not, as z85 texts; null stays null, and what cannot be read becomes null."""
         if variants.type.get_field_index("typed_value") >= 0:
-            f = pa.field("v", variants.type, metadata=variant_field("v").metadata)
-            variants = kernel.unshred(pa.record_batch([variants], schema=pa.schema([f]))).column(0)
+            try:
+                variants = _unshredded(variants)
+            except MicaError:
+                if len(variants) < 2:
+                    return pa.nulls(len(variants), pa.string())
+                # One file's bounds are damaged: it alone loses them.
+                return pa.concat_arrays([self.encode(variants.slice(i, 1)) for i in range(len(variants))])
         valid = variants.is_valid().to_pylist()
-        pairs = zip(variants.field("metadata").to_pylist(), variants.field("value").to_pylist(), valid, strict=True)
-        return pa.array([z85.encode(metadata + value) if ok else None for metadata, value, ok in pairs], pa.string())
+        columns = [pc.struct_field(variants, [name]).to_pylist() for name in ("metadata", "value")]
+        return pa.array(
+            [
+                z85.encode(metadata + value) if ok and metadata is not None and value is not None else None
+                for metadata, value, ok in zip(*columns, valid, strict=True)
+            ],
+            pa.string(),
+        )
+
+
+def _unshredded(variants: pa.StructArray) -> pa.StructArray:
+    f = pa.field("v", variants.type, metadata=variant_field("v").metadata)
+    return kernel.unshred(pa.record_batch([variants], schema=pa.schema([f]))).column(0)

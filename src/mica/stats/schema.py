@@ -22,11 +22,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from mica.errors import UserError
-from mica.schema.types import VARIANT, DataType, Primitive, StructField, StructType
+from mica.schema.types import DOUBLE, VARIANT, DataType, Primitive, StructField, StructType
 
 STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 FIELD_ID = "delta.columnMapping.id"
+TYPE_CHANGES = "delta.typeChanges"
 
 _DEFAULT_INDEXED = 32
 _UNORDERED = frozenset(("boolean", "binary", "void"))
@@ -39,6 +40,8 @@ class StatsLeaf:
     column: tuple[str, ...]
     names: tuple[str, ...]
     type: DataType
+    #: Whether older files hold floats (`was_float`).
+    was_float: bool = False
 
     @property
     def has_bounds(self) -> bool:
@@ -54,6 +57,28 @@ def is_ordered(type_: DataType) -> bool:
 def physical_name(f: StructField) -> str:
     """The name of the column in files and statistics."""
     return str(f.metadata.get(PHYSICAL_NAME, f.name))
+
+
+def was_float(f: StructField) -> bool:
+    """Whether a DOUBLE column was a FLOAT once: bounds of its older files are then the shortest texts of floats, which
+    read as doubles are other numbers (PROTOCOL.md "Type Widening").
+    """
+    changes = f.metadata.get(TYPE_CHANGES)
+    if f.type != DOUBLE or not isinstance(changes, list):
+        return False
+    return any(isinstance(change, Mapping) and change.get("fromType") == "float" for change in changes)
+
+
+def field_of(schema: StructType, column: Iterable[str]) -> StructField:
+    """The field at a path of names through structs."""
+    here: DataType = schema
+    found: StructField | None = None
+    for name in column:
+        assert isinstance(here, StructType)
+        found = here.field(name)
+        here = found.type
+    assert found is not None
+    return found
 
 
 def physical_names(schema: StructType, column: Iterable[str]) -> tuple[str, ...]:
@@ -94,7 +119,7 @@ def _leaves(here: StructType, column: tuple[str, ...], names: tuple[str, ...]) -
         if isinstance(f.type, StructType):
             yield from _leaves(f.type, at, name)
         else:
-            yield StatsLeaf(at, name, f.type)
+            yield StatsLeaf(at, name, f.type, was_float(f))
 
 
 def check_named(text: str, schema: StructType, partition_columns: Iterable[str] = ()) -> None:

@@ -140,3 +140,63 @@ def test_variant_bounds_go_through_variant_columns_and_back() -> None:
     damaged = {**row, "minValues": {"v": "no z85", "s": {"w": text}}}
     back = orjson.loads(format_stats(parse_stats(pa.array([orjson.dumps(damaged).decode()]), of))[0].as_py())
     assert back == {**row, "minValues": {"s": {"w": text}}}
+
+
+def of_bounds(bounds: pa.StructArray) -> list[object]:
+    """The minima that the JSON has of `stats_parsed` with these."""
+    parsed = pa.StructArray.from_arrays([pa.array([1] * len(bounds)), bounds], names=["numRecords", "minValues"])
+    found = [orjson.loads(text) for text in format_stats(parsed).to_pylist()]
+    assert all(row["numRecords"] == 1 for row in found)
+    return [row.get("minValues") for row in found]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (pa.array([-(2**63), 2**63 - 1, 0], pa.int64()).cast(pa.timestamp("us", "UTC")), "1970-01-01T00:00:00.000Z"),
+        (pa.array([-(2**62), 253_402_300_800_000_000, 1999], pa.int64()).cast(pa.timestamp("us")),
+         "1970-01-01T00:00:00.001"),
+        (pa.array([-(2**40), 2**50, -1], pa.int64()).cast(pa.timestamp("s", "UTC")), "1969-12-31T23:59:59.000Z"),
+        (pa.array([-(2**31), 2**31 - 1, 1], pa.int32()).cast(pa.date32()), "1970-01-02"),
+        (pa.array([float("nan"), float("inf"), 1.5]), 1.5),
+        (pa.array([None, None, Decimal("1.50")], pa.decimal128(38, 2)), 1.5),
+    ],
+)  # fmt: skip
+def test_what_the_json_has_no_word_for_is_unknown(values: pa.Array, expected: object) -> None:
+    bounds = pa.StructArray.from_arrays([values, pa.array([1, 2, 3])], names=["a", "b"])
+    assert of_bounds(bounds) == [{"b": 1}, {"b": 2}, {"a": expected, "b": 3}]
+
+
+def test_nanoseconds_are_cut_downwards_and_odd_types_cost_no_other_bound() -> None:
+    times = pa.array([-1, 1_999_999], pa.int64()).cast(pa.timestamp("ns", "UTC"))
+    odd = [times, pa.array([b"\xff", b"a"]), pa.array([[1], []]), pa.array([dt.time(1), None]), pa.array(["x", "y"])]
+    broken = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0\2\0\0\0"), pa.py_buffer(b"\xffb")]
+    )
+    bounds = pa.StructArray.from_arrays(odd, names=["t", "y", "l", "c", "s"])
+    assert of_bounds(bounds) == [
+        {"t": "1969-12-31T23:59:59.999Z", "s": "x"}, {"t": "1970-01-01T00:00:00.001Z", "s": "y"}
+    ]  # fmt: skip
+    parsed = pa.StructArray.from_arrays([pa.array([1, 1]), broken], names=["numRecords", "s"])
+    assert [text and orjson.loads(text) for text in format_stats(parsed).to_pylist()] == [
+        None,
+        {"numRecords": 1, "s": "b"},
+    ]
+    assert format_stats(pa.array(["no struct"])).to_pylist() == [None]
+
+
+def test_shredded_bounds_without_value_are_read_and_a_damaged_one_is_unknown() -> None:
+    text = encode_bounds({"$['a']": bytes([0x0D]) + b"abc"})
+    parsed = parse_stats(pa.array([orjson.dumps({"minValues": {"v": text}}).decode()]), kind("v VARIANT"))
+    metadata = parsed.field("minValues").field("v").field("metadata")[0].as_py()
+    # The column's one field, typed; the object has no residual, so that a writer may leave `value` out.
+    path = pa.StructArray.from_arrays([pa.array(["abc", "abc"])], names=["typed_value"])
+    fields = pa.StructArray.from_arrays([path], fields=[pa.field("$['a']", path.type, nullable=False)])
+    metadata = pa.array([metadata, b"\x09"], pa.binary())
+    shredded = pa.StructArray.from_arrays([metadata, fields], names=["metadata", "typed_value"])
+    found = of_bounds(pa.StructArray.from_arrays([shredded, pa.array([1, 2])], names=["v", "b"]))
+    assert found == [{"v": text, "b": 1}, {"b": 2}]
+    # Metadata or value that is not there, in a group that is.
+    parts = [pa.array([metadata[0].as_py(), None], pa.binary()), pa.array([None, b"\0"], pa.binary())]
+    broken = pa.StructArray.from_arrays(parts, names=["metadata", "value"])
+    assert of_bounds(pa.StructArray.from_arrays([broken, pa.array([1, 2])], names=["v", "b"])) == [{"b": 1}, {"b": 2}]

@@ -1,0 +1,83 @@
+"""Which changes of a column's type mica reads (PROTOCOL.md "Type Widening").
+
+The rule: a table that has the feature is read only if every change in its schema is one of the table below; files from
+before a change hold the narrower type, and its values are widened as they are read.
+
+| from | to |
+|---|---|
+| byte | short, integer, long, double, decimal(10 + k, k) or wider |
+| short | integer, long, double, decimal(10 + k, k) or wider |
+| integer | long, double, decimal(10 + k, k) or wider |
+| long | decimal(20 + k, k) or wider |
+| float | double |
+| decimal(p, s) | decimal(p + k + m, s + k) |
+| date | timestamp_ntz |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from mica.errors import UnsupportedTableError
+from mica.schema.types import ArrayType, DataType, MapType, StructField, StructType
+from mica.stats.schema import TYPE_CHANGES
+
+_WIDER: Mapping[str, tuple[str, ...]] = {
+    "byte": ("short", "integer", "long", "double"),
+    "short": ("integer", "long", "double"),
+    "integer": ("long", "double"),
+    "float": ("double",),
+    "date": ("timestamp_ntz",),
+}
+#: The digits of an integer's decimals.
+_DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
+
+
+def check(schema: StructType, table: str) -> None:
+    """Errors: UNSUPPORTED_TYPE_CHANGE (UnsupportedTableError), naming the column and the change."""
+    for column, change in _changes(schema):
+        source, target = (change.get(key) if isinstance(change, Mapping) else None for key in ("fromType", "toType"))
+        if isinstance(source, str) and isinstance(target, str) and _is_known(source, target):
+            continue
+        raise UnsupportedTableError(
+            "UNSUPPORTED_TYPE_CHANGE",
+            f"the column {column} of {table} was changed from {source} to {target}, which mica cannot read",
+            hint="Use a newer version of mica, or another engine; or rewrite the table's files.",
+            column=column,
+        )
+
+
+def _is_known(source: str, target: str) -> bool:
+    if source == target or target in _WIDER.get(source, ()):
+        return True
+    to = _DECIMAL.fullmatch(target)
+    if to is None:
+        return False
+    precision, scale = int(to[1]), int(to[2])
+    own = _DECIMAL.fullmatch(source)
+    digits, places = (_DIGITS.get(source), 0) if own is None else (int(own[1]), int(own[2]))
+    return digits is not None and scale >= places and precision - scale >= digits - places
+
+
+def _changes(schema: StructType) -> Iterator[tuple[str, Any]]:
+    todo: list[tuple[str, DataType]] = [("", schema)]
+    while todo:
+        at, type_ = todo.pop()
+        match type_:
+            case StructType(fields):
+                for f in fields:
+                    name = f"{at}.{f.name}" if at else f.name
+                    yield from ((name, change) for change in _listed(f))
+                    todo.append((name, f.type))
+            case ArrayType(element):
+                todo.append((f"{at}.element", element))
+            case MapType(key, value):
+                todo += [(f"{at}.key", key), (f"{at}.value", value)]
+
+
+def _listed(f: StructField) -> list[Any]:
+    found = f.metadata.get(TYPE_CHANGES, [])
+    return found if isinstance(found, list) else [found]
