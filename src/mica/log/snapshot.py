@@ -85,7 +85,18 @@ class Snapshot:
         Raises `UnsupportedTableError` when the table needs a reader feature that we do not have."""
         features.check_read(self.protocol, str(self.storage))
         self._check_partition_columns()
-        return self.state.files.select(FILES.names)
+        found = self.state.files.select(FILES.names)
+        wrong = pc.less(found["size"], 0)
+        if pc.any(wrong).as_py():
+            bad = found.filter(wrong).slice(0, 1).to_pylist()[0]
+            raise CorruptDataError(
+                "CORRUPT_LOG",
+                f"the log of {self.storage} gives {bad['path']} the size {bad['size']}",
+                hint="Restore the log, or take the file out of the table.",
+                path=bad["path"],
+                version=self.version,
+            )
+        return found
 
     def _check_partition_columns(self) -> None:
         """A partition column that the schema spells otherwise is found by nobody, in no file."""
