@@ -47,6 +47,9 @@ TASK_BYTES = 64 << 20
 #: Files smaller than this are not shared between tasks.
 SHARED_BYTES = 8 << 20
 
+#: Into more parts no file is cut: what size the log gives it is checked only where it is opened.
+MAX_SHARES = 4096
+
 
 class Source:
     """What a scan reads: a snapshot of a table, or a list of Parquet files."""
@@ -417,7 +420,7 @@ class Scan:
         vectors = kept.column("deletion_vector").to_pylist()
         partitions = kept.column("partition_values").to_pylist()
         for path, size, values, vector in zip(paths, sizes, partitions, vectors, strict=True):
-            shares = max(1, -(-size // per_task)) if size > SHARED_BYTES else 1
+            shares = min(MAX_SHARES, max(1, -(-size // per_task))) if size > SHARED_BYTES else 1
             for part in range(shares):
                 if filled >= per_task:
                     tasks.append([])

@@ -171,6 +171,10 @@ def _check_file(limit: int, file: _File) -> Iterator[pa.RecordBatch]:
 
 def _of_log(file: _File, statistics: Statistics, reader: kernel.FileReader) -> Iterator[Found]:
     """What the log says of the file and does not hold."""
+    actual = file.storage.size(file.rel)
+    if file.size is not None and file.size != actual:
+        # Readers find the footer by it: they refuse the file, or read beyond its end.
+        yield {"kind": "file_size", "path": "size", "found": f"{file.size} bytes by the log, {actual} in the file"}
     wanted: list[Bounds] = []
     yield from spelled(statistics, reader, wanted)
     yield from collated_spelled(statistics)

@@ -17,7 +17,18 @@ from mica.log.actions import Metadata, Protocol
 from mica.log.mapping import effective, mode_of
 from mica.schema import collations
 from mica.schema import json as schema_json
-from mica.schema.types import VARIANT, ArrayType, MapType, Primitive, StructType, contains, refuse_twice, walk
+from mica.schema.types import (
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
+    MapType,
+    Primitive,
+    StructType,
+    contains,
+    refuse_twice,
+    walk,
+)
 from mica.stats.collect import check_paths
 from mica.stats.schema import check_named
 
@@ -39,6 +50,31 @@ def schema_features(schema: StructType) -> set[str]:
     return needed
 
 
+def refuse_columns(schema: StructType) -> None:
+    """Columns that no file could hold, at any depth: of type VOID, or with a NUL in their name, at which Arrow's C
+    interface ends it.
+    """
+    todo: list[tuple[str, DataType]] = [("", schema)]
+    while todo:
+        at, type_ = todo.pop()
+        if type_ == VOID:
+            raise UserError(
+                "UNSUPPORTED_TYPE",
+                f"the column {at!r} is VOID, which holds nothing and cannot be stored",
+                hint="Give it a type, or leave it out.",
+                column=at,
+            )
+        if "\0" in at:
+            raise UserError("INVALID_NAME", f"the column {at!r} has a NUL in its name", column=at)
+        match type_:
+            case StructType(fields):
+                todo += [(f"{at}.{f.name}" if at else f.name, f.type) for f in fields]
+            case ArrayType(element):
+                todo.append((f"{at}.element", element))
+            case MapType(key, value):
+                todo += [(f"{at}.key", key), (f"{at}.value", value)]
+
+
 def new_table(
     schema: StructType,
     partition_columns: Iterable[str],
@@ -49,6 +85,7 @@ def new_table(
     """Protocol and metadata of a table to be. `created_time` in ms since the epoch."""
     wanted = dict(configuration or {})
     properties.check(wanted)
+    refuse_columns(schema)
     schema = collations.normalized(effective(schema, "none"))
     columns = _partitions(schema, list(partition_columns))
     needed = schema_features(schema)
@@ -81,6 +118,7 @@ def altered(
     kept = {name: text for name, text in changes.items() if not name.startswith("delta.feature.")}
     changed = metadata.with_configuration(kept)
     if schema is not None:
+        refuse_columns(schema)
         schema = collations.normalized(effective(schema, mode_of(protocol, metadata)))
         needed |= schema_features(schema) - _implied(protocol)
         changed = replace(changed, schema_string=schema_json.dumps(schema))

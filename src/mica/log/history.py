@@ -53,7 +53,9 @@ def history(storage: Storage, *, limit: int | None = None) -> pa.Table:
 
 def _times(modified: list[int], infos: list[Mapping[str, Any]]) -> list[int]:
     stamps = [info.get("inCommitTimestamp") for info in infos]
-    return increasing(own if isinstance(own, int) else when for own, when in zip(stamps, modified, strict=True))
+    # As in `time_travel`: files' times are made increasing, commits' own are taken as they are.
+    files = increasing(modified)
+    return [own if isinstance(own, int) else when for own, when in zip(stamps, files, strict=True)]
 
 
 def _row(version: int, time: int, info: Mapping[str, Any]) -> dict[str, Any]:

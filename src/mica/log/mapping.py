@@ -15,7 +15,7 @@ from typing import Literal
 from mica.errors import UnsupportedTableError
 from mica.log.actions import Metadata, Protocol
 from mica.log.properties import COLUMN_MAPPING_MODE
-from mica.schema.types import ArrayType, DataType, MapType, StructType
+from mica.schema.types import VOID, ArrayType, DataType, MapType, StructType
 from mica.stats.schema import FIELD_ID, PHYSICAL_NAME
 
 Mode = Literal["none", "name", "id"]
@@ -44,25 +44,30 @@ def mode_of(protocol: Protocol, metadata: Metadata) -> Mode:
 
 
 def effective(schema: StructType, mode: Mode) -> StructType:
-    """The schema with the keys of column mapping only where they count."""
-    if mode != "none":
-        return schema
-    found = _without(schema)
+    """The schema with the keys of column mapping only where they count, and without VOID columns, which nobody stores
+    and readers are to skip (PROTOCOL.md "Primitive Types").
+    """
+    found = _without(schema, _KEYS if mode == "none" else frozenset())
     assert isinstance(found, StructType)
     return found
 
 
-def _without(type_: DataType) -> DataType:
+def _without(type_: DataType, keys: frozenset[str]) -> DataType:
     match type_:
         case StructType(fields):
             return StructType(
                 tuple(
-                    replace(f, type=_without(f.type), metadata={k: v for k, v in f.metadata.items() if k not in _KEYS})
+                    replace(
+                        f,
+                        type=_without(f.type, keys),
+                        metadata={k: v for k, v in f.metadata.items() if k not in keys} if keys else f.metadata,
+                    )
                     for f in fields
+                    if f.type != VOID
                 )
             )
         case ArrayType(element, contains_null):
-            return ArrayType(_without(element), contains_null)
+            return ArrayType(_without(element, keys), contains_null)
         case MapType(key, value, value_contains_null):
-            return MapType(_without(key), _without(value), value_contains_null)
+            return MapType(_without(key, keys), _without(value, keys), value_contains_null)
     return type_

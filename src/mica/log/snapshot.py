@@ -19,9 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.errors import CorruptDataError, MicaError, StorageError
-from mica.log import features, time_travel, type_changes
+from mica.log import features, properties, time_travel, type_changes
 from mica.log.actions import Metadata, Protocol
 from mica.log.checkpoint import PartSource, read_checkpoint
+from mica.log.commit_info import commit_info
 from mica.log.mapping import Mode, effective, mode_of
 from mica.log.mark import Mark, mark_in, mark_of, stands
 from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, decode_path, is_absolute
@@ -86,7 +87,18 @@ class Snapshot:
         self._check_partition_columns()
         if features.supports(self.protocol, "typeWidening"):
             type_changes.check(self.schema, str(self.storage))
-        return self.state.files.select(FILES.names)
+        found = self.state.files.select(FILES.names)
+        wrong = pc.less(found["size"], 0)
+        if pc.any(wrong).as_py():
+            bad = found.filter(wrong).slice(0, 1).to_pylist()[0]
+            raise CorruptDataError(
+                "CORRUPT_LOG",
+                f"the log of {self.storage} gives {bad['path']} the size {bad['size']}",
+                hint="Restore the log, or take the file out of the table.",
+                path=bad["path"],
+                version=self.version,
+            )
+        return found
 
     def _check_partition_columns(self) -> None:
         """A partition column that the schema spells otherwise is found by nobody, in no file."""
@@ -244,10 +256,23 @@ def _extend(
             hint="Restore the log.",
             version=segment.version,
         )
-    timestamp = state.in_commit_timestamp if features.in_commit_timestamps(state.metadata) else None
+    timestamp = None
+    if features.in_commit_timestamps(state.metadata):
+        timestamp = state.in_commit_timestamp if deltas else _own_timestamp(storage, state.metadata, last)
     if timestamp is None:
         timestamp = segment.last_entry.modified
     return Snapshot(storage, segment.version, timestamp, state.protocol, state.metadata, state, segment, mark)
+
+
+def _own_timestamp(storage: Storage, metadata: Metadata, last: Entry | None) -> int | None:
+    """The in-commit timestamp of a version that was read from a checkpoint, which does not hold it: the commit's own
+    while its file is there; else no earlier time than that from which commits have one.
+    """
+    assert last is not None
+    if last.path.endswith(".json") and ".checkpoint." not in last.path:
+        own = commit_info(storage, last.path, last.size).get("inCommitTimestamp")
+        return own if isinstance(own, int) else None
+    return max(last.modified, properties.ICT_TIMESTAMP.of(metadata.configuration) or 0)
 
 
 def _read_all(storage: Storage, names: list[str]) -> list[bytes]:

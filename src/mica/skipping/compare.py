@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.schema.arrow import to_arrow_type
-from mica.schema.types import BOOLEAN, DataType
+from mica.schema.types import BOOLEAN, VOID, DataType
 from mica.skipping.casts import from_values
 from mica.skipping.coerce import digits, is_exact, is_real
 from mica.skipping.predicate import Op
@@ -46,7 +46,7 @@ def compare(op: Op, left: Datum, right: Datum, left_type: DataType, right_type: 
         return same if op is Op.SAFE_EQ else pc.invert(same)
     if is_exact(left_type) and is_exact(right_type):
         left, right = exact_pair(left, right, left_type, right_type)
-    elif left_type == BOOLEAN:
+    elif left_type in (BOOLEAN, VOID):  # of which Arrow orders neither
         left, right = pc.cast(left, pa.int8()), pc.cast(right, pa.int8())
     elif is_real(left_type):
         return _compare_reals(op, left, right)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from mica.errors import UserError
+from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.history import history
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp, to_millis
@@ -64,6 +65,28 @@ def test_in_commit_timestamps_count_and_not_the_files_times(tmp_path: Path) -> N
         os.utime(tmp_path / "_delta_log" / f"{version:020d}.json", ns=(version, version))
     assert [load(table.storage, timestamp=stamp).version for stamp in stamps] == [0, 1, 2, 3, 4]
     assert [load(table.storage, v).timestamp for v in range(5)] == stamps
+
+
+@pytest.mark.parametrize("cleaned", [False, True])
+def test_after_a_checkpoint_the_commit_s_own_time_counts(tmp_path: Path, cleaned: bool) -> None:
+    """A checkpoint holds no time: the clock of whoever wrote the file must not take its place."""
+    table = create(tmp_path, delta__enableInCommitTimestamps="true")
+    transaction = Transaction(table, "WRITE")
+    transaction.add_files([line("f")])
+    table = transaction.commit(clock=lambda: 9e9).snapshot  # its clock is ahead of all others
+    write_checkpoint(table)
+    if cleaned:
+        (tmp_path / "_delta_log" / f"{1:020d}.json").unlink()
+    for path in (tmp_path / "_delta_log").iterdir():
+        os.utime(path, ns=(1, 1))
+    again = load(Storage.open(tmp_path))
+    assert again.timestamp == (table.timestamp if not cleaned else 0)
+    stamp = Transaction(again, "WRITE")
+    stamp.add_files([line("g")])
+    following = stamp.commit(clock=lambda: 1.0).snapshot
+    assert cleaned or following.timestamp == table.timestamp + 1
+    times = history(table.storage)["timestamp"].cast("int64").to_pylist()
+    assert cleaned or times == sorted(times, reverse=True)
 
 
 def test_turned_on_later_they_count_from_there(tmp_path: Path) -> None:
