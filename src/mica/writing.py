@@ -26,7 +26,7 @@ from mica.log.actions import Metadata, Protocol
 from mica.log.conflicts import FilePredicate, every_file
 from mica.log.domains import COLLATIONS_DOMAIN, with_versions, write_versions
 from mica.log.mapping import effective, mode_of
-from mica.log.properties import CODEC, TARGET_FILE_SIZE
+from mica.log.properties import CODEC, TARGET_FILE_SIZE, checked
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Committed, Transaction
 from mica.schema import collations
@@ -274,7 +274,7 @@ def open_target(
             f"{storage} is partitioned by {list(found.partition_columns)}, asked for is {list(partition_by)}",
             hint="Leave partition_by out: a table that exists keeps its partition columns.",
         )
-    wrong = {n: v for n, v in properties.items() if found.configuration.get(n) != v}
+    wrong = {n: v for n, v in checked(properties).items() if found.configuration.get(n) != v}
     if wrong:
         raise UserError(
             "TABLE_EXISTS",

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from mica.errors import UnsupportedTableError, UserError
+from mica.errors import UserError
 from mica.log import features, properties
 from mica.log.actions import Metadata, Protocol
 from mica.log.mapping import effective, mode_of
@@ -83,8 +83,7 @@ def new_table(
     created_time: int,
 ) -> tuple[Protocol, Metadata]:
     """Protocol and metadata of a table to be. `created_time` in ms since the epoch."""
-    wanted = dict(configuration or {})
-    properties.check(wanted)
+    wanted = {name: text for name, text in properties.checked(configuration or {}).items() if text is not None}
     refuse_columns(schema)
     schema = collations.normalized(effective(schema, "none"))
     columns = _partitions(schema, list(partition_columns))
@@ -92,7 +91,6 @@ def new_table(
     if "variantType" in needed:
         wanted.setdefault(properties.ENABLE_SHREDDING.name, "true")
     needed |= properties.needed_features(wanted)
-    _refuse(wanted)
     _check_columns(wanted, schema, columns)
     kept = {name: text for name, text in wanted.items() if not name.startswith("delta.feature.")}
     metadata = Metadata.new(schema_json.dumps(schema), columns, kept, created_time=created_time)
@@ -111,9 +109,7 @@ def altered(
 ) -> tuple[Protocol, Metadata]:
     """Protocol and metadata of a table with another schema, other partition columns or other properties (None removes
     one). What the change needs is added to the protocol; nothing is ever taken from it."""
-    changes = changes or {}
-    properties.check(changes)
-    _refuse(changes)
+    changes = properties.checked(changes or {})
     needed = properties.needed_features({name: text for name, text in changes.items() if text is not None})
     kept = {name: text for name, text in changes.items() if not name.startswith("delta.feature.")}
     changed = metadata.with_configuration(kept)
@@ -177,21 +173,3 @@ def _partitions(schema: StructType, columns: list[str]) -> list[str]:
     if columns and len(found) == len(schema):
         raise UserError("INVALID_PARTITION_COLUMN", "all columns are partition columns", hint="Leave one out.")
     return found
-
-
-def _refuse(configuration: Mapping[str, str | None]) -> None:
-    mode = configuration.get(properties.COLUMN_MAPPING_MODE.name)
-    if mode is not None and mode.lower() != "none":
-        raise UnsupportedTableError(
-            "UNSUPPORTED_WRITER_FEATURE",
-            f"{properties.COLUMN_MAPPING_MODE.name}={mode}: mica reads tables with column mapping, but makes none",
-            hint="Leave the property out.",
-            feature="columnMapping",
-        )
-    if any(name.startswith("delta.constraints.") and text is not None for name, text in configuration.items()):
-        raise UnsupportedTableError(
-            "UNSUPPORTED_WRITER_FEATURE",
-            "mica checks no CHECK constraints, so it sets none",
-            hint="Leave delta.constraints.* out.",
-            feature="checkConstraints",
-        )

@@ -1,11 +1,14 @@
 """Table properties: what each means, how its text is read, and what it is when it is not there. One table.
 
-The rule: the log keeps the text as it was given, unknown properties too; a known one that cannot be read is refused
-when it is set, and has its default when a table of others holds it. Properties of ours begin with `mica.`.
+The rule: the log keeps the text as it was given. When a property is set, its name (in any case) is one of the table
+below, or of nobody's that we know: an unknown `delta.` or `mica.` name is a mistake, and so is a text that cannot be
+read. A property that asks for a table feature adds it, or is refused where mica cannot write such tables. In a table of
+others an unknown property stays, and one that cannot be read has its default. Properties of ours begin with `mica.`.
 """
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +16,8 @@ from typing import Any, Generic, TypeVar
 
 import orjson
 
-from mica.errors import UserError
+from mica.errors import UnsupportedTableError, UserError
+from mica.log import features
 
 T = TypeVar("T")
 
@@ -95,12 +99,15 @@ def _one_of(*allowed: str) -> Callable[[str], str]:
 
 @dataclass(frozen=True)
 class Property(Generic[T]):
-    """A known property. `feature` is the table feature that setting it to true needs."""
+    """A known property. `feature` is the table feature that it asks for, `asks` the values that do (True, if not said
+    otherwise); `refused` says why mica makes no table with these values."""
 
     name: str
     parse: Callable[[str], T]
     default: T
     feature: str | None = None
+    asks: tuple[Any, ...] = (True,)
+    refused: str | None = None
 
     def of(self, configuration: Mapping[str, str]) -> T:
         """Its value in a table, or its default when it is missing or unreadable there."""
@@ -115,7 +122,7 @@ class Property(Generic[T]):
 
 APPEND_ONLY = Property("delta.appendOnly", _boolean, False, "appendOnly")
 CHECKPOINT_INTERVAL = Property("delta.checkpointInterval", _number(1), 10)
-CHECKPOINT_POLICY = Property("delta.checkpointPolicy", _one_of("classic", "v2"), "classic")
+CHECKPOINT_POLICY = Property("delta.checkpointPolicy", _one_of("classic", "v2"), "classic", "v2Checkpoint", ("v2",))
 STATS_AS_JSON = Property("delta.checkpoint.writeStatsAsJson", _boolean, True)
 STATS_AS_STRUCT = Property("delta.checkpoint.writeStatsAsStruct", _boolean, True)
 SKIPPING_COLUMNS = Property("delta.dataSkippingNumIndexedCols", _number(-1), 32)
@@ -127,7 +134,10 @@ ICT_VERSION = Property[int | None]("delta.inCommitTimestampEnablementVersion", _
 ICT_TIMESTAMP = Property[int | None]("delta.inCommitTimestampEnablementTimestamp", _number(0, 2**63 - 1), None)
 # Only the very word turns it on: "not present, or anything but `true`: a writer must not shred".
 ENABLE_SHREDDING = Property("delta.enableVariantShredding", lambda text: text == "true", False, "variantShredding")
-COLUMN_MAPPING_MODE = Property("delta.columnMapping.mode", _one_of("none", "name", "id"), "none")
+COLUMN_MAPPING_MODE = Property(
+    "delta.columnMapping.mode", _one_of("none", "name", "id"), "none", "columnMapping", ("name", "id"),
+    "mica reads tables with column mapping, but makes none",
+)  # fmt: skip
 ENABLE_DELETION_VECTORS = Property("delta.enableDeletionVectors", _boolean, False, "deletionVectors")
 ENABLE_CHANGE_DATA = Property("delta.enableChangeDataFeed", _boolean, False, "changeDataFeed")
 TARGET_FILE_SIZE = Property("delta.targetFileSize", _size, 128 << 20)
@@ -137,48 +147,151 @@ CODEC = Property(
 VARIANT_STATS_PATHS = Property("mica.variantStats.maxPaths", _number(0), 32)
 VARIANT_STATS_BYTES = Property("mica.variantStats.maxBytes", _number(0), 4096)
 VARIANT_STATS_NAMES = Property[str | None]("mica.variantStats.paths", _text, None)
-INGEST_COLUMNS = Property[Mapping[str, str]]("mica.ingest.columns", _expressions, {})
 BLOOM_PATHS = Property[str | None]("mica.bloomFilter.paths", _text, None)
+INGEST_COLUMNS = Property[Mapping[str, str]]("mica.ingest.columns", _expressions, {})
+
+#: Properties that mica stores for other engines, and does nothing for itself.
+OF_OTHERS: tuple[Property[Any], ...] = (
+    Property("delta.autoOptimize", _boolean, False),
+    Property("delta.autoOptimize.autoCompact", _one_of("true", "false", "auto", "legacy"), "false"),
+    Property("delta.autoOptimize.optimizeWrite", _boolean, False),
+    Property("delta.checkpointRetentionDuration", _interval, 0),
+    Property("delta.columnMapping.maxColumnId", _number(0, 2**63 - 1), 0),
+    Property("delta.dropFeatureTruncateHistory.retentionDuration", _interval, 86_400_000),
+    Property("delta.enableExpiredLogCleanup", _boolean, True),
+    Property("delta.enableFullRetentionRollback", _boolean, True),
+    Property("delta.ignoreProtocolDefaults", _boolean, False),
+    Property("delta.isolationLevel", _one_of("Serializable", "WriteSerializable", "SnapshotIsolation"), "Serializable"),
+    Property("delta.randomizeFilePrefixes", _boolean, False),
+    Property("delta.randomPrefixLength", _number(1), 2),
+    Property("delta.sampleRetentionDuration", _interval, 7 * 86_400_000),
+    Property("delta.setTransactionRetentionDuration", _interval, 0),
+    Property("delta.tuneFileSizesForRewrites", _boolean, False),
+)
+
+#: Properties that ask of a writer what mica does not do.
+REFUSED: tuple[Property[Any], ...] = (
+    Property("delta.enableRowTracking", _boolean, False, "rowTracking", refused="mica tracks no rows"),
+    Property("delta.rowTrackingSuspended", _boolean, False, "rowTracking", refused="mica tracks no rows"),
+    Property("delta.enableTypeWidening", _boolean, False, "typeWidening", refused="mica widens no types"),
+    Property("delta.enableIcebergCompatV1", _boolean, False, "icebergCompatV1", refused="mica writes no Iceberg"),
+    Property("delta.enableIcebergCompatV2", _boolean, False, "icebergCompatV2", refused="mica writes no Iceberg"),
+    Property("delta.enableIcebergCompatV3", _boolean, False, "icebergCompatV3", refused="mica writes no Iceberg"),
+    Property(
+        "delta.universalFormat.enabledFormats", _names, (), "icebergCompatV2", (("iceberg",), ("hudi",)),
+        "mica writes no other formats",
+    ),
+    Property(
+        "delta.compatibility.symlinkFormatManifest.enabled", _boolean, False, None, refused="mica writes no manifests"
+    ),
+    Property(
+        "delta.requireCheckpointProtectionBeforeVersion", _number(0, 2**63 - 1), 0, "checkpointProtection", (),
+        "only the engine that drops a feature may set it",
+    ),
+    *(
+        Property(name, _text, "", None, (), "mica makes the smallest protocol that the features need, which "
+                 "delta.feature.NAME = supported names")
+        for name in ("delta.minReaderVersion", "delta.minWriterVersion")
+    ),
+    *(
+        Property(f"delta.coordinatedCommits.{name}-preview", _text, "", None, (), "mica commits to the log itself")
+        for name in ("commitCoordinator", "commitCoordinatorConf", "tableConf")
+    ),
+    *(
+        Property(f"delta.rowTracking.materialized{name}ColumnName", _text, "", "rowTracking", (), "mica tracks no rows")
+        for name in ("RowId", "RowCommitVersion")
+    ),
+)  # fmt: skip
 
 PROPERTIES: Mapping[str, Property[Any]] = {
-    known.name: known for known in list(globals().values()) if isinstance(known, Property)
+    known.name: known
+    for known in (
+        *(one for one in list(globals().values()) if isinstance(one, Property)),
+        *OF_OTHERS,
+        *REFUSED,
+    )
 }
+_BY_LOWER = {name.lower(): known for name, known in PROPERTIES.items()}
+
+_FEATURE = "delta.feature."
+_CONSTRAINTS = "delta.constraints."
 
 
-def check(changes: Mapping[str, str | None]) -> None:
-    """Raises `UserError` for a property that is being set to a value that it cannot have; unknown `delta.` properties
-    are taken as they are (another engine may know them), unknown `mica.` ones are mistakes."""
-    for name, text in changes.items():
+def checked(changes: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Properties that are being set (None: removed) under their own spelling. Errors: INVALID_ARGUMENT for a value that
+    one cannot have, UNKNOWN_TABLE_PROPERTY, UNSUPPORTED_WRITER_FEATURE for what mica does not do."""
+    found = {}
+    for given, text in changes.items():
+        known = _BY_LOWER.get(given.lower())
+        name = given if known is None else known.name
+        found[name] = text
         if text is None:
             continue
         if not isinstance(text, str):
             raise UserError.bad_value(f"the table property {name}", text, "a string")
-        known = PROPERTIES.get(name)
         if known is None:
-            if name.startswith("mica."):
-                mine = sorted(other for other in PROPERTIES if other.startswith("mica."))
-                raise UserError.unknown("table property", name, mine)
-            continue
-        if known is ENABLE_SHREDDING:
-            if text not in ("true", "false"):
-                raise UserError.bad_value(f"the table property {name}", text, "true or false")
-            continue
-        try:
-            known.parse(text)
-        except ValueError as error:
-            raise UserError.bad_value(f"the table property {name}", text, str(error)) from None
+            _check_unknown(name, text)
+        else:
+            _check_known(known, text)
+    return found
+
+
+def _check_known(known: Property[Any], text: str) -> None:
+    if known is ENABLE_SHREDDING and text not in ("true", "false"):
+        raise UserError.bad_value(f"the table property {known.name}", text, "true or false")
+    try:
+        value = known.parse(text)
+    except ValueError as error:
+        raise UserError.bad_value(f"the table property {known.name}", text, str(error)) from None
+    asks = not known.asks or value in known.asks or (isinstance(value, tuple) and len(value) > 0)
+    if known.refused is not None and asks:
+        raise UnsupportedTableError(
+            "UNSUPPORTED_WRITER_FEATURE",
+            f"{known.name}={text}: {known.refused}",
+            hint="Leave the property out.",
+            feature=known.feature,
+        )
+
+
+def _check_unknown(name: str, text: str) -> None:
+    lowered = name.lower()
+    if lowered.startswith(_CONSTRAINTS):
+        raise UnsupportedTableError(
+            "UNSUPPORTED_WRITER_FEATURE",
+            "mica checks no CHECK constraints, so it sets none",
+            hint="Leave delta.constraints.* out.",
+            feature="checkConstraints",
+        )
+    if lowered.startswith(_FEATURE):
+        feature = name[len(_FEATURE) :]
+        if features.feature_of(feature) is None:
+            raise _unknown(name, [f"{_FEATURE}{one}" for one in features.FEATURES])
+        if text.lower() not in ("supported", "enabled"):
+            raise UserError.bad_value(f"the table property {name}", text, "supported")
+    elif lowered.startswith(("delta.", "mica.")):
+        raise _unknown(name, list(PROPERTIES))
+
+
+def _unknown(name: str, known: list[str]) -> UserError:
+    by_lower = {one.lower(): one for one in known}
+    near = difflib.get_close_matches(name.lower(), list(by_lower), 1)
+    refused = {one.name for one in REFUSED}
+    family = sorted(
+        one for one in known if one.partition(".")[0] == name.partition(".")[0].lower() and one not in refused
+    )
+    hint = f"Is {by_lower[near[0]]} meant?" if near else f"There are: {', '.join(family)}."
+    return UserError("UNKNOWN_TABLE_PROPERTY", f"there is no table property {name!r}", hint=hint)
 
 
 def needed_features(configuration: Mapping[str, str]) -> set[str]:
     """The table features that the properties of a table need."""
     needed = {
-        known.feature for known in PROPERTIES.values() if known.feature is not None and known.of(configuration) is True
+        known.feature
+        for known in PROPERTIES.values()
+        if known.feature is not None and known.name in configuration and known.of(configuration) in known.asks
     }
-    needed |= {
-        name.removeprefix("delta.feature.")
+    return needed | {
+        name[len(_FEATURE) :]
         for name, value in configuration.items()
-        if name.startswith("delta.feature.") and value.lower() in ("supported", "enabled")
+        if name.startswith(_FEATURE) and value.lower() in ("supported", "enabled")
     }
-    if CHECKPOINT_POLICY.of(configuration) == "v2":
-        needed.add("v2Checkpoint")
-    return needed

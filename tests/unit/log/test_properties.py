@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from mica.errors import UserError
-from mica.log import properties
+from mica.errors import UnsupportedTableError, UserError
+from mica.log import features, properties
 from mica.log.properties import Property
+from mica.table import Table
 
 
 @pytest.mark.parametrize(
@@ -56,11 +59,63 @@ def test_only_the_very_word_true_allows_shredding(text: str, on: bool) -> None:
 )
 def test_a_mistake_is_refused_by_name(name: str, text: str) -> None:
     with pytest.raises(UserError, match=name.replace(".", r"\.")):
-        properties.check({name: text})
+        properties.checked({name: text})
 
 
-def test_unknown_properties_of_others_are_taken() -> None:
-    properties.check({"delta.fromTheFuture": "x", "owner": "me", "delta.appendOnly": None})
+def test_properties_of_nobody_are_taken_as_they_are() -> None:
+    given = {"owner": "me", "delta.unheardOf": None, "com.example.x": ""}
+    assert properties.checked(given) == given
+
+
+def test_names_match_without_regard_to_case() -> None:
+    assert properties.checked({"DELTA.appendonly": "true"}) == {"delta.appendOnly": "true"}
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("delta.appendOny", "delta.appendOnly"),
+        ("delta.enableRowTrackings", "delta.enableRowTracking"),
+        ("delta.logRetention", "delta.logRetentionDuration"),
+        ("mica.bloomFilter.path", "mica.bloomFilter.paths"),
+        ("delta.feature.varianttype", "delta.feature.variantType"),
+        ("delta.fromTheFuture", "There are: delta.appendOnly"),
+    ],
+)
+def test_an_unknown_name_is_refused_with_the_nearest(name: str, nearest: str) -> None:
+    with pytest.raises(UserError) as caught:
+        properties.checked({name: "true"})
+    assert caught.value.code == "UNKNOWN_TABLE_PROPERTY"
+    assert nearest in str(caught.value.hint)
+
+
+def asking() -> list[tuple[str, str]]:
+    """Each property that asks for something, with a text that does."""
+    texts = {True: "true", None: "5"}
+    rows = [row for row in properties.PROPERTIES.values() if row.feature is not None or row.refused is not None]
+    values = [row.asks[0] if row.asks else None for row in rows]
+    found = [value[0] if isinstance(value, tuple) else texts.get(value, value) for value in values]
+    return [(row.name, str(text)) for row, text in zip(rows, found, strict=True)]
+
+
+@pytest.mark.parametrize(("known", "text"), asking())
+def test_a_property_that_asks_for_a_feature_brings_it_or_is_refused(tmp_path: Path, known: str, text: str) -> None:
+    row = properties.PROPERTIES[known]
+    Table.create(tmp_path / "t", "n INT")
+    for call in (
+        lambda: Table.create(tmp_path / "new", "n INT", properties={known: text}),
+        lambda: Table.open(tmp_path / "t").set_properties({known: text}),
+    ):
+        if row.refused is not None:
+            with pytest.raises(UnsupportedTableError) as caught:
+                call()
+            assert caught.value.code == "UNSUPPORTED_WRITER_FEATURE"
+            continue
+        table = call()
+        assert features.supports(table.snapshot.protocol, str(row.feature))
+        assert table.properties[known] == text
+    assert (tmp_path / "new").exists() == (row.refused is None)
+    assert Table.open(tmp_path / "t").version == (row.refused is None)
 
 
 def test_properties_bring_the_features_they_need() -> None:

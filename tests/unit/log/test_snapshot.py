@@ -198,7 +198,7 @@ def test_a_table_that_cannot_be_read_still_shows_its_metadata(tmp_path: Path) ->
 
 
 def test_unknown_keys_domains_and_tags_survive_commits_and_checkpoints(tmp_path: Path) -> None:
-    table = create(tmp_path, **{"delta.feature.domainMetadata": "supported", "delta.fromTheFuture": "x", "owner": "me"})
+    table = create(tmp_path, **{"delta.feature.domainMetadata": "supported", "other.fromTheFuture": "x", "owner": "me"})
     transaction = Transaction(table, "WRITE")
     transaction.update_metadata(Metadata.parse({**table.metadata.action(), "fromTheFuture": {"deep": [1, 2]}}))
     transaction.set_domain("other.engine", '{"a":1}')
@@ -208,7 +208,7 @@ def test_unknown_keys_domains_and_tags_survive_commits_and_checkpoints(tmp_path:
     (tmp_path / LOG / f"{0:020d}.json").unlink()
     (tmp_path / LOG / f"{1:020d}.json").unlink()
     found = load(table.storage)
-    assert found.properties == {"delta.fromTheFuture": "x", "owner": "me"}
+    assert found.properties == {"other.fromTheFuture": "x", "owner": "me"}
     assert found.metadata.rest == {"fromTheFuture": {"deep": [1, 2]}}
     assert found.domains == {"other.engine": '{"a":1}'}
     assert found.tags().to_pylist() == [[("SHREDDING_STATE", "x"), ("ä", "ö")]]
