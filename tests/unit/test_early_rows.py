@@ -239,9 +239,10 @@ def test_repeated_and_double_fields_are_refused(tmp_path: Path, path: str) -> No
     file = write(tmp_path / "v.parquet", table, change, variants=())
     with pytest.raises(mica.CorruptDataError) as caught:
         mica.read_parquet(file, early=["v"]).to_arrow()
-    assert caught.value.code == "MALFORMED_SHREDDING"
-    assert caught.value.context["path"].startswith("v")
     assert "v.parquet" in str(caught.value)
+    # A leaf that is called otherwise in the schema than in the row groups is found before the layout is looked at.
+    assert caught.value.code == ("CORRUPT_FILE" if path == "v.untyped_value > object" else "MALFORMED_SHREDDING")
+    assert caught.value.code == "CORRUPT_FILE" or caught.value.context["path"].startswith("v")
 
 
 def test_fields_with_an_underscore_are_ignored(tmp_path: Path) -> None:

@@ -252,3 +252,27 @@ def test_a_pipe_is_refused_where_a_file_is_needed(tmp_path: Path) -> None:
     with pytest.raises(mica.StorageError, match="named pipe") as caught:
         mica.ingest_json(tmp_path / "pipe", tmp_path / "table")
     assert caught.value.code == "NOT_A_FILE"
+
+
+@pytest.mark.parametrize("levels", [30, 31, 64, 1000])
+@pytest.mark.parametrize("shape", [('{"a":', "}"), ("[", "]"), ('[{"a":', "}]")])
+def test_documents_of_any_depth_come_back_from_every_writer(
+    tmp_path: Path, shape: tuple[str, str], levels: int
+) -> None:
+    depth = levels if len(shape[1]) == 1 else levels // 2
+    text = shape[0] * depth + "1" + shape[1] * depth
+    _ingest(tmp_path, f"{text}\n{text}\n")
+    table = mica.Table.open(tmp_path / "table")
+    rows = table.scan(columns=["v"]).to_arrow()
+    assert variant.to_json(rows["v"]).to_pylist() == [text] * 2
+    table.append(rows)
+    assert mica.check(tmp_path / "table").ok
+    for layout in ("standard", "early"):
+        mica.write_parquet(rows, tmp_path / f"{layout}.parquet", layout=layout)
+        again = mica.read_parquet(tmp_path / f"{layout}.parquet").to_arrow()
+        assert variant.to_json(again["v"]).to_pylist() == [text] * 2
+
+
+def test_a_schema_that_pyarrow_does_not_take_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(mica.UserError, match="30 levels"):
+        _ingest(tmp_path, "1", shredding="struct<a: " * 31 + "int" + ">" * 31)

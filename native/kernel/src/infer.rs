@@ -157,6 +157,8 @@ struct Shape {
 /// Rows seen so far.
 pub struct Sample {
     limits: Limits,
+    /// Levels that a tree may have; names are counted deeper.
+    typed_depth: usize,
     shapes: Vec<Shape>,
     lookup: HashMap<(u32, u32), u32>,
     /// By name id: how often it stood anywhere.
@@ -171,9 +173,11 @@ pub struct Sample {
 impl Sample {
     pub fn new(limits: Limits) -> Result<Self> {
         limits.check()?;
+        let typed_depth = limits.max_depth.min(max_depth_at(1));
         let shapes = vec![Shape::default()];
         Ok(Sample {
             limits,
+            typed_depth,
             shapes,
             lookup: HashMap::new(),
             names: Vec::new(),
@@ -289,8 +293,8 @@ impl Sample {
             count > 0 && f64::from(count) >= self.limits.typed_share * f64::from(values)
         });
         let leaf = match dominant {
-            Some(Class::Object) if depth < self.limits.max_depth => return self.object(shape, names, depth),
-            Some(Class::Array) if depth < self.limits.max_depth => {
+            Some(Class::Object) if depth < self.typed_depth => return self.object(shape, names, depth),
+            Some(Class::Array) if depth < self.typed_depth => {
                 if f64::from(shape.seen) < self.enough_arrays() {
                     return Candidate::Value(shape.seen);
                 }

@@ -81,9 +81,10 @@ def _open(storage: Storage, rel: str, size: int) -> Iterator[pq.ParquetFile]:
     """A Parquet file of the log; whatever is wrong with its bytes inside the block is `CORRUPT_CHECKPOINT`."""
     try:
         if storage.local_path is not None:
-            opened = pq.ParquetFile(storage.path(rel))
+            opened = pq.ParquetFile(storage.path(rel), page_checksum_verification=True)
         else:
-            opened = pq.ParquetFile(RangeFile(storage, rel, size or storage.size(rel)), pre_buffer=True)
+            bytes_ = RangeFile(storage, rel, size or storage.size(rel))
+            opened = pq.ParquetFile(bytes_, pre_buffer=True, page_checksum_verification=True)
         with opened as file:
             yield file
     except FileNotFoundError:

@@ -96,7 +96,9 @@ def parquet_bytes(table: pa.Table) -> bytes:
         writer.close()
         return bytes(writer.take_bytes())
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="snappy", use_compliant_nested_type=True, store_schema=False)
+    pq.write_table(
+        table, sink, compression="snappy", use_compliant_nested_type=True, store_schema=False, write_page_checksum=True
+    )
     return bytes(sink.getvalue().to_pybytes())
 
 

@@ -67,11 +67,17 @@ def to_error(e: Any, **context: Any) -> MicaError:
 
 
 def call(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Calls a function of the kernel and translates its errors."""
+    """Calls a function of the kernel and translates its errors, and those of types and numbers that do not cross."""
     try:
         return function(*args, **kwargs)
     except _native.KernelError as e:
         raise to_error(e) from None
+    except (pa.ArrowException, OverflowError) as e:
+        raise UserError("UNSUPPORTED_TYPE", f"this cannot be handed to the kernel or back: {_first_line(e)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def json_to_variant(

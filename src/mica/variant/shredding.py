@@ -21,18 +21,23 @@ from mica.schema.types import VARIANT, VOID, ArrayType, DataType, MapType, Primi
 
 MAX_DEPTH = 100
 
+#: Levels of a tree that is written: pyarrow takes types of 64 levels, and a level of a tree makes two. What lies deeper
+#: stays in `value`, so inference stops here whatever its limit.
+WRITTEN_DEPTH = 30
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What inference may make of a sample.
 
-    `max_fields`: typed leaves per column. `max_depth`: levels of nesting. `min_share`: the share of rows that must
-    hold a field before it becomes a column. `typed_share`: the share of a field's values that must have its type.
+    `max_fields`: typed leaves per column. `max_depth`: levels of nesting, 30 at most. `min_share`: the share of
+    rows that must hold a field before it becomes a column. `typed_share`: the share of a field's values that must have
+    its type.
     `sample_rows`: rows looked at per file.
     """
 
     max_fields: int = 300
-    max_depth: int = 50
+    max_depth: int = WRITTEN_DEPTH
     min_share: float = 0.01
     typed_share: float = 0.99
     sample_rows: int = 4096
@@ -59,6 +64,10 @@ class ShreddingSchema:
     """A shredding tree. `tree` is its Arrow form: struct = object, list = array, null = untyped, otherwise a leaf."""
 
     tree: pa.DataType
+
+    def __post_init__(self) -> None:
+        if _depth(self.tree) > WRITTEN_DEPTH:
+            raise _bad("", f"it nests deeper than {WRITTEN_DEPTH} levels; leave deeper places untyped (VARIANT)")
 
     @classmethod
     def of(cls, given: ShreddingSchema | str | DataType | pa.DataType | Mapping[str, Any] | Any) -> ShreddingSchema:
@@ -88,6 +97,10 @@ class ShreddingSchema:
 
     def __str__(self) -> str:
         return self.to_ddl()
+
+
+def _depth(tree: pa.DataType) -> int:
+    return max((1 + _depth(tree.field(i).type) for i in range(tree.num_fields)), default=0)
 
 
 def _from_delta(type_: DataType, at: str) -> pa.DataType:

@@ -262,3 +262,18 @@ def test_variant_bounds_stand_in_checkpoints_as_variants(tmp_path: Path, form: s
     schema = str(pq.ParquetFile(tmp_path / LOG / f"{1:020d}.checkpoint.parquet").schema)
     assert schema.count("(Variant(1))") == 4
     assert ("stats (String)" in schema) == (form == "both")
+
+
+def test_a_changed_byte_of_a_checkpoint_is_never_another_file(storage: Storage) -> None:
+    """Pages are written with checksums, and read by them: a flipped name would be a file that is not there."""
+    table = append(create(storage), "a-file-with-a-long-name.parquet", "another.parquet").snapshot
+    write_checkpoint(table)
+    name = f"{LOG}/{1:020d}.checkpoint.parquet"
+    sound = bytes(storage.read(name))
+    at = sound.index(b"a-file-with-a-long-name")
+    storage.delete(f"{LOG}/{0:020d}.json")
+    for place in range(at, at + 20, 3):
+        storage.put(name, sound[:place] + bytes([sound[place] ^ 1]) + sound[place + 1 :])
+        with pytest.raises(CorruptDataError) as caught:
+            load(storage)
+        assert caught.value.code == "CORRUPT_CHECKPOINT"
