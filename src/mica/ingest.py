@@ -31,6 +31,7 @@ from mica.storage import Storage
 from mica.tasks import ranges
 from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits
 from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec, write_files
+from mica.tasks.zones import zone_tags
 from mica.variant import kernel
 from mica.variant.shredding import ShreddingSchema
 from mica.writing import Target, load_if_any, open_target, undone_where_it_fails
@@ -183,7 +184,7 @@ def ingest_json(
     keys = _sort_keys(sort_by, document, bound, ansi, timezone)
     tree = None if shredding is None else _tree(shredding, column)
     write = target.write_spec({} if tree is None else {(column,): tree}, target_file_size=_size(target_file_size))
-    write = replace(write, from_json=True)
+    write = replace(write, from_json=True, tags=zone_tags())
     kept_aside = _quarantine(target, quarantine, storage_options) if on_error == "quarantine" else None
     spec = IngestSpec(
         write=write,

@@ -24,6 +24,7 @@ from mica.schema.ddl import quote_if_needed
 from mica.schema.evolution import plan_write
 from mica.tasks.whole import whole_schema
 from mica.tasks.write import WriteSpec, facts_ddl, facts_schema, write_files
+from mica.tasks.zones import zone_tags
 from mica.variant.shredding import ShreddingSchema
 from mica.writing import Commit, Target, undone_where_it_fails
 
@@ -38,7 +39,7 @@ def write_rows(target: Target, data: Any, shredding: Mapping[str, Any]) -> Commi
         warnings.warn(f"{target.storage}: {note}", stacklevel=5)
     spark = data.sparkSession if spark_types.is_frame(data) else None
     leaves, version = target.comparing(spark)
-    spec = replace(spec, collated=tuple(leaves), version=version)
+    spec = replace(spec, collated=tuple(leaves), version=version, tags=zone_tags())
     with undone_where_it_fails(spec):
         facts = in_process(spec, data) if spark is None else on_spark(spec, data)
     return target.commit(facts, spark)

@@ -9,7 +9,7 @@ use mica_kernel::json::{DuplicateKeys, ParseOptions};
 use mica_kernel::late;
 use mica_kernel::validate as nested;
 use mica_kernel::values;
-use mica_kernel::zone::Zone;
+use mica_kernel::zone::{DATABASE, Zone};
 use mica_kernel::{Code, Error, Result};
 use pyo3::prelude::*;
 
@@ -21,6 +21,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(type_texts, m)?)?;
     m.add_function(wrap_pyfunction!(cast, m)?)?;
     m.add_function(wrap_pyfunction!(fixed_offset, m)?)?;
+    m.add("ZONES", DATABASE)?;
     m.add_function(wrap_pyfunction!(without_late_types, m)?)?;
     m.add_function(wrap_pyfunction!(may_hold_late_types, m)?)?;
     m.add_function(wrap_pyfunction!(calculate, m)?)?;

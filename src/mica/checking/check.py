@@ -21,6 +21,7 @@ from mica.checking.collated import compared
 from mica.checking.collated import spelled as collated_spelled
 from mica.checking.report import TOTALS, VIOLATIONS, Report
 from mica.checking.statistics import Bounds, Found, Statistics, spelled
+from mica.checking.zones import late_times
 from mica.engines import local
 from mica.errors import CorruptDataError, StorageError, UserError
 from mica.files import find
@@ -74,7 +75,7 @@ def check(
     unread = {t["file"] for t in report.totals.to_pylist() if t["kind"] in ("unreadable", "missing_file")}
     collated = compared(table.snapshot, spark, unread)
     found = [batch for name, told in collated.found.items() for batch in _listed(told, by_name[name], limit)]
-    return report.with_more(found, collated.notes)
+    return report.with_more(found, [*collated.notes, *late_times(table.snapshot)])
 
 
 def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[str | None]) -> Report:

@@ -97,6 +97,8 @@ class WriteSpec:
     data_change: bool = True
     #: Whether the Variants were made of JSON, which has none of the types that Spark's lack.
     from_json: bool = False
+    #: Tags of every file, beside those that its rows decide.
+    tags: Mapping[str, str] = field(default_factory=dict)
     #: Columns of which strings are gathered for a comparator, and its version.
     collated: tuple[CollatedLeaf, ...] = ()
     version: str = ""
@@ -330,7 +332,7 @@ class DataFile:
                 partition_columns=self.spec.partition_by,
             ),
             data_change=self.spec.data_change,
-            tags=late_tags(self._late_types) if self._has_variants else None,
+            tags={**late_tags(self._late_types), **self.spec.tags} if self._has_variants else None,
         )
         fact = {"kind": "add", "path": self.path, "line": line, "rows": closed["rows"], "bytes": closed["size"]}
         return fact | {"candidates": self._candidates}

@@ -54,6 +54,11 @@ def version() -> str:
     return str(_native.__version__)
 
 
+def zones() -> str:
+    """The version of the time zone database, such as `2026e`."""
+    return str(_native.ZONES)
+
+
 def to_error(e: Any, **context: Any) -> MicaError:
     """The kernel's error as one of ours, with its place (rule, path, row, offset) as context."""
     places = {name: getattr(e, name, None) for name in ("rule", "path", "row", "offset")}

@@ -1,0 +1,60 @@
+"""Files that may hold wrong times after 2037.
+
+The rule: what was written before mica took the last rules of time zones (no tag `mica.zones`, see `tasks/zones.py`) and
+holds instants after 2037 is named, as a note and no violation: the file does not say whether they came from texts
+without an offset, under which zone, or as they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.log.paths import decode_path
+from mica.log.snapshot import Snapshot
+from mica.schema.types import TIMESTAMP
+from mica.stats.codec import Wanted, read_stats
+from mica.stats.schema import indexed_leaves
+from mica.tasks.late import TAG as OURS
+from mica.tasks.zones import TAG
+
+#: 2038-01-01 in UTC, less a day: the last year that the old rules covered ended somewhere before.
+_LAST = pa.scalar((2_145_916_800 - 86_400) * 1_000_000, pa.int64()).cast(pa.timestamp("us", "UTC"))
+_SHOWN = 20
+
+
+def late_times(snapshot: Snapshot) -> list[str]:
+    """A note for each column with the files that are concerned."""
+    every = {"delta.dataSkippingNumIndexedCols": "-1"}
+    leaves = indexed_leaves(snapshot.schema, every, snapshot.partition_columns)
+    leaves = [leaf for leaf in leaves if leaf.type == TIMESTAMP]
+    files = snapshot.files
+    if not leaves or not files.num_rows:
+        return []
+    tags = [dict(found or ()) for found in snapshot.tags().to_pylist()]
+    old = np.array([OURS in found and TAG not in found for found in tags])
+    if not old.any():
+        return []
+    rows = np.flatnonzero(old)
+    paths = files.column("path").take(pa.array(rows)).to_pylist()
+    notes = []
+    for leaf, stats in zip(
+        leaves, read_stats(snapshot.stats(rows), [Wanted(leaf.names, leaf.type) for leaf in leaves]), strict=True
+    ):
+        # A maximum beyond the year 9999 has no text: then there is a minimum alone.
+        beyond = pc.and_(pc.is_null(stats.max), pc.is_valid(stats.min))
+        late = pc.or_(pc.fill_null(pc.greater_equal(stats.max, _LAST), False), beyond)
+        names = [decode_path(path) for path, is_late in zip(paths, late.to_pylist(), strict=True) if is_late]
+        if names:
+            notes.append(_note(".".join(leaf.column), names))
+    return notes
+
+
+def _note(column: str, names: list[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return (
+        f"{column} has times after 2037 that were written before mica took the last rules of time zones; those read "
+        f"from texts or dates without an offset, in a zone whose rules changed lately, may be an hour off: "
+        f"{', '.join(names[:_SHOWN])}{more}. Ingest their input again, or compare with Spark's cast"
+    )
