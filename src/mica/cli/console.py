@@ -14,9 +14,17 @@ import typer
 from mica.errors import MicaError
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from rich.console import Console
 
     from mica.ingest import Progress
+
+
+def spark_session() -> SparkSession:
+    """The embedded session of `--spark`. Its own log of a failed task, stacks and all, is for `--debug`."""
+    from mica.engines.spark.session import session
+
+    return session(**({} if "--debug" in sys.argv else {"spark.log.level": "OFF"}))
 
 
 def out() -> Console:
