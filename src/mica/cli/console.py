@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import typer
 
+from mica.cli.hints import spoken
 from mica.errors import MicaError
 
 if TYPE_CHECKING:
@@ -58,10 +59,10 @@ def errors(error: MicaError) -> int:
     """Two or three lines about an error; its exit status."""
     where = ", ".join(f"{name} {value}" for name, value in error.context.items() if str(value) not in error.message)
     # The line that points into a text with a caret is for wider places than a terminal's error.
-    lines = [line for line in error.message.splitlines() if line.strip() != "^"]
+    lines = [line for line in spoken(error.message).splitlines() if line.strip() != "^"]
     sys.stderr.write(f"error [{error.code}]: {chr(10).join(lines)}{f' ({where})' if where else ''}\n")
     if error.hint:
-        sys.stderr.write(f"{error.hint}\n")
+        sys.stderr.write(f"{spoken(error.hint)}\n")
     return error.exit_status
 
 
