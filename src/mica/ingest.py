@@ -262,6 +262,11 @@ class _Run:
     def on_spark(self, spark: SparkSession) -> pa.Table:
         from mica.engines.spark import jobs
 
+        return jobs.interruptible(spark, lambda: self._on_spark(spark))
+
+    def _on_spark(self, spark: SparkSession) -> pa.Table:
+        from mica.engines.spark import jobs
+
         spec = self.spec
         tasks = inputs.share(self.files, jobs.parallelism(spark))
         if not spec.keys and not spec.write.partition_by:

@@ -183,4 +183,7 @@ def _in_process(spec: MoveSpec, files: list[FilePart]) -> pa.Table:
 def _on_spark(spark: SparkSession, spec: MoveSpec, files: list[FilePart]) -> pa.Table:
     from mica.engines.spark import jobs
 
-    return jobs.collect(jobs.over_tasks(spark, partial(move_files, spec), [[part] for part in files], FACTS_DDL))
+    def work() -> pa.Table:
+        return jobs.collect(jobs.over_tasks(spark, partial(move_files, spec), [[part] for part in files], FACTS_DDL))
+
+    return jobs.interruptible(spark, work)

@@ -49,6 +49,12 @@ def on_spark(spec: WriteSpec, frame: Any) -> pa.Table:
     """The facts of writing a DataFrame, by one Spark job."""
     from mica.engines.spark import jobs
 
+    return jobs.interruptible(frame.sparkSession, lambda: _on_spark(spec, frame))
+
+
+def _on_spark(spec: WriteSpec, frame: Any) -> pa.Table:
+    from mica.engines.spark import jobs
+
     plan_write(spec.schema, to_arrow(spark_types.from_spark(frame.schema)))
     if spec.partition_by:
         # Rows of one partition value are brought together, so that its files reach their size.

@@ -6,12 +6,15 @@ import contextlib
 import gzip
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +23,8 @@ import pyarrow as pa
 import pytest
 
 import mica
-from mica.errors import MicaError
+from mica.engines.spark import jobs
+from mica.errors import CorruptDataError, MicaError
 from tests.support import ROOT
 
 if TYPE_CHECKING:
@@ -275,3 +279,34 @@ def _is_mine(pid: int) -> bool:
             return True
         pid = int((Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[1])
     return False
+
+
+NASTY = "a $1 \\n {x} <y> \"q\" 'p' é \U0001f600 %s\nsecond line"
+
+
+def test_a_tasks_error_is_told_as_it_was_raised_and_alone(spark: SparkSession) -> None:
+    raised = f"raise mica.CorruptDataError('NASTY', {NASTY!r}, hint='mica-error:{{}}', path='p {{}} $')"
+    fails = f"import mica; {raised}"
+    with pytest.raises(CorruptDataError) as caught:
+        jobs.collect(jobs.over_tasks(spark, partial(exec, fails), [{}], "n long"))
+    error = caught.value
+    assert (error.code, error.message, error.hint, error.context) == (
+        "NASTY", NASTY, "mica-error:{}", {"path": "p {} $"},
+    )  # fmt: skip
+    shown = "".join(traceback.format_exception(error))
+    assert 'mica-error:{"' not in shown
+    assert "java." not in shown
+
+
+@pytest.mark.parametrize("through", ["collect", "interruptible"])
+def test_ctrl_c_is_a_ctrl_c(spark: SparkSession, through: str) -> None:
+    def collect() -> pa.Table:
+        return jobs.collect(jobs.over_tasks(spark, time.sleep, [120], "n long"))
+
+    began = time.monotonic()
+    timer = threading.Timer(5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        collect() if through == "collect" else jobs.interruptible(spark, collect)
+    assert time.monotonic() - began < 60
+    assert spark.range(3).count() == 3

@@ -276,3 +276,23 @@ def test_documents_of_any_depth_come_back_from_every_writer(
 def test_a_schema_that_pyarrow_does_not_take_is_refused(tmp_path: Path) -> None:
     with pytest.raises(mica.UserError, match="30 levels"):
         _ingest(tmp_path, "1", shredding="struct<a: " * 31 + "int" + ">" * 31)
+
+
+@pytest.mark.parametrize("options", [{}, {"sort_by": ["v:n::int"]}])
+def test_a_bad_cast_names_file_and_value(tmp_path: Path, options: dict[str, Any]) -> None:
+    with pytest.raises(mica.UserError, match=r'in\.json: v:n cannot be cast to INT: the value is "many"') as caught:
+        _ingest(tmp_path, '{"n":1}\n{"n":"many"}\n', columns={"n": "v:n::int"}, **options)
+    assert caught.value.code == "INVALID_CAST"
+    assert not (tmp_path / "table").exists() or not list((tmp_path / "table").rglob("*.parquet"))
+    _ingest(tmp_path, "\n".join(f'{{"n":{n}, "s":"s{n}"}}' for n in range(70_000)) + '\n{"n":"x","s":"last"}\n')
+    table = mica.Table.open(tmp_path / "table")
+    for scan, value in (
+        (table.scan("v:n::int < 0"), '"x"'),
+        (table.scan(columns={"n": "v:n::int"}), '"x"'),
+        (table.scan("v:n::string > '1'", columns={"n": "v:n::int"}), '"x"'),
+        (table.scan(columns={"n": "cast(cast(v:s as string) as int)"}), "'s0'"),
+    ):
+        with pytest.raises(mica.UserError, match=rf"\.parquet: .* INT: the value is {value}") as caught:
+            scan.to_arrow()
+        assert caught.value.code == "INVALID_CAST"
+        assert caught.value.context["path"].endswith(".parquet")

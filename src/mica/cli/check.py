@@ -10,8 +10,7 @@ import typer
 from mica.checking.check import LIMIT, check
 from mica.checking.report import Report
 from mica.cli import options
-from mica.cli.console import out, print_json, print_rows, storage_options
-from mica.engines.spark.session import session
+from mica.cli.console import out, print_json, print_rows, spark_session, storage_options
 
 
 def run(
@@ -28,7 +27,7 @@ def run(
     """
     stored = storage_options(storage_option or ())
     asked = source[0] if len(source) == 1 else source
-    spark = session() if on_spark else None
+    spark = spark_session() if on_spark else None
     report = check(asked, version=version, limit=limit, storage_options=stored, spark=spark)
     if json:
         print_json(

@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import typer
 
+from mica.cli.hints import spoken
 from mica.errors import MicaError
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
     from rich.console import Console
 
     from mica.ingest import Progress
+
+
+def spark_session() -> SparkSession:
+    """The embedded session of `--spark`. Its own log of a failed task, stacks and all, is for `--debug`."""
+    from mica.engines.spark.session import session
+
+    return session(**({} if "--debug" in sys.argv else {"spark.log.level": "OFF"}))
 
 
 def out() -> Console:
@@ -50,10 +59,10 @@ def errors(error: MicaError) -> int:
     """Two or three lines about an error; its exit status."""
     where = ", ".join(f"{name} {value}" for name, value in error.context.items() if str(value) not in error.message)
     # The line that points into a text with a caret is for wider places than a terminal's error.
-    lines = [line for line in error.message.splitlines() if line.strip() != "^"]
+    lines = [line for line in spoken(error.message).splitlines() if line.strip() != "^"]
     sys.stderr.write(f"error [{error.code}]: {chr(10).join(lines)}{f' ({where})' if where else ''}\n")
     if error.hint:
-        sys.stderr.write(f"{error.hint}\n")
+        sys.stderr.write(f"{spoken(error.hint)}\n")
     return error.exit_status
 
 

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, print_json, storage_options
-from mica.engines.spark.session import session
+from mica.cli.console import out, print_json, spark_session, storage_options
 from mica.moving import convert_files
 
 
@@ -27,7 +26,7 @@ def run(
     json: options.Json = False,
 ) -> None:
     """Write a table or Parquet files anew in the standard or the early shredding layout, column by column."""
-    spark = session() if on_spark else None
+    spark = spark_session() if on_spark else None
     stored = storage_options(storage_option or ())
     report = convert_files(source, target, layout=layout, to=to, spark=spark, storage_options=stored)
     if json:

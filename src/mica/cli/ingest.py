@@ -13,8 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, pairs, print_json, storage_options, watched
-from mica.engines.spark.session import session
+from mica.cli.console import out, pairs, print_json, spark_session, storage_options, watched
 from mica.errors import UserError
 from mica.ingest import ingest_json
 
@@ -85,7 +84,7 @@ def run(
     json: options.Json = False,
 ) -> None:
     """Read JSON files into the Variant column of a Delta table, in one commit."""
-    spark = session() if on_spark else None
+    spark = spark_session() if on_spark else None
     if "-" in paths and idempotent:
         raise UserError.bad_value("idempotent", idempotent, "files: standard input has no name to know it by")
     with standard_input(paths) as files, watched("ingest") as progress:

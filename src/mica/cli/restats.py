@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, print_json, storage_options
+from mica.cli.console import out, print_json, spark_session, storage_options
 from mica.collating import comparable
-from mica.engines.spark.session import session
 from mica.stats.collated import collated_leaves
 from mica.table import Table
 
@@ -30,7 +29,7 @@ def run(
     leaves = [leaf for leaf in leaves if named is None or ".".join(leaf.column).lower() in named]
     # What is compared in process needs no JVM.
     made, _ = comparable(leaves, None)
-    spark = session() if len(made) < len(leaves) else None
+    spark = spark_session() if len(made) < len(leaves) else None
     commit = opened.restats(column or None, spark=spark)
     if json:
         print_json({"version": commit.version, "files": commit.files})

@@ -20,13 +20,27 @@ from mica.errors import UserError
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import VARIANT
-from mica.skipping.bind import Bound, type_of
+from mica.skipping.bind import Bound, Leaf, type_of
 from mica.skipping.calls import apply, failure
 from mica.skipping.casts import cast_array
 from mica.skipping.collate import in_process, refuse_in_process
 from mica.skipping.compare import Datum, compare, is_in, literal
 from mica.skipping.predicate import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or, to_sql
 from mica.skipping.rewrite import conjuncts
+
+
+class RowError(UserError):
+    """An expression that fails on a row: what failed, and the leaf whose cast it was, or the value."""
+
+    def __init__(
+        self, code: str, what: str, row: int, *, hint: str, leaf: Leaf | None = None, value: str | None = None
+    ) -> None:
+        super().__init__(code, f"{what}: in row {row} of the batch", hint=hint, row=row)
+        self.what, self.leaf, self.value = what, leaf, value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rebuild, (_, *rest) = super().__reduce__()
+        return rebuild, (UserError, *rest)
 
 
 def filter_rows(
@@ -150,7 +164,7 @@ class _Rows:
     def leaf(self, index: int, asked: pa.Array | None) -> pa.Array:
         failed, leaf = self.failed[index], self.bound.leaves[index]
         if failed is not None and leaf.strict:
-            self.refuse_cast(failed, asked, f"{leaf.name} cannot be cast to {type_to_ddl(leaf.type)}")
+            self.refuse_cast(failed, asked, f"{leaf.name} cannot be cast to {type_to_ddl(leaf.type)}", leaf=leaf)
         return self.values[index]
 
     def cast(self, expr: Cast, asked: pa.Array | None) -> Datum:
@@ -160,18 +174,32 @@ class _Rows:
         source = type_of(expr.child)
         found, failed = cast_array(values, source, expr.type, self.bound.timezone, ansi=not expr.legacy)
         if failed is not None and expr.strict:
-            self.refuse_cast(failed, asked, f"{to_sql(expr.child)} cannot be cast to {type_to_ddl(expr.type)}")
+            what = f"{to_sql(expr.child)} cannot be cast to {type_to_ddl(expr.type)}"
+            self.refuse_cast(failed, asked, what, values=values)
         return found
 
-    def refuse_cast(self, failed: pa.Array, asked: pa.Array | None, what: str) -> None:
+    def refuse_cast(
+        self, failed: pa.Array, asked: pa.Array | None, what: str, *, leaf: Leaf | None = None, values: Any = None
+    ) -> None:
         hint = "Use try_variant_get or try_cast to get NULL where a value has another type."
-        self.raise_on(failed, asked, "INVALID_CAST", what, hint)
+        self.raise_on(failed, asked, "INVALID_CAST", what, hint, leaf=leaf, values=values)
 
-    def raise_on(self, failed: pa.Array, asked: pa.Array | None, code: str, what: str, hint: str) -> None:
+    def raise_on(
+        self,
+        failed: pa.Array,
+        asked: pa.Array | None,
+        code: str,
+        what: str,
+        hint: str,
+        *,
+        leaf: Leaf | None = None,
+        values: Any = None,
+    ) -> None:
         wrong = failed if asked is None else pc.and_(failed, asked)
         row = pc.index(wrong, True).as_py() if wrong.true_count else -1
         if row >= 0:
-            raise UserError(code, f"{what}: in row {row} of the batch", hint=hint, row=row)
+            shown = None if values is None or pa.types.is_nested(values.type) else repr(values[row].as_py())
+            raise RowError(code, what, row, hint=hint, leaf=leaf, value=shown)
 
     def as_array(self, found: Datum, type_: pa.DataType) -> pa.Array:
         if isinstance(found, pa.Scalar):

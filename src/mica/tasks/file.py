@@ -25,10 +25,11 @@ from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bind import Bound, Leaf
 from mica.skipping.bloom import questions
 from mica.skipping.footer import Ranges, Verdicts, intersect, verdicts
-from mica.skipping.rows import filter_rows
+from mica.skipping.rows import RowError, filter_rows
 from mica.stats.partition import parse_values
 from mica.stats.schema import physical_name, physical_names
 from mica.storage import Storage
+from mica.tasks.failing import located, text, whole
 from mica.tasks.leaves import Leaves, distinct, item
 from mica.tasks.mapping import Cast, Located, aligned, field_at, has_ids, locate
 from mica.variant import kernel
@@ -222,10 +223,18 @@ class DataFile:
         wanted = [self.column(leaf) for leaf in leaves]
         asked = [] if predicate is None else self.asked(predicate)
 
+        judged = 0
+
         def judge(batch: pa.RecordBatch) -> pa.BooleanArray:
+            nonlocal judged
             assert predicate is not None
             found = _leaves(asked, batch)
-            mask = filter_rows(predicate, found.of(predicate), num_rows=found.rows)
+            try:
+                mask = filter_rows(predicate, found.of(predicate), num_rows=found.rows)
+            except RowError as e:
+                before = judged
+                raise located(e, self.name, lambda leaf, row: self.value(leaf, None, ranges, before + row)) from None
+            judged += found.rows
             if track is not None:
                 self.passed += track.take(mask)
             return mask
@@ -249,6 +258,15 @@ class DataFile:
         ):
             if batch.num_rows:
                 yield _leaves(wanted, batch)
+
+    def value(self, leaf: Leaf, predicate: Bound | None, ranges: Ranges, number: int) -> str | None:
+        """The JSON of a path in the row of that number among those of `ranges` that pass."""
+        wanted = whole(leaf)
+        for found in DataFile(self.spec, self.part).passing([wanted], predicate, ranges):
+            if number < found.rows:
+                return text(found.columns[wanted][0], number)
+            number -= found.rows
+        return None
 
     def asked(self, predicate: Bound) -> list[Column]:
         """The leaves of the predicate, each once. Where only its residual can match, a leaf is null in the other rows:

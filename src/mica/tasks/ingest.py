@@ -102,7 +102,7 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
                 progress.bad += bad.take(reader)
                 if batch is None:
                     break
-                writer.write(complete(spec, batch), {(spec.column,): tree} if tree != pa.null() else {})
+                writer.write(complete(spec, batch, split.name), {(spec.column,): tree} if tree != pa.null() else {})
                 progress.rows += batch.num_rows
                 yield from progress.facts(reader.bytes_read, every=1.0)
             yield from progress.facts(reader.bytes_read, every=0.0)
@@ -122,8 +122,8 @@ def ingest_rows(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Record
                 bad.take(reader)
                 if batch is None:
                     break
-                table = complete(spec, batch)
-                keys = [compute(value, batch, spec.timezone) for value in spec.keys.values()]
+                table = complete(spec, batch, split.name)
+                keys = [compute(value, batch, spec.timezone, name=split.name) for value in spec.keys.values()]
                 yield pa.RecordBatch.from_arrays([*_unshredded(table, schema), *keys], schema=schema)
         bad.close()
 
@@ -135,7 +135,7 @@ def _unshredded(batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
     return list(kernel.unshred(batch).columns)
 
 
-def complete(spec: IngestSpec, batch: pa.RecordBatch) -> pa.RecordBatch:
+def complete(spec: IngestSpec, batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
     """The table's columns: the documents as they are, the computed columns, and null for the rest."""
     document = batch.column(0)
     arrays, fields = [], []
@@ -144,13 +144,15 @@ def complete(spec: IngestSpec, batch: pa.RecordBatch) -> pa.RecordBatch:
         if column.name == spec.column:
             array, field_ = document, batch.schema.field(0)
         elif column.name in spec.columns:
-            array = compute(spec.columns[column.name], batch, spec.timezone)
+            array = compute(spec.columns[column.name], batch, spec.timezone, name=name)
             array = array if array.type == field_.type else array.cast(field_.type)
         else:
             array = pa.nulls(batch.num_rows, field_.type)
         if not column.nullable and array.null_count:
             raise CorruptDataError(
-                "NULL_IN_REQUIRED_COLUMN", f"column {column.name!r} is NOT NULL and a document has no value for it"
+                "NULL_IN_REQUIRED_COLUMN",
+                f"{name}: column {column.name!r} is NOT NULL and a document has no value for it",
+                path=name,
             )
         arrays.append(array)
         fields.append(field_)

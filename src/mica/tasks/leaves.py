@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from mica.schema.types import VARIANT
 from mica.skipping.bind import Bound, Leaf
-from mica.skipping.rows import evaluate
+from mica.skipping.rows import RowError, evaluate
+from mica.tasks.failing import located, text, whole
 from mica.variant import kernel
 
 
@@ -56,7 +57,15 @@ def extract(leaves: Sequence[Leaf], batch: pa.RecordBatch, timezone: str) -> Lea
     return Leaves(batch.num_rows, columns)
 
 
-def compute(value: Bound, batch: pa.RecordBatch, timezone: str) -> pa.Array:
-    """A bound expression over the rows of a batch."""
+def compute(value: Bound, batch: pa.RecordBatch, timezone: str, *, name: str = "the rows") -> pa.Array:
+    """A bound expression over the rows of a batch; `name` is what errors call it."""
     leaves = extract(distinct(value.leaves), batch, timezone)
-    return evaluate(value, leaves.of(value), num_rows=leaves.rows)
+    try:
+        return evaluate(value, leaves.of(value), num_rows=leaves.rows)
+    except RowError as e:
+
+        def found(leaf: Leaf, row: int) -> str | None:
+            again = whole(leaf)
+            return text(extract([again], batch.slice(row, 1), timezone).columns[again][0], 0)
+
+        raise located(e, name, found) from None

@@ -73,9 +73,9 @@ def _keys(spec: IngestSpec, split: Split, every: int, weight: float) -> Iterator
     while (batch := reader.next_batch(pa.null(), BATCH_ROWS, BATCH_BYTES)) is not None:
         reader.take_errors()
         batch = batch.take(pa.array(np.arange(0, batch.num_rows, every)))
-        table = complete(spec, batch)
+        table = complete(spec, batch, split.name)
         keys = [table.column(name) for name in spec.write.partition_by]
-        keys += [compute(value, batch, spec.timezone) for value in spec.keys.values()]
+        keys += [compute(value, batch, spec.timezone, name=split.name) for value in spec.keys.values()]
         rows = pa.table([*keys, pa.array(np.full(batch.num_rows, weight))], [*map(str, range(len(keys))), _WEIGHT])
         packed = pa.BufferOutputStream()
         with pa.ipc.new_stream(packed, rows.schema) as stream:

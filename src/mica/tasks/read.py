@@ -12,8 +12,10 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from mica.schema.arrow import to_arrow
-from mica.skipping.rows import evaluate
+from mica.skipping.bind import Leaf
+from mica.skipping.rows import RowError, evaluate
 from mica.tasks.batches import Late, cut, for_spark
+from mica.tasks.failing import located
 from mica.tasks.file import DataFile, FilePart, ReadSpec
 from mica.tasks.leaves import distinct
 
@@ -34,11 +36,20 @@ def read_file(spec: ReadSpec, part: FilePart, limit: int | None = None) -> Itera
     """The rows of the file that pass, at most `limit`, as batches of the scan's schema."""
     schema, late = to_arrow(spec.schema), Late(spec.late_as_text, spec.timezone)
     leaves = distinct(leaf for value in spec.outputs.values() for leaf in value.leaves)
-    for found in DataFile(spec, part).read(leaves, spec.predicate, limit):
+    file, done = DataFile(spec, part), 0
+    for found in file.read(leaves, spec.predicate, limit):
         arrays = []
         for value, wanted in zip(spec.outputs.values(), schema, strict=True):
-            array = evaluate(value, found.of(value), num_rows=found.rows)
+            try:
+                array = evaluate(value, found.of(value), num_rows=found.rows)
+            except RowError as e:
+
+                def again(leaf: Leaf, row: int, before: int = done) -> str | None:
+                    return file.value(leaf, spec.predicate, file.ranges(), before + row)
+
+                raise located(e, file.name, again) from None
             arrays.append(array if array.type == wanted.type else array.cast(wanted.type))
+        done += found.rows
         for piece in cut(pa.RecordBatch.from_arrays(arrays, schema=schema)):
             yield for_spark(piece, spec.schema, late) if spec.spark else piece
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 Task = TypeVar("Task")
+Result = TypeVar("Result")
 Batches = Iterable[pa.RecordBatch]
 
 #: Rows that a range may claim per task, see `over_tasks`.
@@ -93,12 +94,59 @@ def collect(frame: DataFrame, watch: Callable[[float], None] | None = None) -> p
     if watch is not None:
         watcher.start()
     try:
-        return frame.toArrow()
-    except Exception as e:
-        # A failed job comes as PySparkException, as gRPC's error or as Py4J's, by session and by what failed.
-        raise translate(e) from e
+        return interruptible(frame.sparkSession, frame.toArrow)
+    except Exception as e:  # noqa: BLE001 - read and translated
+        # A failed job comes as PySparkException, as gRPC's error or as Py4J's, by session and by what failed. Our
+        # sentence comes first and alone: Spark's own, with its stacks, is the error's __context__.
+        raise translate(e) from None
     finally:
         ended.set()
+
+
+def interruptible(spark: SparkSession, work: Callable[[], Result]) -> Result:
+    """What `work` gives, waited for so that Ctrl-C is one: it cancels the jobs and comes out as KeyboardInterrupt.
+
+    A signal is handled in the main thread. There PySpark's handler asks the JVM to cancel the jobs, which it cannot do
+    where that very thread waits for an answer of the JVM: so another one talks to Spark.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    from pyspark import InheritableThread
+
+    done: list[Result] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            done.append(work())
+        except BaseException as e:  # noqa: BLE001 - it belongs to the caller, who raises it
+            failed.append(e)
+
+    thread = InheritableThread(run, session=spark)
+    thread.daemon = True
+    thread.start()
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        with contextlib.suppress(Exception):
+            _cancel(spark)
+        thread.join(CANCEL_SECONDS)  # what its tasks wrote can be deleted when they have ended
+        raise
+    if failed:
+        raise failed[0]
+    return done[0]
+
+
+#: How long a job that was cancelled is waited for.
+CANCEL_SECONDS = 10
+
+
+def _cancel(spark: SparkSession) -> None:
+    """Ends the jobs of the session."""
+    try:
+        spark.sparkContext.cancelAllJobs()
+    except Exception:  # noqa: BLE001 - a Connect session has no context
+        spark.interruptAll()
 
 
 def _watch(spark: SparkSession, watch: Callable[[float], None], ended: threading.Event) -> None:
@@ -113,8 +161,8 @@ def _watch(spark: SparkSession, watch: Callable[[float], None], ended: threading
                 watch(done / tasks)
 
 
-#: A task's own error, at the end of the worker's trace.
-_MARK = re.compile(r"mica-error:([0-9a-f]+)")
+#: A task's own error, at the end of the worker's trace: one line of JSON, which people can read too.
+_MARK = re.compile(r"mica-error:(\{.*\})")
 _KINDS: dict[str, type[MicaError]] = {
     kind.__name__: kind for kind in (UserError, UnsupportedTableError, CorruptDataError, ConflictError, StorageError)
 }
@@ -126,7 +174,7 @@ def translate(error: Exception) -> Exception:
     # The last mark is ours: what stands before it may quote data, which can say anything.
     marks = _MARK.findall(text)
     if marks:
-        own = json.loads(bytes.fromhex(marks[-1]))
+        own = json.loads(marks[-1])
         return _KINDS.get(own["kind"], MicaError)(own["code"], own["message"], hint=own["hint"], **own["context"])
     if "No module named 'mica" in text:
         return UserError(
@@ -196,7 +244,7 @@ def marked(error: Exception) -> Exception:
         return error
     parts = {"code": error.code, "message": error.message, "hint": error.hint, "context": dict(error.context)}
     text = json.dumps({"kind": type(error).__name__, **parts}, default=str)
-    return RuntimeError(f"{error}\n{error.code} mica-error:{text.encode().hex()}")
+    return RuntimeError(f"{error}\n{error.code} mica-error:{text}")
 
 
 def _run_tasks(

@@ -1,0 +1,46 @@
+"""Errors of single rows, told with their file and value.
+
+The rule: an expression is evaluated over batches that know no file, so its error says which row of the batch; whoever
+has the file adds its name and the value there. What is read again for that is read once, after the failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import pyarrow as pa
+
+from mica.errors import MicaError, UserError
+from mica.schema.types import VARIANT
+from mica.skipping.bind import Leaf
+from mica.skipping.rows import RowError
+from mica.variant.values import to_json
+
+#: Characters of a value that an error shows.
+SHOWN = 100
+
+
+def located(error: RowError, name: str, value: Callable[[Leaf, int], str | None]) -> UserError:
+    """The error with the file's name, and the value that `value` finds for the leaf and the row of the batch."""
+    shown = error.value
+    if shown is None and error.leaf is not None:
+        # Whatever goes wrong here must not hide the error itself.
+        with suppress(MicaError, pa.ArrowException, LookupError):
+            shown = value(error.leaf, int(error.context["row"]))
+    what = error.what
+    if shown is not None:
+        what += f": the value is {shown if len(shown) <= SHOWN else shown[:SHOWN] + '…'}"
+    return UserError(error.code, f"{name}: {what}", hint=error.hint, path=name)
+
+
+def whole(leaf: Leaf) -> Leaf:
+    """The leaf as the Variant that it is in the document, uncast."""
+    return replace(leaf, type=VARIANT, strict=False)
+
+
+def text(variants: pa.Array, row: int) -> str | None:
+    """The JSON of one Variant."""
+    found: str | None = to_json(variants.slice(row, 1))[0].as_py()
+    return found

@@ -1,0 +1,73 @@
+"""Hints on the command line: in its words, and naming only what it has."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import typer.main
+
+import mica
+from mica.cli.app import app
+from mica.cli.hints import SAYS, spoken
+from mica.variant import kernel
+
+PACKAGE = Path(mica.__file__).parent
+
+#: Hints of calls that no verb makes, by what is in them.
+PYTHON_ALONE = (
+    "to_df(unsupported=", "Call update_", "mica.variant.from_json", "scan(columns=", "if_exists=",
+    "spark=mica.session()", "to_arrow() or to_duckdb()", "untyped=",
+)  # fmt: skip
+
+PYTHON = re.compile(r"""\b[a-z_]+=['"{\[TF]|\bmica\.[A-Zr]|\.\w+\(|\bto_\w+\(|Table\.|`\w+=`""")
+
+
+def _text(node: ast.AST) -> str:
+    match node:
+        case ast.Constant(value):
+            return str(value)
+        case ast.JoinedStr(values):
+            return "".join(map(_text, values))
+        case ast.FormattedValue(value):
+            return f"'{type(value).__name__}'" if node.conversion == ord("r") else type(value).__name__
+        case ast.BinOp(left, _, right):
+            return _text(left) + _text(right)
+        case ast.IfExp(_, body, orelse):
+            return f"{_text(body)} {_text(orelse)}"
+    return ""
+
+
+def hints() -> list[str]:
+    """All texts that the library gives as hints."""
+    found = list(kernel._HINTS.values())
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                found += [_text(keyword.value) for keyword in node.keywords if keyword.arg == "hint"]
+    return [hint for hint in found if not any(part in hint for part in PYTHON_ALONE)]
+
+
+def options() -> set[str]:
+    command = typer.main.get_command(app)
+    verbs = command.commands.values()  # type: ignore[attr-defined]
+    return {name for verb in verbs for one in verb.params for name in (*one.opts, *one.secondary_opts)}
+
+
+def test_no_hint_speaks_python_on_the_command_line() -> None:
+    assert len(hints()) > 80
+    assert [hint for hint in map(spoken, hints()) if PYTHON.search(hint)] == []
+
+
+def test_each_option_that_is_named_exists() -> None:
+    named = {name for hint in map(spoken, hints()) for name in re.findall(r"--[a-z][a-z0-9-]*", hint)}
+    named |= {
+        name for _, instead in SAYS if isinstance(instead, str) for name in re.findall(r"--[a-z][a-z0-9-]*", instead)
+    }
+    assert named <= options()
+    assert "--on-error" in named
+
+
+def test_python_is_told_of_arguments() -> None:
+    assert any("on_error='quarantine'" in hint for hint in hints())
