@@ -221,7 +221,7 @@ class Explanation:
             return
         for reason in self._reasons(costs):
             what = "pages" if reason["by"] == "pages" else "row groups"
-            yield f"{reason['spans']:,} {what} with {reason['rows']:,} rows are left: {reason['reason']}"
+            yield f"skipped {reason['spans']:,} {what} ({reason['rows']:,} rows): {reason['reason']}"
         if self.analyze:
             rows, fetched = _sum(costs, "rows_passed"), _sum(costs, "bytes_fetched")
             seconds = pc.sum(costs.column("seconds")).as_py() or 0.0

@@ -93,6 +93,7 @@ class Table:
             transaction = Transaction(storage, "CREATE TABLE", engine_info=_engine())
             protocol, metadata = creation.new_table(parsed, partition_by, properties, created_time=_now())
         else:
+            features.check_write(found.protocol, found.metadata, str(storage))
             transaction = Transaction(found, "CREATE OR REPLACE TABLE", engine_info=_engine())
             protocol, metadata = creation.altered(
                 found.protocol, found.metadata, schema=parsed, partition_columns=partition_by, changes=properties
@@ -216,7 +217,7 @@ class Table:
     @takes(properties=CHANGES)
     def set_properties(self, properties: Mapping[str, str | None]) -> Table:
         """Sets properties (None removes one); what they need is added to the protocol in the same commit."""
-        before = self._snapshot
+        before = self._writable()
         protocol, metadata = creation.altered(before.protocol, before.metadata, changes=properties)
         transaction = Transaction(before, "SET TBLPROPERTIES", {"properties": dict(properties)}, engine_info=_engine())
         transaction.update_protocol(protocol)
@@ -250,8 +251,7 @@ class Table:
         Errors: NEEDS_COLUMN_MAPPING, UNSUPPORTED_WRITER_FEATURE for a table that maps names, UNKNOWN_COLUMN,
         DUPLICATE_COLUMN, INVALID_PARTITION_COLUMN.
         """
-        before = self._snapshot
-        features.check_write(before.protocol, before.metadata, self.path)
+        before = self._writable()
         (names,) = parse_names(column)
         schema = collations.renamed(self.schema, tuple(names), name)
         if names[0].lower() in {partition.lower() for partition in self.partition_by}:
@@ -305,11 +305,16 @@ class Table:
         self._snapshot = commit.snapshot
         return commit
 
+    def _writable(self) -> Snapshot:
+        """The version that is to be changed. Errors: what `features.check_write` refuses."""
+        features.check_write(self._snapshot.protocol, self._snapshot.metadata, self.path)
+        return self._snapshot
+
     def _alter(
         self, operation: str, parameters: Mapping[str, Any], schema: StructType, *, rests_on_files: bool = False
     ) -> Table:
         """Moves to the version that has this schema; `rests_on_files` says that another file would forbid it."""
-        before = self._snapshot
+        before = self._writable()
         protocol, metadata = creation.altered(before.protocol, before.metadata, schema=schema)
         transaction = Transaction(before, operation, parameters, engine_info=_engine())
         if rests_on_files:

@@ -34,6 +34,7 @@ from mica.stats.schema import physical_name
 from mica.variant import kernel
 
 _TEXTS = pa.map_(pa.string(), pa.string())
+#: Without `stats` and `tags`, which tombstones do not need (PROTOCOL.md "Checkpoints").
 _REMOVE = pa.struct(
     [
         ("path", pa.string()),
@@ -43,7 +44,6 @@ _REMOVE = pa.struct(
         ("partitionValues", PARTITION_VALUES),
         ("size", pa.int64()),
         ("deletionVector", DELETION_VECTOR),
-        ("tags", _TEXTS),
     ]
 )
 _TXN = pa.struct([("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", pa.int64())])
@@ -234,9 +234,8 @@ def _removes(snapshot: Snapshot, now: int) -> pa.StructArray:
 
 def _tombstone(line: Mapping[str, Any]) -> dict[str, Any]:
     action = dict(line["remove"])
-    for name in ("partitionValues", "tags"):
-        if isinstance(action.get(name), dict):
-            action[name] = list(action[name].items())
+    if isinstance(action.get("partitionValues"), dict):
+        action["partitionValues"] = list(action["partitionValues"].items())
     return action
 
 

@@ -220,7 +220,7 @@ def upgraded(protocol: Protocol, wanted: Iterable[str]) -> Protocol:
     readers = {name for name in more if FEATURES[name].for_readers}
     if protocol.reader >= _NEWEST_READER:
         return Protocol(protocol.reader, _NEWEST_WRITER, protocol.reader_features | readers, frozenset(writer))
-    implied = {name for name in have if FEATURES[name].for_readers and FEATURES[name].reader}
+    implied = {name for name in have if (known := feature_of(name)) is not None and known.for_readers and known.reader}
     if not readers:
         return Protocol(protocol.reader, _NEWEST_WRITER, frozenset(), frozenset(writer))
     return Protocol(_NEWEST_READER, _NEWEST_WRITER, frozenset(readers | implied), frozenset(writer))

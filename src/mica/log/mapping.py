@@ -9,13 +9,15 @@ Source: Delta protocol, "Column Mapping"; "Reader Requirements for Column Mappin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from mica.errors import UnsupportedTableError
 from mica.log.actions import Metadata, Protocol
 from mica.log.properties import COLUMN_MAPPING_MODE
-from mica.schema.types import VOID, ArrayType, DataType, MapType, StructType
+from mica.schema.collations import COLLATIONS
+from mica.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType
 from mica.stats.schema import FIELD_ID, PHYSICAL_NAME
 
 Mode = Literal["none", "name", "id"]
@@ -57,11 +59,7 @@ def _without(type_: DataType, keys: frozenset[str]) -> DataType:
         case StructType(fields):
             return StructType(
                 tuple(
-                    replace(
-                        f,
-                        type=_without(f.type, keys),
-                        metadata={k: v for k, v in f.metadata.items() if k not in keys} if keys else f.metadata,
-                    )
+                    replace(f, type=_without(f.type, keys), metadata=_metadata(f, keys))
                     for f in fields
                     if f.type != VOID
                 )
@@ -71,3 +69,20 @@ def _without(type_: DataType, keys: frozenset[str]) -> DataType:
         case MapType(key, value, value_contains_null):
             return MapType(_without(key, keys), _without(value, keys), value_contains_null)
     return type_
+
+
+def _metadata(f: StructField, keys: frozenset[str]) -> Mapping[str, Any]:
+    """The field's metadata without these keys; its collations by display names, which some writers of mapped tables
+    spell by physical ones.
+    """
+    kept = {k: v for k, v in f.metadata.items() if k not in keys} if keys else f.metadata
+    physical, collations = kept.get(PHYSICAL_NAME), kept.get(COLLATIONS)
+    if not isinstance(physical, str) or not isinstance(collations, Mapping):
+        return kept
+    spelled: dict[str, Any] = {}
+    for place, text in collations.items():
+        rest = str(place).removeprefix(physical)
+        shown = f.name + rest if rest != place and rest[:1] in ("", ".") else place
+        # Of two that contradict each other both stay, and whoever reads them refuses.
+        spelled[place if spelled.get(shown, text) != text else shown] = text
+    return {**kept, COLLATIONS: spelled}

@@ -240,7 +240,8 @@ def test_a_log_without_protocol_or_metadata_is_corrupt(tmp_path: Path, kept: str
 
 @pytest.mark.parametrize("form", ["both", "struct"])
 def test_variant_bounds_stand_in_checkpoints_as_variants(tmp_path: Path, form: str) -> None:
-    properties = {"delta__checkpoint__writeStatsAsJson": "false"} if form == "struct" else {}
+    properties = {"delta__checkpoint__writeStatsAsStruct": "true"}
+    properties |= {"delta__checkpoint__writeStatsAsJson": "false"} if form == "struct" else {}
     table = create(tmp_path, "id BIGINT, v VARIANT, s STRUCT<w: VARIANT, x: INT>", **properties)
     text = encode_bounds({"$['a']": bytes([12, 5]), "$['b']": bytes([0x0D]) + b"abc"})
     bounds = {"id": 1, "v": text, "s": {"w": text, "x": 3}}
@@ -277,3 +278,27 @@ def test_a_changed_byte_of_a_checkpoint_is_never_another_file(storage: Storage) 
         with pytest.raises(CorruptDataError) as caught:
             load(storage)
         assert caught.value.code == "CORRUPT_CHECKPOINT"
+
+
+@pytest.mark.parametrize(
+    ("properties", "kept"),
+    [
+        ({}, {"stats"}),
+        ({"delta__checkpoint__writeStatsAsStruct": "true"}, {"stats", "stats_parsed"}),
+        ({"delta__checkpoint__writeStatsAsJson": "false"}, set()),
+    ],
+    ids=str,
+)
+def test_a_checkpoint_holds_the_statistics_that_the_protocol_asks_for(
+    tmp_path: Path, properties: dict[str, str], kept: set[str]
+) -> None:
+    """JSON alone by default; and a tombstone has neither statistics nor tags."""
+    table = append(create(tmp_path, **properties), "a", tags={"x": "y"}).snapshot
+    transaction = Transaction(table, "DELETE")
+    transaction.remove_files()
+    transaction.add_files([line("b")])
+    write_checkpoint(transaction.commit().snapshot)
+    (path,) = (tmp_path / LOG).glob("*.checkpoint.parquet")
+    schema = pq.read_schema(path)
+    assert {f.name for f in schema.field("add").type} & {"stats", "stats_parsed"} == kept
+    assert not {f.name for f in schema.field("remove").type} & {"stats", "tags"}

@@ -13,6 +13,7 @@ import pytest
 import mica
 from mica.errors import CorruptDataError, MicaError
 from mica.log.transaction import add_line
+from mica.schema.ddl import to_ddl
 
 MAPPED = {"minReaderVersion": 2, "minWriterVersion": 5}
 PLAIN = {"minReaderVersion": 1, "minWriterVersion": 2}
@@ -197,3 +198,15 @@ def test_fields_that_the_table_lacks_are_skipped_at_any_depth(tmp_path: Path) ->
     found = table(tmp_path / "t", schema, values, protocol=PLAIN)
     expected = [{"s": {"x": 2, "later": None}, "l": [{"z": 1}]}, {"s": None, "l": None}]
     assert rows(found) == expected
+
+
+@pytest.mark.parametrize("spelling", ["n", "p1"])
+def test_collations_of_mapped_columns_are_read_by_either_name(tmp_path: Path, spelling: str) -> None:
+    plain = field("n", "string", "p1", 1)
+    plain["metadata"]["__COLLATIONS"] = {spelling: "spark.UTF8_LCASE"}
+    inner = field("l", {"type": "array", "elementType": "string", "containsNull": True}, "p2", 2)
+    inner["metadata"]["__COLLATIONS"] = {("l" if spelling == "n" else "p2") + ".element": "icu.de"}
+    values = pa.table({"p1": ["A", "b"], "p2": pa.array([["x"], []], pa.list_(pa.string()))})
+    found = table(tmp_path / "t", struct(plain, inner), values, mode="name")
+    assert rows(found, where="n = 'a'") == [{"n": "A", "l": ["x"]}]
+    assert to_ddl(found.schema) == "n STRING COLLATE UTF8_LCASE,l ARRAY<STRING COLLATE de>"
