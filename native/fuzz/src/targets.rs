@@ -84,6 +84,7 @@ fn json(input: &[u8]) -> Result<()> {
         start: 0,
         end: None,
         on_error: if how & 0x80 == 0 { OnError::Fail } else { OnError::Collect },
+        replace_invalid_utf8: how & 0x20 != 0,
         max_row: 1 << 20,
     };
     let duplicate_keys = if how & 0x40 == 0 { DuplicateKeys::Error } else { DuplicateKeys::LastWins };

@@ -79,6 +79,7 @@ fn reader(compression: Compression, on_error: OnError) -> ReaderOptions {
         start: 0,
         end: None,
         on_error,
+        replace_invalid_utf8: false,
         max_row: 64 << 20,
     }
 }

@@ -108,6 +108,9 @@ def _corrupt(storage: Storage, rel: str, error: object) -> CorruptDataError:
 def _column(file: pq.ParquetFile, name: str, children: Sequence[str] | None) -> pa.StructArray:
     columns = [name] if children is None else [f"{name}.{child}" for child in children]
     table = file.read(columns=columns, use_threads=True)
+    # Rows are found in one column by their place in another: a column that lost some would give those of other files.
+    if len(table[name]) != file.metadata.num_rows:
+        raise ValueError(f"{name} has {len(table[name])} rows, the file {file.metadata.num_rows}")
     chunks = table[name].chunks
     return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.array([], table[name].type)
 
