@@ -29,7 +29,7 @@ FIRST, LAST = -3_786_825_600, 7_258_118_400  # 1850 to 2200
 LATER = (2038, 2040, 2044, 2077, 2100, 2199)
 
 #: Where the database in the kernel (2026e) is not the JVM's (2025a in OpenJDK 17.0.15): zones, and the years from and
-#: before which they may differ. The last four are Java's own: IANA made them links in 2024, Java kept their rules.
+#: before which they may differ.
 DIFFERENT = {
     **dict.fromkeys(("Africa/Casablanca", "Africa/El_Aaiun"), (2026, 2200)),
     **dict.fromkeys(
@@ -43,7 +43,6 @@ DIFFERENT = {
     **dict.fromkeys(("Asia/Tehran", "Iran"), (1978, 1980)),
     **dict.fromkeys(("Europe/Chisinau", "Europe/Tiraspol"), (2022, 2200)),
     **dict.fromkeys(("Eire", "Europe/Dublin"), (1925, 1927)),
-    **dict.fromkeys(("EST5EDT", "CST6CDT", "MST7MDT", "PST8PDT"), (1850, 1967)),
 }  # fmt: skip
 
 _CHANGE = re.compile(r"at (\d{4,})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d))?(Z|[+-][\d:]+) to (Z|[+-][\d:]+)\]")
@@ -142,6 +141,19 @@ def test_offsets_behind_a_time_are_read_as_spark_reads_them(spark: SparkSession)
     wrong = [(t, mine, theirs[t]) for t, mine in zip(texts, found, strict=True) if mine != theirs[t]]
     assert wrong == []
     assert sum(mine is not None for mine in found) > 500
+
+
+def test_a_zone_of_one_offset_is_known_for_one() -> None:
+    for name, offset in (
+        ("UTC", 0),
+        ("Etc/UTC", 0),
+        ("GMT0", 0),
+        ("Zulu", 0),
+        ("Etc/GMT+5", -18_000),
+        ("+01:30", 5_400),
+    ):
+        assert kernel.fixed_offset(name) == offset
+    assert kernel.fixed_offset("Europe/Moscow") is None
 
 
 def test_long_after_and_before_all_rules_years_repeat() -> None:

@@ -68,16 +68,17 @@ pub fn strip_zeros(mut unscaled: i128, mut scale: u8) -> (i128, u8) {
 
 /// `Double.toString`.
 pub fn push_double(out: &mut Vec<u8>, value: f64) {
-    push_shortest(out, value, value);
+    push_shortest(out, value, value, 15);
 }
 
 /// `Float.toString`.
 pub fn push_float(out: &mut Vec<u8>, value: f32) {
-    push_shortest(out, value, value.into());
+    push_shortest(out, value, value.into(), 6);
 }
 
 /// The shortest text that reads back as `value`; `wide` is the same number, for what float and double have in common.
-fn push_shortest<T: LowerExp + FromStr + PartialEq>(out: &mut Vec<u8>, value: T, wide: f64) {
+/// Texts of up to `least` digits are all different numbers, so that nothing shorter stands halfway between two.
+fn push_shortest<T: LowerExp + FromStr + PartialEq>(out: &mut Vec<u8>, value: T, wide: f64, least: usize) {
     if wide.is_finite() && wide != 0.0 {
         let mut text = Short::default();
         // A text of one digit may be longer than it must be for accuracy: Java prefers the nearest of two digits.
@@ -88,7 +89,7 @@ fn push_shortest<T: LowerExp + FromStr + PartialEq>(out: &mut Vec<u8>, value: T,
             if two.text().parse().is_ok_and(|read: T| read == value) {
                 text = two;
             }
-        } else if may_be_halfway(wide) {
+        } else if text.digits() >= least && may_be_halfway(wide) {
             // Exact formatting rounds half to even; where the nearest text is another number, the first one stands.
             let mut even = Short::default();
             let _ = write!(even, "{value:.*e}", text.digits() - 1);

