@@ -340,9 +340,7 @@ _NAMES = {
 }  # fmt: skip
 
 
-def find(
-    paths: Paths, storage_options: Mapping[str, str] | None = None, *, whatever_counts: bool = False
-) -> list[str]:
+def find(paths: Paths, storage_options: Mapping[str, str] | None = None, *, whatever_counts: bool = False) -> list[str]:
     """The files of paths, patterns and directories, absolute. Who looks at bytes alone (`whatever_counts`) may take
     those of a table by their names. Errors: NOT_FOUND, DELTA_TABLE."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
