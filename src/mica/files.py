@@ -321,7 +321,7 @@ def inspect_file(path: str, storage_options: Mapping[str, str] | None = None) ->
     head, slash, rel = path.rpartition("/")
     place = Storage.open(head or slash or ".", storage_options)
     if not rel or (place.local_path is not None and os.path.isdir(place.path(rel))):  # noqa: PTH112
-        below = find(path, storage_options)
+        below = find(path, storage_options, whatever_counts=True)
         raise StorageError(
             "IS_A_DIRECTORY",
             f"{path} is a directory of {len(below)} Parquet files, and one file can be inspected",
@@ -340,12 +340,13 @@ _NAMES = {
 }  # fmt: skip
 
 
-def find(paths: Paths, storage_options: Mapping[str, str] | None = None) -> list[str]:
-    """The files of paths, patterns and directories, absolute. Errors: NOT_FOUND, DELTA_TABLE."""
+def find(paths: Paths, storage_options: Mapping[str, str] | None = None, *, whatever_counts: bool = False) -> list[str]:
+    """The files of paths, patterns and directories, absolute. Who looks at bytes alone (`whatever_counts`) may take
+    those of a table by their names. Errors: NOT_FOUND, DELTA_TABLE."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     found: list[str] = []
     for path in [os.fspath(p) for p in given]:
-        files = _files_of(path, storage_options)
+        files = _files_of(path, storage_options, whatever_counts)
         if not files:
             raise StorageError("NOT_FOUND", f"no Parquet file is at {path!r}", hint="Check the path.", path=path)
         found += files
@@ -354,11 +355,12 @@ def find(paths: Paths, storage_options: Mapping[str, str] | None = None) -> list
     return [absolute(path) for path in found]
 
 
-def _files_of(path: str, options: Mapping[str, str] | None) -> list[str]:
+def _files_of(path: str, options: Mapping[str, str] | None, whatever_counts: bool) -> list[str]:
     scheme, rest = split_scheme(path)
     if patterns.is_pattern(path, options):
         files = [storage.path(entry.path) for storage, entry in patterns.matching(path, options)]
-        _refuse_tables(path, patterns.fixed_part(path), files, options)
+        if not whatever_counts:
+            _refuse_tables(path, patterns.fixed_part(path), files, options)
         return files
     local_path = path if scheme is None else "/" + rest.lstrip("/")
     if _is_local(path) and not os.path.isdir(local_path):  # noqa: PTH112
@@ -366,7 +368,8 @@ def _files_of(path: str, options: Mapping[str, str] | None) -> list[str]:
     if not _is_local(path) and path.endswith(".parquet"):
         return [path]
     files = _below(Storage.open(path, options))
-    _refuse_tables(path, path, files, options)
+    if not whatever_counts:
+        _refuse_tables(path, path, files, options)
     return files
 
 

@@ -65,7 +65,7 @@ def check(
         if version is not None:
             raise UserError("INVALID_ARGUMENT", "Parquet files have no versions", hint="Name a table.")
         assert not isinstance(path, Table)
-        files = find(path, storage_options)
+        files = find(path, storage_options, whatever_counts=True)
         storage = Storage.open(os.path.dirname(files[0]) or ".", storage_options)  # noqa: PTH120 - may be a URI
         works = [_bare(*storage.at(name), name) for name in files]
     report = _run(works, limit)

@@ -72,7 +72,7 @@ def repair(
 
 
 def _file(source: str, target: str, options: Mapping[str, str] | None) -> Repair:
-    found = find(source, options)
+    found = find(source, options, whatever_counts=True)
     if len(found) > 1:
         raise UserError("INVALID_ARGUMENT", f"{source!r} is more than one file", hint="Repair one file at a time.")
     refuse_delta(target, options)
