@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pyarrow as pa
 import pytest
 
@@ -88,6 +89,33 @@ def test_partition_values_may_hold_any_characters(spark: SparkSession, tmp_path:
     found = again.scan(where="`p q/=` = '50% {off}'")
     assert found.to_arrow().column("id").to_pylist() == [5]
     assert found.explain().to_dict()["files"]["kept"] == 1
+
+
+def test_an_empty_partition_value_is_null_in_both_engines(spark: SparkSession, tmp_path: Path) -> None:
+    """As another writer leaves it; and a time in any form is the same time (PROTOCOL.md, "Partition Value
+    Serialization").
+    """
+    ddl = "id BIGINT, s STRING, i INT, d DATE, t TIMESTAMP, b BOOLEAN"
+    names = ["s", "i", "d", "t", "b"]
+    table = mica.Table.create(tmp_path / "t", ddl, partition_by=names)
+    table.append(pa.table({"id": pa.array([1], pa.int64())}))
+    table.append(pa.table({"id": pa.array([2], pa.int64())}))
+    forms = [
+        dict.fromkeys(names, ""),
+        dict(zip(names, ["x", "7", "2024-2-3", "2024-01-01T08:09:10.001Z", "TRUE"], strict=True)),
+    ]
+    for version, values in enumerate(forms, 1):
+        path = tmp_path / "t" / "_delta_log" / f"{version:020}.json"
+        lines = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+        for line in lines:
+            if "add" in line:
+                line["add"]["partitionValues"] = values
+        path.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    table = mica.Table.open(tmp_path / "t")
+    expected = table.scan().to_arrow().to_pylist()
+    assert {None} == {value for row in expected if row["id"] == 1 for name, value in row.items() if name != "id"}
+    for frame in (table.to_df(spark), table.scan(where="id > 0").to_df(spark)):
+        assert frame.orderBy("id").toArrow().to_pylist() == sorted(expected, key=lambda row: row["id"])
 
 
 def test_variants_nested_in_structs_arrays_and_maps_come_back(spark: SparkSession, tmp_path: Path) -> None:
