@@ -91,7 +91,7 @@ impl Pages<'_> {
         let (start, length) = self.column.byte_range();
         let whole = *range == (start..start + length);
         let promised = u64::try_from(self.column.num_values()).unwrap_or(0);
-        let (mut at, mut values, mut rows) = (0, 0u64, 0u64);
+        let (mut at, mut values, mut rows) = (0, 0u64, Some(0u64));
         // What stands behind the last value is nobody's.
         while at < bytes.len() && !(whole && values >= promised) {
             let page = bytes.slice(at..);
@@ -108,14 +108,18 @@ impl Pages<'_> {
                     let found = self.data(&header, &page, offset)?;
                     self.place(offset, size, found)?;
                     values = values.saturating_add(header.values);
-                    rows = rows.saturating_add(found);
+                    rows = rows.zip(found).map(|(rows, found)| rows.saturating_add(found));
                 }
             }
             at += size;
         }
-        if whole && (values != promised || i64::try_from(rows) != Ok(self.rows)) {
-            let text =
-                format!("its pages hold {values} values of {rows} rows, the footer says {promised} of {}", self.rows);
+        let as_many = rows.is_none_or(|rows| i64::try_from(rows) == Ok(self.rows));
+        if whole && !(values == promised && as_many) {
+            let text = format!(
+                "its pages hold {values} values of {} rows, the footer says {promised} of {}",
+                rows.unwrap_or_default(),
+                self.rows
+            );
             return Err(text.into());
         }
         Ok(())
@@ -140,13 +144,17 @@ impl Pages<'_> {
         Ok(())
     }
 
-    /// The rows that begin in a data page.
-    fn data(&self, header: &PageHeader, page: &Bytes, offset: u64) -> std::result::Result<u64, Wrong> {
+    /// The rows that begin in a data page; `None` where the levels are of the form that cannot run out, whose length
+    /// their count is.
+    fn data(&self, header: &PageHeader, page: &Bytes, offset: u64) -> std::result::Result<Option<u64>, Wrong> {
         let descriptor = self.column.column_descr();
         let repeats = descriptor.max_rep_level() > 0;
         let counted = COUNTED.contains(&header.encoding);
         if !repeats && !counted {
             return self.agree(header, header.values, offset);
+        }
+        if header.old_levels {
+            return Ok(None);
         }
         let broken = || format!("the page at byte {offset} holds less than it states");
         let stored = page.get(header.length..header.length + header.compressed).unwrap_or(&[]);
@@ -180,17 +188,17 @@ impl Pages<'_> {
         self.agree(header, rows, offset)
     }
 
-    fn agree(&self, header: &PageHeader, rows: u64, offset: u64) -> std::result::Result<u64, Wrong> {
+    fn agree(&self, header: &PageHeader, rows: u64, offset: u64) -> std::result::Result<Option<u64>, Wrong> {
         match header.kind {
             PageKind::DataV2 { rows: stated, .. } if u64::try_from(stated) != Ok(rows) => {
                 Err(format!("the page at byte {offset} states {stated} rows and holds {rows}").into())
             }
-            _ => Ok(rows),
+            _ => Ok(Some(rows)),
         }
     }
 
     /// Whether the page index says the same of the page.
-    fn place(&self, offset: u64, size: usize, rows: u64) -> std::result::Result<(), Wrong> {
+    fn place(&self, offset: u64, size: usize, rows: Option<u64>) -> std::result::Result<(), Wrong> {
         if self.locations.is_empty() {
             return Ok(());
         }
@@ -199,7 +207,7 @@ impl Pages<'_> {
             let location = &self.locations[at];
             let end = self.locations.get(at + 1).map_or(self.rows, |next| next.first_row_index);
             location.compressed_page_size as usize == size
-                && u64::try_from(end.saturating_sub(location.first_row_index)) == Ok(rows)
+                && rows.is_none_or(|rows| u64::try_from(end.saturating_sub(location.first_row_index)) == Ok(rows))
         });
         if holds { Ok(()) } else { Err(format!("the page index does not know the page at byte {offset}").into()) }
     }

@@ -21,6 +21,8 @@ pub struct PageHeader {
     pub values: u64,
     /// As Parquet numbers encodings.
     pub encoding: i32,
+    /// Whether its levels are of the deprecated form that has no length (`BIT_PACKED`).
+    pub old_levels: bool,
 }
 
 /// The header at the begin of `bytes`, whose page lies in them too; `None` where there is none.
@@ -53,6 +55,9 @@ pub fn page_header(bytes: &[u8]) -> Option<PageHeader> {
         })??,
         _ => return None,
     };
+    const BIT_PACKED: i32 = 4;
+    let old_levels =
+        page_type == Some(0) && data.is_some_and(|n| n.of[3] == Some(BIT_PACKED) || n.of[4] == Some(BIT_PACKED));
     let length = bytes.len() - walker.left();
     let (uncompressed, compressed) = (usize::try_from(uncompressed?).ok()?, usize::try_from(compressed?).ok()?);
     let values = u64::try_from(values?).ok()?;
@@ -65,10 +70,11 @@ pub fn page_header(bytes: &[u8]) -> Option<PageHeader> {
             return None;
         }
     }
-    Some(PageHeader { kind, length, uncompressed, compressed, crc, values, encoding: encoding? })
+    Some(PageHeader { kind, length, uncompressed, compressed, crc, values, encoding: encoding?, old_levels })
 }
 
 /// The numbers of one of the inner headers, by field.
+#[derive(Clone, Copy)]
 struct Numbers {
     of: [Option<i32>; 8],
     compressed: bool,

@@ -111,6 +111,10 @@ impl<'a> Walker<'a> {
             15 => usize::try_from(self.varint()?).ok()?,
             count => usize::from(count),
         };
+        // Of an empty list it does not matter what it would hold.
+        if count == 0 {
+            return Some((Kind::Struct, 0));
+        }
         (count <= self.left()).then_some((Kind::of(head & 15)?, count))
     }
 
