@@ -67,6 +67,6 @@ def test_many_partitions_bare_files_and_none(spark: SparkSession, table: mica.Ta
     many.append(rows)
     assert many.to_df(spark).count() == 17
     assert not is_native(many.to_df(spark))
-    assert not is_native(mica.read_parquet(table.path).to_df(spark))
+    assert not is_native(mica.read_parquet(table.file_uris()).to_df(spark))
     empty = mica.Table.create(tmp_path / "empty", "v VARIANT").to_df(spark)
     assert (empty.count(), empty.columns) == (0, ["v"])
