@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from mica.errors import UserError
-from mica.skipping.bind import Bound
-from mica.skipping.rows import evaluate
+from mica.expressions.bind import Bound
+from mica.expressions.evaluate import evaluate
 
 #: The answer of a row whose evaluation is an error.
 FAILED = "an error"

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from mica.errors import UserError as UserError
     from mica.files import read_parquet as read_parquet
     from mica.files import write_parquet as write_parquet
-    from mica.ingest import IngestReport as IngestReport
-    from mica.ingest import ingest_json as ingest_json
     from mica.moving import Conversion as Conversion
     from mica.moving import convert_files as convert_files
     from mica.scan import Scan as Scan
     from mica.table import Commit as Commit
     from mica.table import Table as Table
+    from mica.write.ingest import IngestReport as IngestReport
+    from mica.write.ingest import ingest_json as ingest_json
 
     __version__: str
 
@@ -47,8 +47,8 @@ _PLACES = {
     "UserError": "errors",
     "read_parquet": "files",
     "write_parquet": "files",
-    "IngestReport": "ingest",
-    "ingest_json": "ingest",
+    "IngestReport": "write.ingest",
+    "ingest_json": "write.ingest",
     "Conversion": "moving",
     "convert_files": "moving",
     "Scan": "scan",

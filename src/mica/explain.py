@@ -18,10 +18,10 @@ import pyarrow.compute as pc
 
 from mica.engines import local
 from mica.errors import MicaError
+from mica.expressions.rewrite import conjuncts
+from mica.expressions.tree import to_sql
 from mica.schema.ddl import type_to_ddl
-from mica.skipping.explain import dropped_files, undecided_files
-from mica.skipping.predicate import to_sql
-from mica.skipping.rewrite import conjuncts
+from mica.skipping.reasons import dropped_files, undecided_files
 from mica.tasks.explain import COSTS, footer_costs, measured_costs
 from mica.tasks.file import FilePart, ReadSpec
 

@@ -22,12 +22,11 @@ from mica.arguments import BY_COLUMN, OPTIONS, PATH, PATHS, takes
 from mica.engines import local
 from mica.engines.spark import types as spark_types
 from mica.errors import StorageError, UserError
-from mica.rows import arrow, on_spark
+from mica.expressions.bind import Bound
 from mica.scan import Scan, Source
 from mica.schema.arrow import from_arrow, looks_like_variant
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import VARIANT, StructField, StructType, walk
-from mica.skipping.bind import Bound
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan
 from mica.storage import Storage, patterns, split_scheme
@@ -36,6 +35,7 @@ from mica.table import Table
 from mica.tasks.write import FACTS, WriteSpec, write_files
 from mica.variant import kernel
 from mica.variant.shredding import Limits, ShreddingSchema
+from mica.write.rows import arrow, on_spark
 
 #: How shredded Variants are laid out, and where early files have `untyped_value`.
 LAYOUTS = ("standard", "early")

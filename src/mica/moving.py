@@ -25,7 +25,7 @@ from mica.table import Table
 from mica.tasks.file import FilePart
 from mica.tasks.move import MoveSpec, move_files
 from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec
-from mica.writing import open_target, undone_where_it_fails
+from mica.write.target import open_target, undone_where_it_fails
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from mica.collating import collated_bounds, comparable, grouped, tagged
 from mica.engines import local
 from mica.errors import UserError
 from mica.log import features
@@ -32,7 +31,8 @@ from mica.tasks.strings import StringsFile
 from mica.tasks.variant_bounds import PATHS_DDL, VariantBoundsSpec, bounds_of_files
 from mica.variant import kernel
 from mica.variant.shredding import Limits
-from mica.writing import Commit
+from mica.write.collated import collated_bounds, comparable, grouped, tagged
+from mica.write.target import Commit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,16 +20,16 @@ from mica.collation.comparator import Comparator
 from mica.collation.lcase import InProcess
 from mica.engines import local
 from mica.errors import UnsupportedTableError, UserError, extra
+from mica.expressions.bind import Bound, bind, bind_columns
+from mica.expressions.collations import collations_of, refuse_in_process
 from mica.log.paths import is_absolute
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, StructType, contains
-from mica.skipping.bind import Bound, bind, bind_columns
-from mica.skipping.collate import collations_of, refuse_in_process
 from mica.skipping.collated import Ordering
-from mica.skipping.explain import other_versions
 from mica.skipping.partitions import holds, is_decided
 from mica.skipping.plan import FilePlan
+from mica.skipping.reasons import other_versions
 from mica.storage import Storage
 from mica.tasks.file import FilePart, ReadSpec
 from mica.tasks.read import count_rows, read_parts
@@ -244,13 +244,13 @@ class Scan:
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame; Variants are Python values."""
-        from mica.convert import to_pandas
+        from mica.frames import to_pandas
 
         return to_pandas(self.to_arrow(), self.schema)
 
     def to_polars(self) -> pl.DataFrame:
         """The rows as a polars DataFrame; Variants are Python values in columns of type Object."""
-        from mica.convert import to_polars
+        from mica.frames import to_polars
 
         return to_polars(self.to_arrow(), self.schema)
 

@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
+from mica.expressions.bind import Bound
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.scan import Source
-from mica.skipping.bind import Bound
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan, plan_files
 from mica.tasks.late import may_hold_late_types

@@ -22,7 +22,6 @@ from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
 from mica.restats import restats
-from mica.rows import write_rows
 from mica.scan import Scan
 from mica.schema import collations
 from mica.schema.arrow import from_arrow
@@ -32,7 +31,8 @@ from mica.source import TableSource
 from mica.stats.schema import parse_names
 from mica.storage import Storage
 from mica.variant import kernel
-from mica.writing import Commit, load_if_any, open_target
+from mica.write.rows import write_rows
+from mica.write.target import Commit, load_if_any, open_target
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

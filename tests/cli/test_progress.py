@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from mica.cli import console
-from mica.ingest import Progress
+from mica.write.ingest import Progress
 
 HALF = Progress(rows=1_500, input_bytes=10_000_000, total_bytes=20_000_000, files=3)
 

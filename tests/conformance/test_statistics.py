@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from mica.expressions.bind import bind
 from mica.log import snapshot
 from mica.log.snapshot import Snapshot
-from mica.skipping.bind import bind
 from mica.skipping.plan import plan_files
 from mica.stats import z85
 from mica.stats.variant import Value, paths, split

@@ -16,8 +16,8 @@ import pytest
 
 import mica
 from mica.collation.sound import decides_ties
-from mica.skipping.evaluate import judge
-from mica.skipping.predicate import Or
+from mica.expressions.tree import Or
+from mica.skipping.judge import judge
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,9 +21,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from mica.errors import UserError
+from mica.expressions.bind import bind_value
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import parse_ddl
-from mica.skipping.bind import bind_value
 from tests.oracle import FAILED, REFUSED, ask, conf, judged, same
 
 RULES = "org.apache.spark.sql.catalyst.optimizer"

@@ -24,7 +24,7 @@ import pytest
 import mica
 from mica.schema.arrow import variant_field
 from mica.tasks.write import TableWriter
-from mica.writing import Target
+from mica.write.target import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

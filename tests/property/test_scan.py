@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 from mica.errors import UserError
+from mica.expressions.bind import bind
+from mica.expressions.evaluate import filter_rows
 from mica.schema.arrow import variant_field
 from mica.schema.ddl import parse_ddl
-from mica.skipping.bind import bind
-from mica.skipping.rows import filter_rows
 from mica.table import Table
 from mica.variant import from_json, kernel
 from tests.property.test_skipping import OPS

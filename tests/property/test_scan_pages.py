@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import mica
+from mica.expressions.bind import bind
+from mica.expressions.evaluate import filter_rows
 from mica.schema.ddl import parse_ddl
-from mica.skipping.bind import bind
-from mica.skipping.rows import filter_rows
 from mica.variant import kernel, to_json
 from tests.property.test_scan import PREDICATES, SCHEMA, documents, rows_of, text
 
@@ -76,8 +76,8 @@ def mask(whole: pa.RecordBatch, where: str) -> pa.BooleanArray:
 
 
 def answers(rows: pa.RecordBatch, columns: dict[str, str]) -> list[list[Any]]:
-    from mica.skipping.bind import bind_columns
-    from mica.skipping.rows import evaluate
+    from mica.expressions.bind import bind_columns
+    from mica.expressions.evaluate import evaluate
 
     arrays = []
     for value in bind_columns(columns, parse_ddl(SCHEMA)).values():

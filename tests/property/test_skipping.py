@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
+from mica.expressions.bind import Bound, bind
+from mica.expressions.casts import CastFailedError, can_cast, cast_value, from_values
+from mica.expressions.evaluate import filter_rows
 from mica.schema.ddl import parse_ddl, parse_type
 from mica.schema.literals import show_timestamp
 from mica.schema.types import DATE, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, decimal
-from mica.skipping.bind import Bound, bind
-from mica.skipping.casts import CastFailedError, can_cast, cast_value, from_values
 from mica.skipping.plan import plan_files
-from mica.skipping.rows import filter_rows
 from mica.stats.times import json_date, json_timestamp
 from mica.stats.variant import encode_bounds
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from mica.skipping.bind import bind
-from mica.skipping.casts import from_values
+from mica.expressions.bind import bind
+from mica.expressions.casts import from_values
+from mica.expressions.evaluate import filter_rows
 from mica.skipping.footer import matching_ranges
-from mica.skipping.rows import filter_rows
 from mica.variant.kernel import FileReader
 from tests.property.test_skipping import PLAIN, PREDICATES, SCHEMA, files
 

@@ -8,10 +8,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mica.errors import UserError
+from mica.expressions.bind import bind_value
+from mica.expressions.parse import parse
+from mica.expressions.tree import to_sql
 from mica.schema.ddl import parse_ddl, to_ddl
-from mica.skipping.bind import bind_value
-from mica.skipping.parse import parse
-from mica.skipping.predicate import to_sql
 from mica.stats.collect import parse_paths
 from mica.variant.path import VariantPath
 

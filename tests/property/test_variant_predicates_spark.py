@@ -17,10 +17,10 @@ import pyarrow as pa
 import pytest
 
 from mica.errors import UserError
+from mica.expressions.bind import Leaf, bind_value
 from mica.schema.arrow import to_arrow, variant_field
 from mica.schema.ddl import parse_ddl
 from mica.schema.types import VARIANT
-from mica.skipping.bind import Leaf, bind_value
 from mica.variant import kernel
 from tests.oracle import REFUSED, ask, conf, judged, same, to_python
 

@@ -98,8 +98,8 @@ def test_sorted_files_do_not_overlap(spark: SparkSession, source: Path, tmp_path
 def test_plain_files_are_split_by_bytes_and_no_line_is_lost(
     spark: SparkSession, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mica.inputs.LEAST_BYTES", 1)
-    monkeypatch.setattr("mica.inputs.TASK_BYTES", 100_000)
+    monkeypatch.setattr("mica.write.inputs.LEAST_BYTES", 1)
+    monkeypatch.setattr("mica.write.inputs.TASK_BYTES", 100_000)
     report = mica.ingest_json(source / "a.ndjson", tmp_path / "t", spark=spark)
     assert report.files > 3
     texts = [orjson.loads(line) for line in (source / "a.ndjson").read_bytes().splitlines()]

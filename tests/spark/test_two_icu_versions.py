@@ -17,7 +17,7 @@ import pytest
 
 import mica
 from mica.collation.comparator import Comparator
-from mica.skipping.explain import undecided_files
+from mica.skipping.reasons import undecided_files
 from tests.support import ROOT, older_icu
 
 if TYPE_CHECKING:

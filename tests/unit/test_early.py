@@ -132,7 +132,7 @@ def test_numbers_are_widened_where_nothing_is_lost(tmp_path: Path, text: str, ty
     assert row["object"]["a"]["typed_value"] == typed
     assert (row["object"]["a"]["untyped_value"] is None) == (typed is not None)
     before = pa.Table.from_arrays([column], schema=variants().schema)
-    assert values(tmp_path / "v.parquet") == mica.convert.to_pandas(before, _schema())["v"].tolist()
+    assert values(tmp_path / "v.parquet") == mica.frames.to_pandas(before, _schema())["v"].tolist()
 
 
 def _schema() -> Any:

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mica.checking.statistics import Found, Statistics
-from mica.collating import collated_bounds, comparable
 from mica.collation import lcase, sound
 from mica.collation.comparator import Comparator
 from mica.collation.identifier import parse
@@ -30,6 +29,7 @@ from mica.schema.types import STRING, StructType
 from mica.stats import documents
 from mica.stats.collated import CollatedBounds, CollatedLeaf
 from mica.stats.schema import indexed_leaves
+from mica.write.collated import collated_bounds, comparable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -31,7 +31,7 @@ from mica.tasks.read import read_file
 from mica.tasks.write import WriteSpec, write_files
 from mica.variant import kernel
 from mica.variant.shredding import Limits
-from mica.writing import open_target
+from mica.write.target import open_target
 
 #: Key of the Arrow schema that a writer left in the footer: it is made anew.
 _ARROW_SCHEMA = "ARROW:schema"

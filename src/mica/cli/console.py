@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from rich.console import Console
 
-    from mica.ingest import Progress
+    from mica.write.ingest import Progress
 
 
 def spark_session() -> SparkSession:

@@ -30,8 +30,8 @@ def run(
 ) -> None:
     """Make events, ingest them, skip files, and read the table back with Spark's own reader."""
     from mica.engines.spark.session import session
-    from mica.ingest import ingest_json
     from mica.table import Table
+    from mica.write.ingest import ingest_json
 
     console = out()
 

@@ -15,7 +15,7 @@ import typer
 from mica.cli import options
 from mica.cli.console import out, pairs, print_json, spark_session, storage_options, watched
 from mica.errors import UserError
-from mica.ingest import ingest_json
+from mica.write.ingest import ingest_json
 
 
 @contextmanager

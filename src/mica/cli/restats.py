@@ -8,9 +8,9 @@ import typer
 
 from mica.cli import options
 from mica.cli.console import out, print_json, spark_session, storage_options
-from mica.collating import comparable
 from mica.stats.collated import collated_leaves
 from mica.table import Table
+from mica.write.collated import comparable
 
 
 def run(

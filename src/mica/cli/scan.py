@@ -11,7 +11,7 @@ import typer
 from mica.cli import options
 from mica.cli.console import print_json, print_rows
 from mica.cli.source import scan_of
-from mica.convert import json_lines, python_values
+from mica.frames import json_lines, python_values
 from mica.schema.types import VARIANT
 from mica.variant.values import to_json
 

@@ -1,7 +1,7 @@
 """Constants, as they are shown.
 
 The rule: dates are days and timestamps microseconds since the epoch as plain ints, so that every year of Spark's
-calendar can be said. Their texts are read by the kernel, as those of rows are (`skipping/casts.py`).
+calendar can be said. Their texts are read by the kernel, as those of rows are (`expressions/casts.py`).
 """
 
 from __future__ import annotations
@@ -15,15 +15,9 @@ from mica.schema.types import DataType, Primitive
 _DAY = 86_400_000_000
 
 
-def days_from_civil(year: int, month: int, day: int) -> int:
-    """Days since 1970-01-01 in the proleptic Gregorian calendar, for any year. ValueError for a day that is none."""
-    # The calendar repeats after 400 years of 146,097 days: Python's own dates then serve every year.
-    cycles, within = divmod(year, 400)
-    return dt.date(within + 400, month, day).toordinal() - 719_163 + (cycles - 1) * 146_097
-
-
 def civil_from_days(days: int) -> tuple[int, int, int]:
-    """(year, month, day), the inverse of `days_from_civil`."""
+    """(year, month, day) of a number of days since 1970-01-01 in the proleptic Gregorian calendar, for any year."""
+    # The calendar repeats after 400 years of 146,097 days: Python's own dates then serve every year.
     cycles, within = divmod(days + 719_162, 146_097)
     date = dt.date.fromordinal(within + 1)
     return date.year + 400 * cycles, date.month, date.day

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from mica.expressions.bind import Bound, type_of
+from mica.expressions.rewrite import conjuncts
+from mica.expressions.tree import Compare, Expr, In, LeafRef, Literal, Op
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
-from mica.skipping.bind import Bound, type_of
-from mica.skipping.predicate import Compare, Expr, In, LeafRef, Literal, Op
-from mica.skipping.rewrite import conjuncts
 
 #: Types whose equal values are equal bytes. Floats have two zeros, decimals several forms.
 _ASKED = frozenset({*INTEGRALS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ})

@@ -38,11 +38,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.collation import sound
+from mica.expressions.bind import Leaf
+from mica.expressions.compare import Datum
+from mica.expressions.tree import Call, Compare, Expr, In, LeafRef, Literal, Op, walk
 from mica.schema.types import STRING
-from mica.skipping.bind import Leaf
-from mica.skipping.bounds import Interval
-from mica.skipping.compare import Datum
-from mica.skipping.predicate import Call, Compare, Expr, In, LeafRef, Literal, Op, walk
+from mica.skipping.intervals import Interval
 from mica.stats.collated import FoundBounds
 
 #: Where a column's bounds would be compared with constants more often, every file is kept.

@@ -17,14 +17,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from mica.errors import UserError
+from mica.expressions.bind import Bound, Leaf
+from mica.expressions.casts import cast_array
+from mica.expressions.coerce import is_exact, is_real
+from mica.expressions.rewrite import conjuncts
 from mica.schema.arrow import from_arrow_type, to_arrow_type
 from mica.schema.types import BOOLEAN, VARIANT, DataType
-from mica.skipping.bind import Bound, Leaf
-from mica.skipping.bounds import Interval, from_constants, unknown
-from mica.skipping.casts import cast_array
-from mica.skipping.coerce import is_exact, is_real
-from mica.skipping.evaluate import judge
-from mica.skipping.rewrite import conjuncts
+from mica.skipping.intervals import Interval, from_constants, unknown
+from mica.skipping.judge import judge
 
 Ranges = list[tuple[int, int]]
 

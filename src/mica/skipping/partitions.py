@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from mica.expressions.bind import Bound
+from mica.expressions.evaluate import filter_rows
 from mica.schema.types import StructType
-from mica.skipping.bind import Bound
-from mica.skipping.rows import filter_rows
 from mica.stats.partition import column_texts, parse_values
 from mica.stats.schema import physical_names
 

@@ -13,13 +13,13 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from mica.expressions.bind import Bound, Leaf
+from mica.expressions.rewrite import conjuncts, leaves_of
+from mica.expressions.tree import Expr
 from mica.schema.types import StructType
-from mica.skipping.bind import Bound, Leaf
-from mica.skipping.bounds import Interval, from_constants, from_stats, unknown
 from mica.skipping.collated import Collated, Ordering, judged, places_of, searched_of, weighed
-from mica.skipping.evaluate import judge
-from mica.skipping.predicate import Expr
-from mica.skipping.rewrite import conjuncts, leaves_of
+from mica.skipping.intervals import Interval, from_constants, from_stats, unknown
+from mica.skipping.judge import judge
 from mica.stats.codec import LeafStats, Wanted, read_stats
 from mica.stats.collated import FoundBounds, read_bounds
 from mica.stats.partition import column_texts, parse_values

@@ -13,9 +13,9 @@ from dataclasses import replace
 import pyarrow as pa
 
 from mica.errors import MicaError, UserError
+from mica.expressions.bind import Leaf
+from mica.expressions.evaluate import RowError
 from mica.schema.types import VARIANT
-from mica.skipping.bind import Leaf
-from mica.skipping.rows import RowError
 from mica.variant.values import to_json
 
 #: Characters of a value that an error shows.

@@ -16,16 +16,16 @@ import numpy as np
 import pyarrow as pa
 
 from mica.errors import CorruptDataError, StorageError, UserError
+from mica.expressions.bind import Bound, Leaf
+from mica.expressions.evaluate import RowError, filter_rows
 from mica.log.deletion_vectors import deleted_rows
 from mica.log.paths import is_absolute
 from mica.schema.arrow import to_arrow_type
 from mica.schema.collations import COLLATIONS
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import VARIANT, StructField, StructType, walk
-from mica.skipping.bind import Bound, Leaf
 from mica.skipping.bloom import questions
 from mica.skipping.footer import Ranges, Verdicts, intersect, verdicts
-from mica.skipping.rows import RowError, filter_rows
 from mica.stats.partition import parse_values
 from mica.stats.schema import physical_name, physical_names
 from mica.storage import Storage

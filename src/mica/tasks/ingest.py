@@ -17,9 +17,9 @@ import orjson
 import pyarrow as pa
 
 from mica.errors import CorruptDataError, MicaError
+from mica.expressions.bind import Bound
 from mica.schema.arrow import to_arrow, to_arrow_field
 from mica.schema.types import StructField, StructType
-from mica.skipping.bind import Bound
 from mica.storage import Storage, Writer
 from mica.tasks import foreign
 from mica.tasks.leaves import compute

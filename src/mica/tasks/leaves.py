@@ -12,9 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from mica.expressions.bind import Bound, Leaf
+from mica.expressions.evaluate import RowError, evaluate
 from mica.schema.types import VARIANT
-from mica.skipping.bind import Bound, Leaf
-from mica.skipping.rows import RowError, evaluate
 from mica.tasks.failing import located, text, whole
 from mica.variant import kernel
 

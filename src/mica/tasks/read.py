@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
+from mica.expressions.bind import Leaf
+from mica.expressions.evaluate import RowError, evaluate
 from mica.schema.arrow import to_arrow
-from mica.skipping.bind import Leaf
-from mica.skipping.rows import RowError, evaluate
 from mica.tasks.batches import Late, cut, for_spark
 from mica.tasks.failing import located
 from mica.tasks.file import DataFile, FilePart, ReadSpec

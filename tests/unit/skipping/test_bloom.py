@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import mica
+from mica.expressions.bind import bind
 from mica.schema.ddl import parse_ddl
-from mica.skipping.bind import bind
 from mica.skipping.bloom import questions
 from mica.variant import from_json, kernel
 from mica.variant.kernel import FileReader, FileWriter

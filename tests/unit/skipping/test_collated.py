@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from mica.collation.lcase import InProcess
+from mica.expressions.bind import bind
 from mica.schema.ddl import parse_ddl
 from mica.schema.types import StructType
 from mica.skipping import collated
-from mica.skipping.bind import bind
-from mica.skipping.explain import dropped_files, other_versions, undecided_files
 from mica.skipping.plan import FilePlan, plan_files
+from mica.skipping.reasons import dropped_files, other_versions, undecided_files
 from mica.stats.collated import MADE_BY, MAX_BYTES, TAG
 
 SCHEMA = parse_ddl("low string collate UTF8_LCASE, de string collate de, p string, part string, id int")

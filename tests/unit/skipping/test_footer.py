@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from mica.expressions.bind import bind
 from mica.schema.ddl import parse_ddl
-from mica.skipping.bind import bind
 from mica.skipping.footer import intersect, matching_ranges
 from mica.variant.kernel import FileReader
 

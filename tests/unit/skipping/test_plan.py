@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from mica.expressions.bind import bind
 from mica.schema.ddl import parse_ddl
-from mica.skipping.bind import bind
-from mica.skipping.explain import to_dict
 from mica.skipping.plan import plan_files
+from mica.skipping.reasons import to_dict
 from mica.stats.variant import encode_bounds
 
 SCHEMA = parse_ddl(

@@ -10,10 +10,10 @@ import pytest
 from obstore.store import MemoryStore
 
 import mica
-from mica import inputs
 from mica.demo import lines
 from mica.storage import Storage
 from mica.storage.remote import RemoteStorage
+from mica.write import inputs
 
 
 @pytest.fixture

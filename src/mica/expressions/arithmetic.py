@@ -1,0 +1,186 @@
+"""+ - * / % and the minus of one value: types and values as Spark has them.
+
+The rule: integers stay integers of the wider type, but for `/`, which is a double's; decimals get Spark's precision
+and scale; a float or double makes both sides float or double. What does not fit its type, and a division by zero, is
+an error with ANSI; without, integers keep their low bits and the rest is null.
+
+| operator | precision | scale |
+|---|---|---|
+| + - | max(p1 - s1, p2 - s2) + scale + 1 | max(s1, s2) |
+| * | p1 + p2 + 1 | s1 + s2 |
+| / | p1 - s1 + s2 + scale | max(6, s1 + p2 + 1) |
+| % | min(p1 - s1, p2 - s2) + scale | max(s1, s2) |
+
+Beyond 38 digits those after the point give way, down to 6 of them. A quotient is cut half down at 39 digits after the
+point before it is rounded half up, as Spark's Decimal does; all else is exact before it is rounded.
+
+Source: Spark's arithmetic.scala, DecimalPrecisionTypeCoercion, AnsiTypeCoercion, TypeCoercion; Decimal.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.expressions.casts import bits_of
+from mica.expressions.coerce import common_type, digits, is_exact, is_real
+from mica.expressions.compare import Datum
+from mica.expressions.pairs import as_array
+from mica.schema.arrow import to_arrow_type
+from mica.schema.types import (
+    DOUBLE,
+    INTEGRALS,
+    LONG,
+    MAX_PRECISION,
+    STRING,
+    VOID,
+    DataType,
+    decimal,
+)
+from mica.variant import kernel
+
+_MIN_SCALE = 6
+_NUMPY: Mapping[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": np.divide,
+    "%": np.fmod,  # Java's: the sign is that of the left side
+}
+
+
+def without_text(type_: DataType, other: DataType, *, ansi: bool) -> DataType:
+    """What a string becomes before anything else: a double; with ANSI a long beside an integer, and nothing beside
+    another string or NULL. Other types stay.
+    """
+    beside = other in (STRING, VOID) and not ansi
+    if type_ != STRING or not (beside or is_exact(other) or is_real(other)):
+        return type_
+    return LONG if ansi and other in INTEGRALS else DOUBLE
+
+
+def signature(name: str, left: DataType, right: DataType, *, ansi: bool) -> tuple[DataType, DataType, DataType] | None:
+    """What both sides are cast to, and the type of the result; None where Spark refuses.
+
+    Strings are gone (`without_text`); a written integer beside a decimal comes as the decimal of its own digits.
+    """
+    if VOID in (left, right):
+        left, right = (right, right) if left == VOID else (left, left)
+    if left == VOID:
+        left = right = DOUBLE
+    if not all(is_exact(t) or is_real(t) for t in (left, right)):
+        return None
+    if is_exact(left) and is_exact(right):
+        if left not in INTEGRALS or right not in INTEGRALS:
+            return left, right, _decimal_result(name, digits(left), digits(right))
+        common: DataType | None = DOUBLE if name == "/" else max(left, right, key=INTEGRALS.index)
+    else:
+        common = DOUBLE if name == "/" else common_type(left, right, ansi=ansi)
+    return None if common is None else (common, common, common)
+
+
+def _decimal_result(name: str, left: tuple[int, int], right: tuple[int, int]) -> DataType:
+    (p1, s1), (p2, s2) = left, right
+    scale = max(s1, s2)
+    match name:
+        case "*":
+            precision, scale = p1 + p2 + 1, s1 + s2
+        case "/":
+            scale = max(_MIN_SCALE, s1 + p2 + 1)
+            precision = p1 - s1 + s2 + scale
+        case "%":
+            precision = min(p1 - s1, p2 - s2) + scale
+        case _:
+            precision = max(p1 - s1, p2 - s2) + scale + 1
+    if precision > MAX_PRECISION:
+        scale = max(MAX_PRECISION - (precision - scale), min(scale, _MIN_SCALE))
+        precision = MAX_PRECISION
+    return decimal(precision, scale)
+
+
+def calculate(
+    name: str, left: Datum, right: Datum, types: tuple[DataType, DataType], result: DataType, *, ansi: bool
+) -> tuple[pa.Array, pa.Array | None]:
+    """The values, and the mask of rows where the result does not exist; those are null.
+
+    `types` are those of the two sides after the casts of `signature`. At least one side is an array.
+    """
+    count = len(left) if isinstance(left, pa.Array) else len(right)
+    left, right = as_array(left, count), as_array(right, count)
+    if is_real(result) or result in INTEGRALS:
+        return _binary(name, left, right, result, ansi=ansi)
+    return _decimals(name, left, right, types, result)
+
+
+def negate(values: pa.Array, type_: DataType, *, ansi: bool) -> tuple[pa.Array, pa.Array | None]:
+    """The minus of one value; the least integer has none."""
+    found = pc.negate(values)
+    if not ansi or type_ not in INTEGRALS:
+        return found, None
+    failed = pc.fill_null(pc.equal(values, pa.scalar(-(1 << bits_of(type_)), values.type)), False)
+    if not failed.true_count:
+        return found, None
+    return pc.if_else(failed, pa.scalar(None, values.type), found), failed
+
+
+def _binary(name: str, left: pa.Array, right: pa.Array, result: DataType, *, ansi: bool) -> tuple[Any, Any]:
+    """Integers and floats, as numpy calculates them."""
+    valid = np.asarray(pc.and_(pc.is_valid(left), pc.is_valid(right)))
+    a, b = (np.asarray(pc.fill_null(side, 0) if side.null_count else side) for side in (left, right))
+    failed = np.zeros(len(a), np.bool_)
+    with np.errstate(all="ignore"):
+        if name in "/%":
+            failed = valid & (b == 0)
+            b = np.where(b == 0, np.ones_like(b), b)
+        if is_real(result):
+            values = _NUMPY[name](a, b)
+        else:
+            values, overflow = _integers(name, a, b, bits_of(result))
+            if ansi:
+                failed |= valid & overflow
+    wanted = to_arrow_type(result)
+    found = pa.array(values, mask=~valid | failed)
+    if found.type != wanted:
+        found = found.cast(wanted, safe=False)
+    return found, pa.array(failed) if failed.any() else None
+
+
+def _integers(name: str, a: Any, b: Any, bits: int) -> tuple[Any, Any]:
+    """The low bits of the result, and where it does not fit."""
+    a, b = a.astype(np.int64), b.astype(np.int64)
+    if name == "%":
+        b = np.where(b == -1, 1, b)  # nothing is left of either, and the least integer has no quotient by -1
+    values = _NUMPY[name](a, b)
+    if bits < 63:
+        return values, (values < -(1 << bits)) | (values >= 1 << bits)
+    if name == "*":
+        least = np.iinfo(np.int64).min
+        divisor = np.where((a == 0) | (a == -1), 1, a)
+        wrong = (divisor != 1) & (values // divisor != b)
+        return values, wrong | ((a == -1) & (b == least))
+    if name == "%":
+        return values, np.zeros(len(a), np.bool_)
+    other = b if name == "+" else ~b
+    return values, ((a ^ values) & (other ^ values)) < 0
+
+
+def _decimals(
+    name: str, left: pa.Array, right: pa.Array, types: tuple[DataType, DataType], result: DataType
+) -> tuple[pa.Array, pa.Array | None]:
+    sides = [_as_decimal(side, type_) for side, type_ in zip((left, right), types, strict=True)]
+    batch = pa.record_batch(sides, names=["left", "right"])
+    values, failed = kernel.calculate(batch, name, *digits(result)).columns
+    return values, failed if failed.true_count else None
+
+
+def _as_decimal(side: pa.Array, type_: DataType) -> pa.Array:
+    if not pa.types.is_integer(side.type):
+        return side
+    # Arrow's cast wants room for every value of the type; the detour has it.
+    precision, _ = digits(type_)
+    return side.cast(pa.int64()).cast(pa.decimal128(19, 0)).cast(pa.decimal128(precision, 0))

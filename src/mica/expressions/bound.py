@@ -1,0 +1,71 @@
+"""What binding makes of an expression.
+
+The rule: a bound expression says all that judging it needs: which values a file must give, in which types, and by which
+rules of the session.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mica.expressions.tree import Call, Cast, Collate, Expr, LeafRef, Literal
+from mica.schema.arrow import to_arrow_type
+from mica.schema.ddl import quote_if_needed
+from mica.schema.types import BOOLEAN, VARIANT, DataType
+from mica.variant.path import VariantPath
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value that a file gives: a column, a struct's field, or a cast path of a variant column.
+
+    `path` is None for plain values. `strict` says that a failed cast of the path is an error. A leaf of a partition
+    column is not in the file: the scan supplies it.
+    """
+
+    column: tuple[str, ...]
+    path: VariantPath | None
+    type: DataType
+    strict: bool = True
+    partition: bool = False
+
+    @property
+    def item(self) -> dict[str, Any]:
+        """As the kernel's scan takes it. A path gives two columns: the values and the mask of failed casts."""
+        if self.path is None:
+            return {"column": list(self.column)}
+        asked = "variant" if self.type == VARIANT else to_arrow_type(self.type)
+        return {"column": list(self.column), "path": list(self.path.steps), "type": asked}
+
+    @property
+    def name(self) -> str:
+        """SQL without the cast: `v:a.b`, `s.x`."""
+        column = ".".join(quote_if_needed(n) for n in self.column)
+        return column if self.path is None or not self.path.steps else f"{column}:{self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A bound expression with its leaves; predicates are those of type BOOLEAN. Picklable."""
+
+    expr: Expr
+    type: DataType
+    leaves: tuple[Leaf, ...]
+    ansi: bool = True
+    timezone: str = "UTC"
+    #: The collations that the values keep: (way from the value, identifier), as in ((".element", "icu.de"),).
+    collations: tuple[tuple[str, str], ...] = ()
+
+
+def type_of(expr: Expr) -> DataType:
+    """The type of a bound expression's values."""
+    match expr:
+        case Literal(type=type_) | Cast(type=type_) | LeafRef(type=type_):
+            return type_
+        case Collate(child):
+            return type_of(child)
+        case Call(type=found) if found is not None:
+            return found
+        case _:
+            return BOOLEAN

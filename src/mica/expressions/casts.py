@@ -1,0 +1,329 @@
+"""Casts of plain values and of whole arrays, as Spark casts.
+
+The rule: a cast gives what Spark gives, or says that it failed; it never approximates. Where Arrow's own cast is
+exactly Spark's it is used; the rest is the kernel's, which casts by the rules of ANSI, but for the pairs in `_OWN`:
+those that only columns have, and what Spark does without ANSI.
+
+| | ANSI, TRY_CAST | also without ANSI |
+|---|---|---|
+| boolean, numbers | each other, string; numbers: timestamp | boolean: timestamp; integers: binary |
+| string | anything | |
+| binary | string | |
+| date | string, timestamp, timestamp_ntz | boolean and numbers (always null) |
+| timestamp | string, date, timestamp_ntz, numbers | boolean |
+| timestamp_ntz | string, date, timestamp | |
+
+Source: Spark's Cast (canAnsiCast, canCast, castInternal), UTF8String.toLong; IntegralType and FractionalType casts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from decimal import Context, Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.expressions.coerce import is_exact, is_real
+from mica.schema.arrow import to_arrow_type
+from mica.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGRALS,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    DataType,
+)
+from mica.variant import kernel
+
+_INTEGER_LOOSE = re.compile(r"([+-]?[0-9]*)(?:\.[0-9]*)?")
+_TRIM = "".join(map(chr, range(33))) + "\x7f"
+_MICROS = 1_000_000
+_WIDE = Context(prec=60)
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+#: The values, and the mask of rows that failed (None when none did).
+Cast = tuple[pa.Array, pa.Array | None]
+
+
+class _Ask(NamedTuple):
+    source: DataType
+    target: DataType
+    zone: str
+
+    @property
+    def arrow(self) -> pa.DataType:
+        return to_arrow_type(self.target)
+
+    @property
+    def bits(self) -> int:
+        return bits_of(self.target)
+
+
+def bits_of(type_: DataType) -> int:
+    """How many bits of an integer type hold its value, the sign apart."""
+    return (7, 15, 31, 63)[INTEGRALS.index(type_)]
+
+
+class CastFailedError(Exception):
+    """The value has no counterpart in the type."""
+
+
+def can_cast(source: DataType, target: DataType, *, ansi: bool) -> bool:
+    """Whether Spark has the cast; TRY_CAST has those of ANSI."""
+    one, other = _kind(source), _kind(target)
+    if source in (target, VOID):
+        return True
+    if other is None or one is None:
+        return False
+    return other in _CASTS[one] or (not ansi and other in _LOOSE.get(one, ()))
+
+
+def cast_value(value: Any, source: DataType, target: DataType, zone: str, *, ansi: bool) -> Any:
+    """One value (dates and timestamps as ints, see `to_values`). Raises CastFailedError."""
+    found, failed = cast_array(from_values([value], source), source, target, zone, ansi=ansi)
+    if failed is not None and failed[0].as_py():
+        raise CastFailedError
+    return to_values(found, target)[0]
+
+
+def time_value(text: str, type_: DataType, zone: str) -> Any:
+    """A DATE, TIMESTAMP or TIMESTAMP_NTZ written as `DATE '…'`: what the cast gives, and `epoch`. Raises
+    CastFailedError."""
+    return 0 if text.strip().lower() == "epoch" else cast_value(text, STRING, type_, zone, ansi=True)
+
+
+def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *, ansi: bool) -> Cast:
+    """The cast array, null where the cast failed, and the mask of failures (None when there is none)."""
+    if source in (target, VOID):
+        return array.cast(to_arrow_type(target)), None
+    if _arrow_is_exact(source, target, zone):
+        return array.cast(to_arrow_type(target), safe=False), None
+    one, other = _kind(source), _kind(target)
+    assert one is not None
+    assert other is not None
+    own = _OWN.get((one, other)) or (None if ansi else _OWN_LOOSE.get((one, other)))
+    ask = _Ask(source, target, zone)
+    if own is not None:
+        return own(array, ask)
+    return _by_kernel(array, ask)
+
+
+def _by_kernel(array: pa.Array, to: _Ask) -> Cast:
+    batch = pa.record_batch([array.cast(to_arrow_type(to.source))], names=["values"])
+    values, failed = kernel.cast(batch, to.arrow, timezone=to.zone).columns
+    return values, failed if failed.true_count else None
+
+
+def _arrow_is_exact(source: DataType, target: DataType, zone: str) -> bool:
+    if source in INTEGRALS:
+        # Of the casts to float those from 16 bits and fewer are exact; Arrow's and Java's int to double round alike.
+        wider = target in INTEGRALS and INTEGRALS.index(target) >= INTEGRALS.index(source)
+        return wider or target == DOUBLE or (target == FLOAT and source in (BYTE, SHORT))
+    if source == FLOAT:
+        return target == DOUBLE
+    utc = kernel.fixed_offset(zone) == 0
+    if source == DATE:
+        return target == TIMESTAMP_NTZ or (target == TIMESTAMP and utc)
+    return utc and {source, target} == {TIMESTAMP, TIMESTAMP_NTZ}
+
+
+# --- the pairs with rules of their own -------------------------------------------------------------------------------
+
+
+def _real_to_decimal(array: pa.Array, to: _Ask) -> Cast:
+    """NaN and the infinities are null, with ANSI too."""
+    values, failed = _by_kernel(array, to)
+    return values, None if failed is None else pc.and_(failed, pc.fill_null(pc.is_finite(array), False))
+
+
+def _integer_to_timestamp(array: pa.Array, _to: _Ask) -> Cast:
+    """Seconds; what is too far away becomes the last instant there is."""
+    seconds, valid = _numpy(array.cast(pa.int64()))
+    near = np.clip(seconds, -(_MOST // _MICROS), _MOST // _MICROS)
+    micros = np.where(near == seconds, near * _MICROS, np.where(seconds > 0, _MOST, _LEAST))
+    return _instants(micros, valid), None
+
+
+def _decimal_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
+    def one(value: Decimal) -> int:
+        return _wrap(int(_WIDE.multiply(value, Decimal(_MICROS))), 63)  # Java keeps the low bits
+
+    return _each(array, to.target, one)
+
+
+def _real_to_timestamp(array: pa.Array, _to: _Ask) -> Cast:
+    seconds = array.cast(pa.float64())
+    finite = pc.is_finite(seconds)
+    micros, valid = _saturated(pc.multiply(seconds, float(_MICROS)))
+    return _instants(micros, valid & np.asarray(pc.fill_null(finite, False))), None
+
+
+def _integer_to_integer(array: pa.Array, to: _Ask) -> Cast:
+    return array.cast(to.arrow, safe=False), None  # Java keeps the low bits
+
+
+def _real_to_integer(array: pa.Array, to: _Ask) -> Cast:
+    """Java goes by way of int or long, whose ends it stops at; NaN is 0."""
+    whole, valid = _saturated(array.cast(pa.float64()))
+    if to.target != LONG:
+        whole = np.clip(whole, -(2**31), 2**31 - 1)
+    values = pa.array(whole, pa.int64(), mask=~valid)
+    return values.cast(to.arrow, safe=False), None
+
+
+def _decimal_to_integer(array: pa.Array, to: _Ask) -> Cast:
+    return _each(array, to.target, lambda v: _wrap(int(v), to.bits))
+
+
+def _decimal_to_string(array: pa.Array, to: _Ask) -> Cast:
+    return _each(array, to.target, str)  # Python and Java agree on when there is an exponent
+
+
+def _string_to_integer(array: pa.Array, to: _Ask) -> Cast:
+    """A fraction is cut. A sign or a point alone: "-" is no number, "-." is 0."""
+    bits = to.bits
+
+    def one(text: str) -> int | None:
+        text = text.strip(_TRIM)
+        match = _INTEGER_LOOSE.fullmatch(text)
+        if match is None or not text.strip("+-"):
+            return None
+        value = int(match[1] if match[1].strip("+-") else 0)
+        return value if -(1 << bits) <= value < 1 << bits else None
+
+    return _each(array, to.target, one)
+
+
+def _boolean_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
+    return array.cast(pa.int64()).cast(to.arrow), None  # true is one microsecond
+
+
+def _timestamp_to_boolean(array: pa.Array, _to: _Ask) -> Cast:
+    return pc.not_equal(array.cast(pa.int64()), 0), None
+
+
+def _nothing(array: pa.Array, to: _Ask) -> Cast:
+    return pa.nulls(len(array), to.arrow), None
+
+
+def _integer_to_binary(array: pa.Array, _to: _Ask) -> Cast:
+    values, valid = _numpy(array)
+    width = values.dtype.itemsize
+    data = pa.py_buffer(values.astype(values.dtype.newbyteorder(">")).tobytes())
+    fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(values), [None, data])
+    return pc.if_else(pa.array(valid), fixed.cast(pa.binary()), pa.scalar(None, pa.binary())), None
+
+
+_Rule = Callable[[pa.Array, _Ask], Cast]
+
+_NUMBERS = ("integer", "decimal", "real")
+_CASTS: Mapping[str, tuple[str, ...]] = {
+    "boolean": ("string", *_NUMBERS),
+    **dict.fromkeys(_NUMBERS, ("boolean", "string", "timestamp", *_NUMBERS)),
+    "string": ("boolean", "binary", "date", "timestamp", "timestamp_ntz", *_NUMBERS),
+    "binary": ("string",),
+    "date": ("string", "timestamp", "timestamp_ntz"),
+    "timestamp": ("string", "date", "timestamp_ntz", *_NUMBERS),
+    "timestamp_ntz": ("string", "date", "timestamp"),
+}
+_LOOSE: Mapping[str, tuple[str, ...]] = {
+    "boolean": ("timestamp",),
+    "integer": ("binary",),
+    "date": ("boolean", *_NUMBERS),
+    "timestamp": ("boolean",),
+}
+_OWN: Mapping[tuple[str, str], _Rule] = {
+    ("real", "decimal"): _real_to_decimal,
+    ("integer", "timestamp"): _integer_to_timestamp,
+    ("decimal", "timestamp"): _decimal_to_timestamp,
+}
+_OWN_LOOSE: Mapping[tuple[str, str], _Rule] = {
+    ("integer", "integer"): _integer_to_integer,
+    ("real", "integer"): _real_to_integer,
+    ("decimal", "integer"): _decimal_to_integer,
+    ("string", "integer"): _string_to_integer,
+    ("decimal", "string"): _decimal_to_string,
+    ("real", "timestamp"): _real_to_timestamp,
+    ("boolean", "timestamp"): _boolean_to_timestamp,
+    ("timestamp", "boolean"): _timestamp_to_boolean,
+    ("integer", "binary"): _integer_to_binary,
+    **{("date", kind): _nothing for kind in ("boolean", *_NUMBERS)},
+}
+_KINDS: Mapping[DataType, str] = {
+    BOOLEAN: "boolean",
+    STRING: "string",
+    BINARY: "binary",
+    DATE: "date",
+    TIMESTAMP: "timestamp",
+    TIMESTAMP_NTZ: "timestamp_ntz",
+    **dict.fromkeys(INTEGRALS, "integer"),
+}
+
+
+def _kind(type_: DataType) -> str | None:
+    if is_real(type_):
+        return "real"
+    return _KINDS.get(type_) or ("decimal" if is_exact(type_) else None)
+
+
+def _numpy(array: pa.Array) -> tuple[Any, Any]:
+    """The values of a numeric array, zero where it is null, and the mask of those that are there."""
+    valid = np.asarray(pc.is_valid(array))
+    return np.asarray(array if not array.null_count else pc.fill_null(array, 0)), valid
+
+
+def _saturated(array: pa.Array) -> tuple[Any, Any]:
+    """Doubles as 64-bit integers, cut towards zero; beyond the ends the ends, NaN zero."""
+    values, valid = _numpy(array)
+    with np.errstate(invalid="ignore"):
+        inside = np.where((values > -(2.0**63)) & (values < 2.0**63), values, 0.0).astype(np.int64)
+    return np.where(values >= 2.0**63, _MOST, np.where(values <= -(2.0**63), _LEAST, inside)), valid
+
+
+def _instants(micros: Any, valid: Any) -> pa.Array:
+    return pa.array(micros, pa.int64(), mask=~valid).cast(to_arrow_type(TIMESTAMP))
+
+
+def _wrap(value: int, bits: int) -> int:
+    return (value + (1 << bits)) % (1 << bits + 1) - (1 << bits)
+
+
+def _each(array: pa.Array, target: DataType, one: Callable[[Any], Any]) -> Cast:
+    """Casts each distinct value once; None is a failure."""
+    encoded = array.dictionary_encode()
+    results = [None if v is None else one(v) for v in encoded.dictionary.to_pylist()]
+    found = from_values(results, target).take(encoded.indices)
+    failed = pc.and_(pc.is_null(found), pc.is_valid(array))
+    return found, failed if failed.true_count else None
+
+
+def to_values(array: pa.Array, type_: DataType) -> list[Any]:
+    """An array's values as Python's, dates and timestamps as ints."""
+    if type_ == DATE:
+        array = array.cast(pa.int32())
+    elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+        array = array.cast(pa.int64())
+    values: list[Any] = array.to_pylist()
+    return values
+
+
+def from_values(values: list[Any], type_: DataType) -> pa.Array:
+    """The inverse of `to_values`."""
+    wanted = to_arrow_type(type_)
+    if type_ == DATE:
+        return pa.array(values, pa.int32()).cast(wanted)
+    if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+        return pa.array(values, pa.int64()).cast(wanted)
+    return pa.array(values, wanted)

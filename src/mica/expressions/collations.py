@@ -1,0 +1,132 @@
+"""Which collation a comparison of strings follows.
+
+The rule is Spark's: a collation that is written (COLLATE) wins over that of a column, that of a column over that of a
+constant; two that are written, or two of columns, must be the same. Where nothing says otherwise, strings are compared
+by their bytes.
+
+    strength      | what
+    --------------|------------------------------------------------------------------------
+    EXPLICIT      | s COLLATE de
+    IMPLICIT      | a column, with its collation or binary; a cast of a string (binary)
+    DEFAULT       | a constant; a path of a Variant; a cast of anything else
+
+Source: Spark SQL reference, "Collation", the rules of precedence; checked against Spark 4.2.1.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from mica.collation import lcase
+from mica.collation.identifier import Identifier
+from mica.collation.identifier import parse as identifier
+from mica.collation.names import BINARY, LCASE, is_binary, to_sql
+from mica.errors import UserError
+from mica.expressions.tree import Call, Collate, Compare, Expr, In, walk
+
+
+class Strength(enum.IntEnum):
+    """How firmly a string has its collation."""
+
+    DEFAULT = 0
+    IMPLICIT = 1
+    EXPLICIT = 2
+
+
+#: A string's collation and how firmly it has it.
+Held = tuple[Strength, Identifier]
+PLAIN: Held = (Strength.DEFAULT, BINARY)
+
+
+def common_of(sides: Iterable[Held], shown: str) -> str | None:
+    """The collation of a comparison, as Spark spells its identifier; None: binary.
+
+    Errors: COLLATION_MISMATCH where Spark says that it cannot tell; UNKNOWN_COLLATION for one that Spark lacks.
+    """
+    held = list(sides)
+    strongest = max(strength for strength, _ in held)
+    asked = [identifier for strength, identifier in held if strength == strongest]
+    names = {to_sql(identifier) or identifier.at(None).key for identifier in asked}
+    if len(names) > 1:
+        raise UserError(
+            "COLLATION_MISMATCH",
+            f"{shown} compares strings of the collations {' and '.join(sorted(names))}",
+            hint="Say which one counts, as in s COLLATE UNICODE_CI = t.",
+        )
+    return None if is_binary(asked[0]) else spelled(asked[0], shown)
+
+
+def spelled(identifier: Identifier, shown: str) -> str:
+    """The identifier in Spark's spelling, without its version."""
+    name = to_sql(identifier)
+    if name is None:
+        raise UserError(
+            "UNKNOWN_COLLATION",
+            f"{shown} is compared by the collation {identifier}, which Spark does not have",
+            hint="To compare its bytes, write COLLATE UTF8_BINARY behind it.",
+            collation=str(identifier),
+        )
+    return f"{identifier.provider.lower()}.{name}"
+
+
+def searches(function: str, collation: str) -> bool:
+    """Whether Spark lets a function of strings follow a collation: LIKE follows UTF8_LCASE alone, startswith, endswith
+    and contains whatever does not ignore accents.
+    """
+    if function == "like":
+        return identifier(collation).same(LCASE)
+    return function in ("startswith", "endswith", "contains") and "AI" not in collation.split("_")
+
+
+def collations_of(expr: Expr) -> list[str]:
+    """The collations that comparisons in a bound expression follow, each once; binary ones have none."""
+    found = [node.collation for node in walk(expr) if isinstance(node, Compare | In | Call) and node.collation]
+    return list(dict.fromkeys(found))
+
+
+def refuse_in_process(expr: Expr) -> None:
+    """Errors: NEEDS_SPARK for what only Spark can judge by a collation."""
+    for node in walk(expr):
+        if isinstance(node, Compare | In):
+            in_process("", node.collation)
+        elif isinstance(node, Call) and node.collation is not None:
+            # Spark searches by rules of its own, in UTF8_LCASE too: LIKE folds as Java's patterns do.
+            raise _needs_spark(node.collation)
+
+
+def in_process(values: Any, collation: str | None) -> Any:
+    """Strings (an array, a scalar or a Python string; null stays null) such that their bytes compare as `collation`
+    has it. Errors: NEEDS_SPARK for a collation that only Spark can judge.
+    """
+    if collation is None or values is None:
+        return values
+    if not judged_in_process(collation):
+        raise _needs_spark(collation)
+    if isinstance(values, str):
+        return lcase.fold(values)
+    if isinstance(values, pa.Scalar):
+        return pa.scalar(lcase.fold(values.as_py()) if values.is_valid else None, pa.string())
+    return lcase.folded(values)
+
+
+def _needs_spark(collation: str) -> UserError:
+    return UserError(
+        "NEEDS_SPARK",
+        f"strings of the collation {collation} are compared by Spark alone, and there is no session here",
+        hint="Use scan.to_df(spark), or compare bytes: s COLLATE UTF8_BINARY = 'x'.",
+        collation=collation,
+    )
+
+
+def judged_in_process(collation: str) -> bool:
+    """Whether the collation can be judged without Spark, and then exactly as Spark does."""
+    return identifier(collation).same(LCASE)
+
+
+def stripped(expr: Expr) -> Expr:
+    """The string itself, without what was said of its collation."""
+    return expr.child if isinstance(expr, Collate) else expr

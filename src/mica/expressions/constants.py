@@ -1,0 +1,77 @@
+"""The spelling of a constant to its value and type.
+
+The rule: the spelling decides the type, as in Spark: `1` is INT, or the next wider type that holds it, `1.0` a decimal
+of its own digits, `1e0` a double, a letter behind it says otherwise; what does not fit its type is refused.
+
+Source: Spark's AstBuilder: visitIntegerLiteral, visitDecimalLiteral, visitNumericLiteral, visitHexLiteral.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from decimal import Decimal
+
+from mica.expressions.tree import Literal
+from mica.schema.types import BYTE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, decimal
+
+_INTEGER_SUFFIX = {"L": (LONG, 63), "S": (SHORT, 15), "Y": (BYTE, 7)}
+
+
+def number(text: str, at: int) -> Literal:
+    """A number token with its sign. ValueError says why it is none."""
+    text = text.upper()
+    if text.endswith("BD"):
+        return _decimal(text[:-2], at)
+    last, digits = text[-1], text.lstrip("-")
+    if last in _INTEGER_SUFFIX and digits[:-1].isdecimal():
+        type_, bits = _INTEGER_SUFFIX[last]
+        value = int(text[:-1])
+        if not -(1 << bits) <= value < 1 << bits:
+            raise ValueError(f"{text} does not fit its type")
+        return Literal(value, type_, at=at)
+    if last in "LSY":
+        raise ValueError(f"{text} is no integer")
+    if last in "FD" or "E" in text:
+        real = float(text.rstrip("FD"))
+        if math.isinf(real):
+            raise ValueError(f"{text} does not fit a double")
+        return Literal(_to_float32(real), FLOAT, at=at) if last == "F" else Literal(real, DOUBLE, at=at)
+    if digits.isdecimal():
+        value = int(text)
+        for type_, bits in ((INTEGER, 31), (LONG, 63)):
+            if -(1 << bits) <= value < 1 << bits:
+                return Literal(value, type_, at=at)
+    return _decimal(text, at)
+
+
+def binary(text: str) -> bytes:
+    """What stands in X'…'. ValueError says why it is none."""
+    if any(c.isspace() for c in text):
+        raise ValueError(f"X'{text}' is no binary literal: hexadecimal digits are expected")
+    try:
+        return bytes.fromhex("0" * (len(text) % 2) + text)
+    except ValueError as e:
+        raise ValueError(f"X'{text}' is no binary literal: hexadecimal digits are expected") from e
+
+
+def _decimal(text: str, at: int) -> Literal:
+    value = Decimal(text)
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise ValueError(f"{text} is no number")
+    if exponent > 0:
+        value = Decimal((sign, (*digits, *([0] * min(exponent, 50))), 0))
+        digits, exponent = value.as_tuple().digits, 0
+    scale = -exponent
+    precision = max(len(digits) if digits != (0,) else 1, scale)
+    if precision > 38:
+        raise ValueError(f"{text} has more than 38 digits")
+    return Literal(value, decimal(precision, scale), at=at)
+
+
+def _to_float32(value: float) -> float:
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError as e:
+        raise ValueError(f"{value} does not fit a float") from e

@@ -1,0 +1,145 @@
+"""A place in the tokens of a text.
+
+The rule: a reader takes tokens from left to right and never goes back by more than it looked ahead; whatever is wrong
+is said with the place where it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+from mica.errors import UserError
+from mica.expressions.tokens import Token, syntax_error, tokenize
+from mica.schema.ddl import parse_type, unquote
+from mica.schema.types import DataType
+
+_SIZED = ("DECIMAL", "DEC", "NUMERIC", "CHAR", "VARCHAR")
+
+_T = TypeVar("_T")
+
+
+class Cursor:
+    """The tokens of a text with what is needed to read them; `parse` is built on it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = tokenize(text)
+        self.at = 0
+
+    @property
+    def token(self) -> Token:
+        """The next token."""
+        return self.tokens[self.at]
+
+    def word(self, ahead: int = 0) -> str:
+        """The next word in capitals, or nothing."""
+        token = self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
+        return token.text.upper() if token.kind == "word" else ""
+
+    def mark(self, ahead: int = 0) -> str:
+        """The next mark, or nothing."""
+        token = self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
+        return token.text if token.kind == "mark" else ""
+
+    def accept(self, *words: str) -> bool:
+        """Takes these words or marks when all of them come next."""
+        for i, wanted in enumerate(words):
+            if (self.word(i) or self.mark(i)) != wanted:
+                return False
+        self.at += len(words)
+        return True
+
+    def expect(self, wanted: str) -> None:
+        """Takes this word or mark, or fails."""
+        if not self.accept(wanted):
+            self.fail(f"{wanted} is expected")
+
+    def error(self, why: str) -> UserError:
+        """The error that names what is found here."""
+        found = f"{self.token.text!r} is found" if self.token.kind != "end" else "the text ends"
+        return syntax_error(self.text, self.token.at, f"{why}, {found}")
+
+    def fail(self, why: str) -> NoReturn:
+        """Raises `error`."""
+        raise self.error(why)
+
+    def missing(self, what: str, at: int | None = None) -> UserError:
+        """The error for SQL that exists and cannot be judged here."""
+        place = self.token.at if at is None else at
+        return syntax_error(self.text, place, f"{what} cannot be used here yet", code="UNSUPPORTED_EXPRESSION")
+
+    def unsupported(self, what: str, at: int | None = None) -> NoReturn:
+        """Raises `missing`."""
+        raise self.missing(what, at)
+
+    def identifier(self) -> str:
+        """A name, in backticks or without."""
+        token = self.token
+        if token.kind == "quoted":
+            self.at += 1
+            return token.text[1:-1].replace("``", "`")
+        if token.kind != "word":
+            self.fail("a name is expected")
+        self.at += 1
+        return token.text
+
+    @property
+    def at_string(self) -> bool:
+        """Whether a string comes next."""
+        return self.token.kind in ("string", "raw")
+
+    def string(self) -> str:
+        """A string; several in a row are one."""
+        parts = []
+        while self.at_string:
+            parts.append(self.token.text[2:-1] if self.token.kind == "raw" else unquote(self.token.text))
+            self.at += 1
+        return "".join(parts)
+
+    def read_string(self, read: Callable[[str], _T]) -> _T:
+        """A string that must be there, read by `read`, whose errors then show the place."""
+        at = self.token.at
+        if not self.at_string:
+            self.fail("a string is expected")
+        try:
+            return read(self.string())
+        except UserError as e:
+            raise syntax_error(self.text, at, e.message) from e
+
+    def type(self) -> DataType:
+        """A type: one word with what follows it in (…) or <…>."""
+        start = self.token
+        if start.kind != "word":
+            self.fail("a type is expected")
+        end = start.end
+        rest = self.text[end:]
+        opening = rest.lstrip()[:1]
+        word = start.text.upper()
+        if (opening == "<" and word in ("ARRAY", "MAP", "STRUCT")) or (opening == "(" and word in _SIZED):
+            end += len(rest) - len(rest.lstrip())
+            end = _closing(self.text, end, opening)
+        try:
+            found = parse_type(self.text[start.at : end])
+        except UserError as e:
+            raise syntax_error(self.text, start.at, e.message) from e
+        while self.token.kind != "end" and self.token.at < end:
+            self.at += 1
+        return found
+
+
+def _closing(text: str, at: int, opening: str) -> int:
+    """The offset after the bracket that closes the one at `at`; backticks inside are left alone."""
+    closing = {"<": ">", "(": ")"}[opening]
+    depth, quoted = 0, False
+    for i in range(at, len(text)):
+        c = text[i]
+        if c == "`":
+            quoted = not quoted
+        elif not quoted and c == opening:
+            depth += 1
+        elif not quoted and c == closing:
+            depth -= 1
+            if depth == 0:
+                return i + 1
+    raise syntax_error(text, at, f"{opening!r} is not closed")

@@ -1,0 +1,207 @@
+"""A bound expression judged over rows.
+
+The rule: a row is in the answer when the predicate is true for it, as Spark judges it: three-valued logic, AND and OR
+from left to right. A strict cast that fails is an error only on rows that are asked for it: those for which what
+stands before it in the same AND or OR has not decided already. The parts of a predicate that are joined by AND are
+filters one after the other: what is null for one has not passed it, as in Spark's FilterExec.
+
+Source: Spark SQL reference, "Null Semantics"; Spark's And, Or and In for what is evaluated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.errors import UserError
+from mica.expressions.bind import Bound, Leaf, type_of
+from mica.expressions.calls import apply, failure
+from mica.expressions.casts import cast_array
+from mica.expressions.collations import in_process, refuse_in_process
+from mica.expressions.compare import Datum, compare, is_in, literal
+from mica.expressions.rewrite import conjuncts
+from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or, to_sql
+from mica.schema.arrow import to_arrow_type
+from mica.schema.ddl import type_to_ddl
+from mica.schema.types import VARIANT
+
+
+class RowError(UserError):
+    """An expression that fails on a row: what failed, and the leaf whose cast it was, or the value."""
+
+    def __init__(
+        self, code: str, what: str, row: int, *, hint: str, leaf: Leaf | None = None, value: str | None = None
+    ) -> None:
+        super().__init__(code, f"{what}: in row {row} of the batch", hint=hint, row=row)
+        self.what, self.leaf, self.value = what, leaf, value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rebuild, (_, *rest) = super().__reduce__()
+        return rebuild, (UserError, *rest)
+
+
+def filter_rows(
+    bound: Bound, leaves: pa.RecordBatch | Sequence[pa.Array], *, num_rows: int | None = None
+) -> pa.BooleanArray:
+    """The mask of rows for which the predicate is true; it holds no nulls.
+
+    `leaves` has the columns of `bound.leaves` in their order: one for a plain value or a partition column, two for a
+    path (the values, and the mask of failed casts), as the kernel's scan gives them. `num_rows` is needed where a
+    predicate has no leaves.
+    Errors: INVALID_CAST when a strict cast fails on a row that is asked for it.
+    """
+    rows = _Rows(bound, leaves, num_rows)
+    passing: pa.BooleanArray | None = None
+    for part in conjuncts(bound.expr):
+        found = pc.fill_null(rows.as_array(rows.judge(part, passing), pa.bool_()), False)
+        passing = found if passing is None else pc.and_(passing, found)
+    return passing
+
+
+def evaluate(bound: Bound, leaves: pa.RecordBatch | Sequence[pa.Array], *, num_rows: int | None = None) -> pa.Array:
+    """The values of any bound expression, one per row. Leaves and errors as in `filter_rows`."""
+    rows = _Rows(bound, leaves, num_rows)
+    return rows.as_array(rows.judge(bound.expr, None), to_arrow_type(bound.type))
+
+
+class _Rows:
+    def __init__(self, bound: Bound, leaves: pa.RecordBatch | Sequence[pa.Array], num_rows: int | None) -> None:
+        self.bound = bound
+        columns = leaves.columns if isinstance(leaves, pa.RecordBatch) else list(leaves)
+        self.values: list[pa.Array] = []
+        self.failed: list[pa.Array | None] = []
+        at = 0
+        for leaf in bound.leaves:
+            values = columns[at]
+            wanted = to_arrow_type(leaf.type)
+            if leaf.type != VARIANT and values.type != wanted:
+                values = values.cast(wanted)
+            self.values.append(values)
+            self.failed.append(None if leaf.path is None else columns[at + 1])
+            at += 1 if leaf.path is None else 2
+        if at != len(columns):
+            raise ValueError(f"{at} columns belong to the leaves, {len(columns)} are given")
+        own = leaves.num_rows if isinstance(leaves, pa.RecordBatch) else len(columns[0]) if columns else 0
+        self.count = own if num_rows is None else num_rows
+
+    def judge(self, expr: Expr, asked: pa.Array | None) -> Datum:
+        """The values of the expression; `asked` masks the rows that need them, None means all."""
+        match expr:
+            case Literal(value, type_):
+                return literal(value, type_)
+            case LeafRef(index):
+                return self.leaf(index, asked)
+            case And(parts):
+                return self.connect(parts, asked, pc.and_kleene, decided=False)
+            case Or(parts):
+                return self.connect(parts, asked, pc.or_kleene, decided=True)
+            case Not(child):
+                return pc.invert(self.judge(child, asked))
+            case IsNull(child, negated):
+                values = self.judge(child, asked)
+                return pc.is_valid(values) if negated else pc.is_null(values)
+            case Compare():
+                return self.compare(expr, asked)
+            case In(child, values, negated):
+                wanted = [(in_process(v.value, expr.collation), v.type) for v in values if isinstance(v, Literal)]
+                found = in_process(self.judge(child, asked), expr.collation)
+                found = is_in(found, type_of(child), *map(list, zip(*wanted, strict=True)))
+                return pc.invert(found) if negated else found
+            case Cast():
+                return self.cast(expr, asked)
+            case Call():
+                return self.call(expr, asked)
+        raise TypeError(f"{expr!r} is not bound")
+
+    def compare(self, expr: Compare, asked: pa.Array | None) -> Datum:
+        a = self.judge(expr.left, asked)
+        null_safe = expr.op in (Op.SAFE_EQ, Op.DISTINCT)
+        b = self.judge(expr.right, asked if null_safe else self.with_value(a, expr.right, asked))
+        a, b = (in_process(side, expr.collation) for side in (a, b))
+        if isinstance(a, pa.Scalar) and isinstance(b, pa.Scalar):
+            a = pa.repeat(a, self.count)
+        return compare(expr.op, a, b, type_of(expr.left), type_of(expr.right))
+
+    def with_value(self, first: Datum, expr: Expr, asked: pa.Array | None) -> pa.Array | None:
+        """`asked` less the rows where `first` is null: Spark does not look at the other side there."""
+        if not isinstance(first, pa.Array) or not first.null_count or isinstance(expr, Literal):
+            return asked
+        valid = pc.is_valid(first)
+        return valid if asked is None else pc.and_(asked, valid)
+
+    def call(self, expr: Call, asked: pa.Array | None) -> pa.Array:
+        refuse_in_process(expr)
+        first, *others = reversed(expr.args) if expr.name in "/%" else expr.args  # Spark looks at the divisor first
+        values = [self.judge(first, asked)]
+        values += [self.judge(other, self.with_value(values[0], other, asked)) for other in others]
+        args = values[::-1] if expr.name in "/%" else values
+        if isinstance(args[0], pa.Scalar):
+            args[0] = pa.repeat(args[0], self.count)
+        try:
+            found, failed = apply(expr, args, [type_of(a) for a in expr.args], ansi=self.bound.ansi)
+        except ValueError as e:  # a pattern that stands in a column
+            raise UserError("INVALID_EXPRESSION", str(e)) from e
+        if failed is not None and self.bound.ansi:
+            code, what, hint = failure(expr)
+            self.raise_on(failed, asked, code, what, hint)
+        return found
+
+    def connect(self, parts: tuple[Expr, ...], asked: pa.Array | None, join: Any, *, decided: bool) -> Datum:
+        """AND is decided by a false, OR by a true; only rows that are open go on to the next part."""
+        found = self.judge(parts[0], asked)
+        for part in parts[1:]:
+            open_rows = pc.fill_null(pc.invert(found) if decided else found, True)
+            if isinstance(open_rows, pa.Scalar):
+                open_rows = pa.repeat(open_rows, self.count)
+            if asked is not None:
+                open_rows = pc.and_(open_rows, asked)
+            found = join(found, self.judge(part, open_rows))
+        return found
+
+    def leaf(self, index: int, asked: pa.Array | None) -> pa.Array:
+        failed, leaf = self.failed[index], self.bound.leaves[index]
+        if failed is not None and leaf.strict:
+            self.refuse_cast(failed, asked, f"{leaf.name} cannot be cast to {type_to_ddl(leaf.type)}", leaf=leaf)
+        return self.values[index]
+
+    def cast(self, expr: Cast, asked: pa.Array | None) -> Datum:
+        values = self.judge(expr.child, asked)
+        if isinstance(values, pa.Scalar):
+            values = pa.repeat(values, self.count)
+        source = type_of(expr.child)
+        found, failed = cast_array(values, source, expr.type, self.bound.timezone, ansi=not expr.legacy)
+        if failed is not None and expr.strict:
+            what = f"{to_sql(expr.child)} cannot be cast to {type_to_ddl(expr.type)}"
+            self.refuse_cast(failed, asked, what, values=values)
+        return found
+
+    def refuse_cast(
+        self, failed: pa.Array, asked: pa.Array | None, what: str, *, leaf: Leaf | None = None, values: Any = None
+    ) -> None:
+        hint = "Use try_variant_get or try_cast to get NULL where a value has another type."
+        self.raise_on(failed, asked, "INVALID_CAST", what, hint, leaf=leaf, values=values)
+
+    def raise_on(
+        self,
+        failed: pa.Array,
+        asked: pa.Array | None,
+        code: str,
+        what: str,
+        hint: str,
+        *,
+        leaf: Leaf | None = None,
+        values: Any = None,
+    ) -> None:
+        wrong = failed if asked is None else pc.and_(failed, asked)
+        row = pc.index(wrong, True).as_py() if wrong.true_count else -1
+        if row >= 0:
+            shown = None if values is None or pa.types.is_nested(values.type) else repr(values[row].as_py())
+            raise RowError(code, what, row, hint=hint, leaf=leaf, value=shown)
+
+    def as_array(self, found: Datum, type_: pa.DataType) -> pa.Array:
+        if isinstance(found, pa.Scalar):
+            return pa.nulls(self.count, type_) if not found.is_valid else pa.repeat(found, self.count)
+        return found

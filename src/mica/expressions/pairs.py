@@ -1,0 +1,33 @@
+"""Two columns judged pair by pair where Arrow has no function that is Spark's.
+
+The rule: each distinct pair of values is judged once, and null makes null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.expressions.casts import from_values
+from mica.expressions.compare import Datum
+from mica.schema.types import DataType
+
+
+def as_array(value: Datum, count: int) -> pa.Array:
+    """The datum with one value a row."""
+    return pa.repeat(value, count) if isinstance(value, pa.Scalar) else value
+
+
+def by_pairs(left: Datum, right: Datum, type_: DataType, judge: Callable[[Any, Any], Any]) -> pa.Array:
+    """`judge` of each row's two Python values, as an array of `type_`; at least one side is an array."""
+    count = len(left) if isinstance(left, pa.Array) else len(right)
+    one, other = as_array(left, count).dictionary_encode(), as_array(right, count).dictionary_encode()
+    width = max(1, len(other.dictionary))
+    codes = pc.add(pc.multiply(one.indices.cast(pa.int64()), width), other.indices.cast(pa.int64()))
+    pairs = codes.dictionary_encode()
+    lefts, rights = one.dictionary.to_pylist(), other.dictionary.to_pylist()
+    results = [judge(lefts[code // width], rights[code % width]) for code in pairs.dictionary.to_pylist()]
+    return from_values(results, type_).take(pairs.indices)

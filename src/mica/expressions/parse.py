@@ -1,0 +1,387 @@
+"""The text of a predicate or of a column to an expression.
+
+The rule: what Spark's grammar reads means here what it means there, and every token of the text is used: there is no
+tree in between from which something could be dropped or changed on the way. (sqlglot reads `v:a.$type` as the key
+`type`; its tree has no place for the rest.) What mica cannot judge yet is refused by name.
+
+    or := and {OR and}        and := not {AND not}        not := [NOT | !] not | test
+    test := comparison [[NOT] BETWEEN … | [NOT] IN (…) | [NOT] LIKE comparison [ESCAPE 'c']
+                        | IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM …]
+    comparison := sum {= | == | <> | != | < | <= | > | >= | <=> sum}
+    sum := product {+ | - product}        product := unary {* | / | % unary}        unary := {+ | -} postfix
+    postfix := primary {:path | .field | ::type | COLLATE name}
+    primary := literal | column | (or) | CAST(or AS type) | VARIANT_GET(or, 'path'[, 'type']) | function(or, …)
+
+Source: Spark's SqlBaseParser.g4: booleanExpression, predicate, valueExpression, semiStructuredExtractionPath.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mica.collation.names import from_sql
+from mica.errors import UserError
+from mica.expressions import constants
+from mica.expressions.cursor import Cursor
+from mica.expressions.functions import FUNCTIONS
+from mica.expressions.tokens import syntax_error
+from mica.expressions.tree import (
+    And,
+    Call,
+    Cast,
+    Collate,
+    Column,
+    Compare,
+    Expr,
+    In,
+    IsNull,
+    Literal,
+    Not,
+    Op,
+    Or,
+    Path,
+    Text,
+    depth,
+)
+from mica.schema.ddl import parse_type
+from mica.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+)
+from mica.variant.path import Step, VariantPath
+
+_COMPARISONS = {"=": Op.EQ, "==": Op.EQ, "<>": Op.NE, "!=": Op.NE, "<=>": Op.SAFE_EQ}
+_COMPARISONS |= {op.value: op for op in (Op.LT, Op.LE, Op.GT, Op.GE)}
+
+_TYPED_TEXT = {"DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_LTZ": TIMESTAMP, "TIMESTAMP_NTZ": TIMESTAMP_NTZ}
+_PATTERNS = ("LIKE", "ILIKE", "RLIKE", "REGEXP")
+
+#: Words that cannot be a column where an expression is expected, so that a misplaced one is named.
+_RESERVED = frozenset(
+    "AND AS BETWEEN CASE CAST COLLATE DISTINCT ELSE END ESCAPE EXISTS FROM GROUP ILIKE IN INTERVAL IS LIKE NOT OR "
+    "ORDER REGEXP RLIKE SELECT THEN WHEN WHERE".split()
+)
+
+#: Python's own stack allows a thousand frames; a level of parentheses takes eleven of them.
+_MAX_DEPTH = 50
+
+#: Levels of what was read: `a + b + c` has three. Whoever walks the expression recurses as deep.
+_MAX_LEVELS = 100
+
+
+def parse(text: str) -> Expr:
+    """Reads a predicate or a value: `a = 1 AND v:b.c::string IS NOT NULL`, `v:did::string`.
+
+    Errors: INVALID_EXPRESSION, UNSUPPORTED_EXPRESSION, with the place in the text.
+    """
+    parser = _Parser(text)
+    found = parser.whole()
+    if depth(found) > _MAX_LEVELS:
+        raise syntax_error(
+            text, 0, f"its operators stand in more than {_MAX_LEVELS} levels", "Split it with AND or OR."
+        )
+    return found
+
+
+class _Parser(Cursor):
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.depth = 0
+
+    # --- boolean level
+
+    def whole(self) -> Expr:
+        found = self.disjunction()
+        if self.token.kind != "end":
+            self.refuse_known()
+            self.fail("an operator or the end is expected")
+        return found
+
+    def disjunction(self) -> Expr:
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise syntax_error(self.text, self.token.at, f"it nests deeper than {_MAX_DEPTH} levels")
+        at = self.token.at
+        parts = [self.conjunction()]
+        while self.accept("OR"):
+            parts.append(self.conjunction())
+        self.depth -= 1
+        return parts[0] if len(parts) == 1 else Or(tuple(parts), at=at)
+
+    def conjunction(self) -> Expr:
+        at = self.token.at
+        parts = [self.negation()]
+        while self.accept("AND"):
+            parts.append(self.negation())
+        return parts[0] if len(parts) == 1 else And(tuple(parts), at=at)
+
+    def negation(self) -> Expr:
+        at = self.token.at
+        count = 0
+        while self.accept("NOT") or self.accept("!"):
+            count += 1
+        found = self.test()
+        for _ in range(count):
+            found = Not(found, at=at)
+        return found
+
+    def test(self) -> Expr:
+        value = self.comparison()
+        at = self.token.at
+        negated = self.word() == "NOT" and self.word(1) in ("BETWEEN", "IN", *_PATTERNS)
+        if negated:
+            self.at += 1
+        if self.accept("BETWEEN"):
+            low = self.comparison()
+            self.expect("AND")
+            found: Expr = And(
+                (Compare(Op.GE, value, low, at=at), Compare(Op.LE, value, self.comparison(), at=at)), at=at
+            )
+            return Not(found, at=at) if negated else found
+        if self.accept("IN"):
+            return In(value, self.values(), negated, at=at)
+        if self.accept("LIKE"):
+            found = self.like(value, at)
+            return Not(found, at=at) if negated else found
+        if self.word() in _PATTERNS:
+            self.unsupported(self.word())
+        if self.accept("IS"):
+            negated = self.accept("NOT")
+            return self.is_test(value, at, negated)
+        return value
+
+    def like(self, value: Expr, at: int) -> Expr:
+        if self.word() in ("ANY", "SOME", "ALL") and self.mark(1) == "(":
+            self.unsupported(f"LIKE {self.word()}")
+        args = [value, self.comparison()]
+        if self.accept("ESCAPE"):
+            place = self.token.at
+            escape = self.read_string(str)
+            if len(escape) != 1:
+                raise syntax_error(self.text, place, "one character is expected after ESCAPE")
+            args.append(Literal(escape, STRING, at=place))
+        return Call("like", tuple(args), at=at)
+
+    def is_test(self, value: Expr, at: int, negated: bool) -> Expr:
+        if self.accept("NULL"):
+            return IsNull(value, negated, at=at)
+        op = Op.DISTINCT if negated else Op.SAFE_EQ
+        if self.accept("TRUE"):
+            return Compare(op, value, Literal(True, BOOLEAN), at=at)
+        if self.accept("FALSE"):
+            return Compare(op, value, Literal(False, BOOLEAN), at=at)
+        if self.accept("UNKNOWN"):
+            # Only a boolean can be unknown; the comparison makes anything else an error.
+            return Compare(op, value, Literal(None, BOOLEAN), at=at)
+        if self.accept("DISTINCT", "FROM"):
+            return Compare(Op.SAFE_EQ if negated else Op.DISTINCT, value, self.comparison(), at=at)
+        raise self.error("NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM is expected")
+
+    def values(self) -> tuple[Expr, ...]:
+        self.expect("(")
+        if self.word() in ("SELECT", "WITH", "FROM"):
+            self.unsupported("a subquery")
+        values = [self.disjunction()]
+        while self.accept(","):
+            values.append(self.disjunction())
+        self.expect(")")
+        return tuple(values)
+
+    # --- values
+
+    def comparison(self) -> Expr:
+        left = self.sum()
+        while (op := _COMPARISONS.get(self.mark())) is not None:
+            at = self.token.at
+            self.at += 1
+            left = Compare(op, left, self.sum(), at=at)
+        if self.mark() in ("||", "&", "|", "^"):
+            self.unsupported(f"the operator {self.mark()}")
+        return left
+
+    def sum(self) -> Expr:
+        return self.operators(("+", "-"), self.product)
+
+    def product(self) -> Expr:
+        return self.operators(("*", "/", "%"), self.unary)
+
+    def operators(self, marks: tuple[str, ...], operand: Callable[[], Expr]) -> Expr:
+        """Operands with one of the marks between them, from left to right."""
+        left = operand()
+        while (mark := self.mark()) in marks:
+            at = self.token.at
+            self.at += 1
+            left = Call(mark, (left, operand()), at=at)
+        if self.word() == "DIV":
+            self.unsupported("DIV")
+        return left
+
+    def unary(self) -> Expr:
+        """Signs and a value; a minus right before a number is the number's own."""
+        signs = []
+        while self.mark() in ("+", "-"):
+            signs.append((self.mark(), self.token.at))
+            self.at += 1
+        if self.token.kind == "number":
+            negative = bool(signs) and signs[-1][0] == "-"
+            at = signs.pop()[1] if negative else self.token.at
+            found = self.postfix(self.number("-" * negative, at))
+        else:
+            found = self.postfix(self.primary())
+        for mark, at in reversed(signs):
+            found = Call("negate" if mark == "-" else "positive", (found,), at=at)
+        return found
+
+    def postfix(self, value: Expr) -> Expr:
+        while True:
+            at = self.token.at
+            if self.accept("::"):
+                value = Cast(value, self.type(), at=at)
+            elif self.accept(":"):
+                value = Path(value, self.path(), at=at)
+            elif self.accept("."):
+                if not isinstance(value, Column):
+                    self.fail("a field can be taken of a column only")
+                value = Column((*value.names, self.identifier()), at=value.at)
+            elif self.mark() == "[":
+                self.unsupported("an element of an array or a map")
+            elif self.accept("COLLATE"):
+                value = self.collate(value, at)
+            else:
+                return value
+
+    def collate(self, value: Expr, at: int) -> Expr:
+        if isinstance(value, Cast) and self.tokens[self.at - 2].text != ")":
+            # Spark reads it as a cast to a type of that name, with rules of its own.
+            self.unsupported("a cast to a type with a collation (write (x::string) COLLATE …)", at)
+        try:
+            return Collate(value, str(from_sql(self.identifier())), at=at)
+        except UserError as e:
+            raise syntax_error(self.text, at, e.message, e.hint, e.code) from None
+
+    def primary(self) -> Expr:
+        token, word = self.token, self.word()
+        at = token.at
+        if self.at_string:
+            return Literal(self.string(), STRING, at=at)
+        if self.accept("("):
+            inner = self.disjunction()
+            if self.mark() == ",":
+                self.unsupported("a row of several values")
+            self.expect(")")
+            return inner
+        if token.kind == "quoted":
+            return Column((self.identifier(),), at=at)
+        if not word:
+            self.refuse_known()
+            self.fail("a value is expected")
+        following = self.tokens[self.at + 1]
+        if following.kind == "string" and (word in _TYPED_TEXT or word == "X"):
+            self.at += 1
+            return self.typed_text(word, at)
+        if following.kind == "mark" and following.text == "(":
+            return self.call(word, at)
+        if word in ("TRUE", "FALSE"):
+            self.at += 1
+            return Literal(word == "TRUE", BOOLEAN, at=at)
+        if word == "NULL":
+            self.at += 1
+            return Literal(None, VOID, at=at)
+        if word in _RESERVED:
+            self.refuse_known()
+            self.fail("a value is expected")
+        return Column((self.identifier(),), at=at)
+
+    def call(self, word: str, at: int) -> Expr:
+        self.at += 1
+        if word in ("CAST", "TRY_CAST"):
+            self.expect("(")
+            value = self.disjunction()
+            self.expect("AS")
+            type_ = self.type()
+            self.expect(")")
+            return Cast(value, type_, word == "CAST", at=at)
+        if word in ("VARIANT_GET", "TRY_VARIANT_GET"):
+            self.expect("(")
+            value = self.disjunction()
+            self.expect(",")
+            found: Expr = Path(value, self.read_string(VariantPath.parse), at=at)
+            if self.accept(","):
+                found = Cast(found, self.read_string(parse_type), word == "VARIANT_GET", at=at)
+            self.expect(")")
+            return found
+        if word.lower() in FUNCTIONS:
+            return Call(word.lower(), self.values(), at=at)
+        if word in ("IN", "AND", "OR", "NOT"):
+            self.at -= 1
+            self.fail("a value is expected")
+        raise self.missing(f"the function {word.lower()}", at)
+
+    # --- constants and paths
+
+    def number(self, sign: str, at: int) -> Literal:
+        text = self.token.text
+        self.at += 1
+        try:
+            return constants.number(sign + text, at)
+        except ValueError as e:
+            raise syntax_error(self.text, at, str(e)) from e
+
+    def typed_text(self, word: str, at: int) -> Expr:
+        text = self.string()
+        if word != "X":
+            return Text(_TYPED_TEXT[word], text, at=at)
+        try:
+            return Literal(constants.binary(text), BINARY, at=at)
+        except ValueError as e:
+            raise syntax_error(self.text, at, str(e)) from e
+
+    def path(self) -> VariantPath:
+        """What stands after the colon: a name or a bracket first, then .names and brackets."""
+        steps: list[Step] = []
+        while True:
+            if self.mark() == "[":
+                self.at += 1
+                steps.append(self.bracket())
+                self.expect("]")
+            elif not steps or self.mark() == ".":
+                if steps:
+                    self.at += 1
+                steps.append(self.path_key())
+            else:
+                return VariantPath(tuple(steps))
+
+    def path_key(self) -> str:
+        at, quoted = self.token.at, self.token.kind == "quoted"
+        if self.token.kind == "number":
+            self.fail("a key is expected (one that is a number is written ['0'])")
+        key = self.identifier()
+        if quoted and (not key or any(c in key for c in ".[")):
+            # Spark joins the name to the path's text and reads that again: `a.b` becomes two keys.
+            raise syntax_error(
+                self.text, at, f"Spark reads the key {key!r} in backticks as something else", "Write it as ['key']."
+            )
+        return key
+
+    def bracket(self) -> Step:
+        if self.at_string:
+            return self.string()
+        if self.token.kind == "number" and self.token.text.isdecimal():
+            index = int(self.token.text)
+            if index >= 2**31:
+                self.fail("a position is 2147483647 at most")
+            self.at += 1
+            return index
+        raise self.error("a 'key' or a position is expected")
+
+    def refuse_known(self) -> None:
+        """Names SQL that exists but cannot be judged here, so that the error does not call it a mistake."""
+        if self.word() in ("CASE", "EXISTS", "INTERVAL", "COLLATE", "SELECT"):
+            self.unsupported(self.word())
+        if self.mark() in ("*", "~"):
+            self.unsupported(f"the operator {self.mark()}")

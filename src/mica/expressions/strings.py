@@ -1,0 +1,122 @@
+"""LIKE and its relatives, as Spark matches.
+
+The rule: a pattern is a run of texts, `_` (one character, a line break too) and `%` (any number of them); what it
+means is decided once for a constant pattern, and once for each distinct pair of text and pattern otherwise. Strings
+are compared by their bytes.
+
+Source: Spark's StringUtils.escapeLikeRegex; Like, StartsWith, EndsWith, Contains.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.expressions.compare import Datum
+from mica.expressions.pairs import by_pairs
+from mica.schema.types import BOOLEAN
+
+ONE, ANY = object(), object()
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """The parts of a LIKE pattern: texts, ONE and ANY; no two texts follow each other."""
+
+    parts: tuple[Any, ...]
+
+    @classmethod
+    def read(cls, text: str, escape: str = "\\") -> Pattern:
+        """Raises ValueError where Spark refuses: the escape stands at the end, or before what needs none."""
+        parts: list[Any] = []
+        characters = iter(text)
+        for c in characters:
+            part: Any = c
+            if c == escape:
+                part = next(characters, None)
+                if part is None:
+                    raise ValueError(f"the pattern {text!r} ends with the escape character {escape!r}")
+                if part not in ("_", "%", escape):
+                    raise ValueError(f"the escape character {escape!r} may not stand before {part!r} in {text!r}")
+            elif c in "_%":
+                part = ONE if c == "_" else ANY
+            if isinstance(part, str) and parts and isinstance(parts[-1], str):
+                parts[-1] += part
+            elif part is not ANY or not parts or parts[-1] is not ANY:
+                parts.append(part)
+        return cls(tuple(parts))
+
+    @property
+    def prefix(self) -> str:
+        """What every match begins with."""
+        return self.parts[0] if self.parts and isinstance(self.parts[0], str) else ""
+
+    @property
+    def is_prefix(self) -> bool:
+        """Whether everything that begins with the prefix matches."""
+        return self.parts in ((ANY,), (self.prefix, ANY))
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the prefix itself is all that matches."""
+        return self.parts in ((), (self.prefix,))
+
+    def match(self, values: pa.Array) -> pa.Array:
+        """Which of the strings match."""
+        match self.parts:
+            case () | (str(),):
+                return pc.equal(values, self.prefix)
+            case (str(text), end) if end is ANY:
+                return pc.starts_with(values, text)
+            case (start, str(text)) if start is ANY:
+                return pc.ends_with(values, text)
+            case (start, str(text), end) if start is ANY and end is ANY:
+                return pc.match_substring(values, text)
+        return pc.match_substring_regex(values, rf"(?s)\A{self._regex(_quote_re2)}\z")
+
+    def matches(self, text: str) -> bool:
+        """Whether one string matches."""
+        return re.fullmatch(self._regex(re.escape), text, re.DOTALL) is not None
+
+    def _regex(self, quote: Callable[[str], str]) -> str:
+        return "".join(".*" if p is ANY else "." if p is ONE else quote(p) for p in self.parts)
+
+
+def _quote_re2(text: str) -> str:
+    return "".join(c if c.isascii() and c.isalnum() else f"\\x{{{ord(c):x}}}" for c in text)
+
+
+def like(values: Datum, pattern: Datum, escape: Datum = None) -> pa.Array:
+    """`values LIKE pattern ESCAPE escape`. ValueError for a pattern that is none."""
+    own = "\\" if escape is None else escape.as_py()
+    if isinstance(pattern, pa.Scalar) and isinstance(values, pa.Array):
+        if not pattern.is_valid:
+            return pa.nulls(len(values), pa.bool_())
+        return Pattern.read(pattern.as_py(), own).match(values)
+    return by_pairs(values, pattern, BOOLEAN, lambda text, p: Pattern.read(p, own).matches(text))
+
+
+def starts_with(values: Datum, part: Datum) -> pa.Array:
+    """Whether the value begins with the other one; both are strings, or both binary."""
+    return _searched(values, part, pc.starts_with, lambda v, p: v.startswith(p))
+
+
+def ends_with(values: Datum, part: Datum) -> pa.Array:
+    """Whether the value ends with the other one."""
+    return _searched(values, part, pc.ends_with, lambda v, p: v.endswith(p))
+
+
+def contains(values: Datum, part: Datum) -> pa.Array:
+    """Whether the other one stands somewhere in the value."""
+    return _searched(values, part, pc.match_substring, lambda v, p: p in v)
+
+
+def _searched(values: Datum, part: Datum, whole: Any, one: Callable[[Any, Any], bool]) -> pa.Array:
+    if isinstance(part, pa.Scalar) and isinstance(values, pa.Array):
+        return whole(values, part.as_py()) if part.is_valid else pa.nulls(len(values), pa.bool_())
+    return by_pairs(values, part, BOOLEAN, one)

@@ -1,0 +1,158 @@
+"""What is known of a leaf's values in each file, row group or page.
+
+The rule: an interval holds every value that is there, and what is not known is null. It is made from the log's
+statistics, from partition values or from a Parquet footer; who judges it need not know which.
+
+A bound of a variant path serves only a comparison of its own class, for a value of another class may cast into the
+range asked for ('5' is 5): integers and decimals serve integers, decimals, float and double; float and double serve
+float and double; string, date, timestamp and timestamp_ntz serve themselves. Within a class the cast keeps the order,
+so the cast bound bounds the cast values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from mica.expressions.bind import Leaf
+from mica.expressions.casts import CastFailedError, bits_of, cast_value
+from mica.expressions.coerce import is_exact, is_real
+from mica.expressions.compare import Datum
+from mica.schema.arrow import to_arrow_type
+from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, decimal
+from mica.stats import paths
+from mica.stats.codec import LeafStats, in_order
+from mica.stats.paths import PathSide
+
+#: The protocol cuts timestamps to milliseconds: a max stands for itself plus 1 ms.
+_MS = 1000
+_LAST = 2**63 - 1
+_REALS = (paths.FLOAT, paths.DOUBLE)
+_OWN_KIND: dict[DataType, int] = {
+    STRING: paths.STRING,
+    DATE: paths.DATE,
+    TIMESTAMP: paths.TIMESTAMP,
+    TIMESTAMP_NTZ: paths.TIMESTAMP_NTZ,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Per file (array) or for all (scalar): `low` and `high` hold every value that is not null; null is unknown.
+
+    `may_be_null`: a null is possible. `all_null`: nothing but nulls, for certain. `may_be_nan`: `high` leaves NaN out,
+    which is above it in Spark's order.
+    """
+
+    low: Datum
+    high: Datum
+    may_be_null: Datum
+    all_null: Datum
+    may_be_nan: bool = False
+
+
+def unknown(count: int, type_: DataType) -> Interval:
+    """Nothing is known."""
+    nothing = pa.nulls(count, to_arrow_type(type_))
+    return Interval(nothing, nothing, pa.repeat(True, count), pa.repeat(False, count), is_real(type_))
+
+
+def from_stats(leaf: Leaf, stats: LeafStats) -> Interval:
+    """A leaf's interval from the statistics in the log."""
+    equal = pc.fill_null(pc.equal(stats.null_count, stats.num_rows), False)
+    if leaf.path is not None:
+        low, high = path_bounds(stats.min, stats.max, leaf.type)
+        # Bounds of integers and decimals say that the file holds nothing else: no NaN.
+        nan = is_real(leaf.type) and any(np.isin(side.kinds, _REALS).any() for side in (stats.min, stats.max))
+        # A row without the path is null too, and nobody counts those.
+        return Interval(low, high, pa.repeat(True, len(equal)), equal, nan)
+    # Writers differ in whether a field of a null struct counts as a null: a count of 0 there proves nothing.
+    some = pc.fill_null(pc.not_equal(stats.null_count, 0), True)
+    some = pa.repeat(True, len(equal)) if len(leaf.column) > 1 else some
+    return Interval(stats.min, stats.max, some, equal, is_real(leaf.type))
+
+
+def from_constants(values: pa.Array, type_: DataType) -> Interval:
+    """A partition column: one known value per file."""
+    null = pc.is_null(values)
+    if is_real(type_):
+        nan = pc.fill_null(pc.is_nan(values), False)
+        if nan.true_count:
+            values = pc.if_else(nan, pa.scalar(None, values.type), values)
+            return Interval(values, values, null, null, True)
+    return Interval(values, values, null, null, False)
+
+
+def path_bounds(low: PathSide, high: PathSide, asked: DataType) -> tuple[pa.Array, pa.Array]:
+    """Bounds of a variant path as arrays of the type that the predicate asks for; null where they cannot serve it.
+
+    A path may stand in one of min and max only; where it stands in both and the kinds differ, neither is used.
+    """
+    mixed = (low.kinds != high.kinds) & (low.kinds != paths.NONE) & (high.kinds != paths.NONE)
+    one, other = _serve(low, asked, ~mixed, upper=False), _serve(high, asked, ~mixed, upper=True)
+    return in_order(one, other)
+
+
+def _serve(side: PathSide, asked: DataType, usable: NDArray[np.bool_], *, upper: bool) -> pa.Array:
+    """The bounds cast to the asked type as the rows will be, null where their class says nothing about that type."""
+    wanted = to_arrow_type(asked)
+    if asked in _OWN_KIND:
+        usable = usable & (side.kinds == _OWN_KIND[asked])
+        if asked == STRING:
+            return pa.array([side.others[i] if ok else None for i, ok in enumerate(usable.tolist())], wanted)
+        days = asked == DATE
+        more = _MS if upper and not days else 0
+        usable = usable & (side.ints <= _LAST - more)  # beyond the last instant there is no bound
+        values = np.where(usable, side.ints, 0) + more
+        return pa.array(values, pa.int64(), mask=~usable).cast(pa.int32() if days else pa.int64()).cast(wanted)
+    if asked in INTEGRALS:
+        bits = bits_of(asked)
+        fits = usable & (side.kinds == paths.EXACT) & (side.ints >= -(1 << bits)) & (side.ints <= (1 << bits) - 1)
+        fits[list(side.others)] = False
+        array = pa.array(side.ints, pa.int64(), mask=~fits).cast(wanted)
+    elif asked == DOUBLE:
+        exact, real = usable & (side.kinds == paths.EXACT), usable & np.isin(side.kinds, _REALS)
+        exact[list(side.others)] = False
+        array = pa.array(np.where(exact, side.ints.astype(np.float64), side.reals), mask=~(exact | real))
+    else:
+        array = pa.nulls(len(usable), wanted)
+        if asked == FLOAT or is_exact(asked):
+            return _one_by_one(side, asked, usable, range(len(usable)), array)
+        return array
+    if is_real(asked):
+        array = pc.if_else(pc.is_finite(array), array, pa.scalar(None, wanted))
+    return _one_by_one(side, asked, usable, side.others, array) if side.others else array
+
+
+def _one_by_one(
+    side: PathSide, asked: DataType, usable: NDArray[np.bool_], rows: Iterable[int], array: pa.Array
+) -> pa.Array:
+    """Fills in the values that arrays cannot hold or cast exactly: decimals, and roundings to float and decimal."""
+    values = array.to_pylist()
+    for row in rows:
+        if usable[row]:
+            values[row] = _cast_one(side, row, asked)
+    return pa.array(values, array.type)
+
+
+def _cast_one(side: PathSide, row: int, asked: DataType) -> object:
+    kind = int(side.kinds[row])
+    if kind == paths.EXACT:
+        value: Any = side.others.get(row, int(side.ints[row]))
+        source = LONG if isinstance(value, int) else decimal(38, min(38, max(0, -value.as_tuple().exponent)))
+    elif kind in _REALS and is_real(asked) and math.isfinite(side.reals[row]):
+        value, source = float(side.reals[row]), DOUBLE
+    else:
+        return None
+    try:
+        cast: object = cast_value(value, source, asked, "UTC", ansi=True)
+    except CastFailedError:
+        return None
+    return None if isinstance(cast, float) and math.isinf(cast) else cast

@@ -1,0 +1,261 @@
+"""A predicate over bounds: might some row make it true?
+
+The one rule over all skipping: *a file, row group or page is skipped only when no row of it can make the predicate
+true.* The answer is ROWS_CANNOT_MATCH only where it is certain, and everything unknown is ROWS_MIGHT_MATCH. Whole
+arrays are evaluated at once, one element per file, row group or page. Predicates come without NOT
+(`expressions/rewrite.py`).
+
+With [l, L] and [r, R] the intervals of both sides, NaN above every number, and nothing but nulls never matching:
+
+| predicate | rows might match when |
+|---|---|
+| x < y, x <= y | l < R, l <= R; with a possible NaN in y always |
+| x = y | l <= R and r <= L; with a possible NaN on both sides always |
+| x <> y | not l = L = r = R; with a possible NaN always |
+| x <=> y | x = y might, or both may be null |
+| x IS DISTINCT FROM y | x <> y might, or one may be null and the other not |
+| x IN (…) | a constant lies in [l, L] |
+| x NOT IN (…) | no constant is NULL, and not l = L = one of them |
+| x IS NULL, x IS NOT NULL | x may be null; x is not all null |
+| x LIKE 'p%', startswith(x, 'p') | l <= p or l begins with p, and p <= L; LIKE 'p%q' as 'p%' |
+| x NOT LIKE 'p%' | not both of l and L begin with p |
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.expressions.bind import type_of
+from mica.expressions.casts import cast_array, to_values
+from mica.expressions.coerce import is_exact, is_real
+from mica.expressions.compare import Datum, compare, literal
+from mica.expressions.functions import pattern_of
+from mica.expressions.strings import Pattern
+from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Op, Or
+from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
+from mica.skipping.collated import Collated
+from mica.skipping.intervals import Interval, unknown
+from mica.variant import kernel
+
+ROWS_MIGHT_MATCH = True
+ROWS_CANNOT_MATCH = False
+
+#: Up to so many constants are judged one by one over whole arrays; longer lists are searched per file.
+_FEW = 8
+
+
+def judge(
+    expr: Expr,
+    intervals: Mapping[int, Interval],
+    count: int,
+    *,
+    timezone: str = "UTC",
+    collated: Collated | None = None,
+) -> pa.BooleanArray:
+    """ROWS_MIGHT_MATCH or ROWS_CANNOT_MATCH for each of `count` files; `expr` comes from `rewrite.push_not`.
+
+    `collated` judges comparisons by a collation, which the intervals, binary ones, cannot.
+    """
+    found = _Judge(intervals, count, timezone, collated).predicate(expr)
+    found = pc.fill_null(found, ROWS_MIGHT_MATCH)
+    return pa.repeat(found, count) if isinstance(found, pa.Scalar) else found
+
+
+class _Judge:
+    def __init__(
+        self, intervals: Mapping[int, Interval], count: int, timezone: str, collated: Collated | None = None
+    ) -> None:
+        self.intervals, self.count, self.timezone, self.collated = intervals, count, timezone, collated
+
+    def predicate(self, expr: Expr) -> Datum:
+        match expr:
+            case And(parts):
+                return self.fold(parts, pc.and_)
+            case Or(parts):
+                return self.fold(parts, pc.or_)
+            case Literal(value):
+                return pa.scalar(value is True)
+            case Compare() | In() if expr.collation is not None:
+                if self.collated is None:
+                    return pa.scalar(ROWS_MIGHT_MATCH)
+                return self.collated.judge(expr, self.intervals)
+            case Compare(Op.EQ, Call() as call, Literal(bool(wanted))) if (pattern := pattern_of(call)) is not None:
+                return self.matches(self.value(call.args[0]), pattern, wanted)
+            case Compare(op, left, right):
+                return self.compare(op, self.value(left), self.value(right), type_of(left), type_of(right))
+            case In():
+                return self.is_in(expr)
+            case IsNull(child, negated):
+                found = self.value(child)
+                return pc.invert(found.all_null) if negated else found.may_be_null
+        raise TypeError(f"{expr!r} was not rewritten")
+
+    def fold(self, parts: tuple[Expr, ...], join: Any) -> Datum:
+        found = pc.fill_null(self.predicate(parts[0]), ROWS_MIGHT_MATCH)
+        for part in parts[1:]:
+            found = join(found, pc.fill_null(self.predicate(part), ROWS_MIGHT_MATCH))
+        return found
+
+    # --- values
+
+    def value(self, expr: Expr) -> Interval:
+        match expr:
+            case LeafRef(index):
+                return self.intervals[index]
+            case Literal(value, type_):
+                return _constant(value, type_)
+            case Cast(child, type_) if _keeps_order(type_of(child), type_, self.timezone, wraps=expr.legacy):
+                return self.cast(self.value(child), type_of(child), type_)
+            case Cast(child, type_):
+                inner = self.value(child)
+                nothing = unknown(self.count, type_)
+                return Interval(nothing.low, nothing.high, nothing.may_be_null, inner.all_null, nothing.may_be_nan)
+        # A predicate used as a value, as in (a = 1) IS NULL.
+        return unknown(self.count, type_of(expr))
+
+    def cast(self, inner: Interval, source: DataType, target: DataType) -> Interval:
+        sides = []
+        for side in (inner.low, inner.high):
+            array = pa.repeat(side, self.count) if isinstance(side, pa.Scalar) else side
+            cast, _ = cast_array(array, source, target, self.timezone, ansi=True)
+            sides.append(_finite(cast) if is_real(target) else cast)
+        nan = inner.may_be_nan or (is_real(source) and is_real(target))
+        # The cast may fail and give null where nothing was null before.
+        return Interval(sides[0], sides[1], pa.scalar(True), inner.all_null, nan)
+
+    # --- comparisons
+
+    def compare(self, op: Op, x: Interval, y: Interval, x_type: DataType, y_type: DataType) -> Datum:
+        if op in (Op.GT, Op.GE):
+            return self.compare(op.flipped, y, x, y_type, x_type)
+        both = pc.invert(pc.or_(x.all_null, y.all_null))
+        match op:
+            case Op.LT | Op.LE:
+                found = pa.scalar(True) if y.may_be_nan else _known(op, x.low, y.high, x_type, y_type)
+            case Op.EQ | Op.SAFE_EQ:
+                found = self.might_equal(x, y, x_type, y_type)
+            case _:
+                found = self.might_differ(x, y, x_type, y_type)
+        found = pc.and_(found, both)
+        if op is Op.SAFE_EQ:
+            return pc.or_(found, pc.and_(x.may_be_null, y.may_be_null))
+        if op is Op.DISTINCT:
+            one = pc.and_(x.may_be_null, pc.invert(y.all_null))
+            other = pc.and_(y.may_be_null, pc.invert(x.all_null))
+            return pc.or_(found, pc.or_(one, other))
+        return found
+
+    def might_equal(self, x: Interval, y: Interval, x_type: DataType, y_type: DataType) -> Datum:
+        if x.may_be_nan and y.may_be_nan:
+            return pa.scalar(True)
+        below = _known(Op.LE, x.low, y.high, x_type, y_type)
+        return pc.and_(below, _known(Op.LE, y.low, x.high, y_type, x_type))
+
+    def might_differ(self, x: Interval, y: Interval, x_type: DataType, y_type: DataType) -> Datum:
+        if x.may_be_nan or y.may_be_nan:
+            return pa.scalar(True)
+        one = _certain(x.low, x.high, x_type, x_type)
+        other = _certain(y.low, y.high, y_type, y_type)
+        same = _certain(x.low, y.low, x_type, y_type)
+        return pc.invert(pc.and_(pc.and_(one, other), same))
+
+    def is_in(self, expr: In) -> Datum:
+        x, type_ = self.value(expr.child), type_of(expr.child)
+        constants = [v for v in expr.values if isinstance(v, Literal)]
+        present = [v for v in constants if v.value is not None]
+        if expr.negated:
+            return self.not_in(x, type_, constants)
+        if not present:
+            return pa.scalar(ROWS_CANNOT_MATCH)
+        if x.may_be_nan and any(isinstance(v.value, float) and math.isnan(v.value) for v in present):
+            return pc.invert(x.all_null)
+        if len(present) <= _FEW:
+            found = pa.scalar(ROWS_CANNOT_MATCH)
+            for v in present:
+                found = pc.or_(found, self.compare(Op.EQ, x, _constant(v.value, v.type), type_, v.type))
+            return found
+        values = sorted(v.value for v in present if not (isinstance(v.value, float) and math.isnan(v.value)))
+        lows, highs = self.plain(x.low, type_), self.plain(x.high, type_)
+        hit = pa.array([_any_within(values, a, b) for a, b in zip(lows, highs, strict=True)], pa.bool_())
+        return pc.and_(hit, pc.invert(x.all_null))
+
+    def not_in(self, x: Interval, type_: DataType, constants: list[Literal]) -> Datum:
+        if any(v.value is None for v in constants):
+            return pa.scalar(ROWS_CANNOT_MATCH)  # x <> NULL is never true
+        if x.may_be_nan:
+            return pc.invert(x.all_null)
+        excluded = {v.value for v in constants}
+        lows, highs = self.plain(x.low, type_), self.plain(x.high, type_)
+        only = [a is not None and a == b and a in excluded for a, b in zip(lows, highs, strict=True)]
+        return pc.invert(pc.or_(pa.array(only, pa.bool_()), x.all_null))
+
+    def matches(self, x: Interval, pattern: Pattern, wanted: bool) -> Datum:
+        """LIKE and startswith; strings go by their bytes, so all with one prefix stand in one run."""
+        prefix, some = pattern.prefix, pc.invert(x.all_null)
+        constant = literal(prefix, STRING)
+        if wanted:
+            within = pc.starts_with(x.low, prefix) if not pattern.is_text else pa.scalar(False)
+            below = pc.or_kleene(pc.less_equal(x.low, constant), within)
+            found = pc.and_(pc.fill_null(below, True), pc.fill_null(pc.greater_equal(x.high, constant), True))
+        elif pattern.is_text:
+            same = pc.and_(pc.equal(x.low, constant), pc.equal(x.high, constant))
+            found = pc.invert(pc.fill_null(same, False))
+        elif pattern.is_prefix:
+            every = pc.and_(pc.starts_with(x.low, prefix), pc.starts_with(x.high, prefix))
+            found = pc.invert(pc.fill_null(every, False))
+        else:
+            return some
+        return pc.and_(found, some)
+
+    def plain(self, side: Datum, type_: DataType) -> list[Any]:
+        return to_values(pa.repeat(side, self.count) if isinstance(side, pa.Scalar) else side, type_)
+
+
+def _constant(value: Any, type_: DataType) -> Interval:
+    scalar, null = literal(value, type_), pa.scalar(value is None)
+    if isinstance(value, float) and math.isnan(value):
+        nothing = literal(None, type_)
+        return Interval(nothing, nothing, null, null, True)
+    return Interval(scalar, scalar, null, null, False)
+
+
+def _known(op: Op, left: Datum, right: Datum, left_type: DataType, right_type: DataType) -> Datum:
+    """The comparison of two bounds; true where one of them is unknown."""
+    return pc.fill_null(compare(op, left, right, left_type, right_type), True)
+
+
+def _certain(left: Datum, right: Datum, left_type: DataType, right_type: DataType) -> Datum:
+    """Whether two bounds are equal for certain; false where one of them is unknown."""
+    return pc.fill_null(compare(Op.EQ, left, right, left_type, right_type), False)
+
+
+def _any_within(values: list[Any], low: Any, high: Any) -> bool:
+    at = 0 if low is None else bisect_left(values, low)
+    return at < len(values) and (high is None or values[at] <= high)
+
+
+def _finite(values: pa.Array) -> pa.Array:
+    # An overflow to infinity is a bound that no JSON writer meant; unknown is always sound.
+    return pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type))
+
+
+def _keeps_order(source: DataType, target: DataType, zone: str, *, wraps: bool) -> bool:
+    """Whether the cast is monotone: then the cast bounds bound the cast values.
+
+    Integers that wrap around are not. Wall clocks are not: one that is set back repeats an hour, a gap is jumped
+    over. Dates are, whatever the zone.
+    """
+    if is_exact(source):
+        return (is_exact(target) and not (wraps and target in INTEGRALS)) or is_real(target)
+    if is_real(source):
+        return is_real(target)
+    if source == DATE:
+        return target in (TIMESTAMP, TIMESTAMP_NTZ)
+    times = (TIMESTAMP, TIMESTAMP_NTZ, DATE)
+    return source in times and target in times and kernel.fixed_offset(zone) == 0

@@ -1,0 +1,151 @@
+"""Why files were dropped, for people and for programs.
+
+The rule: the reason of a dropped file is the first part of the predicate that no row of it can make true, and the
+bounds shown are those that it was judged by, cast to the type that the predicate asks for.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mica.expressions.bind import Bound
+from mica.expressions.casts import to_values
+from mica.expressions.collations import collations_of
+from mica.expressions.tree import Expr, LeafRef, to_sql, walk
+from mica.schema import literals
+from mica.schema.types import STRING, DataType
+from mica.skipping.intervals import Interval
+from mica.skipping.plan import FilePlan
+
+#: A leaf as the person wrote it, its type, and what is known of it in one file.
+_Known = tuple[str, DataType, dict[str, Any]]
+
+
+def dropped_files(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None = None) -> list[dict[str, Any]]:
+    """`{path, bounds, reason}` of each dropped file, in the order of the log; the first `limit` where one is given."""
+    return list(_details(plan, paths, limit))
+
+
+def to_dict(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None = None) -> dict[str, Any]:
+    """`{total, kept, dropped}` as `Scan.explain().to_dict()["files"]` shows it."""
+    return {"total": plan.total, "kept": len(plan.kept), "dropped": dropped_files(plan, paths, limit)}
+
+
+def undecided_files(
+    plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None = None
+) -> list[dict[str, Any]]:
+    """`{path, column, collation, reason}` of each kept file that a comparison by a collation could not judge."""
+    return list(itertools.islice(_undecided(plan, paths), limit))
+
+
+def _undecided(plan: FilePlan, paths: pa.Array | pa.ChunkedArray) -> Iterator[dict[str, Any]]:
+    if plan.bound is None:
+        return
+    kept = np.zeros(plan.total, np.bool_)
+    kept[plan.kept] = True
+    for files, found in plan.collated:
+        for (index, collation), evidence in found.evidence.items():
+            column = plan.bound.leaves[index].name
+            for file, why in zip(files.tolist(), evidence.why, strict=True):
+                if why is not None and kept[file]:
+                    yield {"path": paths[file].as_py(), "column": column, "collation": collation, "reason": why}
+
+
+def other_versions(plan: FilePlan) -> str | None:
+    """What to tell a person whose files have collated bounds of other versions; None where there are none."""
+    told = []
+    for files, found in plan.collated:
+        for (_, collation), evidence in found.evidence.items():
+            others = [versions for versions in evidence.versions if versions]
+            if others:
+                shown = ", ".join(sorted({v for versions in others for v in versions}))
+                told.append(
+                    f"{len(others):,} of {len(files):,} files have bounds of {collation} in version {shown} only"
+                )
+    if not told:
+        return None
+    return "; ".join(told) + "; this engine has another and keeps them. table.restats(spark=spark) makes its own"
+
+
+def _details(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None) -> Iterator[dict[str, Any]]:
+    if plan.bound is None:
+        return
+    for file, number in list(zip(plan.dropped.tolist(), plan.reasons.tolist(), strict=True))[:limit]:
+        part = plan.parts[number]
+        known = list(_bounds(plan, plan.bound, part, file))
+        bounds = {name: shown for name, _, shown in known}
+        yield {"path": paths[file].as_py(), "bounds": bounds, "reason": _reason(part, known)}
+
+
+def _bounds(plan: FilePlan, bound: Bound, part: Expr, file: int) -> Iterator[_Known]:
+    refs = {node.index: node for node in walk(part) if isinstance(node, LeafRef)}
+    for files, intervals in plan.stages:
+        at = int(np.searchsorted(files, file))
+        if at == len(files) or files[at] != file or not refs.keys() <= intervals.keys():
+            continue
+        for index, ref in refs.items():
+            type_ = bound.leaves[index].type
+            yield ref.text, type_, _show(_collated(plan, part, index, files) or intervals[index], type_, at)
+
+
+def _collated(plan: FilePlan, part: Expr, index: int, files: Any) -> Interval | None:
+    """What a part that compares by a collation was judged by, where it does."""
+    names = collations_of(part)
+    for judged, found in plan.collated:
+        evidence = found.evidence.get((index, names[0])) if names else None
+        if evidence is not None and judged is files:
+            plain = next(intervals[index] for rows, intervals in plan.stages if rows is files)
+            return replace(plain, low=evidence.low, high=evidence.high)
+    return None
+
+
+def _show(interval: Interval, type_: DataType, at: int) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    for name, side in (("min", interval.low), ("max", interval.high)):
+        value = to_values(side.slice(at, 1), type_)[0]
+        if value is not None:
+            shown[name] = plain(value, type_)
+    if interval.all_null[at].as_py():
+        shown["all_null"] = True
+    elif not interval.may_be_null[at].as_py():
+        shown["no_nulls"] = True
+    return shown
+
+
+def plain(value: Any, type_: DataType) -> Any:
+    """A value that JSON can hold: dates and timestamps as ISO texts, decimals as texts, binary in hexadecimal."""
+    name = getattr(type_, "name", "")
+    if name == "date":
+        return literals.show_date(value)
+    if name in ("timestamp", "timestamp_ntz"):
+        return literals.show_timestamp(value).replace(" ", "T") + ("Z" if name == "timestamp" else "")
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _reason(part: Expr, known: list[_Known]) -> str:
+    facts = []
+    for name, type_, shown in known:
+        low, high = (repr(v) if type_ == STRING else v for v in (shown.get("min"), shown.get("max")))
+        if shown.get("all_null"):
+            facts.append(f"{name} is null in every row")
+        elif "min" in shown and low == high:
+            facts.append(f"{name} is {low}")
+        elif "min" in shown and "max" in shown:
+            facts.append(f"{name} is between {low} and {high}")
+        elif "min" in shown:
+            facts.append(f"{name} is at least {low}")
+        elif "max" in shown:
+            facts.append(f"{name} is at most {high}")
+        elif shown.get("no_nulls"):
+            facts.append(f"{name} is never null")
+    why = "; ".join(facts) or "it holds for no row"
+    return f"no row can satisfy {to_sql(part)}: {why}"

@@ -1,0 +1,1 @@
+"""Rows into a table: sources of batches, files and their facts, one commit."""

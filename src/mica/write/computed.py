@@ -1,0 +1,80 @@
+"""The columns that an ingest computes from each document: those of the call, and those that the table keeps.
+
+The rule: what one run computes, the next one computes too. A table that an ingest makes keeps the expressions as a
+property (`mica.ingest.columns`, a JSON object of names to expressions); a call may give others for its own rows. No run
+leaves a partition column null because nobody said how it is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import orjson
+
+from mica.errors import UserError
+from mica.expressions.bind import Bound, bind_value
+from mica.log.properties import INGEST_COLUMNS
+from mica.log.snapshot import Snapshot
+from mica.schema.types import StructType
+
+
+def kept_in(snapshot: Snapshot | None) -> dict[str, str]:
+    """The expressions that a table keeps, of columns that it has."""
+    if snapshot is None:
+        return {}
+    kept = INGEST_COLUMNS.of(snapshot.properties)
+    return {name: text for name, text in kept.items() if snapshot.schema.find(name) is not None}
+
+
+def as_property(columns: Mapping[str, str]) -> dict[str, str]:
+    """The property of a new table whose first run computes these columns."""
+    return {INGEST_COLUMNS.name: orjson.dumps(dict(columns)).decode()} if columns else {}
+
+
+def bound(
+    columns: Mapping[str, str], kept: Mapping[str, str], document: StructType, *, ansi: bool, timezone: str
+) -> dict[str, Bound]:
+    """The expressions of a run by the names of their columns: those given, and those kept under other names.
+
+    Errors: those of the expressions; MISSING_COLUMN where a kept one does not fit the documents.
+    """
+    found = {name: bind_value(text, document, ansi=ansi, timezone=timezone) for name, text in columns.items()}
+    given = {name.lower() for name in columns}
+    for name, text in kept.items():
+        if name.lower() in given:
+            continue
+        try:
+            found[name] = bind_value(text, document, ansi=ansi, timezone=timezone)
+        except UserError as e:
+            raise UserError(
+                "MISSING_COLUMN",
+                f"the table computes its column {name!r} as {text}, which these documents do not give: {e.message}",
+                hint=f"Say how it is computed: columns={{{name!r}: …}}.",
+                column=name,
+            ) from None
+    return found
+
+
+def others(columns: Mapping[str, str], kept: Mapping[str, str]) -> list[str]:
+    """A note for each column that this run computes otherwise than the table says."""
+    known = {name.lower(): text for name, text in kept.items()}
+    return [
+        f"the column {name!r} is computed as {text} in this run; the table keeps {known[name.lower()]}"
+        for name, text in columns.items()
+        if known.get(name.lower(), text).strip() != text.strip()
+    ]
+
+
+def refuse_without(table: str, partition_by: Iterable[str], computed: Iterable[str], document: str) -> None:
+    """Raises MISSING_COLUMN for a partition column of which nobody says how it is computed."""
+    named = {name.lower() for name in (*computed, document)}
+    for name in partition_by:
+        if name.lower() not in named:
+            raise UserError(
+                "MISSING_COLUMN",
+                f"{table} is partitioned by {name!r}, and this run does not say how it is computed: it would be null "
+                "in every row",
+                hint=f"Say how it is computed: columns={{{name!r}: …}}. The table property {INGEST_COLUMNS.name} keeps "
+                "it for later runs.",
+                column=name,
+            )

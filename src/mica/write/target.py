@@ -1,0 +1,323 @@
+"""What every write of a table has in common: what may be written, and one commit for all of it.
+
+The rule: what a table is decides how it is written. Its schema is respected, Variants are shredded only where its
+protocol and its property allow it, and neither is ever changed by a write.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.errors import ConflictError, MicaError, UserError
+from mica.expressions.bind import bind
+from mica.log import creation, features
+from mica.log.actions import Metadata, Protocol
+from mica.log.conflicts import FilePredicate, every_file
+from mica.log.domains import COLLATIONS_DOMAIN, with_versions, write_versions
+from mica.log.mapping import effective, mode_of
+from mica.log.properties import CODEC, TARGET_FILE_SIZE, checked
+from mica.log.snapshot import Snapshot, load
+from mica.log.transaction import Committed, Transaction
+from mica.schema import collations
+from mica.schema import json as schema_json
+from mica.schema.types import VARIANT, StructType, walk
+from mica.skipping import partitions
+from mica.stats.bloom import bloom_columns
+from mica.stats.collated import CollatedLeaf, collated_leaves
+from mica.storage import Storage
+from mica.tasks.write import WriteSpec
+from mica.variant import kernel
+from mica.variant.shredding import Limits
+from mica.write.collated import bounds_of_facts, collated_lines, comparable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Lost races (code, whether the table was to be made) after which an append joins the winner.
+_JOINED = {("TABLE_EXISTS", True), ("CONCURRENT_DOMAIN", False)}
+
+Mode = Literal["append", "error", "overwrite"]
+
+
+@dataclass(frozen=True)
+class Commit:
+    """What a write made: the version, and how many files with how many rows and bytes it added."""
+
+    version: int
+    files: int
+    rows: int
+    bytes: int = 0
+    snapshot: Snapshot | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass
+class Target:
+    """A table that is about to be written; `snapshot` is None where the write makes the table."""
+
+    storage: Storage
+    snapshot: Snapshot | None
+    protocol: Protocol
+    metadata: Metadata
+    operation: str
+    overwrite: bool = False
+    where: str | None = None
+    notes: list[str] = field(default_factory=list)
+    #: The collations of which bounds are written, and their version.
+    versions: tuple[Sequence[str], str] | None = None
+    #: What the commit records of applications (appId → version), so that their work is done once.
+    applications: Mapping[str, int] = field(default_factory=dict)
+    _last: Transaction | None = field(default=None, repr=False)
+
+    @property
+    def schema(self) -> StructType:
+        """The table's columns."""
+        return effective(schema_json.loads(self.metadata.schema_string), mode_of(self.protocol, self.metadata))
+
+    @property
+    def variants(self) -> tuple[tuple[str, ...], ...]:
+        """Its Variant columns, as paths through structs; those inside arrays and maps are never shredded."""
+        return tuple(path for path, f in walk(self.schema) if f.type == VARIANT)
+
+    def write_spec(
+        self,
+        trees: Mapping[tuple[str, ...], pa.DataType],
+        *,
+        target_file_size: int | None = None,
+        limits: Limits | None = None,
+    ) -> WriteSpec:
+        """How files of this table are written. `trees` are given shredding trees; others are inferred per file."""
+        schema = self.schema
+        variants = self.variants
+        shreds = creation.shreds(self.protocol, self.metadata)
+        if variants and not shreds:
+            self.notes.append(
+                "the table does not allow shredding (delta.enableVariantShredding is not true): Variants are written "
+                "unshredded"
+            )
+        return WriteSpec(
+            storage=self.storage,
+            schema=schema,
+            partition_by=self.metadata.partition_columns,
+            trees=dict(trees) if shreds else None,
+            variants=variants,
+            limits=(limits or Limits()).to_kernel(),
+            properties=dict(self.metadata.configuration),
+            bounds=features.supports(self.protocol, "variantShredding"),
+            options={
+                "compression": CODEC.of(self.metadata.configuration),
+                "bloom_filters": bloom_columns(schema, self.metadata.configuration),
+            },
+            target_file_size=target_file_size or TARGET_FILE_SIZE.of(self.metadata.configuration),
+            mark=f"{uuid.uuid4().hex[:12]}-",
+        )
+
+    @property
+    def certainly_not_written(self) -> bool:
+        """Whether no log can name what was written for this target."""
+        return self._last is None or self._last.certainly_not_written
+
+    def comparing(self, spark: SparkSession | None) -> tuple[list[CollatedLeaf], str]:
+        """The columns that get collated bounds when files are written, and the version of who compares them."""
+        leaves = collated_leaves(self.schema, self.metadata.configuration, self.metadata.partition_columns)
+        return comparable(leaves, spark)
+
+    def commit(self, facts: pa.Table, spark: SparkSession | None = None) -> Commit:
+        """Adds the files that the facts tell of, in one commit; collated columns get what bounds can be made here."""
+        adds = facts.filter(pc.equal(facts.column("kind"), "add"))
+        try:
+            done, rows, size = self._commit(adds, spark)
+        except BaseException:
+            if self.certainly_not_written:
+                self.storage.discard(adds.column("path").to_pylist())
+            raise
+        return Commit(done.version, adds.num_rows, rows, size, done.snapshot)
+
+    def _commit(self, adds: pa.Table, spark: SparkSession | None) -> tuple[Committed, int, int]:
+        rows, size = (pc.sum(adds.column(name)).as_py() or 0 for name in ("rows", "bytes"))
+        lines = adds.column("line")
+        leaves, version = self.comparing(spark)
+        if leaves and len(lines):
+            bounds = bounds_of_facts(adds, spark, self.storage, leaves, version)
+            lines = pa.chunked_array([collated_lines(lines, bounds, version)], pa.string())
+            self.versions = ([leaf.collation for leaf in leaves], version)
+        try:
+            self._last = self.transaction(lines, rows, size)
+            return self._last.commit(clock=time.time), rows, size
+        except ConflictError as e:
+            if self.overwrite or (e.code, self.snapshot is None) not in _JOINED:
+                raise
+            # Another writer made the table first, or named the same version of a collation: ours becomes an append to
+            # what is there now, if it is the same table.
+            self._last = self._joined(e).transaction(lines, rows, size)
+            return self._last.commit(clock=time.time), rows, size
+
+    def transaction(self, lines: pa.ChunkedArray, rows: int, size: int) -> Transaction:
+        """The commit to be, of files by their ready lines."""
+        mode = "Overwrite" if self.overwrite else "Append"
+        parameters: dict[str, Any] = {"mode": mode}
+        if self.snapshot is None or self.metadata.partition_columns:
+            parameters["partitionBy"] = list(self.metadata.partition_columns)
+        if self.where is not None:
+            parameters["predicate"] = self.where
+        transaction = Transaction(
+            self.storage if self.snapshot is None else self.snapshot,
+            "WRITE",
+            parameters,
+            engine_info=f"mica/{kernel.version()}",
+            metrics={"numFiles": len(lines), "numOutputRows": rows, "numOutputBytes": size},
+        )
+        if self.snapshot is None:
+            transaction.update_protocol(self.protocol)
+            transaction.update_metadata(self.metadata)
+        elif self.overwrite:
+            chosen = self._chosen()
+            self._check_rows(lines, chosen)
+            transaction.read(chosen)
+            transaction.remove_files(np.flatnonzero(np.asarray(chosen(self.snapshot.files))))
+        transaction.add_files(lines)
+        for application, number in self.applications.items():
+            transaction.set_application_transaction(application, number)
+        if self.versions is not None:
+            before = None if self.snapshot is None else self.snapshot.domains.get(COLLATIONS_DOMAIN)
+            domain = with_versions(before, *self.versions, str(self.storage))
+            if domain is not None:
+                transaction.set_domain(COLLATIONS_DOMAIN, domain)
+        return transaction
+
+    def _chosen(self) -> FilePredicate:
+        """Which files an overwrite replaces."""
+        if self.where is None:
+            return every_file
+        return partition_predicate(self.where, self.schema, self.metadata.partition_columns)
+
+    def _check_rows(self, lines: pa.ChunkedArray, chosen: FilePredicate) -> None:
+        """A replaced part gets rows of that part alone, or rows would stand where nobody looks for them."""
+        if self.where is None or len(lines) == 0:
+            return
+        values = [orjson.loads(line)["add"]["partitionValues"] for line in lines.to_pylist()]
+        kind = pa.map_(pa.string(), pa.string())
+        matches = chosen(pa.table({"partition_values": pa.array([list(v.items()) for v in values], kind)}))
+        if not pc.all(matches).as_py():
+            stray = values[pc.index(matches, False).as_py()]
+            raise UserError(
+                "ROWS_OUTSIDE_OVERWRITE",
+                f"rows of the partition {stray} were given, and only those with {self.where} are to be replaced",
+                hint="Filter the rows first.",
+            )
+
+    def _joined(self, error: ConflictError) -> Target:
+        snapshot = load(self.storage)
+        mine, theirs = (m.schema_string for m in (self.metadata, snapshot.metadata))
+        same = self.snapshot is None or self.snapshot.metadata.id == snapshot.metadata.id
+        same = same and mine == theirs and snapshot.metadata.partition_columns == self.metadata.partition_columns
+        if not same or snapshot.metadata.configuration != self.metadata.configuration:
+            raise error
+        if not self.applications.keys().isdisjoint(snapshot.app_transactions):
+            raise ConflictError(
+                "CONCURRENT_TRANSACTION",
+                f"another writer made the table at {self.storage} meanwhile and wrote for the same application",
+                hint="Nothing was written. Repeat the operation.",
+                version=snapshot.version,
+            ) from error
+        return Target(
+            self.storage, snapshot, snapshot.protocol, snapshot.metadata, self.operation, versions=self.versions,
+            applications=self.applications,
+        )  # fmt: skip
+
+
+def open_target(
+    table: str | os.PathLike[str] | Storage,
+    schema: StructType,
+    partition_by: Sequence[str],
+    *,
+    mode: Mode,
+    operation: str,
+    properties: Mapping[str, str],
+    storage_options: Mapping[str, str] | None = None,
+    snapshot: Snapshot | None = None,
+    where: str | None = None,
+    kept: Mapping[str, str] | None = None,
+) -> Target:
+    """The table at that place, or the one to be made of `schema`; `kept` are properties that only a new table gets.
+
+    Errors: TABLE_EXISTS with mode `error`; INVALID_PARTITION_COLUMN where a table that exists is partitioned otherwise;
+    what `features.check_write` refuses.
+    """
+    storage = table if isinstance(table, Storage) else Storage.open(table, storage_options)
+    snapshot = load_if_any(storage) if snapshot is None else snapshot
+    if snapshot is None:
+        made = {**(kept or {}), **properties}
+        protocol, metadata = creation.new_table(schema, partition_by, made, created_time=int(time.time() * 1000))
+        return Target(storage, None, protocol, metadata, operation)
+    if mode == "error":
+        raise UserError(
+            "TABLE_EXISTS", f"there is a table at {storage} already", hint="Use mode='append' or 'overwrite'."
+        )
+    features.check_write(snapshot.protocol, snapshot.metadata, str(storage))
+    if collations.check(snapshot.schema, str(storage)):
+        write_versions(snapshot.domains.get(COLLATIONS_DOMAIN), str(storage))
+    found = snapshot.metadata
+    if partition_by and [n.lower() for n in partition_by] != [n.lower() for n in found.partition_columns]:
+        raise UserError(
+            "INVALID_PARTITION_COLUMN",
+            f"{storage} is partitioned by {list(found.partition_columns)}, asked for is {list(partition_by)}",
+            hint="Leave partition_by out: a table that exists keeps its partition columns.",
+        )
+    wrong = {n: v for n, v in checked(properties).items() if found.configuration.get(n) != v}
+    if wrong:
+        raise UserError(
+            "TABLE_EXISTS",
+            f"there is a table at {storage} already, with other properties than {wrong}",
+            hint="Change them with Table.set_properties.",
+        )
+    return Target(storage, snapshot, snapshot.protocol, found, operation, overwrite=mode == "overwrite", where=where)
+
+
+@contextlib.contextmanager
+def undone_where_it_fails(spec: WriteSpec) -> Iterator[None]:
+    """Deletes the files of a write whose tasks fail, those of tasks too whose facts nobody has; no log names them."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(MicaError):
+            names = [entry.path for entry in spec.storage.list()]
+            spec.storage.discard(name for name in names if name.rpartition("/")[2].startswith(f"part-{spec.mark}"))
+        raise
+
+
+def load_if_any(storage: Storage) -> Snapshot | None:
+    """The newest version of the table, or None where there is no table."""
+    try:
+        return load(storage)
+    except UserError as e:
+        if e.code == "TABLE_NOT_FOUND":
+            return None
+        raise
+
+
+def partition_predicate(where: str, schema: StructType, partition_by: Sequence[str]) -> Callable[[pa.Table], pa.Array]:
+    """`where` over partition columns alone, as a function from files to whether it holds for them."""
+    bound = bind(where, schema, partition_columns=partition_by)
+    for leaf in bound.leaves:
+        if not leaf.partition:
+            raise UserError(
+                "NOT_A_PARTITION_PREDICATE",
+                f"{where!r} speaks of {'.'.join(leaf.column)}, which is no partition column",
+                hint=f"Partition columns are: {', '.join(partition_by) or 'none'}.",
+            )
+
+    def holds(files: pa.Table) -> pa.Array:
+        return partitions.holds(bound, schema, files.column("partition_values"))
+
+    return holds

@@ -1,0 +1,86 @@
+"""Casts of plain columns: what only columns have, and what Spark does without ANSI. (Spark itself: tests/property.)"""
+
+import struct
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from mica.errors import UserError
+from mica.expressions.casts import CastFailedError, can_cast, cast_array, cast_value, from_values
+from mica.schema.ddl import parse_type
+from mica.variant import kernel
+
+NAN, INF = float("nan"), float("inf")
+LAST = 2**63 - 1
+FAILS = object()
+
+
+def cast(value: Any, source: str, target: str, *, ansi: bool) -> Any:
+    try:
+        return cast_value(value, parse_type(source), parse_type(target), "Europe/Berlin", ansi=ansi)
+    except CastFailedError:
+        return FAILS
+
+
+@pytest.mark.parametrize(
+    ("value", "source", "target", "strict", "loose"),
+    [
+        (1e-7, "double", "string", "1.0E-7", "1.0E-7"), (0.1, "float", "string", "0.1", "0.1"),
+        (123456789.0, "double", "string", "1.23456789E8", "1.23456789E8"), (-0.0, "float", "string", "-0.0", "-0.0"),
+        (1577836800000001, "timestamp", "string", "2020-01-01 01:00:00.000001", "2020-01-01 01:00:00.000001"),
+        (Decimal("0.00000010"), "decimal(10,8)", "string", "0.00000010", "1.0E-7"),
+        (1, "bigint", "timestamp", 1_000_000, 1_000_000), (LAST, "bigint", "timestamp", LAST, LAST),
+        (-LAST, "bigint", "timestamp", -(2**63), -(2**63)), (1e30, "double", "timestamp", FAILS, LAST),
+        (NAN, "double", "timestamp", FAILS, None),
+        (Decimal("1E20"), "decimal(38,0)", "timestamp", -2537764290115403776, -2537764290115403776),
+        (-1_500_000, "timestamp", "bigint", -2, -2), (2**60, "timestamp", "int", FAILS, FAILS),
+        (NAN, "double", "decimal(10,2)", None, None), (1e30, "double", "decimal(10,2)", FAILS, FAILS),
+        (0.125, "double", "decimal(10,2)", Decimal("0.13"), Decimal("0.13")),
+        (1e30, "double", "tinyint", FAILS, -1), (-1e30, "double", "smallint", FAILS, 0),
+        (300.7, "double", "tinyint", FAILS, 44),
+        (NAN, "float", "int", FAILS, 0), (300, "int", "tinyint", FAILS, 44), (NAN, "double", "boolean", True, True),
+        (Decimal("4294967297.9"), "decimal(20,1)", "int", FAILS, 1), (" 1.5 ", "string", "int", FAILS, 1),
+        ("-.", "string", "int", FAILS, 0), ("-", "string", "int", FAILS, FAILS), ("1e2", "string", "int", FAILS, FAILS),
+        (b"\xff", "binary", "string", FAILS, FAILS), ("0x1p3", "string", "double", 8.0, 8.0),
+    ],
+)  # fmt: skip
+def test_values(value: Any, source: str, target: str, strict: Any, loose: Any) -> None:
+    if source == "float":
+        value = struct.unpack("<f", struct.pack("<f", value))[0]
+    assert cast(value, source, target, ansi=True) == strict
+    assert cast(value, source, target, ansi=False) == loose
+
+
+@pytest.mark.parametrize(
+    ("value", "source", "target", "expected"),
+    [
+        (True, "boolean", "timestamp", 1), (0, "timestamp", "boolean", False), (5, "date", "int", None),
+        (-2, "int", "binary", b"\xff\xff\xff\xfe"), (1, "tinyint", "binary", b"\x01"), (None, "bigint", "binary", None),
+    ],
+)  # fmt: skip
+def test_pairs_that_ansi_has_not(value: Any, source: str, target: str, expected: Any) -> None:
+    assert not can_cast(parse_type(source), parse_type(target), ansi=True)
+    assert cast(value, source, target, ansi=False) == expected
+
+
+def test_whole_arrays_with_nulls_and_slices() -> None:
+    long, text = parse_type("bigint"), parse_type("string")
+    array = from_values([None, "7", "x", "9", None], text).slice(1)
+    found, failed = cast_array(array, text, long, "UTC", ansi=True)
+    assert found.to_pylist() == [7, None, 9, None]
+    assert failed.to_pylist() == [False, True, False, False]
+    found, failed = cast_array(array.cast(pa.large_string()), text, long, "UTC", ansi=False)
+    assert found.to_pylist() == [7, None, 9, None]
+    assert cast_array(pa.array([], pa.string()), text, long, "UTC", ansi=True)[0].to_pylist() == []
+
+
+def test_the_kernel_names_what_it_cannot_cast() -> None:
+    nested = pa.record_batch([pa.array([[1]])], names=["x"])
+    with pytest.raises(UserError, match="cannot be cast"):
+        kernel.cast(nested, pa.string())
+    with pytest.raises(UserError, match="cannot be cast to"):
+        kernel.cast(pa.record_batch([pa.array([1])], names=["x"]), pa.list_(pa.int32()))
+    with pytest.raises(UserError, match="zone"):
+        kernel.cast(pa.record_batch([pa.array([1])], names=["x"]), pa.string(), timezone="Nowhere/None")

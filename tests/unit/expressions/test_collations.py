@@ -1,0 +1,92 @@
+"""Which collation a comparison follows, and what becomes of it without Spark."""
+
+import pickle
+
+import pyarrow as pa
+import pytest
+
+from mica.errors import UserError
+from mica.expressions.bind import bind, bind_value
+from mica.expressions.collations import collations_of
+from mica.expressions.evaluate import filter_rows
+from mica.expressions.rewrite import conjuncts
+from mica.expressions.tree import to_sql
+from mica.schema.ddl import parse_ddl
+
+SCHEMA = parse_ddl(
+    "ci string collate UNICODE_CI, de string collate de, low string collate UTF8_LCASE, p string, v variant, i int, "
+    "st struct<x: string collate de>, tags array<string collate de>"
+)
+
+
+@pytest.mark.parametrize(
+    ("where", "collations"),
+    [
+        ("ci = 'A'", ["icu.UNICODE_CI"]), ("'A' < ci", ["icu.UNICODE_CI"]), ("p = 'A'", []),
+        ("p collate de = 'A'", ["icu.de"]), ("ci collate utf8_binary = 'A'", []), ("ci = 'A' collate de", ["icu.de"]),
+        ("ci collate de = de", ["icu.de"]), ("de collate sv collate UNICODE = 'a'", ["icu.UNICODE"]),
+        ("ci in ('a', 'b')", ["icu.UNICODE_CI"]), ("(ci collate de) in ('A', de)", ["icu.de"]),
+        ("ci in ('A' collate de)", ["icu.de"]), ("ci = v:a::string", ["icu.UNICODE_CI"]),
+        ("(v:a::string) collate de = 'x'", ["icu.de"]), ("p = ci::string", []), ("st.x <> 'x'", ["icu.de"]),
+        ("ci is null", []), ("ci = null", ["icu.UNICODE_CI"]), ("try_cast(ci as int) = 5", []),
+        ("ci = 'a' or low = 'b'", ["icu.UNICODE_CI", "spark.UTF8_LCASE"]),
+        ("not ci between 'a' and 'b'", ["icu.UNICODE_CI"]), ("null collate de = 'a'", ["icu.de"]),
+    ],
+)  # fmt: skip
+def test_precedence_is_sparks(where: str, collations: list[str]) -> None:
+    bound = pickle.loads(pickle.dumps(bind(where, SCHEMA)))
+    assert collations_of(bound.expr) == collations
+    pushed = [name for part in conjuncts(bound.expr) for name in collations_of(part)]
+    assert list(dict.fromkeys(pushed)) == collations
+
+
+@pytest.mark.parametrize(
+    ("where", "code"),
+    [
+        ("ci = p", "COLLATION_MISMATCH"), ("ci = de", "COLLATION_MISMATCH"), ("ci <=> de", "COLLATION_MISMATCH"),
+        ("ci collate de = p collate sv", "COLLATION_MISMATCH"), ("ci in ('a', p)", "COLLATION_MISMATCH"),
+        ("p in (ci, de)", "COLLATION_MISMATCH"), ("de::string = ci", "COLLATION_MISMATCH"),
+        ("i collate de = 'a'", "TYPE_MISMATCH"), ("v:a collate de = 'a'", "TYPE_MISMATCH"),
+        ("ci collate nowhere = 'a'", "UNKNOWN_COLLATION"), ("ci collate de", "NOT_A_PREDICATE"),
+        ("v:a::string collate de = 'x'", "UNSUPPORTED_EXPRESSION"),
+    ],
+)  # fmt: skip
+def test_what_spark_cannot_tell_is_refused(where: str, code: str) -> None:
+    with pytest.raises(UserError) as raised:
+        bind(where, SCHEMA)
+    assert raised.value.code == code
+
+
+def test_a_value_keeps_its_collation_where_it_leaves_the_scan() -> None:
+    assert bind_value("de", SCHEMA).collations == (("", "icu.de"),)
+    assert bind_value("tags", SCHEMA).collations == ((".element", "icu.de"),)
+    assert bind_value("p collate sv", SCHEMA).collations == (("", "icu.sv"),)
+    assert bind_value("de collate UTF8_BINARY", SCHEMA).collations == bind_value("de::string", SCHEMA).collations == ()
+
+
+def test_the_text_shows_the_collation() -> None:
+    assert to_sql(bind("ci = 'A'", SCHEMA).expr) == "ci COLLATE UNICODE_CI = 'A'"
+    assert to_sql(bind("ci collate de not in ('A')", SCHEMA).expr) == "ci COLLATE de NOT IN ('A')"
+
+
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        ("low = 'STRASSE'", "01000"), ("low = 'ΣΑΣ'", "00010"), ("low <> 'straße'", "01010"), ("low < 'STRB'", "11000"),
+        ("low in ('STRASSE', 'STRAẞE')", "11000"), ("low not in ('x')", "11010"), ("low <=> null", "00101"),
+        ("low collate utf8_binary = 'straße'", "10000"), ("p collate UTF8_LCASE >= 'σ'", "00010"),
+    ],
+)  # fmt: skip
+def test_lcase_is_judged_in_process(where: str, rows: str) -> None:
+    bound = bind(where, SCHEMA)
+    values = pa.array(["straße", "Strasse", None, "σας", None])
+    mask = filter_rows(bound, [values for _ in bound.leaves], num_rows=5)
+    assert "".join(str(int(hit)) for hit in mask.to_pylist()) == rows
+
+
+def test_what_only_spark_can_judge_says_so() -> None:
+    for where in ("ci = 'a'", "ci in ('a')", "p collate UTF8_LCASE_RTRIM = 'a'"):
+        bound = bind(where, SCHEMA)
+        with pytest.raises(UserError, match="Spark") as raised:
+            filter_rows(bound, [pa.array(["a"])], num_rows=1)
+        assert raised.value.code == "NEEDS_SPARK"

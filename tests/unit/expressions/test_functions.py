@@ -1,0 +1,117 @@
+"""LIKE and its relatives, and the functions of Variants."""
+
+import pyarrow as pa
+import pytest
+
+from mica.errors import CorruptDataError, UserError
+from mica.expressions.bind import bind_value
+from mica.expressions.evaluate import evaluate
+from mica.expressions.strings import ANY, ONE, Pattern
+from mica.schema.arrow import variant_field
+from mica.schema.ddl import parse_ddl
+from mica.variant import from_json, kernel
+
+SCHEMA = parse_ddl("s string, p string, bin binary, i int, v variant")
+TEXTS = ["abc", "a\nc", "a%c", None, "", "a😀c", "a\\c"]
+DOCUMENTS = ['{"a":null,"b":{"c":[1,2.5]}}', '{"a":1.50}', "null", None, '["x",{"k y":true}]', '{"a":"abcd"}', "100.0"]
+ROWS = pa.record_batch(
+    [
+        pa.array(TEXTS), pa.array(["a_c", "a%", "a\\%c", "a", "", None, "a\\\\_"]),
+        pa.array([None if t is None else t.encode() for t in TEXTS]), pa.array([1, 12, None, 3, 4, 5, 21], pa.int32()),
+        from_json(pa.array(DOCUMENTS)),
+    ],
+    schema=pa.schema([
+        pa.field("s", pa.string()), pa.field("p", pa.string()), pa.field("bin", pa.binary()), pa.field("i", pa.int32()),
+        variant_field("v"),
+    ]),
+)  # fmt: skip
+
+
+def values(text: str) -> list[object]:
+    bound = bind_value(text, SCHEMA)
+    found = kernel.extract(ROWS, [leaf.item for leaf in bound.leaves])
+    return evaluate(bound, found.columns, num_rows=ROWS.num_rows).to_pylist()
+
+
+def hits(text: str) -> str:
+    return "".join("-" if hit is None else str(int(bool(hit))) for hit in values(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("s LIKE 'a_c'", "111-011"), ("s LIKE 'a%'", "111-011"), ("s LIKE '%c'", "111-011"),
+        ("s LIKE '%b%'", "100-000"),
+        ("s LIKE ''", "000-100"), ("s LIKE '%'", "111-111"), ("s LIKE '_'", "000-000"), ("s LIKE '___'", "111-011"),
+        ("s LIKE 'a\\\\%c'", "001-000"), ("s LIKE 'a/%c' ESCAPE '/'", "001-000"), ("s NOT LIKE 'ab%'", "011-111"),
+        ("s LIKE 'a\\\\\\\\c'", "000-001"), ("s LIKE p", "111-1-1"), ("s LIKE null", "-------"),
+        ("startswith(s, 'a%')", "001-000"), ("endswith(s, '')", "111-111"), ("contains(s, '😀')", "000-010"),
+        ("startswith(bin, X'61')", "111-011"), ("contains(s, p)", "000-1-0"),
+        ("i LIKE '%1'", "10-0001"), ("startswith(i, 1)", "11-0000"), ("v:a LIKE 'ab%'", "-0---1-"),
+        ("is_variant_null(v:a)", "1000000"), ("is_variant_null(v)", "0010000"), ("is_variant_null(null)", "0000000"),
+    ],
+)  # fmt: skip
+def test_judges(text: str, rows: str) -> None:
+    assert hits(text) == rows
+
+
+def test_schema_of_variant_shows_the_physical_type() -> None:
+    assert values("schema_of_variant(v)") == [
+        "OBJECT<a: VOID, b: OBJECT<c: ARRAY<DECIMAL(21,1)>>>", "OBJECT<a: DECIMAL(2,1)>", "VOID", None,
+        "ARRAY<VARIANT>", "OBJECT<a: STRING>", "DECIMAL(3,0)",
+    ]  # fmt: skip
+    assert values("schema_of_variant(variant_get(v, '$[1]'))")[4] == "OBJECT<`k y`: BOOLEAN>"
+    assert hits("schema_of_variant(v:a) = 'DECIMAL(2,1)'") == "01---0-"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "parts"),
+    [
+        ("", ()), ("%", (ANY,)), ("a%%b", ("a", ANY, "b")), ("_%", (ONE, ANY)), ("a\\_b", ("a_b",)), ("%%", (ANY,)),
+    ],
+)  # fmt: skip
+def test_patterns(pattern: str, parts: tuple[object, ...]) -> None:
+    assert Pattern.read(pattern).parts == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("s LIKE 'a\\\\b'", "INVALID_EXPRESSION"), ("s LIKE 'a\\\\'", "INVALID_EXPRESSION"),
+        ("s LIKE 'a' ESCAPE 'xy'", "INVALID_EXPRESSION"), ("s LIKE 'a' ESCAPE ''", "INVALID_EXPRESSION"),
+        ("startswith(s)", "INVALID_EXPRESSION"), ("is_variant_null(i)", "TYPE_MISMATCH"),
+        ("schema_of_variant('a')", "TYPE_MISMATCH"), ("s LIKE ANY ('a')", "UNSUPPORTED_EXPRESSION"),
+        ("v:a + 1", "TYPE_MISMATCH"), ("cast(i as date)", "TYPE_MISMATCH"), ("cast(i as variant)",
+        "UNSUPPORTED_EXPRESSION"),
+    ],
+)  # fmt: skip
+def test_refuses(text: str, code: str) -> None:
+    with pytest.raises(UserError) as raised:
+        values(text)
+    assert raised.value.code == code
+
+
+def test_types_of_deep_values_and_of_broken_ones() -> None:
+    deep = from_json(pa.array(["[" * 900 + '{"a":1}' + "]" * 900]))
+    shown = kernel.type_texts(pa.record_batch([deep], names=["v"])).column(0)[0].as_py()
+    assert shown == "ARRAY<" * 900 + "OBJECT<a: BIGINT>" + ">" * 900
+    broken = pa.array([{"metadata": b"\x01\x00\x00", "value": b"\x02\x05"}], deep.type)
+    with pytest.raises(CorruptDataError):
+        kernel.type_texts(pa.record_batch([broken], names=["v"]))
+
+
+@pytest.mark.parametrize(
+    ("document", "shown"),
+    [
+        ("[1,2.50,null]", "ARRAY<DECIMAL(21,1)>"), ("[1,1e0]", "ARRAY<DOUBLE>"), ("[1.5,1e0]", "ARRAY<DOUBLE>"),
+        ("[1,0.12345678901234567890123]", "ARRAY<DOUBLE>"), ("[]", "ARRAY<VOID>"), ("{}", "OBJECT<>"),
+        ('[{"b":1},{"a":1.5},{"b":"x"},null]', "ARRAY<OBJECT<a: DECIMAL(2,1), b: VARIANT>>"),
+        ('[[1],["a"],[]]', "ARRAY<ARRAY<VARIANT>>"), ('[{"a":1},[1],1]', "ARRAY<VARIANT>"), ("0.001", "DECIMAL(3,3)"),
+        ('{"a-b":1,"1a":1,"é":1,"_x":2,"":3,"`q":1}',
+         "OBJECT<``: BIGINT, `1a`: BIGINT, _x: BIGINT, ```q`: BIGINT, `a-b`: BIGINT, `é`: BIGINT>"),
+    ],
+)  # fmt: skip
+def test_merged_types(document: str, shown: str) -> None:
+    """As Spark 4.2.1 answers."""
+    variants = from_json(pa.array([document]))
+    assert kernel.type_texts(pa.record_batch([variants], names=["v"])).column(0).to_pylist() == [shown]

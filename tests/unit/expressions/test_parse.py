@@ -1,0 +1,79 @@
+"""What Spark's grammar reads means the same here; what it drops or changes elsewhere is an error here."""
+
+import pytest
+
+from mica.errors import UserError
+from mica.expressions.parse import parse
+from mica.expressions.tree import to_sql
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a = 1 AND v:b.c::string IS NOT NULL", "a = 1 AND v:b.c::STRING IS NOT NULL"),
+        ("v:a.b[0]['c d']::decimal(10,2) BETWEEN 1 AND 2.50",
+         "v:a.b[0]['c d']::DECIMAL(10,2) >= 1 AND v:a.b[0]['c d']::DECIMAL(10,2) <= 2.50"),
+        ("NOT x IN (1,2,'a') OR y", "NOT x IN (1, 2, 'a') OR y"),
+        ("variant_get(v,'$.a','array<int>') is null", "v:a::ARRAY<INT> IS NULL"),
+        ("try_variant_get(s.v,\"$['x y']\",'bigint') <=> null", "try_cast(s.v:['x y'] AS BIGINT) <=> NULL"),
+        ("variant_get(v, '$.$type', 'string') = 'x'", "v:['$type']::STRING = 'x'"),
+        ("-1 = - 1 and -9223372036854775808L < 1BD", "-1 = -1 AND -9223372036854775808 < 1"),
+        ("a = 'it''s' 'x' or !b", "a = 'it\\'sx' OR NOT b"),
+        ("not not a = b = true", "NOT NOT (a = b) = TRUE"),
+        ("x'1F' = X'1' and r'a\\n' = 'b'", "X'1F' = X'01' AND 'a\\\\n' = 'b'"),
+        ("a is not distinct from null and b is not true", "a <=> NULL AND b IS DISTINCT FROM TRUE"),
+        ("v:`a b`.c::int > 1e3", "v:['a b'].c::INT > 1000.0"),
+        ("1e3BD = 1.50 and .5 = 5. and 1.5f=2d", "1000 = 1.50 AND 0.5 = 5 AND 1.5 = 2.0"),
+        ("a = b IS NULL", "(a = b) IS NULL"),
+        ("d >= DATE'2020-1-1' and t < timestamp '2020-01-01'", "d >= DATE'2020-1-1' AND t < TIMESTAMP'2020-01-01'"),
+        ("v:a:b[1]::int::string = '1'", "v:a:b[1]::INT::STRING = '1'"),
+        ("a /* x */ = -- y\n 1", "a = 1"),
+        ("v:a::bigint < 10 and v:a::bigint<10", "v:a::BIGINT < 10 AND v:a::BIGINT < 10"),
+        ("`weird ``name` = 1", "`weird ``name` = 1"),
+        ("a + b * -c - (d - 1) % 2", "a + b * - c - (d - 1) % 2"), ("(a + b) * 2 / 3", "(a + b) * 2 / 3"),
+        ("a - -1::string", "a - -1::STRING"), ("- - a", "- - a"), ("a not like 'x%' escape '/' and b",
+        "NOT a LIKE 'x%' ESCAPE '/' AND b"), ("startswith(v:a[0].b, 'x') = true", "startswith(v:a[0].b, 'x')"),
+        ("a + 1 between 2 and 3 + b", "a + 1 >= 2 AND a + 1 <= 3 + b"), ("-5 + +5", "-5 + positive(5)"),
+    ],
+)  # fmt: skip
+def test_reads(text: str, shown: str) -> None:
+    assert to_sql(parse(text)) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "offset"),
+    [
+        ("", "INVALID_EXPRESSION", 0), ("a =", "INVALID_EXPRESSION", 3), ("a = 1 b", "INVALID_EXPRESSION", 6),
+        ("v:$type = 1", "INVALID_EXPRESSION", 2), ("v:a.$type", "INVALID_EXPRESSION", 4),
+        ("v:`a.b` is null", "INVALID_EXPRESSION", 2), ("v:0", "INVALID_EXPRESSION", 2), ("v:a[x]",
+        "INVALID_EXPRESSION", 4),
+        ("1 is null is null", "INVALID_EXPRESSION", 10), ("a = 'x", "INVALID_EXPRESSION", 4),
+        ("128Y = a", "INVALID_EXPRESSION", 0), ("1e400 = a", "INVALID_EXPRESSION", 0), ("a ; b",
+        "INVALID_EXPRESSION", 2),
+        ("a in ()", "INVALID_EXPRESSION", 6), ("v:a::foo = 1", "INVALID_EXPRESSION", 5),
+        ("variant_get(v,'a') is null", "INVALID_EXPRESSION", 14), ("x'zz' = b", "INVALID_EXPRESSION", 0),
+        ("99999999999999999999999999999999999999999 = a", "INVALID_EXPRESSION", 0),
+        ("a div 1 = 2", "UNSUPPORTED_EXPRESSION", 2), ("a rlike 'x'", "UNSUPPORTED_EXPRESSION", 2),
+        ("a in (select 1)", "UNSUPPORTED_EXPRESSION", 6), ("case when a then b end", "UNSUPPORTED_EXPRESSION", 0),
+        ("lower(a) = 'x'", "UNSUPPORTED_EXPRESSION", 0), ("(a, b) = (1, 2)", "UNSUPPORTED_EXPRESSION", 2),
+        ("a[0] = 1", "UNSUPPORTED_EXPRESSION", 1), ("a = b::string collate de", "UNSUPPORTED_EXPRESSION", 14),
+        ("a collate xx = b", "UNKNOWN_COLLATION", 2),
+    ],
+)  # fmt: skip
+def test_refuses_and_shows_the_place(text: str, code: str, offset: int) -> None:
+    with pytest.raises(UserError) as raised:
+        parse(text)
+    assert (raised.value.code, raised.value.context["offset"]) == (code, offset)
+
+
+def test_depth_is_limited() -> None:
+    with pytest.raises(UserError):
+        parse("(" * 5000 + "a" + ")" * 5000)
+    assert parse(" OR ".join(f"a = {i}" for i in range(5000)))
+
+
+def test_what_nests_too_deeply_is_refused_and_long_conjunctions_are_not() -> None:
+    for text in ("a" + " + 1" * 5000, "- " * 5000 + "a", "a" + "::int" * 5000, "a = 1" + " = true" * 5000, "(" * 60):
+        with pytest.raises(UserError, match="levels"):
+            parse(text)
+    assert len(parse(" OR ".join(["a + 1 = 2"] * 5000)).children) == 5000

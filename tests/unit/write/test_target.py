@@ -1,0 +1,122 @@
+"""One commit for all of a write: appends that name a version of a collation join each other; nothing is left behind."""
+
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+import pytest
+
+from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UserError
+from mica.log import transaction
+from mica.table import Table
+from mica.tasks.write import FACTS
+from mica.write import target as writing
+from mica.write.target import Target, open_target
+
+
+def target(table: Table, version: str, *, mode: str = "append") -> Target:
+    """A write without files, which has bounds of a collation to name."""
+    made = open_target(
+        table.snapshot.storage, table.schema, (), mode=mode, operation="WRITE", properties={}, snapshot=table.snapshot
+    )  # type: ignore[arg-type]
+    made.versions = (["icu.de"], version)
+    return made
+
+
+def test_the_version_that_another_named_meanwhile_stays(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", "s STRING COLLATE de")
+    one, other, same = target(table, "78.3"), target(table, "79.1"), target(table, "78.3")
+    assert [t.commit(FACTS.empty_table()).version for t in (one, other, same)] == [1, 2, 3]
+    found = table.refresh().snapshot.domains["collations"]
+    assert orjson.loads(found) == {"writeVersions": {"icu.de": ["78.3", "79.1"]}}
+
+
+def test_an_overwrite_does_not_join(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", "s STRING COLLATE de")
+    late = target(table, "79.1", mode="overwrite")
+    target(table, "78.3").commit(FACTS.empty_table())
+    with pytest.raises(ConflictError):
+        late.commit(FACTS.empty_table())
+
+
+def test_files_whose_bounds_cannot_be_made_do_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object) -> None:
+        raise CorruptDataError("LOST", "the session is gone")
+
+    table = Table.create(tmp_path / "t", "s STRING COLLATE UTF8_LCASE")
+    monkeypatch.setattr(writing, "bounds_of_facts", lost)
+    with pytest.raises(CorruptDataError):
+        table.append(pa.table({"s": ["a"]}))
+    assert [f.name for f in (tmp_path / "t").iterdir()] == ["_delta_log"]
+    assert Table.open(tmp_path / "t").version == 0
+
+
+def parquet_files(table: Path) -> list[Path]:
+    return sorted(table.rglob("*.parquet"))
+
+
+def test_a_write_that_loses_leaves_no_file(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", "n INT")
+    stale = Table.open(tmp_path / "t")
+    table.append(pa.table({"n": [1]}))
+    before = parquet_files(tmp_path / "t")
+    with pytest.raises(ConflictError):
+        stale.overwrite(pa.table({"n": [2]}))
+    with pytest.raises(UserError):
+        Table.create(tmp_path / "p", "n INT, d INT", ["d"]).overwrite(pa.table({"n": [2], "d": [1]}), where="d = 2")
+    assert parquet_files(tmp_path / "t") == before
+    assert not parquet_files(tmp_path / "p")
+
+
+def test_a_task_that_fails_takes_the_files_of_its_siblings_along(tmp_path: Path) -> None:
+    table = Table.create(tmp_path / "t", "v VARIANT, s STRING NOT NULL")
+    long = "x" * 1000
+    rows = pa.table({"s": [long] * 200_000 + [None]})
+    with pytest.raises(MicaError):
+        table.append(rows)
+    assert not parquet_files(tmp_path / "t")
+
+
+def test_files_stay_where_a_commit_may_have_been_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer to the put was lost, and whether it succeeded cannot be seen: it may do so later."""
+    table = Table.create(tmp_path / "t", "n INT")
+    storage = table.snapshot.storage
+
+    def lost(*_: object) -> None:
+        raise StorageError("IO", "connection reset")
+
+    monkeypatch.setattr(type(storage), "put_if_absent", lost)
+    monkeypatch.setattr(transaction, "_PAUSE", 0)
+    with pytest.raises(StorageError):
+        table.append(pa.table({"n": [1]}))
+    assert len(parquet_files(tmp_path / "t")) == 1
+
+    def refused(*_: object) -> None:
+        raise StorageError("PERMISSION_DENIED", "no")
+
+    monkeypatch.setattr(type(storage), "put_if_absent", refused)
+    with pytest.raises(StorageError):
+        table.append(pa.table({"n": [1]}))
+    assert len(parquet_files(tmp_path / "t")) == 1
+
+
+def test_ten_writers_leave_no_file_that_no_log_names(tmp_path: Path) -> None:
+    Table.create(tmp_path / "t", "n INT")
+
+    def write(number: int) -> None:
+        for _ in range(5):
+            table = Table.open(tmp_path / "t")
+            with contextlib.suppress(ConflictError):
+                (table.overwrite if number % 2 else table.append)(pa.table({"n": [number]}))
+
+    with ThreadPoolExecutor(10) as threads:
+        list(threads.map(write, range(10)))
+    table = Table.open(tmp_path / "t")
+    named = set[str]()
+    for version in range(table.version + 1):
+        for line in (tmp_path / "t" / "_delta_log" / f"{version:020d}.json").read_bytes().splitlines():
+            named |= {action["path"] for kind, action in orjson.loads(line).items() if kind == "add"}
+    assert {f.name for f in tmp_path.glob("t/*.parquet")} == named
+    assert not list(tmp_path.glob("t/_delta_log/.*"))
