@@ -38,7 +38,7 @@ pub fn load(source: &dyn Source, read: &mut u64) -> Result<ParquetMetaData> {
         let skipped = body.len() - length as usize;
         bytes.slice(skipped..skipped + length as usize)
     } else {
-        let more = one(fetch(source, &[start..tail.start], read)?);
+        let more = one(fetch(source, std::slice::from_ref(&(start..tail.start)), read)?);
         bytes.truncate(bytes.len() - 8);
         [more, bytes].concat().into()
     };

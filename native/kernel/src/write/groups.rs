@@ -41,10 +41,10 @@ impl<W: Write + Send> RowGroups<W> {
         let mut at = 0;
         while at < batch.num_rows() {
             let mut taken = (batch.num_rows() - at).min(self.max_rows - self.rows);
-            if self.rows > 0 {
+            let bytes = self.in_progress_size();
+            if let Some(row) = bytes.checked_div(self.rows) {
                 // By the rows so far, how many more will fit.
-                let bytes = self.in_progress_size();
-                let fit = self.max_bytes.saturating_sub(bytes).checked_div(bytes / self.rows).unwrap_or(taken);
+                let fit = self.max_bytes.saturating_sub(bytes).checked_div(row).unwrap_or(taken);
                 if fit == 0 {
                     self.flush()?;
                     continue;

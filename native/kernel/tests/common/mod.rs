@@ -1,5 +1,5 @@
 //! What the tests of columns share: JSON lines in, shredded columns and models out.
-#![allow(dead_code, clippy::unwrap_used, clippy::panic)]
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod model;
 pub mod random;
