@@ -152,7 +152,8 @@ def test_the_golden_table_reads_and_appends(spark: SparkSession, shared: Path, t
 def test_an_append_writes_bounds_by_sparks_comparator(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(
         tmp_path / "t", "p INT, de STRING COLLATE de, s STRUCT<cs: STRING COLLATE cs>, b STRING", ["p"],
-        {"delta.checkpoint.writeStatsAsJson": "false", "delta.checkpointInterval": "2"},
+        {"delta.checkpoint.writeStatsAsJson": "false", "delta.checkpoint.writeStatsAsStruct": "true",
+         "delta.checkpointInterval": "2"},
     )  # fmt: skip
     words = ["zebra", "Äpfel", "apfel", "Zebra", "ch", "hx", "cz", "öl"]
     frame = spark.createDataFrame(

@@ -245,6 +245,7 @@ class FileReader(_Native):
 
     def __init__(self, *, fetch: Callable[[Any], Any] | None = None, **kwargs: Any) -> None:
         self._fetch = None if fetch is None else _Fetch(fetch)
+        self._name: str | None = kwargs.get("name")
         self._native = self._call(_native.FileReader, fetch=self._fetch, **kwargs)
 
     def scan(
@@ -277,9 +278,12 @@ class FileReader(_Native):
             self._fetch.error = None
         try:
             return call(function, *args, **kwargs)
-        except MicaError:
+        except MicaError as e:
             if self._fetch is not None and self._fetch.error is not None:
                 raise self._fetch.error from None
+            if e.code == "UNSUPPORTED_TYPE" and self._name is not None:
+                found = f"{self._name} holds what Arrow does not take: {e.message}"
+                raise UserError(e.code, found, hint="mica check says whether the file is damaged.") from None
             raise
 
 
