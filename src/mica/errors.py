@@ -12,13 +12,17 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-#: What a URL may hold of credentials: user and password, and the keys of signed ones. Such URLs are refused where they
-#: come in; this is for texts of others, such as a store's own message.
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s:]*:[^/@\s]*(?=@)|(?<=[?&]sig=)[^&\s]+|(?<=[?&]X-Amz-Signature=)[^&\s]+")
+#: What a URL may hold of credentials: user and password (which may hold a `/`), and the keys and tokens of signed ones.
+#: Such URLs are refused where they come in; this is for texts of others, such as a store's own message.
+_CREDENTIALS = re.compile(
+    r"(?<=:/)(/?)[^@\s]*:[^@\s]*(?=@)|([?&][\w-]*(?:sig|signature|token|credential|secret|password|key|keyid)=)[^&\s]+",
+    re.IGNORECASE,
+)
 
 
-def _without_credentials(text: str) -> str:
-    return _CREDENTIALS.sub("***", text) if "://" in text else text
+def without_credentials(text: str) -> str:
+    """The text with `***` for whatever URLs in it hold of credentials."""
+    return _CREDENTIALS.sub(lambda found: (found[1] or found[2] or "") + "***", text) if ":/" in text else text
 
 
 class MicaError(Exception):
@@ -32,13 +36,13 @@ class MicaError(Exception):
     exit_status = 1
 
     def __init__(self, code: str, message: str, *, hint: str | None = None, **context: Any) -> None:
-        message = _without_credentials(message)
+        message = without_credentials(message)
         super().__init__(code, message)
         self.code = code
         self.message = message
-        self.hint = None if hint is None else _without_credentials(hint)
+        self.hint = None if hint is None else without_credentials(hint)
         self.context: Mapping[str, Any] = {
-            name: _without_credentials(value) if isinstance(value, str) else value
+            name: without_credentials(value) if isinstance(value, str) else value
             for name, value in context.items()
             if value is not None
         }

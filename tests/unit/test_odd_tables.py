@@ -102,3 +102,35 @@ def test_an_empty_partition_value_is_null(tmp_path: Path) -> None:
     change(tmp_path / "t", 1, lambda kind, action: action.update(partitionValues=empty) if kind == "add" else None)
     found = mica.Table.open(tmp_path / "t").scan(where="s IS NULL AND i IS NULL").to_arrow().to_pylist()
     assert found == [{"id": 1, **dict.fromkeys(empty)}]
+
+
+@pytest.mark.parametrize("tags", ["-5", 5, [], {"mica.lateTypes": 2**31}, {"a": None, "b": {}}, False])
+@pytest.mark.parametrize("checkpoint", [True, False])
+def test_tags_that_are_none_vouch_for_nothing_and_harm_nothing(tmp_path: Path, tags: Any, checkpoint: bool) -> None:
+    interval = {"delta.checkpointInterval": "2"} if checkpoint else {}
+    mica.Table.create(tmp_path / "t", "id BIGINT, s STRING", properties=interval).append(rows())
+    change(tmp_path / "t", 1, lambda kind, action: action.update(tags=tags) if kind == "add" else None)
+    mica.Table.open(tmp_path / "t").append(rows())
+    table = mica.Table.open(tmp_path / "t")
+    assert table.scan(where="id = 1").count() == 2
+    assert mica.check(table).ok
+    assert (tmp_path / "t" / "_delta_log" / f"{2:020}.checkpoint.parquet").exists() is checkpoint
+
+
+@pytest.mark.parametrize("value", [False, True, 2**63 + 5, -1.5, "1", [], {}])
+@pytest.mark.parametrize("name", ["readVersion", "inCommitTimestamp", "timestamp", "isBlindAppend", "operationMetrics"])
+def test_a_history_shows_what_it_can(tmp_path: Path, name: str, value: Any) -> None:
+    mica.Table.create(tmp_path / "t", "id BIGINT, s STRING").append(rows())
+    change(tmp_path / "t", 1, lambda kind, action: action.update({name: value}) if kind == "commitInfo" else None)
+    assert mica.Table.open(tmp_path / "t").history()["version"].to_pylist() == [1, 0]
+
+
+def test_a_partition_column_that_the_schema_lacks_is_refused_by_reads_and_writes(tmp_path: Path) -> None:
+    mica.Table.create(tmp_path / "t", "id BIGINT, s STRING").append(rows())
+    change(
+        tmp_path / "t", 0, lambda kind, action: action.update(partitionColumns=["q"]) if kind == "metaData" else None
+    )
+    table = mica.Table.open(tmp_path / "t")
+    for use in (lambda: table.scan().to_arrow(), lambda: table.append(rows())):
+        with pytest.raises(CorruptDataError, match="partitioned by 'q'"):
+            use()

@@ -483,7 +483,14 @@ def test_every_spelling_makes_a_store_and_none_a_panic(monkeypatch: pytest.Monke
     assert options.normalized({}, "s3") == {"allow_http": "true"}
 
 
-@pytest.mark.parametrize("url", ["s3://key:{}@bucket/t", "s3://{}@bucket/t", "https://u:{}@host/t", "abfss://u:{}@a/t"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://key:{}@bucket/t", "s3://{}@bucket/t", "https://u:{}@host/t", "abfss://u:{}@a/t", "s3a://key:{}/x@bucket/t",
+        "s3:/key:{}@bucket/t", "s3://bucket/t?token={}", "s3://bucket/t?X-Amz-Security-Token={}&v=1",
+        "az://container@a/t?sv=1&sig={}",
+    ],
+)  # fmt: skip
 def test_credentials_in_a_url_are_refused_and_not_shown(url: str) -> None:
     for call in (mica.Table.open, mica.read_parquet, mica.check, lambda p: mica.ingest_json(p, "nowhere")):
         with pytest.raises(UserError, match="holds credentials") as caught:

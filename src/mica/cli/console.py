@@ -47,9 +47,10 @@ def print_rows(title: str, names: Sequence[str], rows: Sequence[Sequence[Any]], 
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
     for name in names:
-        table.add_column(name, justify="right" if name in right else "left", overflow="fold")
+        # As they are: rich would make an emoji of `v:id:`.
+        table.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
     for row in rows:
         table.add_row(*[Text("" if value is None else str(value)) for value in row])
     out().print(table)

@@ -24,7 +24,7 @@ def run(
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=file, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    table = Table(title=Text(file), title_justify="left", box=None, pad_edge=False, header_style="bold")
     for name in ("path", "type", "typed", "bytes", "residual bytes"):
         table.add_column(name, justify="left" if name in ("path", "type") else "right")
     for row in rows:

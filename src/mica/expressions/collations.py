@@ -116,7 +116,7 @@ def in_process(values: Any, collation: str | None) -> Any:
 def _needs_spark(collation: str) -> UserError:
     return UserError(
         "NEEDS_SPARK",
-        f"strings of the collation {collation} are compared by Spark alone, and there is no session here",
+        f"strings of the collation {collation} are compared by Spark alone, and this runs in process",
         hint="Use scan.to_df(spark), or compare bytes: s COLLATE UTF8_BINARY = 'x'.",
         collation=collation,
     )

@@ -116,6 +116,8 @@ def _column(file: pq.ParquetFile, name: str, children: Sequence[str] | None) -> 
 
 
 def _field(array: pa.StructArray, name: str, kind: pa.DataType | None) -> pa.Array:
+    if not pa.types.is_struct(array.type):
+        raise ValueError(f"{array.type} is no struct with {name}")
     if array.type.get_field_index(name) < 0:
         return pa.nulls(len(array), kind)
     # struct_field keeps the parent's nulls, which `flatten` of single children would not.

@@ -84,7 +84,7 @@ class Snapshot:
         """The files (`replay.FILES`): path as in the log (a URI), partition values, size, time, deletion vector.
         Raises `UnsupportedTableError` when the table needs a reader feature that we do not have."""
         features.check_read(self.protocol, str(self.storage))
-        self._check_partition_columns()
+        self.check_partition_columns()
         if features.supports(self.protocol, "typeWidening"):
             type_changes.check(self.schema, str(self.storage))
         found = self.state.files.select(FILES.names)
@@ -100,7 +100,7 @@ class Snapshot:
             )
         return found
 
-    def _check_partition_columns(self) -> None:
+    def check_partition_columns(self) -> None:
         """A partition column that the schema spells otherwise is found by nobody, in no file."""
         for name in self.partition_columns:
             if name not in self.schema.names:
@@ -302,6 +302,13 @@ def _stats_of(source: Any, rows: np.ndarray) -> pa.Array:
     return pc.coalesce(found, format_stats(parsed.take(index)))
 
 
+def _tags(found: object) -> dict[str, str] | None:
+    """What can be read of a file's tags: they say what a writer vouches for, and nothing is lost without one."""
+    if not isinstance(found, dict):
+        return None
+    return {name: text for name, text in found.items() if isinstance(text, str)}
+
+
 def _tags_of(source: Any, rows: np.ndarray, kind: pa.DataType) -> pa.Array:
     index = pa.array(rows)
     if isinstance(source, LineSource):
@@ -309,7 +316,7 @@ def _tags_of(source: Any, rows: np.ndarray, kind: pa.DataType) -> pa.Array:
         has = np.asarray(pc.match_substring(lines, b'"tags"'))
         out: list[dict[str, str] | None] = [None] * len(rows)
         for at in np.flatnonzero(has):
-            out[at] = orjson.loads(lines[int(at)].as_buffer().to_pybytes())["add"].get("tags")
+            out[at] = _tags(orjson.loads(lines[int(at)].as_buffer().to_pybytes())["add"].get("tags"))
         return pa.array([None if tags is None else list(tags.items()) for tags in out], kind)
     column = source.add_column("tags")
     return pa.nulls(len(rows), kind) if column is None else column.take(index).cast(kind)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from mica.arguments import OPTIONS, refuse_other
-from mica.errors import MicaError, StorageError, UserError
+from mica.errors import MicaError, StorageError, UserError, without_credentials
 from mica.storage.options import allows_external
 
 # Spark's spelling → obstore's; None is the local disk. What is not here is refused by name.
@@ -85,7 +85,7 @@ class Storage(ABC):
         external = allows_external(storage_options)
         if scheme is None:
             return LocalStorage(text, external)
-        _refuse_credentials(scheme, rest)
+        refuse_credentials(scheme, rest)
         if scheme not in SCHEMES:
             raise UserError(
                 "UNSUPPORTED_SCHEME",
@@ -213,14 +213,18 @@ def split_scheme(text: str) -> tuple[str | None, str]:
     return None, text
 
 
-def _refuse_credentials(scheme: str, rest: str) -> None:
+def refuse_credentials(scheme: str, rest: str) -> None:
     """A URL with credentials is refused without a word of them: it would be in every message, log and history."""
-    user, at, host = rest.removeprefix("//").partition("/")[0].rpartition("@")
+    place, url = rest.lstrip("/"), f"{scheme}:{rest}"
+    user, at, _ = place.partition("/")[0].rpartition("@")
     azure = SCHEMES.get(scheme) in ("abfs", "abfss", "az", "azure", "adl")
-    if at and (":" in user or not azure):
+    local = scheme in SCHEMES and SCHEMES[scheme] is None
+    # A password may hold a `/`; no bucket holds a colon.
+    colon = ":" in place.partition("/")[0] and "@" in place
+    if not local and (colon or (at and (":" in user or not azure)) or without_credentials(url) != url):
         raise UserError(
             "INVALID_ARGUMENT",
-            f"the URL {scheme}://***@{host}/… holds credentials",
+            f"the URL {scheme}://… holds credentials",
             hint="Give them in storage_options or in the environment.",
         )
 

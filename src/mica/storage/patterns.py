@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 
-from mica.storage.base import Entry, Storage, file_uri_path, split_scheme
+from mica.storage.base import Entry, Storage, file_uri_path, refuse_credentials, split_scheme
 
 _SPECIAL = re.compile(r"[*?\[]")
 _TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[(?P<not>[!^]?)(?P<set>\]?[^\]/]*)\]|.", re.DOTALL)
@@ -23,6 +23,8 @@ def is_pattern(path: str, options: Mapping[str, str] | None = None) -> bool:
     if _SPECIAL.search(path) is None:
         return False
     scheme, rest = split_scheme(path)
+    if scheme is not None:
+        refuse_credentials(scheme, rest)
     if scheme in (None, "file"):
         return not os.path.exists(path if scheme is None else file_uri_path(rest))
     head, _, name = path.rpartition("/")

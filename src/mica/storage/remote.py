@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
 # Options whose values may stand in an error; every other one is taken for a secret.
-_NO_SECRETS = frozenset(
-    "region default_region endpoint bucket account_name container_name virtual_hosted_style_request".split()
-)
+_NO_SECRETS = frozenset("region default_region endpoint bucket container_name virtual_hosted_style_request".split())
 
 _REMOTE_CODES: Mapping[str, tuple[str, str | None]] = {
     "AlreadyExistsError": ("ALREADY_EXISTS", None),

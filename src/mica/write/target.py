@@ -265,6 +265,7 @@ def open_target(
             "TABLE_EXISTS", f"there is a table at {storage} already", hint="Use mode='append' or 'overwrite'."
         )
     features.check_write(snapshot.protocol, snapshot.metadata, str(storage))
+    snapshot.check_partition_columns()
     if collations.check(snapshot.schema, str(storage)):
         write_versions(snapshot.domains.get(COLLATIONS_DOMAIN), str(storage))
     found = snapshot.metadata
