@@ -31,6 +31,7 @@ from mica.source import TableSource
 from mica.stats.schema import parse_names
 from mica.storage import Storage
 from mica.variant import kernel
+from mica.write.inputs import forgotten
 from mica.write.rows import write_rows
 from mica.write.target import Commit, load_if_any, open_target
 
@@ -100,6 +101,7 @@ class Table:
             )
             transaction.read()
             transaction.remove_files()
+            transaction.set_application_transactions(forgotten(found.app_transactions))
         transaction.update_protocol(protocol)
         transaction.update_metadata(metadata)
         return cls(transaction.commit().snapshot)

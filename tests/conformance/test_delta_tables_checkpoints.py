@@ -132,7 +132,7 @@ def test_both_writers_find_each_others_transactions(tmp_path: Path, delta_sessio
     transaction = Transaction(table, "WRITE", {"mode": "Overwrite"})
     transaction.read()
     transaction.remove_files()
-    transaction.set_application_transaction("a", 30)
+    transaction.set_application_transactions({"a": 30})
     table = transaction.commit().snapshot  # version 4: a checkpoint with tombstones and a transaction
     for version in range(4):
         (tmp_path / "t" / "_delta_log" / f"{version:020d}.json").unlink()

@@ -117,9 +117,9 @@ class Transaction:
         """Sets (None: removes) the metadata of a domain; the table needs the feature `domainMetadata`."""
         self._domains[domain] = configuration
 
-    def set_application_transaction(self, app_id: str, version: int) -> None:
-        """Records that an application has written its batch `version`, for exactly-once writes."""
-        self._transactions[app_id] = version
+    def set_application_transactions(self, versions: Mapping[str, int]) -> None:
+        """Records by application id that its batch of that version was written, for exactly-once writes."""
+        self._transactions.update(versions)
 
     def read(self, predicate: conflicts.FilePredicate = conflicts.every_file) -> None:
         """Says that the outcome depends on the files for which `predicate` holds. An append reads nothing."""

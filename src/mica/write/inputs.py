@@ -27,6 +27,10 @@ LEAST_BYTES = 8 << 20
 #: How much larger compressed JSON is when it is not, for sharing out work only.
 _GROWS = {".gz": 6, ".gzip": 6, ".zst": 8, ".zstd": 8}
 
+#: What the transactions of input files are named by, and the time of a file whose rows are not in the table.
+_PREFIX = "mica.ingest:"
+NEVER = -1
+
 
 def find(paths: Paths, storage_options: Mapping[str, str] | None = None, format: str = "auto") -> list[Split]:  # noqa: A002 - the public name
     """The files of paths and patterns, each whole. `paths` is one, a list, or a Spark DataFrame with one per row.
@@ -59,7 +63,7 @@ def unread(files: Sequence[Split], done: Mapping[str, int]) -> tuple[list[Split]
     fresh: dict[str, Split] = {}
     for file in files:
         name = _application(file)
-        if name not in done:
+        if done.get(name, NEVER) == NEVER:
             fresh.setdefault(name, file)
         elif done[name] != file.modified:
             raise UserError(
@@ -71,11 +75,17 @@ def unread(files: Sequence[Split], done: Mapping[str, int]) -> tuple[list[Split]
     return list(fresh.values()), {name: file.modified for name, file in fresh.items()}
 
 
+def forgotten(done: Mapping[str, int]) -> dict[str, int]:
+    """What a commit records that takes the rows of all files out of a table: they may be ingested again."""
+    return dict.fromkeys((name for name in done if name.startswith(_PREFIX)), NEVER)
+
+
 def _application(file: Split) -> str:
     """The application whose transactions a file's are: one name of a file, however its scheme is spelled."""
     scheme, rest = split_scheme(file.name)
     kind = None if scheme is None else SCHEMES.get(scheme, scheme)
-    return f"mica.ingest:{file.name if kind is None else f'{kind}:{rest}'}"
+    # One file has one name, whatever links lead to it.
+    return _PREFIX + (os.path.realpath(file.name) if kind is None else f"{kind}:{rest}")
 
 
 def share(files: Sequence[Split], parallelism: int) -> list[list[Split]]:

@@ -40,6 +40,7 @@ from mica.tasks.write import WriteSpec
 from mica.variant import kernel
 from mica.variant.shredding import Limits
 from mica.write.collated import bounds_of_facts, collated_lines, comparable
+from mica.write.inputs import forgotten
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -185,9 +186,10 @@ class Target:
             self._check_rows(lines, chosen)
             transaction.read(chosen)
             transaction.remove_files(np.flatnonzero(np.asarray(chosen(self.snapshot.files))))
+            if self.where is None:
+                transaction.set_application_transactions(forgotten(self.snapshot.app_transactions))
         transaction.add_files(lines)
-        for application, number in self.applications.items():
-            transaction.set_application_transaction(application, number)
+        transaction.set_application_transactions(self.applications)
         if self.versions is not None:
             before = None if self.snapshot is None else self.snapshot.domains.get(COLLATIONS_DOMAIN)
             domain = with_versions(before, *self.versions, str(self.storage))

@@ -51,7 +51,7 @@ def test_every_way_to_a_version_gives_the_same(storage: Storage) -> None:
         transaction.add_files([line(f"f{number}", tags={"n": str(number)})])
         if number % 3 == 2:
             transaction.remove_files([0])
-        transaction.set_application_transaction("app", number)
+        transaction.set_application_transactions({"app": number})
         table = transaction.commit().snapshot
         if number == 4:
             write_checkpoint(table)

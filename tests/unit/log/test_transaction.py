@@ -283,7 +283,7 @@ def test_a_change_of_metadata_or_protocol_conflicts_with_everything(base: Snapsh
 def test_two_of_one_application_conflict(base: Snapshot) -> None:
     def batch(app: str) -> Transaction:
         transaction = Transaction(base, "STREAMING UPDATE")
-        transaction.set_application_transaction(app, 7)
+        transaction.set_application_transactions({app: 7})
         transaction.add_files([line(f"of-{app}")])
         return transaction
 

@@ -189,6 +189,24 @@ def test_an_idempotent_run_counts_each_file_once(tmp_path: Path) -> None:
         mica.ingest_json(tmp_path / "*.json", table, idempotent=True, mode="overwrite")
 
 
+@pytest.mark.parametrize("by", ["ingest", "overwrite", "create"])
+def test_rows_that_an_overwrite_took_away_may_be_ingested_again(tmp_path: Path, by: str) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.json").write_text(f'{{"a":"{name}"}}\n')
+    (tmp_path / "link.json").symlink_to(tmp_path / "a.json")
+    path = tmp_path / "table"
+    assert mica.ingest_json(tmp_path / "*.json", path, idempotent=True).rows == 2
+    table = mica.Table.open(path)
+    if by == "ingest":
+        mica.ingest_json(tmp_path / "a.json", path, mode="overwrite")
+    elif by == "overwrite":
+        table.overwrite(table.scan(limit=0).to_arrow())
+    else:
+        mica.Table.create(path, table.schema, if_exists="overwrite")
+    again = [mica.ingest_json(tmp_path / "*.json", path, idempotent=True) for _ in "12"]
+    assert [(r.rows, r.skipped_files) for r in again] == [(2, 1), (0, 3)]
+
+
 def test_two_idempotent_runs_at_once_count_a_file_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.json").write_text("{}\n")
     first, commit = [True], Target.commit
