@@ -17,8 +17,9 @@ from mica.arguments import BY_COLUMN, CHANGES, COUNT, NAMES, OPTIONS, PATH, SESS
 from mica.collation import names as names_of_collations
 from mica.errors import UserError
 from mica.log import creation, features
+from mica.log.actions import Metadata, Protocol
 from mica.log.history import history
-from mica.log.snapshot import Snapshot, load
+from mica.log.snapshot import Snapshot, exists, load
 from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
 from mica.restats import restats
@@ -35,6 +36,7 @@ from mica.write.rows import write_rows
 from mica.write.target import Commit, load_if_any, open_target
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["Commit", "Table"]
@@ -61,6 +63,16 @@ class Table:
         rows or files are asked for, so that metadata can be shown.
         """
         return cls(load(Storage.open(path, storage_options), version, timestamp))
+
+    @staticmethod
+    @takes(path=PATH, storage_options=OPTIONS)
+    def exists(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:
+        """Whether there is a Delta table at `path`: a log with a commit or a checkpoint. Only the log's file names are
+        listed, so a table that cannot be opened (a newer feature, a damaged log) exists too.
+
+        Errors: those of the storage, such as PERMISSION_DENIED.
+        """
+        return exists(Storage.open(path, storage_options))
 
     @classmethod
     @takes(path=PATH, partition_by=NAMES, properties=TEXTS, storage_options=OPTIONS)
@@ -118,8 +130,19 @@ class Table:
 
     @property
     def schema(self) -> StructType:
-        """Its columns; `mica.schema.ddl.to_ddl` prints them as Spark DDL."""
+        """Its columns; `str()` of them is Spark DDL."""
         return self._snapshot.schema
+
+    @property
+    def protocol(self) -> Protocol:
+        """The reader and writer versions and the table features that it needs (PROTOCOL.md, "Protocol Evolution")."""
+        return self._snapshot.protocol
+
+    @property
+    def metadata(self) -> Metadata:
+        """Its `metaData` action: id, name, description, schema as JSON, partition columns, properties, creation time in
+        milliseconds since 1970 (PROTOCOL.md, "Change Metadata")."""
+        return self._snapshot.metadata
 
     @property
     def partition_by(self) -> tuple[str, ...]:
@@ -148,6 +171,15 @@ class Table:
         Errors: DELETED_ROWS.
         """
         return self.scan().file_uris()
+
+    def partitions(self) -> pa.Table:
+        """Its partitions that have files, sorted: the partition columns with their types, then `files`, `bytes` (of the
+        data files) and `rows` (BIGINT each). `rows` counts without deleted rows, and is null where the statistics of a
+        file do not say how many it has. A table without partition columns is one partition.
+
+        No data file is opened. Errors: INVALID_PARTITION_VALUE. Source: PROTOCOL.md, "Partition Value Serialization".
+        """
+        return self._source.partitions()
 
     @takes(limit=COUNT)
     def history(self, limit: int | None = None) -> pa.Table:
@@ -189,6 +221,18 @@ class Table:
         no file (`explain()` says so), but for UTF8_LCASE.
         """
         return Scan(self._source, where, columns, limit, ansi, timezone, spark)
+
+    def count(self) -> int:
+        """How many rows it has; see `Scan.count`, which opens a file only where the log does not know."""
+        return self.scan().count()
+
+    def to_arrow(self) -> pa.Table:
+        """The whole table as one Arrow table; see `Scan.to_arrow`."""
+        return self.scan().to_arrow()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The whole table as a pandas DataFrame; see `Scan.to_pandas`."""
+        return self.scan().to_pandas()
 
     def to_df(self, spark: SparkSession | None = None) -> DataFrame:
         """The whole table as a Spark DataFrame."""
