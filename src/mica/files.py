@@ -26,7 +26,7 @@ from mica.expressions.bind import Bound
 from mica.scan import Scan, Source
 from mica.schema.arrow import from_arrow, looks_like_variant
 from mica.schema.ddl import type_to_ddl
-from mica.schema.types import VARIANT, StructField, StructType, walk
+from mica.schema.types import STRING, VARIANT, ArrayType, StructField, StructType, walk
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan
 from mica.storage import Storage, patterns, split_scheme
@@ -35,7 +35,8 @@ from mica.table import Table
 from mica.tasks.write import FACTS, WriteSpec, write_files
 from mica.variant import kernel
 from mica.variant.shredding import Limits, ShreddingSchema
-from mica.write.rows import arrow, on_spark
+from mica.write.given import arrow
+from mica.write.rows import on_spark
 
 #: How shredded Variants are laid out, and where early files have `untyped_value`.
 LAYOUTS = ("standard", "early")
@@ -201,10 +202,11 @@ def write_parquet(
     layout: str = "standard",
     untyped: str = "always",
 ) -> Written:
-    """Writes rows to Parquet. Arrow data to a path that ends in `.parquet` is one file, which appears when it is whole
-    and replaces one of that name; everything else is a directory of files, which is empty or new. `shredding` gives
-    schemas for Variant columns (None: leave it unshredded); other Variant columns are inferred. A struct with the two
-    fields of a Variant that is not marked as one is written as a Variant where `shredding` names it.
+    """Writes rows to Parquet; `data` is what `Table.append` takes. Rows in process to a path that ends in `.parquet` is
+    one file, which appears when it is whole and replaces one of that name; everything else is a directory of files,
+    which is empty or new. `shredding` gives schemas for Variant columns (None: leave it unshredded); other Variant
+    columns are inferred. A column that `shredding` names is written as a Variant: JSON texts are parsed, structs and
+    lists are objects and arrays, a struct with the two fields of a Variant is one.
 
     `layout` is "standard" (Parquet's VariantShredding.md) or "early": groups of `object`, `array`, `typed_value` and
     `untyped_value`, as Spark's first text on shredding has them. Of early files `untyped="where needed"` leaves
@@ -220,11 +222,11 @@ def write_parquet(
     refuse_delta(text, storage_options)
     given = dict(shredding or {})
     if spark_types.is_frame(data):
-        schema = spark_types.from_spark(data.schema)
+        schema = _as_meant(spark_types.from_spark(data.schema), given)
         spec = bare_spec(empty_folder(text, storage_options), schema, given)
         spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
         return _written(spec.storage, on_spark(spec, data))
-    source = arrow(data)
+    source = arrow(data, StructType(tuple(StructField(name, VARIANT) for name in given)))
     schema = _as_meant(from_arrow(source.schema), given)
     single = text.endswith(".parquet")
     folder = (os.path.dirname(text) or ".") if single else text  # noqa: PTH120 - may be a URI
@@ -236,10 +238,12 @@ def write_parquet(
 
 
 def _as_meant(schema: StructType, shredding: Mapping[str, Any]) -> StructType:
-    """The columns, with those as VARIANT that look like Variants and are named in `shredding`; others are told of."""
+    """The columns, with those as VARIANT that are named in `shredding` and can become one; others that look like
+    Variants are reported.
+    """
     fields = []
     for f in schema.fields:
-        if looks_like_variant(f.type) and f.name in shredding:
+        if f.name in shredding and (f.type == STRING or isinstance(f.type, ArrayType | StructType)):
             fields.append(StructField(f.name, VARIANT, f.nullable))
             continue
         if looks_like_variant(f.type):

@@ -246,16 +246,23 @@ class Table:
 
     @takes(shredding=BY_COLUMN)
     def append(self, data: Any, *, shredding: Mapping[str, Any] | None = None) -> Commit:
-        """Adds rows: a Spark DataFrame (written by a Spark job), or anything that Arrow reads as a table.
+        """Adds rows: a Spark DataFrame (written by a Spark job), a pandas or polars DataFrame, a polars LazyFrame, a
+        list of dicts by column, a `Scan`, or Arrow data: a table, batches, anything with `__arrow_c_stream__`. Streams
+        are written as they come, in flat memory.
 
-        `shredding` gives schemas for Variant columns; others are inferred per file. Errors: UNKNOWN_COLUMN,
-        INCOMPATIBLE_TYPE, NULL_IN_NOT_NULL_COLUMN; then the table is as it was.
+        A VARIANT column takes Variants, JSON texts (a STRING column or str is parsed as JSON, as by Spark's
+        `parse_json`), structs and lists (objects and arrays; a null field is the JSON null), and, in lists of dicts and
+        columns of Python objects, Python values as `mica.variant.from_python` reads them. `shredding` gives schemas for
+        Variant columns; others are inferred per file. Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, INVALID_VALUE,
+        INVALID_JSON, NULL_IN_NOT_NULL_COLUMN; then the table is as it was.
         """
         return self._write(data, shredding, overwrite=False, where=None)
 
     @takes(where=TEXT, shredding=BY_COLUMN)
     def overwrite(self, data: Any, where: str | None = None, *, shredding: Mapping[str, Any] | None = None) -> Commit:
-        """Replaces all rows, or those of the partitions where `where` is true; the new rows must be of those too."""
+        """Replaces all rows, or those of the partitions where `where` is true; the new rows must be of those too.
+        `data` is what `append` takes, a scan of this table too.
+        """
         return self._write(data, shredding, overwrite=True, where=where)
 
     @takes(properties=CHANGES)
