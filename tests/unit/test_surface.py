@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import mica
+from mica.files import inspect_file
 from mica.schema.ddl import parse_ddl
 from mica.schema.types import STRING, StructField, StructType
 
@@ -142,3 +143,98 @@ def test_a_schema_as_text_is_ddl() -> None:
     assert repr(schema).startswith("StructType(")
     strange = StructType((StructField("a", STRING, True, {"__COLLATIONS": {"a": "icu..1"}}),))
     assert str(strange) == repr(strange), "what has no spelling in DDL is shown all the same"
+
+
+def test_one_vocabulary_of_modes(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_text('{"a":1}\n')
+    path = tmp_path / "t"
+    assert mica.ingest_json(tmp_path / "a.ndjson", path, mode="ignore").rows == 1
+    report = mica.ingest_json(tmp_path / "nothing.ndjson", path, mode="ignore")
+    assert (report.version, report.rows, report.input_files) == (0, 0, 0)
+    assert "nothing was read" in report.notes[0]
+    assert mica.Table.create(path, "x INT", mode="ignore").count() == 1
+    for call in (
+        lambda: mica.Table.create(path, "x INT"),
+        lambda: mica.Table.create(path, "x INT", mode="error"),
+        lambda: mica.ingest_json(tmp_path / "a.ndjson", path, mode="error"),
+    ):
+        with pytest.raises(mica.UserError) as caught:
+            call()
+        assert caught.value.code == "TABLE_EXISTS"
+    assert mica.Table.create(path, "x INT", mode="overwrite").count() == 0
+    for call in (
+        lambda: mica.Table.create(path, "x INT", mode="append"),
+        lambda: mica.ingest_json(tmp_path / "a.ndjson", path, mode="upsert"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(mica.UserError, match="'ignore'"):
+            call()
+
+
+def test_the_old_name_of_the_mode_stays_for_a_version(tmp_path: Path) -> None:
+    with pytest.warns(DeprecationWarning, match="called mode") as caught:
+        mica.Table.create(tmp_path / "t", "a INT", if_exists="error")
+    assert caught[0].filename == __file__
+    with pytest.warns(DeprecationWarning, match="called mode"):
+        assert mica.Table.create(tmp_path / "t", "b INT", if_exists="ignore").schema.names == ["a"]
+
+
+@pytest.mark.parametrize("mode", ["error", "ignore", "overwrite"])
+def test_only_an_append_joins_a_table_that_was_made_meanwhile(
+    tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.ndjson").write_text('{"a":1}\n')
+    from mica.write.target import Target
+
+    commit = Target.commit
+
+    def late(self: Target, *given: object) -> object:
+        monkeypatch.undo()
+        mica.ingest_json(tmp_path / "a.ndjson", tmp_path / "t")
+        return commit(self, *given)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Target, "commit", late)
+    with pytest.raises(mica.ConflictError) as caught:
+        mica.ingest_json(tmp_path / "a.ndjson", tmp_path / "t", mode=mode)  # type: ignore[arg-type]
+    assert caught.value.code == "TABLE_EXISTS"
+    assert mica.Table.open(tmp_path / "t").count() == 1
+    assert len(list((tmp_path / "t").glob("*.parquet"))) == 1
+
+
+SCHEMA = "struct<a: bigint>"
+
+
+@pytest.mark.parametrize("given", [SCHEMA, {"v": SCHEMA}, {"V": SCHEMA}, mica.variant.ShreddingSchema.of(SCHEMA),
+                                   pa.struct([("a", pa.int64())]), {"v": {"a": "bigint"}}])  # fmt: skip
+def test_one_form_of_shredding(tmp_path: Path, given: object) -> None:
+    (tmp_path / "a.ndjson").write_text('{"a":1,"b":2}\n')
+    rows = pa.table({"v": mica.variant.from_json(['{"a":1,"b":2}'])})
+    mica.ingest_json(tmp_path / "a.ndjson", tmp_path / "i", shredding=given)
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    table.append(rows, shredding=given)
+    table.overwrite(rows, shredding=given)
+    mica.write_parquet(rows, tmp_path / "f" / "a.parquet", shredding=given)
+    files = [*(tmp_path / "i").glob("*.parquet"), *(tmp_path / "t").glob("*.parquet"), tmp_path / "f" / "a.parquet"]
+    assert len(files) == 4
+    for file in files:
+        assert [row["path"] for row in inspect_file(str(file))] == ["$", "$['a']"]
+
+
+def test_no_schema_leaves_a_column_unshredded(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_text('{"a":1}\n')
+    mica.ingest_json(tmp_path / "a.ndjson", tmp_path / "t", shredding={"v": None})
+    mica.Table.open(tmp_path / "t").append(pa.table({"v": mica.variant.from_json(['{"a":1}'])}), shredding={"v": None})
+    for file in (tmp_path / "t").glob("*.parquet"):
+        assert [row["path"] for row in inspect_file(str(file))] == ["$"]
+
+
+def test_a_schema_that_could_be_of_two_columns_is_refused(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "v VARIANT, s STRUCT<w: VARIANT>, l ARRAY<VARIANT>")
+    with pytest.raises(mica.UserError, match=r"here: v, s\.w"):
+        table.append([{"v": 1}], shredding=SCHEMA)
+    with pytest.raises(mica.UserError, match=r"'a'"):
+        table.append([{"v": 1}], shredding={"a": "bigint"})
+    assert table.append([{"v": {"a": 1}, "s": {"w": {"a": 1}}}], shredding={"v": SCHEMA, "s.w": SCHEMA}).rows == 1
+    (tmp_path / "a.ndjson").write_text('{"a":1,"b":2}\n')
+    with pytest.warns(DeprecationWarning, match="by column") as caught:
+        mica.ingest_json(tmp_path / "a.ndjson", tmp_path / "i", shredding={"a": "bigint"})
+    assert caught[0].filename == __file__

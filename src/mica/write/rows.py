@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,7 +18,6 @@ import pyarrow as pa
 from mica.collation.comparator import ends
 from mica.engines import local
 from mica.engines.spark import types as spark_types
-from mica.errors import UserError
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
 from mica.schema.evolution import plan_write
@@ -26,7 +25,7 @@ from mica.tasks.whole import whole_schema
 from mica.tasks.write import WriteSpec, facts_ddl, facts_schema, write_files
 from mica.tasks.zones import zone_tags
 from mica.variant.plain import to_variants
-from mica.variant.shredding import ShreddingSchema
+from mica.variant.shredding import trees_of
 from mica.write.given import arrow
 from mica.write.target import Commit, Target, undone_where_it_fails
 
@@ -34,9 +33,9 @@ from mica.write.target import Commit, Target, undone_where_it_fails
 SHARE_BYTES = 64 << 20
 
 
-def write_rows(target: Target, data: Any, shredding: Mapping[str, Any]) -> Commit:
+def write_rows(target: Target, data: Any, shredding: Any) -> Commit:
     """Writes and commits; `data` is a Spark DataFrame or what `given.arrow` takes."""
-    spec = target.write_spec(trees(shredding, target))
+    spec = target.write_spec(trees_of(shredding, target.variants))
     for note in target.notes:
         warnings.warn(f"{target.storage}: {note}", stacklevel=5)
     spark = data.sparkSession if spark_types.is_frame(data) else None
@@ -81,17 +80,6 @@ def in_process(spec: WriteSpec, data: Any) -> pa.Table:
     edges = [source.num_rows * i // count for i in range(count + 1)]
     shares = [source.slice(start, end - start) for start, end in itertools.pairwise(edges)]
     return pa.Table.from_batches(local.run(partial(_write_share, spec), shares), facts_schema(spec.collated))
-
-
-def trees(shredding: Mapping[str, Any], target: Target) -> dict[tuple[str, ...], pa.DataType]:
-    """Given shredding schemas as trees, by the table's spelling of the columns."""
-    known = {".".join(path).lower(): path for path in target.variants}
-    found = {}
-    for name, given in shredding.items():
-        if name.lower() not in known:
-            raise UserError.unknown("variant column", name, list(known))
-        found[known[name.lower()]] = ShreddingSchema.of(given).tree
-    return found
 
 
 def _write_share(spec: WriteSpec, table: pa.Table) -> Iterator[pa.RecordBatch]:
