@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mica.checking.repair import Repair as Repair
     from mica.checking.repair import repair as repair
     from mica.checking.report import Report as Report
+    from mica.checking.report import Violation as Violation
     from mica.engines.spark.session import session as session
     from mica.errors import ConflictError as ConflictError
     from mica.errors import CorruptDataError as CorruptDataError
@@ -21,19 +22,38 @@ if TYPE_CHECKING:
     from mica.errors import StorageError as StorageError
     from mica.errors import UnsupportedTableError as UnsupportedTableError
     from mica.errors import UserError as UserError
+    from mica.explain import Explanation as Explanation
+    from mica.files import Written as Written
     from mica.files import read_parquet as read_parquet
     from mica.files import write_parquet as write_parquet
+    from mica.log.actions import Metadata as Metadata
+    from mica.log.actions import Protocol as Protocol
+    from mica.log.snapshot import Snapshot as Snapshot
     from mica.moving import Conversion as Conversion
     from mica.moving import convert_files as convert_files
     from mica.scan import Scan as Scan
+    from mica.schema.types import DataType as DataType
+    from mica.schema.types import StructField as StructField
+    from mica.schema.types import StructType as StructType
     from mica.table import Commit as Commit
     from mica.table import Table as Table
     from mica.write.ingest import IngestReport as IngestReport
+    from mica.write.ingest import Progress as Progress
     from mica.write.ingest import ingest_json as ingest_json
 
     __version__: str
 
 _PLACES = {
+    "DataType": "schema.types",
+    "Explanation": "explain",
+    "Metadata": "log.actions",
+    "Progress": "write.ingest",
+    "Protocol": "log.actions",
+    "Snapshot": "log.snapshot",
+    "StructField": "schema.types",
+    "StructType": "schema.types",
+    "Violation": "checking.report",
+    "Written": "files",
     "check": "checking.check",
     "Repair": "checking.repair",
     "Report": "checking.report",

@@ -13,11 +13,11 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from numbers import Integral
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 from mica.errors import UserError
 
@@ -76,11 +76,25 @@ NAMES = Kind("a list of strings", lambda v: _is_list(v, _is_text))
 TEXTS = Kind("a dict of strings", lambda v: _is_mapping(v, _is_text))
 OPTIONS = Kind("a dict of strings", lambda v: _is_mapping(v, _is_text), secret=True)
 CHANGES = Kind("a dict of strings (None removes one)", lambda v: _is_mapping(v, lambda x: x is None or _is_text(x)))
-BY_COLUMN = Kind("a dict by the names of columns", lambda v: _is_mapping(v, lambda _: True))
+SHREDDING = Kind(
+    "a dict of Variant columns to schemas, or one schema (Spark DDL or a type)",
+    lambda v: _is_mapping(v, lambda _: True) or not isinstance(v, Mapping | list | tuple | set | bytes | int | float),
+)
 COLUMNS = Kind("a list of names, or a dict of names to expressions", lambda v: NAMES.fits(v) or TEXTS.fits(v))
 SESSION = Kind("a SparkSession", lambda v: hasattr(v, "conf") and hasattr(v, "createDataFrame"))
 CALLABLE = Kind("a function", callable)
 VALUES = Kind("a list, or an Arrow array", lambda v: isinstance(v, Iterable) and not isinstance(v, str | bytes))
+
+
+#: What becomes of a table that exists: it gets more rows (`append`), it is refused (`error`), it stays as it is
+#: (`ignore`), its rows are replaced (`overwrite`).
+Mode = Literal["append", "error", "ignore", "overwrite"]
+
+
+def one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
+    """Raises INVALID_ARGUMENT where the value is not among the allowed ones."""
+    if value not in allowed:
+        raise UserError.bad_value(name, value, " or ".join(map(repr, allowed)))
 
 
 def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.arguments import BY_COLUMN, OPTIONS, PATH, PATHS, takes
+from mica.arguments import OPTIONS, PATH, PATHS, SHREDDING, takes
 from mica.engines import local
 from mica.engines.spark import types as spark_types
 from mica.errors import StorageError, UserError
@@ -26,7 +26,7 @@ from mica.expressions.bind import Bound
 from mica.scan import Scan, Source
 from mica.schema.arrow import from_arrow, looks_like_variant
 from mica.schema.ddl import type_to_ddl
-from mica.schema.types import VARIANT, StructField, StructType, walk
+from mica.schema.types import STRING, VARIANT, ArrayType, StructField, StructType, walk
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan
 from mica.storage import Storage, patterns, split_scheme
@@ -34,8 +34,9 @@ from mica.storage.options import ALLOW_EXTERNAL
 from mica.table import Table
 from mica.tasks.write import FACTS, WriteSpec, write_files
 from mica.variant import kernel
-from mica.variant.shredding import Limits, ShreddingSchema
-from mica.write.rows import arrow, on_spark
+from mica.variant.shredding import Limits, trees_of
+from mica.write.given import arrow
+from mica.write.rows import on_spark
 
 #: How shredded Variants are laid out, and where early files have `untyped_value`.
 LAYOUTS = ("standard", "early")
@@ -192,19 +193,20 @@ class Written:
     bytes: int
 
 
-@takes(path=PATH, shredding=BY_COLUMN, storage_options=OPTIONS)
+@takes(path=PATH, shredding=SHREDDING, storage_options=OPTIONS)
 def write_parquet(
     data: Any,
     path: str | os.PathLike[str],
-    shredding: Mapping[str, Any] | None = None,
+    shredding: Any = None,
     storage_options: Mapping[str, str] | None = None,
     layout: str = "standard",
     untyped: str = "always",
 ) -> Written:
-    """Writes rows to Parquet. Arrow data to a path that ends in `.parquet` is one file, which appears when it is whole
-    and replaces one of that name; everything else is a directory of files, which is empty or new. `shredding` gives
-    schemas for Variant columns (None: leave it unshredded); other Variant columns are inferred. A struct with the two
-    fields of a Variant that is not marked as one is written as a Variant where `shredding` names it.
+    """Writes rows to Parquet; `data` is what `Table.append` takes. Rows in process to a path that ends in `.parquet` is
+    one file, which appears when it is whole and replaces one of that name; everything else is a directory of files,
+    which is empty or new. `shredding` is that of `Table.append`; other Variant
+    columns are inferred. A column that `shredding` names is written as a Variant: JSON texts are parsed, structs and
+    lists are objects and arrays, a struct with the two fields of a Variant is one.
 
     `layout` is "standard" (Parquet's VariantShredding.md) or "early": groups of `object`, `array`, `typed_value` and
     `untyped_value`, as Spark's first text on shredding has them. Of early files `untyped="where needed"` leaves
@@ -218,28 +220,30 @@ def write_parquet(
     if untyped not in UNTYPED or (untyped != UNTYPED[0] and layout != "early"):
         raise UserError.bad_value("untyped", untyped, " or ".join(map(repr, UNTYPED)) + ", the latter of early files")
     refuse_delta(text, storage_options)
-    given = dict(shredding or {})
+    named = list(shredding) if isinstance(shredding, Mapping) else []
     if spark_types.is_frame(data):
-        schema = spark_types.from_spark(data.schema)
-        spec = bare_spec(empty_folder(text, storage_options), schema, given)
+        schema = _as_meant(spark_types.from_spark(data.schema), named)
+        spec = bare_spec(empty_folder(text, storage_options), schema, shredding)
         spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
         return _written(spec.storage, on_spark(spec, data))
-    source = arrow(data)
-    schema = _as_meant(from_arrow(source.schema), given)
+    source = arrow(data, StructType(tuple(StructField(name, VARIANT) for name in named)))
+    schema = _as_meant(from_arrow(source.schema), named)
     single = text.endswith(".parquet")
     folder = (os.path.dirname(text) or ".") if single else text  # noqa: PTH120 - may be a URI
     place = Storage.open(folder, storage_options) if single else empty_folder(folder, storage_options)
-    spec = bare_spec(place, schema, given, os.path.basename(text) if single else None)  # noqa: PTH119
+    spec = bare_spec(place, schema, shredding, os.path.basename(text) if single else None)  # noqa: PTH119
     spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
     batches = source if isinstance(source, pa.RecordBatchReader) else source.to_batches(max_chunksize=16_384)
     return _written(place, pa.Table.from_batches(write_files(spec, batches), FACTS))
 
 
-def _as_meant(schema: StructType, shredding: Mapping[str, Any]) -> StructType:
-    """The columns, with those as VARIANT that look like Variants and are named in `shredding`; others are told of."""
+def _as_meant(schema: StructType, named: Sequence[str]) -> StructType:
+    """The columns, with those as VARIANT that `shredding` names and that can become one; others that look like
+    Variants are reported.
+    """
     fields = []
     for f in schema.fields:
-        if looks_like_variant(f.type) and f.name in shredding:
+        if f.name in named and (f.type == STRING or isinstance(f.type, ArrayType | StructType)):
             fields.append(StructField(f.name, VARIANT, f.nullable))
             continue
         if looks_like_variant(f.type):
@@ -288,19 +292,14 @@ def _table_above(path: str, options: Mapping[str, str] | None) -> str | None:
     return None
 
 
-def bare_spec(storage: Storage, schema: StructType, shredding: dict[str, Any], name: str | None = None) -> WriteSpec:
+def bare_spec(storage: Storage, schema: StructType, shredding: Any, name: str | None = None) -> WriteSpec:
     """How bare files of these columns are written; `name` is that of the one file, where there is to be one."""
     variants = tuple(at for at, f in walk(schema) if f.type == VARIANT)
-    named = {".".join(at): at for at in variants}
-    for column in shredding:
-        if column not in named:
-            raise UserError.unknown("variant column", column, list(named))
-    trees = {named[c]: pa.null() if given is None else ShreddingSchema.of(given).tree for c, given in shredding.items()}
     return WriteSpec(
         storage=storage,
         schema=schema,
         variants=variants,
-        trees=trees,
+        trees=trees_of(shredding, variants),
         limits=Limits().to_kernel(),
         name=name,
         target_file_size=(1 << 62) if name else (128 << 20),

@@ -237,6 +237,29 @@ class Scan:
                 if left <= 0:
                     return
 
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The rows as a stream of Arrow batches with their schema; memory stays flat. Variants are as in `to_arrow`.
+
+        What can be refused before a file is read is refused here; errors of reading come from the reader.
+        """
+        self._refuse_collated()
+        _ = self.plan
+        schema = to_arrow(self.schema, marked=True)
+        return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in self.batches()))
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows for whoever reads Arrow streams: `pa.table(scan)`, `pl.DataFrame(scan)`, `SELECT … FROM scan` in
+        DuckDB. Each call reads anew. Who reads the stream raises errors of reading as its own, with mica's text.
+
+        Source: Arrow PyCapsule Interface.
+        """
+        return self.to_reader().__arrow_c_stream__(requested_schema)
+
+    @takes(n=COUNT)
+    def head(self, n: int = 10) -> pa.Table:
+        """The first `n` rows, in the order of files and rows, as one Arrow table; see `to_arrow`."""
+        return replace(self, limit=n if self.limit is None else min(n, self.limit)).to_arrow()
+
     def to_arrow(self) -> pa.Table:
         """The rows as one Arrow table; Variants are `struct<metadata, value>` with their extension name, which DuckDB
         and polars know."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mica.expressions.bind import Bound
 from mica.log.paths import decode_path
@@ -14,6 +15,8 @@ from mica.log.snapshot import Snapshot
 from mica.scan import Source
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan, plan_files
+from mica.stats.partition import column_texts, parse_values
+from mica.stats.schema import physical_names
 from mica.tasks.late import may_hold_late_types
 
 
@@ -50,6 +53,25 @@ class TableSource(Source):
     def rows(self, indices: pa.Array) -> pa.Array:
         """`numRecords` of the files at `indices`; null where the log does not know."""
         return pa.array([_rows(text) for text in self.snapshot.stats(indices).to_pylist()], pa.int64())
+
+    def partitions(self) -> pa.Table:
+        """The partitions that have files, sorted: typed partition columns, then files, bytes, rows (null: unknown)."""
+        files, names = self.snapshot.files, list(self.partition_by)
+        keys = []
+        for name in names:
+            texts = column_texts(files.column("partition_values"), physical_names(self.schema, (name,))[0])
+            keys.append(parse_values(texts, self.schema.field(name).type))
+        deleted = pc.fill_null(pc.struct_field(files.column("deletion_vector"), "cardinality"), 0)
+        rows = pc.subtract(self.rows(pa.array(range(files.num_rows), pa.int64())), deleted)
+        # Grouped by places, not by names: a partition column may be called `rows`.
+        places = [str(i) for i in range(len(names))]
+        table = pa.table([*keys, files.column("size"), rows], names=[*places, "bytes", "rows"])
+        known = pc.ScalarAggregateOptions(skip_nulls=False)
+        counted = [("bytes", "count"), ("bytes", "sum"), ("rows", "sum", known)]
+        found = table.group_by(places).aggregate(counted).select([*places, "bytes_count", "bytes_sum", "rows_sum"])
+        found = found.sort_by([(place, "ascending") for place in places]) if names else found
+        # Without keys there is a group, though it may be of no file.
+        return found.rename_columns([*names, "files", "bytes", "rows"]).slice(0, found.num_rows if len(files) else 0)
 
     def may_hold_late_types(self, indices: pa.Array) -> bool:
         """Whether one of the files at `indices` may hold in its Variants what Spark has no type for."""

@@ -8,17 +8,33 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
-from mica.arguments import BY_COLUMN, CHANGES, COUNT, NAMES, OPTIONS, PATH, SESSION, TEXT, TEXTS, TIME, takes
+from mica.arguments import (
+    CHANGES,
+    COUNT,
+    NAMES,
+    OPTIONS,
+    PATH,
+    SESSION,
+    SHREDDING,
+    TEXT,
+    TEXTS,
+    TIME,
+    Mode,
+    one_of,
+    takes,
+)
 from mica.collation import names as names_of_collations
 from mica.errors import UserError
 from mica.log import creation, features
+from mica.log.actions import Metadata, Protocol
 from mica.log.history import history
-from mica.log.snapshot import Snapshot, load
+from mica.log.snapshot import Snapshot, exists, load
 from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
 from mica.restats import restats
@@ -36,6 +52,7 @@ from mica.write.rows import write_rows
 from mica.write.target import Commit, load_if_any, open_target
 
 if TYPE_CHECKING:
+    import pandas as pd
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["Commit", "Table"]
@@ -63,6 +80,16 @@ class Table:
         """
         return cls(load(Storage.open(path, storage_options), version, timestamp))
 
+    @staticmethod
+    @takes(path=PATH, storage_options=OPTIONS)
+    def exists(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:
+        """Whether there is a Delta table at `path`: a log with a commit or a checkpoint. Only the log's file names are
+        listed, so a table that cannot be opened (a newer feature, a damaged log) exists too.
+
+        Errors: those of the storage, such as PERMISSION_DENIED.
+        """
+        return exists(Storage.open(path, storage_options))
+
     @classmethod
     @takes(path=PATH, partition_by=NAMES, properties=TEXTS, storage_options=OPTIONS)
     def create(
@@ -71,23 +98,28 @@ class Table:
         schema: Any,
         partition_by: Sequence[str] = (),
         properties: Mapping[str, str] | None = None,
-        if_exists: Literal["error", "ignore", "overwrite"] = "error",
+        mode: Mode = "error",
         storage_options: Mapping[str, str] | None = None,
+        *,
+        if_exists: str | None = None,
     ) -> Table:
         """Makes an empty table. `schema` is Spark DDL, a StructType or a pyarrow schema.
 
-        Where there is one: `error` refuses, `ignore` opens it as it is, `overwrite` empties it and gives it this schema
-        (older versions stay readable). Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN.
+        `mode` says what becomes of a table that exists: `error` refuses, `ignore` opens it as it is, `overwrite`
+        empties it and gives it this schema (older versions stay readable); there is nothing to `append`. `if_exists` is
+        the name that `mode` had. Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN.
         """
-        if if_exists not in ("error", "ignore", "overwrite"):
-            raise UserError.bad_value("if_exists", if_exists, "'error', 'ignore' or 'overwrite'")
+        if if_exists is not None:
+            warnings.warn("if_exists is called mode", DeprecationWarning, stacklevel=3)
+            mode = cast("Mode", if_exists)
+        one_of("mode", mode, ("error", "ignore", "overwrite"))
         storage = Storage.open(path, storage_options)
         found = load_if_any(storage)
-        if found is not None and if_exists == "ignore":
+        if found is not None and mode == "ignore":
             return cls(found)
-        if found is not None and if_exists == "error":
+        if found is not None and mode == "error":
             raise UserError(
-                "TABLE_EXISTS", f"there is a table at {storage} already", hint="Open it, or use if_exists='ignore'."
+                "TABLE_EXISTS", f"there is a table at {storage} already", hint="Open it, or use mode='ignore'."
             )
         parsed = as_schema(schema)
         if found is None:
@@ -120,8 +152,19 @@ class Table:
 
     @property
     def schema(self) -> StructType:
-        """Its columns; `mica.schema.ddl.to_ddl` prints them as Spark DDL."""
+        """Its columns; `str()` of them is Spark DDL."""
         return self._snapshot.schema
+
+    @property
+    def protocol(self) -> Protocol:
+        """The reader and writer versions and the table features that it needs (PROTOCOL.md, "Protocol Evolution")."""
+        return self._snapshot.protocol
+
+    @property
+    def metadata(self) -> Metadata:
+        """Its `metaData` action: id, name, description, schema as JSON, partition columns, properties, creation time in
+        milliseconds since 1970 (PROTOCOL.md, "Change Metadata")."""
+        return self._snapshot.metadata
 
     @property
     def partition_by(self) -> tuple[str, ...]:
@@ -150,6 +193,15 @@ class Table:
         Errors: DELETED_ROWS.
         """
         return self.scan().file_uris()
+
+    def partitions(self) -> pa.Table:
+        """Its partitions that have files, sorted: the partition columns with their types, then `files`, `bytes` (of the
+        data files) and `rows` (BIGINT each). `rows` counts without deleted rows, and is null where the statistics of a
+        file do not say how many it has. A table without partition columns is one partition.
+
+        No data file is opened. Errors: INVALID_PARTITION_VALUE. Source: PROTOCOL.md, "Partition Value Serialization".
+        """
+        return self._source.partitions()
 
     @takes(limit=COUNT)
     def history(self, limit: int | None = None) -> pa.Table:
@@ -192,6 +244,18 @@ class Table:
         """
         return Scan(self._source, where, columns, limit, ansi, timezone, spark)
 
+    def count(self) -> int:
+        """How many rows it has; see `Scan.count`, which opens a file only where the log does not know."""
+        return self.scan().count()
+
+    def to_arrow(self) -> pa.Table:
+        """The whole table as one Arrow table; see `Scan.to_arrow`."""
+        return self.scan().to_arrow()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The whole table as a pandas DataFrame; see `Scan.to_pandas`."""
+        return self.scan().to_pandas()
+
     def to_df(self, spark: SparkSession | None = None) -> DataFrame:
         """The whole table as a Spark DataFrame."""
         return self.scan().to_df(spark)
@@ -202,18 +266,29 @@ class Table:
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    @takes(shredding=BY_COLUMN)
-    def append(self, data: Any, *, shredding: Mapping[str, Any] | None = None) -> Commit:
-        """Adds rows: a Spark DataFrame (written by a Spark job), or anything that Arrow reads as a table.
+    @takes(shredding=SHREDDING)
+    def append(self, data: Any, *, shredding: Any = None) -> Commit:
+        """Adds rows: a Spark DataFrame (written by a Spark job), a pandas or polars DataFrame, a polars LazyFrame, a
+        list of dicts by column, a `Scan`, or Arrow data: a table, batches, anything with `__arrow_c_stream__`. Streams
+        are written as they come, in flat memory.
 
-        `shredding` gives schemas for Variant columns; others are inferred per file. Errors: UNKNOWN_COLUMN,
-        INCOMPATIBLE_TYPE, NULL_IN_NOT_NULL_COLUMN; then the table is as it was.
+        A VARIANT column takes Variants, JSON texts (a STRING column or str is parsed as JSON, as by Spark's
+        `parse_json`), structs and lists (objects and arrays; a null field is the JSON null), and, in lists of dicts and
+        columns of Python objects, Python values as `mica.variant.from_python` reads them.
+
+        `shredding` maps Variant columns to schemas (Spark DDL, a type, a `mica.variant.ShreddingSchema`; None: leave
+        the column unshredded), or is the schema itself where there is one Variant column; others are inferred per file.
+
+        Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, INVALID_VALUE,
+        INVALID_JSON, NULL_IN_NOT_NULL_COLUMN; then the table is as it was.
         """
         return self._write(data, shredding, overwrite=False, where=None)
 
-    @takes(where=TEXT, shredding=BY_COLUMN)
-    def overwrite(self, data: Any, where: str | None = None, *, shredding: Mapping[str, Any] | None = None) -> Commit:
-        """Replaces all rows, or those of the partitions where `where` is true; the new rows must be of those too."""
+    @takes(where=TEXT, shredding=SHREDDING)
+    def overwrite(self, data: Any, where: str | None = None, *, shredding: Any = None) -> Commit:
+        """Replaces all rows, or those of the partitions where `where` is true; the new rows must be of those too.
+        `data` is what `append` takes, a scan of this table too.
+        """
         return self._write(data, shredding, overwrite=True, where=where)
 
     @takes(properties=CHANGES)
@@ -326,12 +401,12 @@ class Table:
         self._snapshot = transaction.commit().snapshot
         return self
 
-    def _write(self, data: Any, shredding: Mapping[str, Any] | None, *, overwrite: bool, where: str | None) -> Commit:
+    def _write(self, data: Any, shredding: Any, *, overwrite: bool, where: str | None) -> Commit:
         target = open_target(
             self._snapshot.storage, self.schema, (), mode="overwrite" if overwrite else "append",
             operation="WRITE", properties={}, snapshot=self._snapshot, where=where,
         )  # fmt: skip
-        commit = write_rows(target, data, shredding or {})
+        commit = write_rows(target, data, shredding)
         assert commit.snapshot is not None
         self._snapshot = commit.snapshot
         return commit

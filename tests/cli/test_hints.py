@@ -17,7 +17,7 @@ PACKAGE = Path(mica.__file__).parent
 
 #: Hints of calls that no verb makes, by what is in them.
 PYTHON_ALONE = (
-    "to_df(unsupported=", "Call update_", "mica.variant.from_json", "scan(columns=", "if_exists=",
+    "to_df(unsupported=", "Call update_", "mica.variant.from_", "scan(columns=", "mode='ignore'",
     "spark=mica.session()", "to_arrow() or to_duckdb()", "untyped=",
 )  # fmt: skip
 

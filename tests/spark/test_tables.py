@@ -157,13 +157,25 @@ def test_a_large_table_is_not_broadcast_in_a_join(spark: SparkSession, tmp_path:
 def test_rows_that_do_not_fit_are_refused_before_anything_is_written(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "id BIGINT, v VARIANT")
     for rows, code in (
-        (spark.range(1).selectExpr("id", "'x' AS v"), "INCOMPATIBLE_TYPE"),
+        (spark.range(1).selectExpr("id", "id AS v"), "INCOMPATIBLE_TYPE"),
         (spark.range(1).selectExpr("id", "id AS other"), "UNKNOWN_COLUMN"),
     ):
         with pytest.raises(UserError) as raised:
             table.append(rows)
         assert raised.value.code == code
     assert [p.name for p in (tmp_path / "t").iterdir()] == ["_delta_log"]
+
+
+def test_texts_and_structs_of_a_frame_become_variants(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, v VARIANT")
+    table.append(spark.range(1).selectExpr("id", """'{"a":[1]}' AS v"""))
+    table.append(spark.range(1, 2).selectExpr("id", "named_struct('a', array(id, NULL)) AS v"))
+    rows = table.to_df(spark).selectExpr("id", "to_json(v)").orderBy("id").collect()
+    assert list(map(tuple, rows)) == [(0, '{"a":[1]}'), (1, '{"a":[1,null]}')]
+    with pytest.raises(mica.MicaError) as raised:
+        table.append(spark.range(1).selectExpr("id", "'{' AS v"))
+    assert raised.value.code == "INVALID_JSON"
+    assert (table.refresh().version, len(list((tmp_path / "t").glob("*.parquet")))) == (2, 2)
 
 
 def test_an_empty_table_and_an_empty_dataframe(spark: SparkSession, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ CALLS: list[tuple[str, Callable[[mica.Table, Path], Any]]] = [
     ("partition_by", lambda t, p: mica.Table.create(p / "n", "a INT, b INT", partition_by="a")),
     ("properties", lambda t, p: mica.Table.create(p / "n", "a INT", properties={"x": 1})),  # type: ignore[dict-item]
     ("limit", lambda t, p: t.history(limit="1")),  # type: ignore[arg-type]
-    ("shredding", lambda t, p: t.append(ROWS, shredding="a")),  # type: ignore[arg-type]
+    ("shredding", lambda t, p: t.append(ROWS, shredding=1)),
     ("where", lambda t, p: t.overwrite(ROWS, where=1)),  # type: ignore[arg-type]
     ("properties", lambda t, p: t.set_properties([])),  # type: ignore[arg-type]
     ("where", lambda t, p: t.scan(1)),  # type: ignore[arg-type]

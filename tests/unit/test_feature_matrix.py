@@ -85,7 +85,7 @@ WRITES: dict[str, Callable[[mica.Table], object]] = {
     "rename_column": lambda t: t.rename_column("s", "other"),
     "set_collation": lambda t: t.set_collation("s", "UTF8_LCASE"),
     "restats": lambda t: t.restats(),
-    "create": lambda t: mica.Table.create(t.path, "id BIGINT", if_exists="overwrite"),
+    "create": lambda t: mica.Table.create(t.path, "id BIGINT", mode="overwrite"),
 }
 
 

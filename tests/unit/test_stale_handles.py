@@ -56,7 +56,7 @@ def test_metadata_changed_twice_at_once_is_refused(tmp_path: Path, name: str, ot
         **{known: operation for known, (operation, _) in OPERATIONS.items()},
         "append": lambda t: t.append(rows(1)),
         "overwrite": lambda t: t.overwrite(rows(1)),
-        "create": lambda t: mica.Table.create(t.path, DDL, if_exists="overwrite"),
+        "create": lambda t: mica.Table.create(t.path, DDL, mode="overwrite"),
     }
     stale = mica.Table.create(tmp_path / "t", DDL)
     every[other](mica.Table.open(tmp_path / "t"))

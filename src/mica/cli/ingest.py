@@ -52,7 +52,8 @@ def run(
     ] = None,
     shredding: Annotated[str | None, typer.Option("--shredding", help="A shredding schema, as Spark DDL.")] = None,
     mode: Annotated[
-        Literal["append", "error", "overwrite"], typer.Option("--mode", help="What to do where there is a table.")
+        Literal["append", "error", "ignore", "overwrite"],
+        typer.Option("--mode", help="What to do where there is a table."),
     ] = "append",
     format: Annotated[  # noqa: A002 - the option's name
         Literal["auto", "ndjson", "json"],

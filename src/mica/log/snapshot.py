@@ -179,6 +179,12 @@ class Snapshot:
         return _extend(self.storage, self.state, segment, deltas, None)
 
 
+def exists(storage: Storage) -> bool:
+    """Whether there is a table, as `load` finds one: by the names in its log. Nothing is read."""
+    listing = read_listing(_list(storage, None))
+    return bool(listing.commits or listing.checkpoints)
+
+
 def load(storage: Storage, version: int | None = None, timestamp: time_travel.Timestamp | None = None) -> Snapshot:
     """Opens a table: its latest version, a version, or the version that was current at a time."""
     if timestamp is not None:

@@ -35,6 +35,9 @@ from mica.schema.types import (
 
 _Cast = Callable[[pa.Array], pa.Array]
 
+#: How a column that holds no Variants becomes one, for those who can make them (`mica.variant.plain`).
+VariantCast = Callable[[pa.Field, str], _Cast | None]
+
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
@@ -65,8 +68,11 @@ class WritePlan:
         return pa.RecordBatch.from_arrays(arrays, schema=self.arrow)
 
 
-def plan_write(table: StructType, incoming: pa.Schema, *, add_columns: bool = False) -> WritePlan:
-    """Decides whether rows of `incoming` can be appended to a table of schema `table`.
+def plan_write(
+    table: StructType, incoming: pa.Schema, *, add_columns: bool = False, variants: VariantCast | None = None
+) -> WritePlan:
+    """Decides whether rows of `incoming` can be appended to a table of schema `table`. `variants` makes Variants of
+    what is none; without it that is refused.
 
     Errors: UNKNOWN_COLUMN for a column that the table lacks (unless `add_columns`), MISSING_COLUMN for a NOT NULL
     column that is not given, INCOMPATIBLE_TYPE with both types, DUPLICATE_COLUMN.
@@ -93,24 +99,24 @@ def plan_write(table: StructType, incoming: pa.Schema, *, add_columns: bool = Fa
                 raise UserError("MISSING_COLUMN", f"the column {f.name!r} is NOT NULL and was not given")
             columns.append(None)
         else:
-            columns.append((index, cast_to(incoming.field(index), f, f.name)))
+            columns.append((index, cast_to(incoming.field(index), f, f.name, variants)))
     schema = StructType(tuple(fields))
     return WritePlan(schema, to_arrow(schema), bool(new), tuple(columns))
 
 
-def cast_to(source: pa.Field, target: StructField, at: str) -> _Cast:
+def cast_to(source: pa.Field, target: StructField, at: str, variants: VariantCast | None = None) -> _Cast:
     """A function that casts arrays of `source` to the target's Arrow type, or an error when values could be lost."""
     if target.type == VARIANT:
-        return _variant_cast(source, at)
+        return (None if variants is None else variants(source, at)) or _variant_cast(source, at)
     if is_variant(source):
         raise _incompatible(source, target, at)
     match target.type:
         case StructType() as struct if pa.types.is_struct(source.type):
-            return _struct_cast(source, struct, at)
+            return _struct_cast(source, struct, at, variants)
         case ArrayType(element, contains_null) if is_list(source.type):
-            return _list_cast(source, StructField("element", element, contains_null), at)
+            return _list_cast(source, StructField("element", element, contains_null), at, variants)
         case MapType() as map_ if pa.types.is_map(source.type):
-            return _map_cast(source, map_, at)
+            return _map_cast(source, map_, at, variants)
         case Primitive() if _may_cast(from_arrow_type(source.type, at), target.type):
             return _primitive_cast(to_arrow_field(target).type)
     if pa.types.is_null(source.type):
@@ -150,7 +156,7 @@ def _primitive_cast(wanted: pa.DataType) -> _Cast:
     return cast
 
 
-def _struct_cast(source: pa.Field, target: StructType, at: str) -> _Cast:
+def _struct_cast(source: pa.Field, target: StructType, at: str, variants: VariantCast | None) -> _Cast:
     indices: dict[str, int] = {}
     for i, f in enumerate(source.type):
         if f.name.lower() in indices:
@@ -164,7 +170,7 @@ def _struct_cast(source: pa.Field, target: StructType, at: str) -> _Cast:
         index = indices.get(wanted.name.lower())
         if index is None and not wanted.nullable:
             raise UserError("MISSING_COLUMN", f"the column '{at}.{wanted.name}' is NOT NULL and was not given")
-        cast = None if index is None else cast_to(source.type.field(index), wanted, f"{at}.{wanted.name}")
+        cast = None if index is None else cast_to(source.type.field(index), wanted, f"{at}.{wanted.name}", variants)
         children.append(None if index is None or cast is None else (index, cast))
     fields = [to_arrow_field(f) for f in target.fields]
 
@@ -187,8 +193,8 @@ def _child(array: pa.Array, index: int) -> pa.Array:
     return array.flatten()[index]
 
 
-def _list_cast(source: pa.Field, element: StructField, at: str) -> _Cast:
-    cast = cast_to(source.type.value_field, element, f"{at}.element")
+def _list_cast(source: pa.Field, element: StructField, at: str, variants: VariantCast | None) -> _Cast:
+    cast = cast_to(source.type.value_field, element, f"{at}.element", variants)
     wanted = to_arrow_field(element)
 
     def run(array: pa.Array) -> pa.Array:
@@ -203,11 +209,11 @@ def _list_cast(source: pa.Field, element: StructField, at: str) -> _Cast:
     return run
 
 
-def _map_cast(source: pa.Field, target: MapType, at: str) -> _Cast:
+def _map_cast(source: pa.Field, target: MapType, at: str, variants: VariantCast | None) -> _Cast:
     key_field = StructField("key", target.key, False)
     value_field = StructField("value", target.value, target.value_contains_null)
     key = cast_to(source.type.key_field, key_field, f"{at}.key")
-    value = cast_to(source.type.item_field, value_field, f"{at}.value")
+    value = cast_to(source.type.item_field, value_field, f"{at}.value", variants)
     wanted = pa.map_(to_arrow_field(key_field), to_arrow_field(value_field))
 
     def run(array: pa.Array) -> pa.Array:
@@ -254,7 +260,7 @@ def _variant_cast(source: pa.Field, at: str) -> _Cast:
         raise UserError(
             "INCOMPATIBLE_TYPE",
             f"the column {at!r} is VARIANT, {source.type} is given",
-            hint="Give Variants, struct<metadata: binary, value: binary> (mica.variant.from_json).",
+            hint="Give JSON texts, or Variants (mica.variant.from_json, from_python).",
         )
 
     def run(array: pa.Array) -> pa.Array:

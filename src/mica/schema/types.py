@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from mica.errors import UserError
+from mica.errors import MicaError, UserError
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +79,15 @@ class StructType(DataType):
 
     def __len__(self) -> int:
         return len(self.fields)
+
+    def __str__(self) -> str:
+        """Spark DDL, as `Table.create` reads it (`a INT,b STRING NOT NULL`); `repr` where a collation has no name."""
+        from mica.schema.ddl import to_ddl  # which is made of these types
+
+        try:
+            return to_ddl(self)
+        except MicaError:
+            return repr(self)
 
     @property
     def names(self) -> list[str]:

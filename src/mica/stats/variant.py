@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from mica.stats import z85
+from mica.variant.encode import metadata_of, object_of
 
 #: Length of a primitive's bytes after its header, by type id; strings and binary say their own.
 _SIZES = {0: 0, 1: 0, 2: 0, 3: 1, 4: 2, 5: 4, 6: 8, 7: 8, 8: 5, 9: 9, 10: 17, 11: 4, 12: 8, 13: 8, 14: 4, 17: 8}
@@ -35,19 +36,8 @@ class Value(NamedTuple):
 
 def build_object(fields: Mapping[str, bytes]) -> tuple[bytes, bytes]:
     """(metadata, value) of an object with these keys and encoded values."""
-    keys = sorted(fields, key=str.encode)
-    encoded = [key.encode() for key in keys]
-    width = _width(max(sum(map(len, encoded)), len(keys)))
-    metadata = bytes([0x11 | (width - 1) << 6]) + len(keys).to_bytes(width, "little")
-    metadata += _offsets(encoded, width) + b"".join(encoded)
-    values = [fields[key] for key in keys]
-    large = len(keys) > 255
-    id_width = _width(max(len(keys) - 1, 0))
-    offset_width = _width(sum(map(len, values)))
-    header = (offset_width - 1) << 2 | (id_width - 1) << 4 | large << 6 | 2
-    ids = b"".join(i.to_bytes(id_width, "little") for i in range(len(keys)))
-    count = len(keys).to_bytes(4 if large else 1, "little")
-    return metadata, bytes([header]) + count + ids + _offsets(values, offset_width) + b"".join(values)
+    keys = tuple(sorted(fields, key=str.encode))
+    return metadata_of(keys), object_of(range(len(keys)), [fields[key] for key in keys])
 
 
 def encode_bounds(fields: Mapping[str, bytes]) -> str:
@@ -222,15 +212,3 @@ def _object_length(data: bytes, at: int) -> int | None:
     _, _, _, values, _, offset_width = layout
     total = int.from_bytes(data[values - offset_width : values], "little")
     return values - at + total if values + total <= len(data) else None
-
-
-def _width(number: int) -> int:
-    return max(1, (number.bit_length() + 7) // 8)
-
-
-def _offsets(parts: list[bytes], width: int) -> bytes:
-    at, out = 0, [b"\0" * width]
-    for part in parts:
-        at += len(part)
-        out.append(at.to_bytes(width, "little"))
-    return b"".join(out)

@@ -34,6 +34,7 @@ from mica.tasks.batches import cut
 from mica.tasks.late import late_tags
 from mica.tasks.whole import whole
 from mica.variant import kernel
+from mica.variant.plain import to_variants
 
 #: What a write task yields. `kind` is `add` (a file: its log line, rows, bytes) or `read` (what the task took in).
 FACTS = pa.schema(
@@ -105,14 +106,16 @@ class WriteSpec:
 
 
 def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Writes the rows and yields facts. The batches have the columns of the table, Variants unshredded or shredded."""
+    """Writes the rows and yields facts. The batches have the columns of the table; Variants are unshredded, shredded,
+    or what becomes one (`variant.plain`).
+    """
     rows = size = 0
     plan = seen = None
     with TableWriter(spec) as writer:
         for given in batches:
             batch = whole(given, spec.schema)
             if plan is None or seen != batch.schema:
-                plan, seen = plan_write(spec.schema, batch.schema), batch.schema
+                plan, seen = plan_write(spec.schema, batch.schema, variants=to_variants), batch.schema
             rows += batch.num_rows
             size += batch.nbytes
             for piece in cut(batch):

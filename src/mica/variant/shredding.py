@@ -8,7 +8,7 @@ Source: Parquet "VariantShredding", table "Shredded Value Types".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -97,6 +97,30 @@ class ShreddingSchema:
 
     def __str__(self) -> str:
         return self.to_ddl()
+
+
+def trees_of(given: Any, variants: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], pa.DataType]:
+    """The option `shredding` as trees by column: a mapping of Variant columns (in any case; `s.v` for a field) to
+    schemas, where None leaves a column unshredded, or one schema where there is one Variant column. A mapping is by
+    column always.
+
+    Errors: UNKNOWN_VARIANT_COLUMN, INVALID_ARGUMENT for one schema where there are more columns, or none, and those of
+    `ShreddingSchema.of`.
+    """
+    if given is None:
+        return {}
+    columns = {".".join(path).lower(): path for path in variants}
+    if not isinstance(given, Mapping):
+        if len(columns) != 1:
+            named = ", ".join(".".join(path) for path in columns.values()) or "none"
+            raise UserError.bad_value("shredding", given, f"a dict of Variant columns to schemas (here: {named})")
+        given = dict.fromkeys(columns, given)
+    trees = {}
+    for name, schema in given.items():
+        if name.lower() not in columns:
+            raise UserError.unknown("variant column", name, [".".join(path) for path in columns.values()])
+        trees[columns[name.lower()]] = pa.null() if schema is None else ShreddingSchema.of(schema).tree
+    return trees
 
 
 def _depth(tree: pa.DataType) -> int:

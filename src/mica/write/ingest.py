@@ -10,6 +10,7 @@ import itertools
 import os
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, OPTIONS, PATH, SESSION, SIZE, TEXT, TEXTS, takes
+from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, OPTIONS, PATH, SESSION, SIZE, TEXT, TEXTS, Mode, one_of, takes
 from mica.engines import local
 from mica.errors import UserError
 from mica.expressions.bind import Bound, bind_value
@@ -32,14 +33,12 @@ from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, i
 from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec, write_files
 from mica.tasks.zones import zone_tags
 from mica.variant import kernel
-from mica.variant.shredding import ShreddingSchema
+from mica.variant.shredding import ShreddingSchema, trees_of
 from mica.write import computed, inputs
 from mica.write.target import Target, load_if_any, open_target, undone_where_it_fails
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-Mode = Literal["append", "error", "overwrite"]
 
 #: The largest Variant that Spark reads.
 MAX_SIZE = 128 << 20
@@ -130,18 +129,19 @@ def ingest_json(
 
     `paths` is a path or pattern, a list of them, or a Spark DataFrame with one per row. `columns` are computed from
     each document (`{"day": "v:time::date"}`); a table made here keeps them (`mica.ingest.columns`), and a later run
-    computes what it does not give itself. `partition_by` names some of them. `sort_by` (expressions over the
-    document) orders the whole job, so that its files do not overlap; in process it sorts in memory. `shredding` is a
-    schema (Spark DDL, a type or a `ShreddingSchema`); without it each file's is inferred from its first documents.
+    computes what it does not give itself. `partition_by` names some of them. `sort_by` (expressions over the document)
+    orders the whole job, so that its files do not overlap; in process it sorts in memory. `shredding` is a schema
+    (Spark DDL, a type or a `ShreddingSchema`), or a mapping of `column` to one; without it each file's is inferred from
+    its first documents.
 
     `format` is `ndjson` (a document a line), `json` (one array, or documents over several lines), or `auto`: which of
     both each file is, by all of it. `mode` is `append` (creates the table where there is none), `error` (refuses one
-    that exists) or `overwrite`. `on_error="quarantine"` keeps bad lines under the table's `_quarantine/` (or under
-    `quarantine`) instead of failing. A line that is not UTF-8 is a bad line; `invalid_utf8="replace"` puts U+FFFD for
-    what is not, as Spark does. `idempotent` counts each file once: the commit records it (a `txn` action by its full
-    name, with the time it was written last), and a later run skips it. Sizes are bytes or texts such as `128MB`. With
-    `spark` the work is a Spark job, without it threads of this process; ANSI mode and time zone are then the session's,
-    else `ansi` and `timezone`.
+    that exists), `ignore` (reads nothing where there is one) or `overwrite`. `on_error="quarantine"` keeps bad lines
+    under the table's `_quarantine/` (or under `quarantine`) instead of failing. A line that is not UTF-8 is a bad line;
+    `invalid_utf8="replace"` puts U+FFFD for what is not, as Spark does. `idempotent` counts each file once: the commit
+    records it (a `txn` action by its full name, with the time it was written last), and a later run skips it. Sizes are
+    bytes or texts such as `128MB`. With `spark` the work is a Spark job, without it threads of this process; ANSI mode
+    and time zone are then the session's, else `ansi` and `timezone`.
 
     Errors: INVALID_JSON, INVALID_UTF8 and DUPLICATE_KEY with file, line and column; UNSUPPORTED_INPUT for what is not
     JSON text; INCOMPATIBLE_TYPE and UNKNOWN_COLUMN where a table that exists has other columns, MISSING_COLUMN where it
@@ -149,11 +149,11 @@ def ingest_json(
     NOT_FOUND, IS_A_DIRECTORY, NOT_A_FILE, PERMISSION_DENIED, DISK_FULL. Nothing is committed then.
     """
     began = time.monotonic()
-    _one_of("mode", mode, ("append", "error", "overwrite"))
-    _one_of("format", format, ("auto", "ndjson", "json"))
-    _one_of("on_error", on_error, ("fail", "quarantine"))
-    _one_of("duplicate_keys", duplicate_keys, ("error", "last"))
-    _one_of("invalid_utf8", invalid_utf8, ("error", "replace"))
+    one_of("mode", mode, ("append", "error", "ignore", "overwrite"))
+    one_of("format", format, ("auto", "ndjson", "json"))
+    one_of("on_error", on_error, ("fail", "quarantine"))
+    one_of("duplicate_keys", duplicate_keys, ("error", "last"))
+    one_of("invalid_utf8", invalid_utf8, ("error", "replace"))
     largest = _size(max_size)
     if largest is None or largest > MAX_SIZE:
         raise UserError.bad_value("max_size", max_size, "at most 128MB: Spark reads no larger Variant")
@@ -165,13 +165,16 @@ def ingest_json(
         raise UserError.bad_value("idempotent", idempotent, "False with mode='overwrite', which replaces all rows")
     storage = Storage.open(table, storage_options)
     found = load_if_any(storage)
+    if found is not None and mode == "ignore":
+        note = f"there is a table at {storage} already: nothing was read"
+        return _nothing(str(storage), found.version, 0, time.monotonic() - began, [note])
     given, kept = columns or {}, computed.kept_in(found)
     document = StructType((StructField(column, VARIANT),))
     bound = computed.bound(given, kept, document, ansi=ansi, timezone=timezone)
     schema = _schema(document, bound)
     target = open_target(
-        storage, schema, tuple(partition_by), mode=mode, properties=properties or {}, operation="ingest_json",
-        snapshot=found, kept=computed.as_property(given),
+        storage, schema, tuple(partition_by), mode="error" if mode == "ignore" else mode, properties=properties or {},
+        operation="ingest_json", snapshot=found, kept=computed.as_property(given),
     )  # fmt: skip
     computed.refuse_without(str(storage), target.metadata.partition_columns, bound, column)
     target.notes += computed.others(given, kept)
@@ -182,7 +185,7 @@ def ingest_json(
     again = computed.bound(given, kept, document, ansi=ansi, timezone=timezone)
     bound = {target.schema.field(name).name: value for name, value in again.items()}
     keys = _sort_keys(sort_by, document, bound, ansi, timezone)
-    tree = None if shredding is None else _tree(shredding, column)
+    tree = _tree(shredding, column)
     write = target.write_spec({} if tree is None else {(column,): tree}, target_file_size=_size(target_file_size))
     write = replace(write, from_json=True, tags=zone_tags())
     kept_aside = _quarantine(target, quarantine, storage_options) if on_error == "quarantine" else None
@@ -370,10 +373,13 @@ def _lower(sort_by: Sequence[str]) -> list[str]:
     return [text.strip().lower() for text in sort_by]
 
 
-def _tree(shredding: Any, column: str) -> pa.DataType:
-    if isinstance(shredding, Mapping) and set(shredding) == {column}:
-        shredding = shredding[column]
-    return ShreddingSchema.of(shredding).tree
+def _tree(shredding: Any, column: str) -> pa.DataType | None:
+    if isinstance(shredding, Mapping) and not {str(name).lower() for name in shredding} <= {column.lower()}:
+        warnings.warn(
+            f"a mapping of shredding= is by column: give {{{column!r}: {{…}}}}", DeprecationWarning, stacklevel=4
+        )
+        return ShreddingSchema.of(shredding).tree
+    return trees_of(shredding, [(column,)]).get((column,))
 
 
 def _quarantine(
@@ -394,11 +400,6 @@ def _size(size: int | str | None) -> int | None:
         return parse_size(size)
     except ValueError as e:
         raise UserError.bad_value("a size", size, str(e)) from None
-
-
-def _one_of(name: str, value: str, allowed: Sequence[str]) -> None:
-    if value not in allowed:
-        raise UserError.bad_value(name, value, " or ".join(map(repr, allowed)))
 
 
 def _mb(size: int) -> str:

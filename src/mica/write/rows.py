@@ -1,4 +1,4 @@
-"""Rows of a DataFrame or of Arrow data to a table.
+"""Rows that a person has to a table.
 
 The rule: the rows are checked against the table's schema before anything is written, and either all of them are in one
 commit or none is.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,23 +18,24 @@ import pyarrow as pa
 from mica.collation.comparator import ends
 from mica.engines import local
 from mica.engines.spark import types as spark_types
-from mica.errors import UserError
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
 from mica.schema.evolution import plan_write
 from mica.tasks.whole import whole_schema
 from mica.tasks.write import WriteSpec, facts_ddl, facts_schema, write_files
 from mica.tasks.zones import zone_tags
-from mica.variant.shredding import ShreddingSchema
+from mica.variant.plain import to_variants
+from mica.variant.shredding import trees_of
+from mica.write.given import arrow
 from mica.write.target import Commit, Target, undone_where_it_fails
 
 #: Bytes in memory that are worth a thread and a file of their own.
 SHARE_BYTES = 64 << 20
 
 
-def write_rows(target: Target, data: Any, shredding: Mapping[str, Any]) -> Commit:
-    """Writes and commits; `data` is a Spark DataFrame or Arrow data."""
-    spec = target.write_spec(trees(shredding, target))
+def write_rows(target: Target, data: Any, shredding: Any) -> Commit:
+    """Writes and commits; `data` is a Spark DataFrame or what `given.arrow` takes."""
+    spec = target.write_spec(trees_of(shredding, target.variants))
     for note in target.notes:
         warnings.warn(f"{target.storage}: {note}", stacklevel=5)
     spark = data.sparkSession if spark_types.is_frame(data) else None
@@ -55,7 +56,7 @@ def on_spark(spec: WriteSpec, frame: Any) -> pa.Table:
 def _on_spark(spec: WriteSpec, frame: Any) -> pa.Table:
     from mica.engines.spark import jobs
 
-    plan_write(spec.schema, to_arrow(spark_types.from_spark(frame.schema)))
+    plan_write(spec.schema, to_arrow(spark_types.from_spark(frame.schema)), variants=to_variants)
     if spec.partition_by:
         # Rows of one partition value are brought together, so that its files reach their size.
         columns = [name for name in frame.columns if name.lower() in {n.lower() for n in spec.partition_by}]
@@ -70,43 +71,15 @@ def _on_spark(spec: WriteSpec, frame: Any) -> pa.Table:
 
 
 def in_process(spec: WriteSpec, data: Any) -> pa.Table:
-    """The facts of writing Arrow data on threads; a stream is written as it comes, by one."""
-    source = arrow(data)
-    plan_write(spec.schema, whole_schema(source.schema, spec.schema))
+    """The facts of writing what `given.arrow` takes on threads; a stream is written as it comes, by one."""
+    source = arrow(data, spec.schema)
+    plan_write(spec.schema, whole_schema(source.schema, spec.schema), variants=to_variants)
     if isinstance(source, pa.RecordBatchReader):
         return pa.Table.from_batches(write_files(spec, source), facts_schema(spec.collated))
     count = max(1, min(local.threads(), source.nbytes // SHARE_BYTES))
     edges = [source.num_rows * i // count for i in range(count + 1)]
     shares = [source.slice(start, end - start) for start, end in itertools.pairwise(edges)]
     return pa.Table.from_batches(local.run(partial(_write_share, spec), shares), facts_schema(spec.collated))
-
-
-def arrow(data: Any) -> pa.Table | pa.RecordBatchReader:
-    """Arrow data from what knows Arrow: tables, batches, streams, pandas and polars DataFrames."""
-    if isinstance(data, pa.Table | pa.RecordBatchReader):
-        return data
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.table(data)
-    if type(data).__module__.startswith("pandas."):
-        return pa.Table.from_pandas(data, preserve_index=False)
-    if isinstance(data, list) and data and all(isinstance(b, pa.RecordBatch) for b in data):
-        return pa.Table.from_batches(data)
-    raise UserError.bad_value(
-        "the data", type(data).__name__, "a Spark DataFrame, or a pyarrow, pandas or polars table"
-    )
-
-
-def trees(shredding: Mapping[str, Any], target: Target) -> dict[tuple[str, ...], pa.DataType]:
-    """Given shredding schemas as trees, by the table's spelling of the columns."""
-    known = {".".join(path).lower(): path for path in target.variants}
-    found = {}
-    for name, given in shredding.items():
-        if name.lower() not in known:
-            raise UserError.unknown("variant column", name, list(known))
-        found[known[name.lower()]] = ShreddingSchema.of(given).tree
-    return found
 
 
 def _write_share(spec: WriteSpec, table: pa.Table) -> Iterator[pa.RecordBatch]:

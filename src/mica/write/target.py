@@ -72,6 +72,8 @@ class Target:
     metadata: Metadata
     operation: str
     overwrite: bool = False
+    #: Whether a write that was to make the table adds to the one that another writer made meanwhile.
+    joins: bool = True
     where: str | None = None
     notes: list[str] = field(default_factory=list)
     #: The collations of which bounds are written, and their version.
@@ -156,7 +158,7 @@ class Target:
             self._last = self.transaction(lines, rows, size)
             return self._last.commit(clock=time.time), rows, size
         except ConflictError as e:
-            if self.overwrite or (e.code, self.snapshot is None) not in _JOINED:
+            if self.overwrite or not self.joins or (e.code, self.snapshot is None) not in _JOINED:
                 raise
             # Another writer made the table first, or named the same version of a collation: ours becomes an append to
             # what is there now, if it is the same table.
@@ -261,7 +263,7 @@ def open_target(
     if snapshot is None:
         made = {**(kept or {}), **properties}
         protocol, metadata = creation.new_table(schema, partition_by, made, created_time=int(time.time() * 1000))
-        return Target(storage, None, protocol, metadata, operation)
+        return Target(storage, None, protocol, metadata, operation, joins=mode == "append")
     if mode == "error":
         raise UserError(
             "TABLE_EXISTS", f"there is a table at {storage} already", hint="Use mode='append' or 'overwrite'."

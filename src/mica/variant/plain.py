@@ -1,0 +1,157 @@
+"""Arrow columns that are no Variants as Variants: JSON texts are parsed, structs and lists are objects and arrays.
+
+The rule: whole arrays go through the kernel, and every value keeps its type. A struct's null field is the JSON null,
+for Arrow does not know of a field that is not there; a null row is SQL NULL. What could be meant in two ways is
+refused: a number alone, bytes, a map, a Variant inside of a struct.
+
+Source: Spark's `parse_json` for texts; Parquet "VariantShredding" for the layout that makes objects of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.errors import CorruptDataError, UserError
+from mica.schema.arrow import from_arrow_type, is_list, is_variant, to_arrow_type, variant_field
+from mica.schema.evolution import cast_to
+from mica.schema.types import StructField
+from mica.variant import kernel
+from mica.variant.encode import metadata_of
+
+#: The largest Variant that Spark reads.
+MAX_SIZE = 128 << 20
+
+_NULL = b"\0"
+
+
+def to_variants(source: pa.Field, at: str) -> Callable[[pa.Array], pa.Array] | None:
+    """How arrays of `source` become Variants; None where they are Variants already, or nothing says how.
+
+    Errors of the function: INVALID_JSON, DUPLICATE_KEY, TOO_DEEP, TOO_LARGE with the column and the text's beginning.
+    """
+    type_ = _values(source.type)
+    t = pa.types
+    if t.is_string(type_) or t.is_large_string(type_) or t.is_string_view(type_):
+        return lambda array: _parsed(_plain(array), at)
+    names = {f.name for f in type_} if t.is_struct(type_) else set()
+    if (not is_list(type_) and not names) or is_variant(source) or {"metadata", "value"} <= names:
+        return None
+    metadata = metadata_of(tuple(sorted(set(_names(type_)), key=str.encode)))
+    layout = _layout(pa.field(source.name, type_), at)
+    return lambda array: _shredded(_plain(array), layout, metadata)
+
+
+def _values(type_: pa.DataType) -> pa.DataType:
+    return type_.value_type if pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_) else type_
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    if pa.types.is_dictionary(array.type):
+        return array.dictionary_decode()
+    return pc.run_end_decode(array) if pa.types.is_run_end_encoded(array.type) else array
+
+
+def _parsed(texts: pa.Array, at: str) -> pa.Array:
+    if pa.types.is_string_view(texts.type):
+        texts = texts.cast(pa.large_string())
+    try:
+        return kernel.json_to_variant(pa.record_batch([texts], names=["json"]), max_size=MAX_SIZE).column(0)
+    except CorruptDataError as e:
+        row = e.context.get("row")
+        text = texts[row].as_py()[:60] if isinstance(row, int) and row < len(texts) else None
+        raise CorruptDataError(
+            e.code,
+            f"the column {at!r} is VARIANT and takes JSON texts, in {text!r} {e.message}",
+            hint="Mend the text; values that are not JSON become Variants with mica.variant.from_python.",
+            column=at,
+        ) from None
+
+
+# --- structs and lists -----------------------------------------------------------------------------------------------
+
+#: Makes the column pair `struct<value, typed_value>` of an array.
+_Layout = Callable[[pa.Array], pa.StructArray]
+
+
+def _names(type_: pa.DataType) -> Iterator[str]:
+    """Every key of the objects that are made of the type."""
+    if pa.types.is_struct(type_):
+        for f in type_:
+            yield f.name
+            yield from _names(f.type)
+    elif is_list(type_):
+        yield from _names(type_.value_type)
+
+
+def _layout(f: pa.Field, at: str) -> _Layout:
+    if is_variant(f):
+        raise _no_value(f.type, at)
+    if pa.types.is_struct(f.type):
+        if {child.name for child in f.type} == {"metadata", "value"}:
+            raise _no_value(f.type, at)
+        if len({child.name for child in f.type}) < f.type.num_fields:
+            raise UserError("DUPLICATE_COLUMN", f"the struct {at!r} has two fields of one name")
+        children = [_layout(child, f"{at}.{child.name}") for child in f.type]
+        names = [child.name for child in f.type]
+
+        def of_struct(array: pa.Array) -> pa.StructArray:
+            parts = [make(part) for make, part in zip(children, array.flatten(), strict=True)]
+            return _pair(array, pa.StructArray.from_arrays(parts, names, mask=array.is_null()))
+
+        return of_struct
+    if is_list(f.type):
+        inner = _layout(f.type.value_field, f"{at}.element")
+
+        def of_list(array: pa.Array) -> pa.StructArray:
+            if not pa.types.is_list(array.type):
+                array = array.cast(pa.list_(array.type.value_field))
+            lengths = pc.fill_null(pc.list_value_length(array), 0)
+            offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+            return _pair(array, pa.ListArray.from_arrays(offsets, inner(array.flatten()), mask=array.is_null()))
+
+        return of_list
+    cast = _leaf(f, at)
+    return lambda array: _pair(array, cast(array))
+
+
+def _leaf(f: pa.Field, at: str) -> Callable[[pa.Array], pa.Array]:
+    """To the type that holds all values of an Arrow type and that a Variant has."""
+    t = pa.types
+    if t.is_timestamp(f.type) and f.type.unit == "ns":
+        return lambda array: array.cast(pa.timestamp("ns", None if f.type.tz is None else "UTC"))
+    if t.is_time(f.type):
+        return lambda array: array.cast(pa.time64("us"))
+    try:
+        wanted = from_arrow_type(f.type, at)
+        _ = to_arrow_type(wanted)
+        return cast_to(f, StructField(f.name, wanted), at)
+    except UserError:
+        raise _no_value(f.type, at) from None
+
+
+def _pair(array: pa.Array, typed: pa.Array) -> pa.StructArray:
+    # What is null here is in an object or an array, where it is the JSON null; a whole row is masked by its parent.
+    null = pc.if_else(array.is_null(), pa.scalar(_NULL, pa.binary()), pa.scalar(None, pa.binary()))
+    if pa.types.is_null(typed.type):
+        return pa.StructArray.from_arrays([null], ["value"])
+    return pa.StructArray.from_arrays([null, typed], ["value", "typed_value"])
+
+
+def _shredded(array: pa.Array, layout: _Layout, metadata: bytes) -> pa.Array:
+    """The array as if a file held it, shredded to the last field, put together by the kernel."""
+    pair = layout(array)
+    parts = [pa.repeat(pa.scalar(metadata, pa.binary()), len(array)), *pair.flatten()]
+    group = pa.StructArray.from_arrays(parts, ["metadata", *(f.name for f in pair.type)], mask=array.is_null())
+    field = variant_field("v").with_type(group.type)
+    return kernel.unshred(pa.record_batch([group], schema=pa.schema([field]))).column(0)
+
+
+def _no_value(type_: pa.DataType, at: str) -> UserError:
+    return UserError(
+        "INCOMPATIBLE_TYPE",
+        f"the column {at!r} becomes part of a VARIANT, and values of Arrow type {type_} have no type there",
+        hint="Cast it first, or give Variants (mica.variant.from_python).",
+    )

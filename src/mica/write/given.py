@@ -1,0 +1,232 @@
+"""What a person has, as Arrow: tables, streams, data frames, lists of dicts.
+
+The rule: what is Arrow stays Arrow, and what streams is never held as a whole. Only Python objects are looked at one by
+one: dicts of a list, and columns of objects of pandas and polars where the table has Variants. Types are then decided
+by `schema.evolution` for all of them alike.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.errors import UserError, extra
+from mica.schema.arrow import MARKED_VARIANT, to_arrow, to_arrow_type
+from mica.schema.types import FLOAT, VARIANT, ArrayType, DataType, MapType, Primitive, StructType, contains
+from mica.variant.encode import from_python, is_null
+from mica.variant.plain import MAX_SIZE
+from mica.variant.values import from_json
+
+EXPECTED = (
+    "a Spark, pandas or polars DataFrame, a list of dicts, a Scan, or Arrow data (a table, batches, a stream, anything "
+    "with __arrow_c_stream__)"
+)
+
+
+def arrow(data: Any, schema: StructType) -> pa.Table | pa.RecordBatchReader:
+    """Arrow data of what a person gives; `schema` is what is known of the columns it goes to.
+
+    A stream stays one: a Scan, a polars LazyFrame, a reader, anything with `to_reader` or `__arrow_c_stream__`. In a
+    list of dicts a key that a dict lacks is null. For a VARIANT column a str is a JSON text, every other Python value
+    is itself. Errors: INVALID_ARGUMENT for anything else, INVALID_VALUE for Python objects that no column holds.
+    """
+    if isinstance(data, pa.Table | pa.RecordBatchReader):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if isinstance(data, list | tuple):
+        return _listed(data, schema)
+    library = type(data).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(data, "columns"):
+        return _of_pandas(data, schema)
+    if library == "polars" and hasattr(data, "collect_batches"):
+        return _of_lazy(data, schema)
+    if library == "polars" and hasattr(data, "get_columns"):
+        return _of_polars(data, schema)
+    if hasattr(data, "to_reader"):
+        return data.to_reader()
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    raise UserError.bad_value("the data", type(data).__name__, EXPECTED)
+
+
+def _listed(data: list[Any] | tuple[Any, ...], schema: StructType) -> pa.Table:
+    if data and all(isinstance(b, pa.RecordBatch) for b in data):
+        return pa.Table.from_batches(data)
+    wrong = next((row for row in data if not isinstance(row, Mapping)), None)
+    if wrong is not None:
+        raise UserError.bad_value("the data", f"a list with a {type(wrong).__name__}", EXPECTED)
+    names = list(dict.fromkeys(key for row in data for key in row))
+    if not names:
+        return pa.Table.from_batches([], to_arrow(schema)) if not data else _empty_rows(len(data), schema)
+    for name in names:
+        if not isinstance(name, str):
+            raise UserError.bad_value("the data", f"dicts with the key {name!r}", "dicts by the names of columns")
+    return _table({name: _column([row.get(name) for row in data], _type(schema, name), name) for name in names})
+
+
+def _empty_rows(count: int, schema: StructType) -> pa.Table:
+    """Rows without a key: null in every column."""
+    return pa.table({name: pa.nulls(count) for name in schema.names})
+
+
+def _table(columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> pa.Table:
+    return pa.Table.from_arrays(list(columns.values()), names=list(columns))
+
+
+def _type(schema: StructType, name: str) -> DataType | None:
+    f = schema.find(name)
+    return None if f is None else f.type
+
+
+def _objects(schema: StructType, name: str) -> bool:
+    """Whether objects of Python in that column are made Variants, or parts of what holds some."""
+    type_ = _type(schema, name)
+    return type_ is not None and contains(type_, VARIANT)
+
+
+def _of_pandas(frame: Any, schema: StructType) -> pa.Table:
+    """A pandas DataFrame without its index."""
+    odd = [i for i, name in enumerate(frame.columns) if _objects(schema, str(name)) and _is_python(frame.iloc[:, i])]
+    rest = frame.iloc[:, [i for i in range(frame.shape[1]) if i not in odd]]
+    try:
+        table = pa.Table.from_pandas(rest, preserve_index=False).replace_schema_metadata(None)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as e:
+        raise UserError("INVALID_VALUE", f"the pandas DataFrame is no Arrow table: {e}") from None
+    for i in odd:
+        name = str(frame.columns[i])
+        # In a column of objects pandas says NaN where there is nothing.
+        values = [None if isinstance(v, float) and v != v else v for v in frame.iloc[:, i].tolist()]  # noqa: PLR0124
+        table = table.append_column(name, _column(values, _type(schema, name), name))
+    return table
+
+
+def _is_python(column: Any) -> bool:
+    """Whether a pandas column holds objects that Arrow does not read as one type; texts it does."""
+    kind = extra("pandas", "a DataFrame").api.types.infer_dtype(column, skipna=True)
+    return bool(
+        column.dtype.kind == "O" and not hasattr(column.dtype, "pyarrow_dtype") and kind not in ("string", "empty")
+    )
+
+
+def _of_polars(frame: Any, schema: StructType) -> pa.Table:
+    """A polars DataFrame; columns of type Object hold Python values, as `Scan.to_polars` makes them."""
+    odd = [name for name, kind in frame.schema.items() if str(kind) == "Object" and _objects(schema, name)]
+    table = pa.table(frame.drop(odd)) if odd else pa.table(frame)
+    for name in odd:
+        table = table.append_column(name, _column(frame[name].to_list(), _type(schema, name), name))
+    return table
+
+
+def _of_lazy(frame: Any, schema: StructType) -> pa.RecordBatchReader:
+    """A polars LazyFrame, run batch by batch."""
+    batches: Iterator[pa.Table] = (_of_polars(batch, schema) for batch in frame.collect_batches())
+    first = next(batches, None)
+    if first is None:
+        first = _of_polars(frame.head(0).collect(), schema)
+    tables = itertools.chain([first], batches)
+    return pa.RecordBatchReader.from_batches(first.schema, (b for t in tables for b in t.to_batches()))
+
+
+# --- Python objects --------------------------------------------------------------------------------------------------
+
+
+def _column(values: list[Any], type_: DataType | None, at: str) -> pa.Array:
+    """Python values as an array for a column of `type_` (None: unknown, as Arrow understands them)."""
+    match type_:
+        case Primitive("variant"):
+            return _variants(values, at)
+        case StructType() if any(isinstance(v, Mapping) for v in values):
+            return _structs(values, type_, at)
+        case ArrayType(element) if any(isinstance(v, list | tuple) for v in values):
+            return _lists(values, element, at)
+        case MapType(key, item) if any(isinstance(v, Mapping | list | tuple) for v in values):
+            pairs = [list(v.items()) if isinstance(v, Mapping) else v for v in values]
+            return _maps(pairs, key, item, at)
+    wanted = None
+    if isinstance(type_, Primitive) and type_.decimal is not None:
+        # Arrow takes the digits of the first value for those of all; it refuses what would be rounded.
+        wanted = to_arrow_type(type_) if all(isinstance(v, int | Decimal) or is_null(v) for v in values) else None
+    try:
+        made = pa.array(values, wanted, from_pandas=False)
+    except (pa.ArrowException, ValueError, OverflowError, TypeError) as e:
+        raise UserError("INVALID_VALUE", f"the values of the column {at!r} have no common type: {e}") from None
+    if isinstance(made, pa.ChunkedArray):
+        made = made.combine_chunks()
+    return _narrow(made) if type_ == FLOAT and pa.types.is_float64(made.type) else made
+
+
+def _narrow(doubles: pa.Array) -> pa.Array:
+    """Python has no 32-bit floats: doubles become such where none is rounded."""
+    narrow = doubles.cast(pa.float32())
+    same = pc.or_(pc.equal(narrow.cast(pa.float64()), doubles), pc.is_nan(doubles))
+    return narrow if pc.all(same).as_py() is not False else doubles
+
+
+def _variants(values: list[Any], at: str) -> pa.Array:
+    if any(map(_is_bytes, values)) and all(is_null(value) or _is_bytes(value) for value in values):
+        return pa.array([None if is_null(value) else value for value in values], MARKED_VARIANT)
+    texts = [value if isinstance(value, str) else None for value in values]
+    try:
+        others = from_python([None if isinstance(v, str) else v for v in values], max_size=MAX_SIZE)
+        if all(text is None for text in texts):
+            return others
+        parsed = from_json(texts, max_size=MAX_SIZE)
+    except UserError as e:
+        raise UserError(e.code, f"in the column {at!r}, {e.message}", column=at, **e.context) from None
+    indices = pa.array([i + (len(values) if text is None else 0) for i, text in enumerate(texts)])
+    return pa.concat_arrays([parsed, others]).take(indices)
+
+
+def _is_bytes(value: Any) -> bool:
+    """Whether it is a Variant as Arrow's structs become Python: its two parts."""
+    return isinstance(value, dict) and value.keys() == {"metadata", "value"} and isinstance(value["value"], bytes)
+
+
+def _mask(values: list[Any]) -> pa.Array:
+    return pa.array([is_null(value) for value in values], pa.bool_())
+
+
+def _structs(values: list[Any], type_: StructType, at: str) -> pa.Array:
+    rows: list[Mapping[str, Any]] = [{} if is_null(value) else value for value in values]
+    _refuse_others(rows, Mapping, "a dict", at)
+    names = dict.fromkeys(key for row in rows for key in row)
+    children = [_column([row.get(name) for row in rows], _type(type_, name), f"{at}.{name}") for name in names]
+    fields = [_field(name, child) for name, child in zip(names, children, strict=True)]
+    return pa.StructArray.from_arrays(children, fields=fields, mask=_mask(values))
+
+
+def _lists(values: list[Any], element: DataType, at: str) -> pa.Array:
+    rows: list[list[Any]] = [[] if is_null(value) else value for value in values]
+    _refuse_others(rows, list | tuple, "a list", at)
+    inner = _column([item for row in rows for item in row], element, f"{at}.element")
+    return pa.ListArray.from_arrays(_offsets(rows), inner, type=pa.list_(_field("element", inner)), mask=_mask(values))
+
+
+def _maps(values: list[Any], key: DataType, item: DataType, at: str) -> pa.Array:
+    rows: list[list[Any]] = [[] if is_null(value) else value for value in values]
+    _refuse_others(rows, list | tuple, "a dict or a list of pairs", at)
+    _refuse_others([pair for row in rows for pair in row], list | tuple, "a pair", at)
+    keys = _column([pair[0] for row in rows for pair in row], key, f"{at}.key")
+    items = _column([pair[1] for row in rows for pair in row], item, f"{at}.value")
+    wanted = pa.map_(_field("key", keys).with_nullable(False), _field("value", items))
+    return pa.MapArray.from_arrays(_offsets(rows), keys, items, type=wanted, mask=_mask(values))
+
+
+def _field(name: str, array: pa.Array) -> pa.Field:
+    return pa.field(name, MARKED_VARIANT if array.type == MARKED_VARIANT else array.type)
+
+
+def _offsets(rows: Iterable[list[Any]]) -> pa.Array:
+    return pa.array([0, *itertools.accumulate(len(row) for row in rows)], pa.int32())
+
+
+def _refuse_others(rows: Iterable[Any], kind: Any, expected: str, at: str) -> None:
+    for row in rows:
+        if not isinstance(row, kind):
+            raise UserError("INVALID_VALUE", f"the column {at!r} takes {expected}, got {row!r}", column=at)

@@ -1,0 +1,227 @@
+"""What a person has becomes rows: the same rows, whichever library holds them, and nothing that is not meant."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import mica
+from mica.schema.ddl import parse_ddl
+from mica.write.given import arrow
+
+ROWS: list[dict[str, Any]] = [
+    {"id": 1, "s": "a", "v": {"a": 1, "b": ["x", None]}},
+    {"id": 2, "s": None, "v": None},
+    {"id": 3, "s": "c", "v": {"a": 2, "b": []}},
+]
+TEXTS = ['{"a":1,"b":["x",null]}', None, '{"a":2,"b":[]}']
+
+
+class Stream:
+    """Nothing but the Arrow stream of its table."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+def _plain() -> pa.Table:
+    return pa.table({"id": [1, 2, 3], "s": ["a", None, "c"], "v": TEXTS})
+
+
+FORMS: dict[str, Any] = {
+    "dicts": ROWS,
+    "tuple of dicts": tuple(ROWS),
+    "dicts with texts": [{**row, "v": text} for row, text in zip(ROWS, TEXTS, strict=True)],
+    "pandas": pd.DataFrame(ROWS),
+    "pandas with another index": pd.DataFrame([{"id": 0}, *ROWS]).iloc[1:],
+    "pandas with texts": pd.DataFrame({"id": [1, 2, 3], "s": ["a", None, "c"], "v": TEXTS}),
+    "pandas with Arrow texts": pd.DataFrame({"id": [1, 2, 3], "s": ["a", None, "c"]}).assign(
+        v=pd.Series(TEXTS, dtype=pd.ArrowDtype(pa.string()))
+    ),
+    "polars": pl.DataFrame(ROWS),
+    "polars with texts": pl.DataFrame(_plain()),
+    "polars with objects": pl.DataFrame(_plain().drop_columns(["v"])).with_columns(
+        pl.Series("v", [row["v"] for row in ROWS], dtype=pl.Object)
+    ),
+    "polars, lazy": pl.LazyFrame(ROWS),
+    "Arrow texts": _plain(),
+    "Arrow categories": _plain().set_column(2, "v", pa.array(TEXTS).dictionary_encode()),
+    "Arrow structs": pa.Table.from_pylist(ROWS),
+    "batches": _plain().to_batches(max_chunksize=2),
+    "batch": _plain().to_batches()[0],
+    "reader": lambda: _plain().to_reader(),
+    "stream": Stream(_plain()),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_rows_of_every_form(tmp_path: Path, form: str) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, s STRING, v VARIANT")
+    given = FORMS[form]
+    assert table.append(given() if callable(given) else given).rows == 3
+    found = table.to_arrow().sort_by("id")
+    assert found.select(["id", "s"]).to_pylist() == [{"id": r["id"], "s": r["s"]} for r in ROWS]
+    assert mica.variant.to_json(found["v"]).to_pylist() == TEXTS
+
+
+def test_a_scan_goes_into_a_table_and_replaces_its_own(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, s STRING, v VARIANT")
+    table.append(ROWS)
+    copy = mica.Table.create(tmp_path / "c", "id INT, v VARIANT")
+    copy.append(table.scan(where="id > 1", columns=["id", "v"]))
+    assert mica.variant.to_json(copy.to_arrow()["v"]).to_pylist() == TEXTS[1:]
+    table.overwrite(table.scan(where="id = 3"))
+    assert table.to_arrow()["id"].to_pylist() == [3]
+    mica.write_parquet(table.scan(), tmp_path / "a.parquet")
+    assert mica.read_parquet(tmp_path / "a.parquet").to_arrow()["s"].to_pylist() == ["c"]
+    (Path(table.path) / table.files()["path"][0].as_py()).unlink()
+    with pytest.raises(mica.MicaError):
+        copy.append(mica.Table.open(table.path).scan(columns=["id"]))
+    assert copy.refresh().version == 1
+
+
+def test_a_stream_is_taken_as_it_comes(tmp_path: Path) -> None:
+    alive: list[int] = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for i in range(50):
+            alive.append(i)
+            yield pa.record_batch({"v": ['{"a":1}'] * 100})
+
+    reader = arrow(
+        pa.RecordBatchReader.from_batches(pa.schema([("v", pa.string())]), batches()), parse_ddl("v VARIANT")
+    )
+    reader.read_next_batch()
+    assert len(alive) == 1
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    assert table.append(reader).rows == 4900
+    lazy = arrow(pl.LazyFrame({"a": range(10)}), parse_ddl("a BIGINT"))
+    assert isinstance(lazy, pa.RecordBatchReader)
+    nothing = arrow(pl.LazyFrame({"a": [1]}).filter(pl.col("a") > 1), parse_ddl("a BIGINT"))
+    assert nothing.read_all().num_rows == 0
+
+
+def test_python_values_take_the_columns_types(tmp_path: Path) -> None:
+    ddl = (
+        "f FLOAT, d DECIMAL(30,2), m MAP<STRING, VARIANT>, l ARRAY<VARIANT>, s STRUCT<v: VARIANT, n: INT>, t TIMESTAMP,"
+        "i MAP<INT, STRING>, x DATE"
+    )
+    table = mica.Table.create(tmp_path / "t", ddl)
+    now = dt.datetime(2020, 1, 1, tzinfo=dt.UTC)
+    row = {"f": 0.5, "d": Decimal(10**20), "m": {"k": {"a": 1.5}}, "l": [1, "2", None], "s": {"v": [True]}, "t": now}
+    table.append([row | {"i": {1: "x"}, "x": dt.date(2020, 1, 1)}, {}, {"d": 1, "m": [("k", 1)], "s": {"n": 4}}])
+    first, empty, last = table.to_pandas().to_dict("records")
+    assert (first["f"], first["d"], first["t"].to_pydatetime()) == (0.5, Decimal("100000000000000000000.00"), now)
+    assert dict(first["m"]) == {"k": {"a": 1.5}}
+    assert first["l"] == [1, 2, None], "a str is a JSON text"
+    assert first["s"] == {"v": [True], "n": None}
+    assert list(first["i"]) == [(1, "x")]
+    assert empty["m"] is None
+    assert empty["s"] is None
+    assert dict(last["m"]) == {"k": 1}
+    assert last["s"] == {"v": None, "n": 4}
+
+
+def test_no_rows_are_no_rows(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "a INT NOT NULL, v VARIANT")
+    assert table.append([]).rows == 0
+    other = mica.Table.create(tmp_path / "o", "a INT, v VARIANT")
+    assert other.append([{}, {}]).rows == 2
+    assert other.to_arrow()["a"].to_pylist() == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        ([{"v": "{"}], "INVALID_JSON"),
+        (pa.table({"v": ["{"]}), "INVALID_JSON"),
+        ([{"v": {1}}], "INVALID_VALUE"),
+        ([{"a": 1.5}], "INCOMPATIBLE_TYPE"),
+        ([{"a": "1"}], "INCOMPATIBLE_TYPE"),
+        ([{"a": 1}, {"a": "x"}], "INVALID_VALUE"),
+        ([{"a": 1 << 40}], "INVALID_VALUE"),
+        ([{"f": 0.1}], "INCOMPATIBLE_TYPE"),
+        ([{"z": 1}], "UNKNOWN_COLUMN"),
+        ([{"s": {"z": 1}}], "UNKNOWN_COLUMN"),
+        ([{"s": 1}], "INCOMPATIBLE_TYPE"),
+        ([{"s": {}}, {"s": 1}], "INVALID_VALUE"),
+        ([{"d": Decimal("1.234")}], "INVALID_VALUE"),
+        ([{"d": 1.5}], "INCOMPATIBLE_TYPE"),
+        ([1], "INVALID_ARGUMENT"),
+        ([{1: 2}], "INVALID_ARGUMENT"),
+        ("text", "INVALID_ARGUMENT"),
+        ({"a": [1]}, "INVALID_ARGUMENT"),
+        (None, "INVALID_ARGUMENT"),
+        (pa.table({"v": [1]}), "INCOMPATIBLE_TYPE"),
+        (pa.table({"v": [b"1"]}), "INCOMPATIBLE_TYPE"),
+        (pa.table({"v": [{"x": dt.timedelta(1)}]}), "INCOMPATIBLE_TYPE"),
+        (pa.table({"v": [{"x": {"metadata": b"1", "value": b"2"}}]}), "INCOMPATIBLE_TYPE"),
+        (pa.table({"v": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64()))}), "INCOMPATIBLE_TYPE"),
+        (pd.DataFrame({"v": [{1}]}), "INVALID_VALUE"),
+        (pd.DataFrame({"a": [1, "x"]}), "INVALID_VALUE"),
+    ],
+)
+def test_what_is_not_meant_is_refused_and_nothing_is_written(tmp_path: Path, data: Any, code: str) -> None:
+    table = mica.Table.create(tmp_path / "t", "a INT, f FLOAT, d DECIMAL(5,2), s STRUCT<n: INT>, v VARIANT")
+    with pytest.raises(mica.MicaError) as caught:
+        table.append(data)
+    assert caught.value.code == code
+    assert table.refresh().version == 0
+    assert not list(Path(table.path).glob("*.parquet"))
+
+
+def test_a_text_that_is_no_json_is_named(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    with pytest.raises(mica.CorruptDataError, match=r"the column 'v' is VARIANT .* in '\{oops'"):
+        table.append(pa.table({"v": ["1", "{oops"]}))
+
+
+def test_bare_files_take_the_same(tmp_path: Path) -> None:
+    for i, data in enumerate((ROWS, _plain(), pl.DataFrame(ROWS), pd.DataFrame(ROWS), pl.LazyFrame(ROWS))):
+        mica.write_parquet(data, tmp_path / f"{i}.parquet", shredding={"v": "struct<a: bigint>"})
+        scan = mica.read_parquet(tmp_path / f"{i}.parquet")
+        assert str(scan.schema.field("v").type) == "Primitive(name='variant')"
+        assert mica.variant.to_json(scan.to_arrow()["v"]).to_pylist() == TEXTS
+
+
+def test_arrow_columns_become_variants_with_their_types() -> None:
+    from mica.variant.plain import to_variants
+
+    struct = pa.array(
+        [
+            {"i": 1, "u": 2**63, "f": 1.5, "d": Decimal("1.50"), "t": dt.datetime(2020, 1, 1), "l": [[1], None, []],  # noqa: DTZ001
+             "b": b"x", "n": None, "e": {"x": None}, "day": dt.date(2020, 1, 2), "time": dt.time(1), "ok": True},
+            None,
+            {"i": None, "l": None, "e": None},
+        ],
+        pa.struct([
+            ("i", pa.int8()), ("u", pa.uint64()), ("f", pa.float32()), ("d", pa.decimal128(5, 2)),
+            ("t", pa.timestamp("ns")), ("l", pa.large_list(pa.list_(pa.int64()))), ("b", pa.large_binary()),
+            ("n", pa.null()), ("e", pa.struct([("x", pa.string_view())])), ("day", pa.date64()),
+            ("time", pa.time32("s")), ("ok", pa.bool_()),
+        ]),
+    )  # fmt: skip
+    make = to_variants(pa.field("v", struct.type), "v")
+    assert make is not None
+    for array in (struct, pa.concat_arrays([struct, struct]).slice(3)):
+        first, nothing, last = mica.variant.to_python(make(array))
+        assert first == struct[0].as_py() | {"u": Decimal(2**63), "t": dt.datetime.fromisoformat("2020-01-01")}
+        assert nothing is None
+        assert last == dict.fromkeys(first)
+    assert make(struct).null_count == 1
+    assert len(make(struct.slice(0, 0))) == 0
+    lists = pa.array([[{"a": 1}, None], None, []])
+    make = to_variants(pa.field("v", lists.type), "v")
+    assert make is not None
+    assert mica.variant.to_json(make(lists)).to_pylist() == ['[{"a":1},null]', None, "[]"]
