@@ -39,7 +39,7 @@ def test_bounds_are_made_and_shown(table: str, monkeypatch: pytest.MonkeyPatch) 
     def no_session(**_: object) -> None:
         raise AssertionError("UTF8_LCASE needs no session")
 
-    monkeypatch.setattr("mica.cli.restats.session", no_session)
+    monkeypatch.setattr("mica.cli.restats.spark_session", no_session)
     done = runner.invoke(app, ["restats", table, "--column", "l", "--json"])
     assert (done.exit_code, orjson.loads(done.stdout)) == (0, {"version": 2, "files": 0})
     done = runner.invoke(app, ["stats", table, "--json"])
