@@ -38,7 +38,7 @@ def whole(batch: pa.RecordBatch, table: StructType) -> pa.RecordBatch:
 
 def whole_schema(schema: pa.Schema, table: StructType) -> pa.Schema:
     """The schema of `whole` batches of this schema."""
-    return whole(pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema), table).schema
+    return whole(pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema), table).schema
 
 
 def _marked(f: pa.Field, type_: DataType) -> pa.Field | None:

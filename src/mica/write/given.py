@@ -51,7 +51,10 @@ def arrow(data: Any, schema: StructType) -> pa.Table | pa.RecordBatchReader:
     if hasattr(data, "to_reader"):
         return data.to_reader()
     if hasattr(data, "__arrow_c_stream__"):
-        return pa.RecordBatchReader.from_stream(data)
+        try:
+            return pa.RecordBatchReader.from_stream(data)
+        except pa.ArrowInvalid:  # a stream of one column's values
+            raise UserError.bad_value("the data", type(data).__name__, EXPECTED) from None
     raise UserError.bad_value("the data", type(data).__name__, EXPECTED)
 
 
@@ -96,8 +99,8 @@ def _of_pandas(frame: Any, schema: StructType) -> pa.Table:
     rest = frame.iloc[:, [i for i in range(frame.shape[1]) if i not in odd]]
     try:
         table = pa.Table.from_pandas(rest, preserve_index=False).replace_schema_metadata(None)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as e:
-        raise UserError("INVALID_VALUE", f"the pandas DataFrame is no Arrow table: {e}") from None
+    except (pa.ArrowException, ValueError, TypeError) as e:
+        raise UserError("INVALID_VALUE", f"Arrow cannot read the pandas DataFrame: {e}") from None
     for i in odd:
         name = str(frame.columns[i])
         # In a column of objects pandas says NaN where there is nothing.
@@ -118,9 +121,18 @@ def _of_polars(frame: Any, schema: StructType) -> pa.Table:
     """A polars DataFrame; columns of type Object hold Python values, as `Scan.to_polars` makes them."""
     odd = [name for name, kind in frame.schema.items() if str(kind) == "Object" and _objects(schema, name)]
     table = pa.table(frame.drop(odd)) if odd else pa.table(frame)
+    for i, column in enumerate(table.columns):
+        if pa.types.is_dictionary(column.type) and pa.types.is_string_view(column.type.value_type):
+            table = table.set_column(i, table.column_names[i], _decodable(column))
     for name in odd:
         table = table.append_column(name, _column(frame[name].to_list(), _type(schema, name), name))
     return table
+
+
+def _decodable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Categories of polars as Arrow can decode them: it takes nothing out of views."""
+    chunks = [pa.DictionaryArray.from_arrays(c.indices, c.dictionary.cast(pa.large_string())) for c in column.chunks]
+    return pa.chunked_array(chunks, pa.dictionary(column.type.index_type, pa.large_string()))
 
 
 def _of_lazy(frame: Any, schema: StructType) -> pa.RecordBatchReader:

@@ -54,6 +54,7 @@ FORMS: dict[str, Any] = {
     "polars with objects": pl.DataFrame(_plain().drop_columns(["v"])).with_columns(
         pl.Series("v", [row["v"] for row in ROWS], dtype=pl.Object)
     ),
+    "polars categories": pl.DataFrame(_plain()).with_columns(pl.col("s", "v").cast(pl.Categorical)),
     "polars, lazy": pl.LazyFrame(ROWS),
     "Arrow texts": _plain(),
     "Arrow categories": _plain().set_column(2, "v", pa.array(TEXTS).dictionary_encode()),
@@ -168,6 +169,9 @@ def test_no_rows_are_no_rows(tmp_path: Path) -> None:
         (pa.table({"v": [{"x": dt.timedelta(1)}]}), "INCOMPATIBLE_TYPE"),
         (pa.table({"v": [{"x": {"metadata": b"1", "value": b"2"}}]}), "INCOMPATIBLE_TYPE"),
         (pa.table({"v": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64()))}), "INCOMPATIBLE_TYPE"),
+        (pl.Series("id", [1]), "INVALID_ARGUMENT"),
+        (pd.Series([1], name="id"), "INVALID_ARGUMENT"),
+        (pd.DataFrame([[1, 1]], columns=["a", "a"]), "INVALID_VALUE"),
         (pd.DataFrame({"v": [{1}]}), "INVALID_VALUE"),
         (pd.DataFrame({"a": [1, "x"]}), "INVALID_VALUE"),
     ],
