@@ -196,7 +196,12 @@ class Scan:
         """
         if self.predicate is None or not collations_of(self.predicate.expr):
             return self.source.plan(self.predicate)
-        found = self.source.plan(self.predicate, InProcess() if self.spark is None else Comparator(self.spark))
+        if self.spark is None:
+            found = self.source.plan(self.predicate, InProcess())
+        else:
+            from mica.engines.spark.zones import read_alike
+
+            found = self.source.plan(read_alike(self.spark, self.predicate), Comparator(self.spark))
         stale = other_versions(found)
         if stale:
             warnings.warn(f"{self.source.name}: {stale}", stacklevel=3)

@@ -17,6 +17,7 @@ from mica.collation.names import all_names
 from mica.engines.spark.types import from_spark, to_spark
 from mica.errors import UserError
 from mica.schema.ddl import parse_ddl, to_ddl
+from tests.oracle import conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -225,3 +226,32 @@ def test_a_check_holds_bounds_against_the_rows(spark: SparkSession, tmp_path: Pa
     (found,) = mica.check(mica.Table.open(tmp_path / "t"), spark=spark)
     assert (found.kind, found.path) == ("collated_bound", "s")
     assert found.found == "the maximum by icu.cs.78.3 is 'hz', and a row holds 'ch'"
+
+
+@pytest.mark.parametrize(
+    ("zone", "where"),
+    [
+        ("America/Vancouver", "ts = timestamp'2026-12-01 12:00:00'"),
+        ("America/Vancouver", "ts >= timestamp'2026-12-01 11:30:00' AND ts <= timestamp'2026-12-01 12:00:00'"),
+        ("Africa/Casablanca", "ts = timestamp'2152-04-08 22:30:00' OR id = 9"),
+        ("Africa/Casablanca", "CAST(ts AS DATE) > DATE'2152-04-08' OR ts < timestamp'2000-01-01'"),
+        ("Europe/Berlin", "ts = timestamp'2026-12-01 20:00:00'"),
+        ("UTC", "ts = timestamp'2026-12-01 19:00:00'"),
+    ],
+)
+def test_files_are_skipped_by_what_spark_reads_alike(
+    spark: SparkSession, tmp_path: Path, zone: str, where: str
+) -> None:
+    """Spark evaluates the rows where there is a collation: by the zones of its own database, of another year."""
+    table = mica.Table.create(tmp_path / "t", "id INT, c STRING COLLATE UNICODE, ts TIMESTAMP")
+    times = ["2026-12-01 19:00:00", "2026-12-01 20:00:00", "2152-04-08 21:30:00", "2152-04-08 22:30:00", "1999-01-01"]
+    for i, text in enumerate(times):
+        row = pa.table({"id": pa.array([i], pa.int32()), "c": ["x"], "ts": pa.array([text]).cast(pa.timestamp("us"))})
+        table.append(row.set_column(2, "ts", row["ts"].cast(pa.timestamp("us", "UTC"))))
+    with conf(spark, {"spark.sql.session.timeZone": zone}):
+        scan = table.scan(where=f"c = 'x' AND ({where})")
+        expected = table.to_df(spark).where(f"c = 'x' AND ({where})").collect()
+        assert sorted(scan.to_df(spark).collect()) == sorted(expected)
+        if zone in ("Europe/Berlin", "UTC"):
+            assert len(expected) == 1
+            assert len(table.scan(f"c = 'x' AND {where}", timezone=zone, spark=spark).plan.kept) == 1

@@ -1,0 +1,65 @@
+"""Where a Spark session reads times as mica does.
+
+The rule: where Spark evaluates the rows, a file is skipped only by what Spark reads alike. The two have databases of
+time zones of their own, of different years: what a predicate says in local time may be another instant to the other.
+UTC and fixed offsets are the same to both; in other zones Spark is asked for its reading of the constants, and a
+comparison that moves rows between local time and instants skips nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from mica.expressions.bound import Bound, type_of
+from mica.expressions.rewrite import conjuncts
+from mica.expressions.tree import And, Cast, Expr, LeafRef, Literal, walk
+from mica.schema.types import BOOLEAN, TIMESTAMP
+from mica.variant import kernel
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def read_alike(spark: SparkSession, predicate: Bound) -> Bound:
+    """The predicate without those of its parts (that must all be true) that the session may read otherwise."""
+    zone = predicate.timezone
+    if kernel.fixed_offset(zone) is not None:
+        return predicate
+    parts = conjuncts(predicate.expr)
+    instants = sorted({value for part in parts for value in _instants(part)})
+    others = _read_otherwise(spark, instants, zone) if instants else frozenset()
+    kept = [part for part in parts if not _moves(part, predicate) and others.isdisjoint(_instants(part))]
+    if len(kept) == len(parts):
+        return predicate
+    return replace(predicate, expr=And(tuple(kept)) if kept else Literal(True, BOOLEAN))
+
+
+def _instants(part: Expr) -> set[int]:
+    """Its constants of type TIMESTAMP, in µs since the epoch."""
+    found = (node for node in walk(part) if isinstance(node, Literal) and node.type == TIMESTAMP)
+    return {node.value for node in found if node.value is not None}
+
+
+def _moves(part: Expr, predicate: Bound) -> bool:
+    """Whether it casts values of rows between instants and local times, or casts a path of a Variant to an instant."""
+    for node in walk(part):
+        if isinstance(node, Cast) and (node.type == TIMESTAMP) != (type_of(node.child) == TIMESTAMP):
+            return True
+        if isinstance(node, LeafRef) and node.type == TIMESTAMP and predicate.leaves[node.index].path is not None:
+            return True
+    return False
+
+
+def _read_otherwise(spark: SparkSession, instants: list[int], zone: str) -> frozenset[int]:
+    """Those whose local time is another instant to Spark."""
+    column = pa.array(instants, pa.int64()).cast(pa.timestamp("us", "UTC"))
+    batch = pa.RecordBatch.from_arrays([column], names=["t"])
+    local = kernel.cast(batch, pa.timestamp("us"), timezone=zone).column(0).cast(pa.int64())
+    # A local time as the µs that it would be in UTC: no text of it has to be spelled, whatever its year.
+    frame = spark.createDataFrame(pa.table({"instant": pa.array(instants, pa.int64()), "local": local}))
+    read = "TIMESTAMP_NTZ'1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, local / 1000000BD)"
+    found = frame.selectExpr("instant", f"unix_micros(CAST({read} AS TIMESTAMP)) AS theirs").toArrow()
+    return frozenset(a for a, b in zip(*(c.to_pylist() for c in found.columns), strict=True) if a != b)
