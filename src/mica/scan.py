@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 #: A task reads about this many bytes of files, so that a job has neither one task nor thousands of tiny ones.
 TASK_BYTES = 64 << 20
 
+#: More rows than there are anywhere; the kernel counts in 64 bits.
+_NO_LIMIT = 1 << 62
+
 #: Files smaller than this are not shared between tasks.
 SHARED_BYTES = 8 << 20
 
@@ -134,6 +137,8 @@ class Scan:
 
     def __post_init__(self) -> None:
         refuse_other("limit", self.limit, COUNT, optional=True)
+        if self.limit is not None and self.limit > _NO_LIMIT:
+            object.__setattr__(self, "limit", None)
         refuse_other("where", self.where, TEXT, optional=True)
         refuse_other("columns", self.columns, COLUMNS, optional=True)
         refuse_other("ansi", self.ansi, FLAG)

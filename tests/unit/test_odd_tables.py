@@ -134,3 +134,17 @@ def test_a_partition_column_that_the_schema_lacks_is_refused_by_reads_and_writes
     for use in (lambda: table.scan().to_arrow(), lambda: table.append(rows())):
         with pytest.raises(CorruptDataError, match="partitioned by 'q'"):
             use()
+
+
+@pytest.mark.parametrize("call", [mica.Table.open, mica.read_parquet, mica.check, mica.Table.exists])
+def test_a_path_with_a_nul_is_none(call: Callable[[str], Any]) -> None:
+    with pytest.raises(UserError) as caught:
+        call("a\0b")
+    assert caught.value.code == "INVALID_ARGUMENT"
+
+
+def test_a_limit_beyond_all_rows_is_no_limit(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, s STRING")
+    table.append(rows())
+    scan = table.scan(limit=10**30)
+    assert (scan.count(), scan.to_arrow().num_rows) == (2, 2)

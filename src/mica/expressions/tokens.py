@@ -39,6 +39,9 @@ def tokenize(text: str) -> list[Token]:
     """The tokens of the text, and one of the kind `end`. Errors: INVALID_EXPRESSION with the offset."""
     tokens: list[Token] = []
     at = 0
+    half = re.search("[\ud800-\udfff]", text)
+    if half is not None:
+        raise syntax_error(text.replace(half[0], "?"), half.start(), f"half of a character, {half[0]!r}, is no text")
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:

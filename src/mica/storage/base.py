@@ -78,7 +78,7 @@ class Storage(ABC):
         from mica.storage.local import LocalStorage
 
         text = os.fspath(location)
-        if not text:
+        if not text or "\0" in text:
             raise UserError.bad_value("the path", text, "a path or a URI; . is the working directory")
         scheme, rest = split_scheme(text)
         refuse_other("storage_options", storage_options, OPTIONS, optional=True)

@@ -43,7 +43,8 @@ def test_reads(text: str, shown: str) -> None:
 @pytest.mark.parametrize(
     ("text", "code", "offset"),
     [
-        ("", "INVALID_EXPRESSION", 0), ("a =", "INVALID_EXPRESSION", 3), ("a = 1 b", "INVALID_EXPRESSION", 6),
+        ("", "INVALID_EXPRESSION", 0), ("a = '\ud800'", "INVALID_EXPRESSION", 5),
+        ("a =", "INVALID_EXPRESSION", 3), ("a = 1 b", "INVALID_EXPRESSION", 6),
         ("v:$type = 1", "INVALID_EXPRESSION", 2), ("v:a.$type", "INVALID_EXPRESSION", 4),
         ("v:`a.b` is null", "INVALID_EXPRESSION", 2), ("v:0", "INVALID_EXPRESSION", 2), ("v:a[x]",
         "INVALID_EXPRESSION", 4),
