@@ -69,6 +69,9 @@ def test_the_readmes_example_is_right_after_an_overwrite(tmp_path: Path) -> None
     t = mica.Table.create(tmp_path / "t", "v VARIANT")
     for did in ("old", "new"):
         t.overwrite(pa.table({"v": mica.variant.from_json([f'{{"did":"{did}"}}'] * 3)}))
-    for line in example.strip().splitlines():
-        found = eval(line.removesuffix(".show()"), {"t": t, "duckdb": duckdb})
+    names = {"t": t}
+    setting_up, _, queries = example.strip().partition("\n\n")
+    exec(setting_up, names)
+    for line in queries.splitlines():
+        found = eval(line.removesuffix(".show()"), names)
         assert found.fetchall() == [("new", 3)]
