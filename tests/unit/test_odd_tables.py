@@ -125,6 +125,20 @@ def test_a_history_shows_what_it_can(tmp_path: Path, name: str, value: Any) -> N
     assert mica.Table.open(tmp_path / "t").history()["version"].to_pylist() == [1, 0]
 
 
+@pytest.mark.parametrize("value", [False, True, 2**63 + 5, -1.5, "1", [], {}])
+def test_a_time_that_is_none_is_not_a_commit_s_own(tmp_path: Path, value: Any) -> None:
+    mica.Table.create(tmp_path / "t", "id BIGINT, s STRING", properties={"delta.enableInCommitTimestamps": "true"})
+    mica.Table.open(tmp_path / "t").append(rows())
+    change(
+        tmp_path / "t", 1, lambda kind, action: action.update(inCommitTimestamp=value) if kind == "commitInfo" else None
+    )
+    table = mica.Table.open(tmp_path / "t")
+    assert type(table.snapshot.timestamp) is int
+    assert table.snapshot.timestamp > 10**12
+    table.append(rows())
+    assert mica.Table.open(tmp_path / "t").history()["version"].to_pylist() == [2, 1, 0]
+
+
 def test_a_partition_column_that_the_schema_lacks_is_refused_by_reads_and_writes(tmp_path: Path) -> None:
     mica.Table.create(tmp_path / "t", "id BIGINT, s STRING").append(rows())
     change(

@@ -130,6 +130,11 @@ def parse_line(line: bytes | memoryview | str) -> dict[str, Any]:
     return value
 
 
+def whole(value: Any) -> int | None:
+    """A whole number of 64 bits; None for whatever else stands in its place."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63 else None
+
+
 def format_line(kind: str, action: Mapping[str, Any]) -> str:
     """An action as its line, without a line break."""
     return orjson.dumps({kind: action}).decode()

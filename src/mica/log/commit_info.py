@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mica.errors import CorruptDataError
-from mica.log.actions import parse_line
+from mica.log.actions import parse_line, whole
 from mica.storage import Storage
 
 _HEAD = 1 << 16
@@ -38,6 +38,11 @@ def commit_info(storage: Storage, rel: str, size: int) -> Mapping[str, Any]:
         return _anywhere(storage.read(rel))
     except CorruptDataError as error:
         raise CorruptDataError(error.code, error.message, hint=error.hint, path=storage.path(rel)) from None
+
+
+def in_commit_timestamp(info: Mapping[str, Any]) -> int | None:
+    """The commit's own time in ms since the epoch; None where it has none (PROTOCOL.md "In-Commit Timestamps")."""
+    return whole(info.get("inCommitTimestamp"))
 
 
 def _anywhere(data: bytes) -> Mapping[str, Any]:

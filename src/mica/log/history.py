@@ -13,7 +13,8 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from mica.log.commit_info import commit_info
+from mica.log.actions import whole
+from mica.log.commit_info import commit_info, in_commit_timestamp
 from mica.log.paths import LOG
 from mica.log.segment import no_table, read_listing
 from mica.log.time_travel import increasing
@@ -52,7 +53,7 @@ def history(storage: Storage, *, limit: int | None = None) -> pa.Table:
 
 
 def _times(modified: list[int], infos: list[Mapping[str, Any]]) -> list[int]:
-    stamps = [_whole(info.get("inCommitTimestamp")) for info in infos]
+    stamps = [in_commit_timestamp(info) for info in infos]
     # As in `time_travel`: files' times are made increasing, commits' own are taken as they are.
     files = increasing(modified)
     return [when if own is None else own for own, when in zip(stamps, files, strict=True)]
@@ -67,7 +68,7 @@ def _row(version: int, time: int, info: Mapping[str, Any]) -> dict[str, Any]:
         "operation_metrics": _map(info.get("operationMetrics")),
         "engine_info": _text(info.get("engineInfo")),
         "is_blind_append": info.get("isBlindAppend") if isinstance(info.get("isBlindAppend"), bool) else None,
-        "read_version": _whole(info.get("readVersion")),
+        "read_version": whole(info.get("readVersion")),
         "isolation_level": _text(info.get("isolationLevel")),
         "user": _text(info.get("userName")),
         "user_metadata": _text(info.get("userMetadata")),
@@ -77,10 +78,6 @@ def _row(version: int, time: int, info: Mapping[str, Any]) -> dict[str, Any]:
 
 def _map(value: Any) -> list[tuple[str, str | None]] | None:
     return [(key, _text(inner)) for key, inner in value.items()] if isinstance(value, dict) else None
-
-
-def _whole(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63 else None
 
 
 def _text(value: Any) -> str | None:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from mica.errors import CorruptDataError
 from mica.log.actions import Metadata, Protocol, parse_line
+from mica.log.commit_info import in_commit_timestamp
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
 from mica.log.mapping import mode_of
 from mica.log.paths import file_keys
@@ -291,7 +292,7 @@ def apply_others(state: State, others: Iterable[tuple[int, dict[str, Any]]]) -> 
             if not isinstance(action, dict):
                 continue
             if kind == "commitInfo":
-                timestamp = action.get("inCommitTimestamp")
+                timestamp = in_commit_timestamp(action)
             elif kind == "protocol":
                 protocol = Protocol.parse(action)
             elif kind == "metaData":

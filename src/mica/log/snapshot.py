@@ -22,7 +22,7 @@ from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log import features, properties, time_travel, type_changes
 from mica.log.actions import Metadata, Protocol
 from mica.log.checkpoint import PartSource, read_checkpoint
-from mica.log.commit_info import commit_info
+from mica.log.commit_info import commit_info, in_commit_timestamp
 from mica.log.mapping import Mode, effective, mode_of
 from mica.log.mark import Mark, mark_in, mark_of, stands
 from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, decode_path, is_absolute
@@ -276,8 +276,7 @@ def _own_timestamp(storage: Storage, metadata: Metadata, last: Entry | None) -> 
     """
     assert last is not None
     if last.path.endswith(".json") and ".checkpoint." not in last.path:
-        own = commit_info(storage, last.path, last.size).get("inCommitTimestamp")
-        return own if isinstance(own, int) else None
+        return in_commit_timestamp(commit_info(storage, last.path, last.size))
     return max(last.modified, properties.ICT_TIMESTAMP.of(metadata.configuration) or 0)
 
 

@@ -14,7 +14,7 @@ from datetime import UTC, date, datetime
 from functools import cache
 
 from mica.errors import UserError
-from mica.log.commit_info import commit_info
+from mica.log.commit_info import commit_info, in_commit_timestamp
 from mica.log.segment import Listing, no_table
 from mica.storage import Entry, Storage
 
@@ -65,8 +65,7 @@ def _times(storage: Storage, entries: Sequence[Entry]) -> Callable[[int], int]:
 
     @cache
     def own(at: int) -> int | None:
-        stamp = commit_info(storage, entries[at].path, entries[at].size).get("inCommitTimestamp")
-        return stamp if isinstance(stamp, int) else None
+        return in_commit_timestamp(commit_info(storage, entries[at].path, entries[at].size))
 
     # The feature may have been turned on at any version, and then all later ones have it.
     count = len(entries)

@@ -216,12 +216,12 @@ def split_scheme(text: str) -> tuple[str | None, str]:
 def refuse_credentials(scheme: str, rest: str) -> None:
     """A URL with credentials is refused without a word of them: it would be in every message, log and history."""
     place, url = rest.lstrip("/"), f"{scheme}:{rest}"
-    user, at, _ = place.partition("/")[0].rpartition("@")
+    first = place.partition("/")[0]
     azure = SCHEMES.get(scheme) in ("abfs", "abfss", "az", "azure", "adl")
     local = scheme in SCHEMES and SCHEMES[scheme] is None
-    # A password may hold a `/`; no bucket holds a colon.
-    colon = ":" in place.partition("/")[0] and "@" in place
-    if not local and (colon or (at and (":" in user or not azure)) or without_credentials(url) != url):
+    # A password may hold a `/`; no bucket holds a colon. Azure alone has an @, between container and account.
+    named = ("@" in first and not azure) or (":" in first and "@" in place)
+    if not local and (named or without_credentials(url) != url):
         raise UserError(
             "INVALID_ARGUMENT",
             f"the URL {scheme}://… holds credentials",
