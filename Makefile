@@ -91,7 +91,7 @@ EXAMPLES := $(or $(CARGO_TARGET_DIR),native/target)/release/examples
 bench-kernel: setup-tests
 	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) build $(MANIFEST) --release --examples -p mica-kernel -p mica-native
 	mkdir -p .bench/data
-	test -f $(KERNEL_EVENTS) || $(PY) -m mica.demo $(KERNEL_EVENTS) --events 500000
+	test -f $(KERNEL_EVENTS) || $(PY) -m mica.cli.events $(KERNEL_EVENTS) --events 500000
 	$(EXAMPLES)/values $(KERNEL_EVENTS)
 	$(EXAMPLES)/shred $(KERNEL_EVENTS)
 	$(EXAMPLES)/ingest $(KERNEL_EVENTS) .bench/data/events.parquet

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from benchmarks import environments
 from benchmarks.process import Peer, PeerError, Reply
-from mica import demo
+from mica.cli import events as demo
 from tests.support import delta_jars
 
 #: Seconds before each measure, in which the one before may end what it does behind its answer: a JVM compiles and

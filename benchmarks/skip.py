@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.run import Run, thing
-from mica.demo import START_US
+from mica.cli.events import START_US
 
 FILES = 200
 

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica.errors import UserError
-from mica.expressions.bind import Bound
+from mica.expressions.bind import BoundExpr
 from mica.expressions.evaluate import evaluate
 
 #: The answer of a row whose evaluation is an error.
@@ -138,7 +138,7 @@ def to_python(column: pa.Array | pa.ChunkedArray) -> list[Any]:
 _ROW_CODES = ("INVALID_CAST", "ARITHMETIC_OVERFLOW", "DIVIDE_BY_ZERO")
 
 
-def judged(bound: Bound, leaves: Sequence[pa.Array], count: int) -> list[Any]:
+def judged(bound: BoundExpr, leaves: Sequence[pa.Array], count: int) -> list[Any]:
     """What mica gives, row by row where some rows fail."""
     try:
         return to_python(evaluate(bound, leaves, num_rows=count))

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mica import variant as variant
     from mica.checking.check import check as check
-    from mica.checking.repair import Repair as Repair
-    from mica.checking.repair import repair as repair
     from mica.checking.report import Report as Report
     from mica.checking.report import Violation as Violation
     from mica.engines.spark.session import session as session
@@ -22,21 +20,23 @@ if TYPE_CHECKING:
     from mica.errors import StorageError as StorageError
     from mica.errors import UnsupportedTableError as UnsupportedTableError
     from mica.errors import UserError as UserError
-    from mica.explain import Explanation as Explanation
-    from mica.files import Written as Written
-    from mica.files import read_parquet as read_parquet
-    from mica.files import write_parquet as write_parquet
     from mica.log.actions import Metadata as Metadata
     from mica.log.actions import Protocol as Protocol
     from mica.log.snapshot import Snapshot as Snapshot
-    from mica.moving import Conversion as Conversion
-    from mica.moving import convert_files as convert_files
-    from mica.scan import Scan as Scan
+    from mica.maintain.convert import Conversion as Conversion
+    from mica.maintain.convert import convert_files as convert_files
+    from mica.maintain.repair import Repair as Repair
+    from mica.maintain.repair import repair as repair
+    from mica.parquet import read_parquet as read_parquet
+    from mica.parquet import write_parquet as write_parquet
+    from mica.scan.explanation import Explanation as Explanation
+    from mica.scan.scan import Scan as Scan
     from mica.schema.types import DataType as DataType
     from mica.schema.types import StructField as StructField
     from mica.schema.types import StructType as StructType
     from mica.table import Commit as Commit
     from mica.table import Table as Table
+    from mica.write.bare import Written as Written
     from mica.write.ingest import IngestReport as IngestReport
     from mica.write.ingest import Progress as Progress
     from mica.write.ingest import ingest_json as ingest_json
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "DataType": "schema.types",
-    "Explanation": "explain",
+    "Explanation": "scan.explanation",
     "Metadata": "log.actions",
     "Progress": "write.ingest",
     "Protocol": "log.actions",
@@ -53,11 +53,11 @@ _PLACES = {
     "StructField": "schema.types",
     "StructType": "schema.types",
     "Violation": "checking.report",
-    "Written": "files",
+    "Written": "write.bare",
     "check": "checking.check",
-    "Repair": "checking.repair",
+    "Repair": "maintain.repair",
     "Report": "checking.report",
-    "repair": "checking.repair",
+    "repair": "maintain.repair",
     "session": "engines.spark.session",
     "ConflictError": "errors",
     "CorruptDataError": "errors",
@@ -65,13 +65,13 @@ _PLACES = {
     "StorageError": "errors",
     "UnsupportedTableError": "errors",
     "UserError": "errors",
-    "read_parquet": "files",
-    "write_parquet": "files",
+    "read_parquet": "parquet",
+    "write_parquet": "parquet",
     "IngestReport": "write.ingest",
     "ingest_json": "write.ingest",
-    "Conversion": "moving",
-    "convert_files": "moving",
-    "Scan": "scan",
+    "Conversion": "maintain.convert",
+    "convert_files": "maintain.convert",
+    "Scan": "scan.scan",
     "Commit": "table",
     "Table": "table",
 }

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import mica
-from mica.demo import lines
+from mica.cli.events import lines
 from mica.storage import AlreadyExistsError, Storage
 
 if TYPE_CHECKING:

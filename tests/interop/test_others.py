@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import mica
-from mica.demo import lines
+from mica.cli.events import lines
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 import mica
-from mica.files import inspect_file
+from mica.checking.inspect import inspect_file
 
 if TYPE_CHECKING:
     import duckdb

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pytest
 
 import mica
-from mica.demo import lines
+from mica.cli.events import lines
 from mica.errors import MicaError
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.deletion_vectors import deleted_rows

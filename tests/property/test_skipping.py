@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from mica.expressions.bind import Bound, bind
+from mica.expressions.bind import BoundExpr, bind
 from mica.expressions.casts import CastFailedError, can_cast, cast_value, from_values
 from mica.expressions.evaluate import filter_rows
 from mica.schema.ddl import parse_ddl, parse_type
@@ -272,7 +272,7 @@ PREDICATES = st.recursive(
 # --- rows, as the kernel gives them
 
 
-def leaf_arrays(bound: Bound, file: dict[str, Any]) -> list[pa.Array]:
+def leaf_arrays(bound: BoundExpr, file: dict[str, Any]) -> list[pa.Array]:
     arrays = []
     for leaf in bound.leaves:
         if leaf.partition:

@@ -21,7 +21,7 @@ JOB = """
 import sys
 from pathlib import Path
 import mica
-from mica.demo import lines
+from mica.cli.events import lines
 from pyspark.sql import SparkSession
 
 home = Path(sys.argv[1])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import mica
+from mica.checking.inspect import inspect_file
 from tests.early import EXPRESSIONS, TEXT, foreign, values, variants
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def test_a_schema_that_is_not_given_is_inferred(spark: SparkSession, tmp_path: P
     frame = spark.range(500).selectExpr("parse_json(concat('{\"a\":', id, ',\"l\":[', id, ']}')) as v")
     mica.write_parquet(frame, tmp_path / "early", layout="early", untyped="where needed")
     for file in (tmp_path / "early").iterdir():
-        types = {(row["path"], row["type"]) for row in mica.files.inspect_file(str(file))}
+        types = {(row["path"], row["type"]) for row in inspect_file(str(file))}
         assert {("$['a']", "bigint"), ("$['l'][*]", "bigint")} <= types
     assert sorted(v["a"] for v in values(tmp_path / "early")) == list(range(500))
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 import mica
-from mica.demo import lines
+from mica.cli.events import lines
 from mica.errors import CorruptDataError, MicaError, UserError
 
 if TYPE_CHECKING:

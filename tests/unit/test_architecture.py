@@ -21,7 +21,7 @@ DOORS = {
     "pyspark": ("engines/spark/", "sql.py", "sql/", "collation/comparator.py"),
     "py4j": ("engines/spark/",),
     "typer": ("cli/",),
-    "rich": ("cli/", "explain.py"),  # a plan shows itself where a rich console asks for it
+    "rich": ("cli/", "scan/explanation.py"),  # a plan shows itself where a rich console asks for it
 }
 # `import mica` names the same door in two ways.
 ALSO = {"mica": {"_native": "mica._native"}}

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import mica
+from mica.checking.inspect import inspect_file
 from tests.early import DOCUMENTS, SHREDDING, TEXT, foreign, untyped, values, variants, written
 
 
@@ -132,7 +133,7 @@ def test_numbers_are_widened_where_nothing_is_lost(tmp_path: Path, text: str, ty
     assert row["object"]["a"]["typed_value"] == typed
     assert (row["object"]["a"]["untyped_value"] is None) == (typed is not None)
     before = pa.Table.from_arrays([column], schema=variants().schema)
-    assert values(tmp_path / "v.parquet") == mica.frames.to_pandas(before, _schema())["v"].tolist()
+    assert values(tmp_path / "v.parquet") == mica.variant.frames.to_pandas(before, _schema())["v"].tolist()
 
 
 def _schema() -> Any:
@@ -279,8 +280,7 @@ def test_inspect_shows_the_tree_of_both_layouts_alike(tmp_path: Path) -> None:
     mica.write_parquet(variants(*documents), tmp_path / "s.parquet", shredding=SHREDDING)
     keys = ("column", "path", "type", "typed_rows", "residual_rows")
     trees = [
-        [tuple(row[key] for key in keys) for row in mica.files.inspect_file(str(path))]
-        for path in (early, tmp_path / "s.parquet")
+        [tuple(row[key] for key in keys) for row in inspect_file(str(path))] for path in (early, tmp_path / "s.parquet")
     ]
     assert trees[0] == trees[1]
     assert trees[0][1] == ("v", "$['a']", "bigint", 49, 1)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import mica
-from mica.files import inspect_file
+from mica.checking.inspect import inspect_file
 from mica.schema.ddl import parse_ddl
 from mica.schema.types import STRING, StructField, StructType
 

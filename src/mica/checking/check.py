@@ -24,14 +24,14 @@ from mica.checking.statistics import Bounds, Found, Statistics, spelled
 from mica.checking.zones import late_times
 from mica.engines import local
 from mica.errors import CorruptDataError, StorageError, UserError
-from mica.files import find
 from mica.log.deletion_vectors import deleted_rows
+from mica.log.opened import Opened, snapshot_of
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
+from mica.scan.find import find
 from mica.schema.types import VARIANT, walk
 from mica.stats.schema import physical_names
 from mica.storage import Storage
-from mica.table import Table
 from mica.variant import kernel
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ LIMIT = 100
 
 
 def check(
-    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Table,
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Opened,
     *,
     version: int | None = None,
     limit: int = LIMIT,
@@ -58,24 +58,26 @@ def check(
     """
     if type(limit) is not int or limit < 0:
         raise UserError.bad_value("limit", limit, "a number from 0 on")
-    table = as_table(path, version, storage_options)
-    if table is not None:
-        works = list(_of_table(table.snapshot))
-    else:
-        if version is not None:
-            raise UserError("INVALID_ARGUMENT", "Parquet files have no versions", hint="Name a table.")
-        assert not isinstance(path, Table)
-        files = find(path, storage_options, whatever_counts=True)
-        storage = Storage.open(os.path.dirname(files[0]) or ".", storage_options)  # noqa: PTH120 - may be a URI
-        works = [_bare(*storage.at(name), name) for name in files]
+    snapshot = snapshot_of(path, storage_options, version=version)
+    if snapshot is not None:
+        return check_table(snapshot, limit, spark)
+    if version is not None:
+        raise UserError("INVALID_ARGUMENT", "Parquet files have no versions", hint="Name a table.")
+    assert not isinstance(path, Opened)
+    files = find(path, storage_options, whatever_counts=True)
+    storage = Storage.open(os.path.dirname(files[0]) or ".", storage_options)  # noqa: PTH120 - may be a URI
+    return _run([_bare(*storage.at(name), name) for name in files], limit)
+
+
+def check_table(snapshot: Snapshot, limit: int = LIMIT, spark: SparkSession | None = None) -> Report:
+    """The same of a version of a table."""
+    works = list(_of_table(snapshot))
     report = _run(works, limit)
-    if table is None:
-        return report
     by_name = {work.name: work for work in works}
     unread = {t["file"] for t in report.totals.to_pylist() if t["kind"] in ("unreadable", "missing_file")}
-    collated = compared(table.snapshot, spark, unread)
+    collated = compared(snapshot, spark, unread)
     found = [batch for name, told in collated.found.items() for batch in _listed(told, by_name[name], limit)]
-    return report.with_more(found, [*collated.notes, *late_times(table.snapshot)])
+    return report.with_more(found, [*collated.notes, *late_times(snapshot)])
 
 
 def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[str | None]) -> Report:
@@ -91,20 +93,6 @@ def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[s
 def _run(works: Sequence[_File], limit: int) -> Report:
     empty = Report(len(works), VIOLATIONS.empty_table(), TOTALS.empty_table())
     return empty.with_more(local.run(partial(_check_file, limit), works))
-
-
-def as_table(path: Any, version: int | None, options: Mapping[str, str] | None) -> Table | None:
-    """The table, where that is what was named: a place with a log."""
-    if isinstance(path, Table):
-        return path
-    if not isinstance(path, str | os.PathLike) or os.fspath(path).endswith(".parquet"):
-        return None
-    try:
-        return Table.open(path, version, storage_options=options)
-    except UserError as e:
-        if e.code != "TABLE_NOT_FOUND" or version is not None:
-            raise
-        return None
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.schema.types import STRING, StructType
 from mica.stats import documents
-from mica.stats.collated import CollatedBounds, CollatedLeaf
+from mica.stats.collated import CollatedBounds, CollatedColumn
 from mica.stats.schema import indexed_leaves
 from mica.write.collated import collated_bounds, comparable
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 #: A file's number, the column, which side, its bound, and the end of the rows there.
-_Pair = tuple[int, CollatedLeaf, str, str, str]
+_Pair = tuple[int, CollatedColumn, str, str, str]
 
 _EVERY = {"delta.dataSkippingNumIndexedCols": "-1"}
 _SIDES = ("minValues", "maxValues")
@@ -108,7 +108,7 @@ def compared(snapshot: Snapshot, spark: SparkSession | None, unread: Collection[
     """
     leaves = {leaf.names: leaf for leaf in _strings(snapshot.schema, snapshot.partition_columns)}
     version = lcase.ICU if spark is None else Comparator(spark).version
-    asked: dict[int, list[tuple[CollatedLeaf, str | None, str | None]]] = {}
+    asked: dict[int, list[tuple[CollatedColumn, str | None, str | None]]] = {}
     unjudged: Counter[str] = Counter()
     for number, text in enumerate(snapshot.stats().to_pylist()):
         for key, sides in _object(_collated(text)).items():
@@ -118,7 +118,7 @@ def compared(snapshot: Snapshot, spark: SparkSession | None, unread: Collection[
                 continue
             places = [names for side in _SIDES for names, _ in _values(_object(documents.at(sides, (side,))))]
             wanted = [
-                CollatedLeaf(leaves[names].column, names, name) for names in dict.fromkeys(places) if names in leaves
+                CollatedColumn(leaves[names].column, names, name) for names in dict.fromkeys(places) if names in leaves
             ]
             able, _ = comparable(wanted, spark)
             if len(able) < len(wanted):
@@ -140,7 +140,7 @@ def _judged(
     snapshot: Snapshot,
     spark: SparkSession | None,
     version: str,
-    asked: Mapping[int, Sequence[tuple[CollatedLeaf, str | None, str | None]]],
+    asked: Mapping[int, Sequence[tuple[CollatedColumn, str | None, str | None]]],
 ) -> tuple[dict[str, list[Found]], list[str]]:
     """The bounds that do not hold. Deleted rows are among those that are read: where there are any, nothing is said."""
     if not asked:
@@ -193,7 +193,7 @@ def _signs(spark: SparkSession | None, pairs: Sequence[_Pair]) -> list[int]:
     return found
 
 
-def _beyond(leaf: CollatedLeaf, found: str) -> Found:
+def _beyond(leaf: CollatedColumn, found: str) -> Found:
     return {"kind": "collated_bound", "path": ".".join(leaf.column), "found": found}
 
 
@@ -201,10 +201,10 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:40]}…")
 
 
-def _strings(schema: StructType, partition_columns: Sequence[str]) -> list[CollatedLeaf]:
+def _strings(schema: StructType, partition_columns: Sequence[str]) -> list[CollatedColumn]:
     """The columns that may have collated bounds, under whatever collation."""
     found = indexed_leaves(schema, _EVERY, partition_columns)
-    return [CollatedLeaf(leaf.column, leaf.names, "") for leaf in found if leaf.type == STRING]
+    return [CollatedColumn(leaf.column, leaf.names, "") for leaf in found if leaf.type == STRING]
 
 
 def _collated(text: str | None) -> Any:

@@ -21,7 +21,7 @@ from mica.errors import CorruptDataError
 from mica.schema.types import VARIANT, StructType
 from mica.stats import documents, z85
 from mica.stats.codec import Wanted, read_stats
-from mica.stats.schema import StatsLeaf, indexed_leaves
+from mica.stats.schema import IndexedColumn, indexed_leaves
 from mica.stats.variant import Value, paths, split
 from mica.tasks.mapping import find
 from mica.variant import kernel
@@ -90,7 +90,7 @@ def spelled(statistics: Statistics, reader: kernel.FileReader, wanted: list[Boun
             wanted += _plain(leaf, statistics.text)
 
 
-def _plain(leaf: StatsLeaf, text: str) -> Iterator[Bounds]:
+def _plain(leaf: IndexedColumn, text: str) -> Iterator[Bounds]:
     (found,) = read_stats(pa.array([text]), [Wanted(leaf.names, leaf.type, was_float=leaf.was_float)])
     sides = [side[0] if side[0].is_valid else None for side in (found.min, found.max)]
     nulls = found.null_count[0].as_py()
@@ -98,7 +98,7 @@ def _plain(leaf: StatsLeaf, text: str) -> Iterator[Bounds]:
         yield Bounds(".".join(leaf.column), {"column": list(leaf.names)}, found.min.type, sides[0], sides[1], nulls)
 
 
-def _variant(leaf: StatsLeaf, document: dict[str, Any], wanted: list[Bounds]) -> Iterator[Found]:
+def _variant(leaf: IndexedColumn, document: dict[str, Any], wanted: list[Bounds]) -> Iterator[Found]:
     column = ".".join(leaf.column)
     sides: list[dict[str, Value | None]] = []
     for side in ("minValues", "maxValues"):
@@ -134,7 +134,7 @@ def _variant(leaf: StatsLeaf, document: dict[str, Any], wanted: list[Bounds]) ->
             wanted.append(Bounds(path, item, type_, ends[0], ends[1]))
 
 
-def _variant_nulls(leaf: StatsLeaf, document: dict[str, Any], reader: kernel.FileReader) -> Iterator[Found]:
+def _variant_nulls(leaf: IndexedColumn, document: dict[str, Any], reader: kernel.FileReader) -> Iterator[Found]:
     """Nulls of a Variant column against the footer, where it counts them: deleted rows count on both sides."""
     said = documents.at(document, ("nullCount", *leaf.names))
     counts = reader.bounds([{"column": list(leaf.names), "name": "v"}]).column("v").field("null_count").to_pylist()

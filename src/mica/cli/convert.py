@@ -8,7 +8,7 @@ import typer
 
 from mica.cli import options
 from mica.cli.console import out, print_json, spark_session, storage_options
-from mica.moving import convert_files
+from mica.maintain.convert import convert_files
 
 
 def run(

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from mica import demo
+from mica.cli import events as demo
 from mica.cli import options
 from mica.cli.console import out, print_json, print_rows
 from mica.errors import UserError

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from mica.checking.inspect import inspect_file
 from mica.cli import options
 from mica.cli.console import out, print_json, storage_options
-from mica.files import inspect_file
 
 
 def run(

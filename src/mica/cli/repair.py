@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from mica.checking.repair import repair
 from mica.cli import options
 from mica.cli.console import out, print_json, storage_options
+from mica.maintain.repair import repair
 
 
 def run(

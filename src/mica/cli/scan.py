@@ -11,8 +11,8 @@ import typer
 from mica.cli import options
 from mica.cli.console import print_json, print_rows
 from mica.cli.source import scan_of
-from mica.frames import json_lines, python_values
 from mica.schema.types import VARIANT
+from mica.variant.frames import json_lines, python_values
 from mica.variant.values import to_json
 
 #: Rows that are shown to a person who did not say how many.

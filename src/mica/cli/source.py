@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from mica.cli.console import storage_options
 from mica.errors import UserError
-from mica.files import read_parquet
-from mica.scan import Scan
+from mica.parquet import read_parquet
+from mica.scan.scan import Scan
 from mica.table import Table
 
 

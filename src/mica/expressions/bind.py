@@ -16,7 +16,7 @@ from mica.collation.identifier import parse as identifier
 from mica.collation.names import BINARY, is_binary
 from mica.errors import UserError
 from mica.expressions import arithmetic, calls, casts
-from mica.expressions.bound import Bound, Leaf, type_of
+from mica.expressions.bound_expr import BoundExpr, Leaf, type_of
 from mica.expressions.coerce import TIMES, boolean_equality, common_type, common_type_of_list, holds, is_exact, is_real
 from mica.expressions.collations import PLAIN, Held, Strength, common_of, searches, stripped
 from mica.expressions.functions import FUNCTIONS, pattern_of
@@ -60,7 +60,7 @@ from mica.schema.types import (
 from mica.variant import kernel
 from mica.variant.path import VariantPath
 
-__all__ = ["Bound", "Leaf", "bind", "bind_columns", "bind_value", "type_of"]
+__all__ = ["BoundExpr", "Leaf", "bind", "bind_columns", "bind_value", "type_of"]
 
 #: The key of a field's metadata that says what a string column was declared as.
 CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
@@ -73,7 +73,7 @@ def bind(
     ansi: bool = True,
     timezone: str = "UTC",
     partition_columns: Iterable[str] = (),
-) -> Bound:
+) -> BoundExpr:
     """A predicate. Errors: UNKNOWN_COLUMN, TYPE_MISMATCH, INVALID_CAST, UNKNOWN_TIME_ZONE, NOT_A_PREDICATE."""
     bound = bind_value(expr, schema, ansi=ansi, timezone=timezone, partition_columns=partition_columns)
     if bound.type not in (BOOLEAN, VOID):
@@ -92,19 +92,19 @@ def bind_value(
     ansi: bool = True,
     timezone: str = "UTC",
     partition_columns: Iterable[str] = (),
-) -> Bound:
+) -> BoundExpr:
     """Any expression: `v:did::string`, `s.x`, `v`. The result's `type` is that of its values."""
     kernel.fixed_offset(timezone)  # a zone that does not exist is an error now, not on a worker
     text = expr if isinstance(expr, str) else None
     binder = _Binder(schema, ansi, timezone, tuple(partition_columns), text)
     bound = binder.bind(parse(expr) if isinstance(expr, str) else expr)
     kept = binder.kept_collations(bound)
-    return Bound(stripped(bound), type_of(bound), tuple(binder.leaves), ansi, timezone, kept)
+    return BoundExpr(stripped(bound), type_of(bound), tuple(binder.leaves), ansi, timezone, kept)
 
 
 def bind_columns(
     columns: dict[str, str] | Iterable[str] | None, schema: StructType, **options: Any
-) -> dict[str, Bound] | None:
+) -> dict[str, BoundExpr] | None:
     """The output columns of a scan: a mapping of names to texts, a list of column names, or None for all."""
     if columns is None:
         return None

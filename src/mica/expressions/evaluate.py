@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.errors import UserError
-from mica.expressions.bind import Bound, Leaf, type_of
+from mica.expressions.bind import BoundExpr, Leaf, type_of
 from mica.expressions.calls import apply, failure
 from mica.expressions.casts import cast_array
 from mica.expressions.collations import in_process, refuse_in_process
@@ -44,7 +44,7 @@ class RowError(UserError):
 
 
 def filter_rows(
-    bound: Bound, leaves: pa.RecordBatch | Sequence[pa.Array], *, num_rows: int | None = None
+    bound: BoundExpr, leaves: pa.RecordBatch | Sequence[pa.Array], *, num_rows: int | None = None
 ) -> pa.BooleanArray:
     """The mask of rows for which the predicate is true; it holds no nulls.
 
@@ -61,14 +61,14 @@ def filter_rows(
     return passing
 
 
-def evaluate(bound: Bound, leaves: pa.RecordBatch | Sequence[pa.Array], *, num_rows: int | None = None) -> pa.Array:
+def evaluate(bound: BoundExpr, leaves: pa.RecordBatch | Sequence[pa.Array], *, num_rows: int | None = None) -> pa.Array:
     """The values of any bound expression, one per row. Leaves and errors as in `filter_rows`."""
     rows = _Rows(bound, leaves, num_rows)
     return rows.as_array(rows.judge(bound.expr, None), to_arrow_type(bound.type))
 
 
 class _Rows:
-    def __init__(self, bound: Bound, leaves: pa.RecordBatch | Sequence[pa.Array], num_rows: int | None) -> None:
+    def __init__(self, bound: BoundExpr, leaves: pa.RecordBatch | Sequence[pa.Array], num_rows: int | None) -> None:
         self.bound = bound
         columns = leaves.columns if isinstance(leaves, pa.RecordBatch) else list(leaves)
         self.values: list[pa.Array] = []

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from mica.errors import UserError
-from mica.expressions.bind import Bound, Leaf
+from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.casts import cast_array
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.rewrite import conjuncts
@@ -54,14 +54,14 @@ class Verdicts:
 
 
 def matching_ranges(
-    bound: Bound, found: pa.RecordBatch, columns: Mapping[int, str], constants: Mapping[int, pa.Scalar]
+    bound: BoundExpr, found: pa.RecordBatch, columns: Mapping[int, str], constants: Mapping[int, pa.Scalar]
 ) -> Ranges:
     """The ranges of rows, in order and apart from each other, outside of which no row matches; see `verdicts`."""
     return verdicts(bound, found, columns, constants).kept
 
 
 def verdicts(
-    bound: Bound, found: pa.RecordBatch, columns: Mapping[int, str], constants: Mapping[int, pa.Scalar]
+    bound: BoundExpr, found: pa.RecordBatch, columns: Mapping[int, str], constants: Mapping[int, pa.Scalar]
 ) -> Verdicts:
     """What the bounds of row groups or pages prove.
 

@@ -28,7 +28,7 @@ from mica.expressions.compare import Datum
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, decimal
 from mica.stats import paths
-from mica.stats.codec import LeafStats, in_order
+from mica.stats.codec import ColumnStats, in_order
 from mica.stats.paths import PathSide
 
 #: The protocol cuts timestamps to milliseconds: a max stands for itself plus 1 ms.
@@ -64,7 +64,7 @@ def unknown(count: int, type_: DataType) -> Interval:
     return Interval(nothing, nothing, pa.repeat(True, count), pa.repeat(False, count), is_real(type_))
 
 
-def from_stats(leaf: Leaf, stats: LeafStats) -> Interval:
+def from_stats(leaf: Leaf, stats: ColumnStats) -> Interval:
     """A leaf's interval from the statistics in the log."""
     equal = pc.fill_null(pc.equal(stats.null_count, stats.num_rows), False)
     if leaf.path is not None:

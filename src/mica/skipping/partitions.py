@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from mica.expressions.bind import Bound
+from mica.expressions.bind import BoundExpr
 from mica.expressions.evaluate import filter_rows
 from mica.schema.types import StructType
 from mica.stats.partition import column_texts, parse_values
 from mica.stats.schema import physical_names
 
 
-def is_decided(bound: Bound | None) -> bool:
+def is_decided(bound: BoundExpr | None) -> bool:
     """Whether the log alone says which rows pass."""
     return bound is None or all(leaf.partition for leaf in bound.leaves)
 
 
-def holds(bound: Bound, schema: StructType, partition_values: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
+def holds(bound: BoundExpr, schema: StructType, partition_values: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
     """For each file, by its map of partition values, whether the predicate is true for its rows."""
     columns = []
     for leaf in bound.leaves:

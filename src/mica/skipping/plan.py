@@ -13,14 +13,14 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from mica.expressions.bind import Bound, Leaf
+from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.rewrite import conjuncts, leaves_of
 from mica.expressions.tree import Expr
 from mica.schema.types import StructType
 from mica.skipping.collated import Collated, Ordering, judged, places_of, searched_of, weighed
 from mica.skipping.intervals import Interval, from_constants, from_stats, unknown
 from mica.skipping.judge import judge
-from mica.stats.codec import LeafStats, Wanted, read_stats
+from mica.stats.codec import ColumnStats, Wanted, read_stats
 from mica.stats.collated import FoundBounds, read_bounds
 from mica.stats.partition import column_texts, parse_values
 from mica.stats.paths import PathSide
@@ -57,7 +57,7 @@ class FilePlan:
     dropped: Rows
     reasons: Rows
     parts: tuple[Expr, ...]
-    bound: Bound | None
+    bound: BoundExpr | None
     #: Per stage: the files it judged, and what it knew of each leaf there. For explain.
     stages: tuple[tuple[Rows, dict[int, Interval]], ...] = field(default=(), repr=False)
     #: Per stage that compared by collations: the files it judged, and what it knew of them.
@@ -65,7 +65,7 @@ class FilePlan:
 
 
 def plan_files(
-    bound: Bound | None,
+    bound: BoundExpr | None,
     snapshot: Files,
     *,
     cache: MutableMapping[Any, Any] | None = None,
@@ -104,7 +104,7 @@ def plan_files(
 
 
 def _compared(
-    bound: Bound,
+    bound: BoundExpr,
     parts: Sequence[Expr],
     intervals: Mapping[int, Interval],
     snapshot: Files,
@@ -150,7 +150,7 @@ def _only_partitions(part: Expr, leaves: Sequence[Leaf]) -> bool:
 
 
 def _intervals(
-    bound: Bound,
+    bound: BoundExpr,
     needed: Sequence[int],
     snapshot: Files,
     rows: Rows,
@@ -185,7 +185,7 @@ def _read(
     rows: Rows,
     total: int,
     cache: MutableMapping[Any, Any] | None,
-) -> list[LeafStats]:
+) -> list[ColumnStats]:
     if not wanted:
         return []
     if cache is None:
@@ -203,7 +203,7 @@ def _read(
     return [_take(cache[k], rows) for k in keys]
 
 
-def _take(stats: LeafStats, rows: Rows) -> LeafStats:
+def _take(stats: ColumnStats, rows: Rows) -> ColumnStats:
     places = pa.array(rows)
     sides = [side.take(rows if isinstance(side, PathSide) else places) for side in (stats.min, stats.max)]
-    return LeafStats(sides[0], sides[1], stats.null_count.take(places), stats.num_rows.take(places))
+    return ColumnStats(sides[0], sides[1], stats.null_count.take(places), stats.num_rows.take(places))

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mica.expressions.bind import Bound
+from mica.expressions.bind import BoundExpr
 from mica.expressions.casts import to_values
 from mica.expressions.collations import collations_of
 from mica.expressions.tree import Expr, LeafRef, to_sql, walk
@@ -84,7 +84,7 @@ def _details(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | Non
         yield {"path": paths[file].as_py(), "bounds": bounds, "reason": _reason(part, known)}
 
 
-def _bounds(plan: FilePlan, bound: Bound, part: Expr, file: int) -> Iterator[_Known]:
+def _bounds(plan: FilePlan, bound: BoundExpr, part: Expr, file: int) -> Iterator[_Known]:
     refs = {node.index: node for node in walk(part) if isinstance(node, LeafRef)}
     for files, intervals in plan.stages:
         at = int(np.searchsorted(files, file))

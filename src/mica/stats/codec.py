@@ -52,7 +52,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class LeafStats:
+class ColumnStats:
     """Per file: bounds, nulls of the column and rows of the file; null where unknown.
 
     For a plain leaf `min` and `max` are Arrow arrays of its type, for a path a `PathSide` each.
@@ -64,7 +64,7 @@ class LeafStats:
     num_rows: pa.Array
 
 
-def read_stats(texts: pa.Array | pa.ChunkedArray, wanted: Sequence[Wanted]) -> list[LeafStats]:
+def read_stats(texts: pa.Array | pa.ChunkedArray, wanted: Sequence[Wanted]) -> list[ColumnStats]:
     """The statistics of the wanted leaves for every file, aligned with `texts` (JSON, null where a file has none)."""
     # orjson makes floats of decimals; where those matter the slower reader keeps every digit.
     exact = any(isinstance(w.type, Primitive) and w.type.decimal is not None for w in wanted)
@@ -89,14 +89,14 @@ def read_stats(texts: pa.Array | pa.ChunkedArray, wanted: Sequence[Wanted]) -> l
         null_array = pa.array(nulls[j], pa.int64())
         if leaf.path is not None:
             key = leaf.path.normalized
-            out.append(LeafStats(read_side(sides[j][0], key), read_side(sides[j][1], key), null_array, num_rows))
+            out.append(ColumnStats(read_side(sides[j][0], key), read_side(sides[j][1], key), null_array, num_rows))
         else:
             low, high = (
                 _typed(side, leaf.type, upper=upper) for side, upper in zip(sides[j], (False, True), strict=True)
             )
             if leaf.was_float:
                 low, high = _of_float(low, np.minimum), _of_float(high, np.maximum)
-            out.append(LeafStats(*in_order(low, high), null_array, num_rows))
+            out.append(ColumnStats(*in_order(low, high), null_array, num_rows))
     return out
 
 

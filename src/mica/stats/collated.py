@@ -50,7 +50,7 @@ _LAST = "\U0010ffff"
 
 
 @dataclass(frozen=True, slots=True)
-class CollatedLeaf:
+class CollatedColumn:
     """A column with collated bounds: the schema's names, those in the file, its collation in Spark's spelling."""
 
     column: tuple[str, ...]
@@ -67,14 +67,14 @@ class CollatedLeaf:
 class CollatedBounds:
     """The least and the greatest string of one leaf in one file; None where there is none."""
 
-    leaf: CollatedLeaf
+    leaf: CollatedColumn
     low: str | None
     high: str | None
 
 
 def collated_leaves(
     schema: StructType, configuration: Mapping[str, str], partition_columns: Iterable[str] = ()
-) -> list[CollatedLeaf]:
+) -> list[CollatedColumn]:
     """The columns that a writer keeps collated bounds of: those with statistics and a collation of Spark's."""
     held = {c.column: c.identifier for c in walk_collated(schema) if c.plain and not is_binary(c.identifier)}
     found = []
@@ -82,7 +82,7 @@ def collated_leaves(
         identifier = held.get(leaf.column)
         name = None if identifier is None else to_sql(identifier)
         if identifier is not None and name is not None:
-            found.append(CollatedLeaf(leaf.column, leaf.names, f"{identifier.provider.lower()}.{name}"))
+            found.append(CollatedColumn(leaf.column, leaf.names, f"{identifier.provider.lower()}.{name}"))
     return found
 
 

@@ -24,7 +24,7 @@ import pyarrow as pa
 from mica.errors import UserError
 from mica.schema.types import VARIANT, StructType, walk
 from mica.stats import documents
-from mica.stats.schema import StatsLeaf, indexed_leaves, is_ordered
+from mica.stats.schema import IndexedColumn, indexed_leaves, is_ordered
 from mica.stats.times import json_date, json_timestamp
 from mica.stats.variant import encode_bounds
 from mica.variant.path import VariantPath
@@ -125,7 +125,7 @@ def read_paths(batch: pa.RecordBatch) -> list[PathBounds]:
 
 
 def _variant_texts(
-    found: Sequence[PathBounds], leaves: Sequence[StatsLeaf], configuration: Mapping[str, str], used: int
+    found: Sequence[PathBounds], leaves: Sequence[IndexedColumn], configuration: Mapping[str, str], used: int
 ) -> Iterable[tuple[tuple[str, ...], tuple[str, str]]]:
     """The z85 texts of the columns that have bounds, within the limits."""
     most_paths = _limit(configuration, "mica.variantStats.maxPaths", MAX_PATHS)
@@ -201,7 +201,7 @@ def split_commas(text: str) -> list[str]:
     return [part for part in (*parts, text[start:]) if part.strip()]
 
 
-def _spell(value: Any, leaf: StatsLeaf) -> Any:
+def _spell(value: Any, leaf: IndexedColumn) -> Any:
     """A bound as JSON has it, None where it has no word for it. Dates and timestamps come as ints."""
     if value is None:
         return None

@@ -34,7 +34,7 @@ _UNORDERED = frozenset(("boolean", "binary", "void"))
 
 
 @dataclass(frozen=True, slots=True)
-class StatsLeaf:
+class IndexedColumn:
     """A leaf with statistics. `column` are the schema's names, `names` those in the file and in the JSON."""
 
     column: tuple[str, ...]
@@ -95,7 +95,7 @@ def physical_names(schema: StructType, column: Iterable[str]) -> tuple[str, ...]
 
 def indexed_leaves(
     schema: StructType, configuration: Mapping[str, str], partition_columns: Iterable[str] = ()
-) -> list[StatsLeaf]:
+) -> list[IndexedColumn]:
     """The leaves that a writer keeps statistics of, in the order of the schema."""
     partitions = {name.lower() for name in partition_columns}
     columns = StructType(tuple(f for f in schema.fields if f.name.lower() not in partitions))
@@ -113,13 +113,13 @@ def indexed_leaves(
     return leaves if limit < 0 else leaves[:limit]
 
 
-def _leaves(here: StructType, column: tuple[str, ...], names: tuple[str, ...]) -> Iterator[StatsLeaf]:
+def _leaves(here: StructType, column: tuple[str, ...], names: tuple[str, ...]) -> Iterator[IndexedColumn]:
     for f in here.fields:
         at, name = (*column, f.name), (*names, physical_name(f))
         if isinstance(f.type, StructType):
             yield from _leaves(f.type, at, name)
         else:
-            yield StatsLeaf(at, name, f.type, was_float(f))
+            yield IndexedColumn(at, name, f.type, was_float(f))
 
 
 def check_named(text: str, schema: StructType, partition_columns: Iterable[str] = ()) -> None:
@@ -141,7 +141,7 @@ def check_named(text: str, schema: StructType, partition_columns: Iterable[str] 
             raise _no_bounds(shown, "a partition column: the log has its values")
         if not isinstance(here, StructType) and not (is_ordered(here) or here == VARIANT):
             raise _no_bounds(shown, "of a type without bounds")
-        below = _leaves(here, (), ()) if isinstance(here, StructType) else [StatsLeaf((), (), here)]
+        below = _leaves(here, (), ()) if isinstance(here, StructType) else [IndexedColumn((), (), here)]
         for leaf in below:
             name = tuple(n.lower() for n in (*parts, *leaf.column))
             if name in named:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.collation.narrow import narrowed
-from mica.stats.collated import CollatedLeaf
+from mica.stats.collated import CollatedColumn
 
 #: Bytes of strings that are kept of a column, and strings that are gathered before they are narrowed again.
 MAX_BYTES = 16 << 20
@@ -25,7 +25,7 @@ _NONE = pa.array([], pa.string())
 class Candidates:
     """Those of one column in one file. `version` is that of the comparator that they go to."""
 
-    def __init__(self, leaf: CollatedLeaf, version: str) -> None:
+    def __init__(self, leaf: CollatedColumn, version: str) -> None:
         self.leaf, self.version = leaf, version
         #: Whether the strings were few enough to be kept.
         self.whole = True
@@ -71,14 +71,14 @@ class Candidates:
         self._bytes = int(self._parts[0].nbytes)
 
 
-def leaf_strings(batch: pa.RecordBatch, leaf: CollatedLeaf) -> pa.Array:
+def leaf_strings(batch: pa.RecordBatch, leaf: CollatedColumn) -> pa.Array:
     """A leaf's strings in a batch of the table's columns; null where a struct around it is."""
     first, *inner = leaf.column
     found = batch.column(first)
     return pc.struct_field(found, inner) if inner else found
 
 
-def columns(leaves: Sequence[CollatedLeaf]) -> list[pa.Field]:
+def columns(leaves: Sequence[CollatedColumn]) -> list[pa.Field]:
     """Per leaf `c<i>` (strings) and `c<i>_whole`: false where they were too many; null: no file."""
     return [
         field
@@ -87,12 +87,12 @@ def columns(leaves: Sequence[CollatedLeaf]) -> list[pa.Field]:
     ]
 
 
-def ddl(leaves: Sequence[CollatedLeaf]) -> str:
+def ddl(leaves: Sequence[CollatedColumn]) -> str:
     """The same for Spark."""
     return ", ".join(f"c{i} array<string>, c{i}_whole boolean" for i, _ in enumerate(leaves))
 
 
-def values(rows: Sequence[Sequence[Candidates]], leaves: Sequence[CollatedLeaf]) -> list[pa.Array]:
+def values(rows: Sequence[Sequence[Candidates]], leaves: Sequence[CollatedColumn]) -> list[pa.Array]:
     """The columns of rows, each of which tells of one file or of none."""
     found = []
     for i, _ in enumerate(leaves):

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica.errors import CorruptDataError, StorageError, UserError
-from mica.expressions.bind import Bound, Leaf
+from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, filter_rows
 from mica.log.deletion_vectors import deleted_rows
 from mica.log.paths import is_absolute
@@ -47,8 +47,8 @@ class ReadSpec:
     #: The columns of the table, and which of them stand in the log instead of the files.
     columns: StructType
     partition_by: tuple[str, ...]
-    outputs: Mapping[str, Bound]
-    predicate: Bound | None = None
+    outputs: Mapping[str, BoundExpr]
+    predicate: BoundExpr | None = None
     limit: int | None = None
     timezone: str = "UTC"
     spark: bool = False
@@ -67,7 +67,7 @@ class ReadSpec:
         return StructType(tuple(StructField(n, v.type, True, _metadata(n, v)) for n, v in self.outputs.items()))
 
 
-def _metadata(name: str, value: Bound) -> dict[str, Any]:
+def _metadata(name: str, value: BoundExpr) -> dict[str, Any]:
     return {COLLATIONS: {name + way: found for way, found in value.collations}} if value.collations else {}
 
 
@@ -83,7 +83,7 @@ class FilePart:
     parts: int = 1
 
 
-class DataFile:
+class DataFileReader:
     """One open file, and what its log line says of it."""
 
     def __init__(self, spec: ReadSpec, part: FilePart) -> None:
@@ -162,7 +162,7 @@ class DataFile:
             ranges = without(ranges[0], deleted)
         return ranges
 
-    def possible(self, predicate: Bound, ranges: Ranges) -> Ranges:
+    def possible(self, predicate: BoundExpr, ranges: Ranges) -> Ranges:
         """`ranges` less the row groups, then the pages, of which the footer proves that no row matches."""
         columns = {i: self.column(leaf) for i, leaf in enumerate(predicate.leaves)}
         constants = {i: column.value for i, column in columns.items() if column.item is None}
@@ -182,7 +182,7 @@ class DataFile:
                 ranges = self._by_bloom_filters(predicate, columns, ranges)
         return ranges
 
-    def _by_bloom_filters(self, predicate: Bound, columns: Mapping[int, Column], ranges: Ranges) -> Ranges:
+    def _by_bloom_filters(self, predicate: BoundExpr, columns: Mapping[int, Column], ranges: Ranges) -> Ranges:
         for part, index, values in questions(predicate):
             asked = columns[index].item
             if asked is None or not ranges:
@@ -199,7 +199,7 @@ class DataFile:
             ranges = proof.left
         return ranges
 
-    def read(self, leaves: Sequence[Leaf], predicate: Bound | None, limit: int | None = None) -> Iterator[Leaves]:
+    def read(self, leaves: Sequence[Leaf], predicate: BoundExpr | None, limit: int | None = None) -> Iterator[Leaves]:
         """The leaves of the rows for which the predicate is true, a batch at a time; at most `limit` rows."""
         ranges = self.ranges()
         if predicate is not None:
@@ -209,7 +209,7 @@ class DataFile:
     def passing(
         self,
         leaves: Sequence[Leaf],
-        predicate: Bound | None,
+        predicate: BoundExpr | None,
         ranges: Ranges,
         limit: int | None = None,
         *,
@@ -259,16 +259,16 @@ class DataFile:
             if batch.num_rows:
                 yield _leaves(wanted, batch)
 
-    def value(self, leaf: Leaf, predicate: Bound | None, ranges: Ranges, number: int) -> str | None:
+    def value(self, leaf: Leaf, predicate: BoundExpr | None, ranges: Ranges, number: int) -> str | None:
         """The JSON of a path in the row of that number among those of `ranges` that pass."""
         wanted = whole(leaf)
-        for found in DataFile(self.spec, self.part).passing([wanted], predicate, ranges):
+        for found in DataFileReader(self.spec, self.part).passing([wanted], predicate, ranges):
             if number < found.rows:
                 return text(found.columns[wanted][0], number)
             number -= found.rows
         return None
 
-    def asked(self, predicate: Bound) -> list[Column]:
+    def asked(self, predicate: BoundExpr) -> list[Column]:
         """The leaves of the predicate, each once. Where only its residual can match, a leaf is null in the other rows:
         the part of the predicate that said so is not true there, with them or without.
         """

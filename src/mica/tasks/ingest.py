@@ -17,7 +17,7 @@ import orjson
 import pyarrow as pa
 
 from mica.errors import CorruptDataError, MicaError
-from mica.expressions.bind import Bound
+from mica.expressions.bind import BoundExpr
 from mica.schema.arrow import to_arrow, to_arrow_field
 from mica.schema.types import StructField, StructType
 from mica.storage import Storage, Writer
@@ -74,8 +74,8 @@ class IngestSpec:
     write: WriteSpec
     column: str
     tree: pa.DataType | None = None
-    columns: Mapping[str, Bound] = field(default_factory=dict)
-    keys: Mapping[str, Bound] = field(default_factory=dict)
+    columns: Mapping[str, BoundExpr] = field(default_factory=dict)
+    keys: Mapping[str, BoundExpr] = field(default_factory=dict)
     quarantine: Storage | None = None
     reader: Mapping[str, Any] = field(default_factory=dict)
     timezone: str = "UTC"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from mica.expressions.bind import Bound, Leaf
+from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, evaluate
 from mica.schema.types import VARIANT
 from mica.tasks.failing import located, text, whole
@@ -30,7 +30,7 @@ class Leaves:
         """The `rows` rows for which the mask is true."""
         return Leaves(rows, {leaf: [c.filter(mask) for c in columns] for leaf, columns in self.columns.items()})
 
-    def of(self, bound: Bound) -> list[pa.Array]:
+    def of(self, bound: BoundExpr) -> list[pa.Array]:
         """The columns that an expression is evaluated on."""
         return [column for leaf in bound.leaves for column in self.columns[leaf]]
 
@@ -57,7 +57,7 @@ def extract(leaves: Sequence[Leaf], batch: pa.RecordBatch, timezone: str) -> Lea
     return Leaves(batch.num_rows, columns)
 
 
-def compute(value: Bound, batch: pa.RecordBatch, timezone: str, *, name: str = "the rows") -> pa.Array:
+def compute(value: BoundExpr, batch: pa.RecordBatch, timezone: str, *, name: str = "the rows") -> pa.Array:
     """A bound expression over the rows of a batch; `name` is what errors call it."""
     leaves = extract(distinct(value.leaves), batch, timezone)
     try:

@@ -24,7 +24,7 @@ from mica.storage import Storage
 from mica.tasks.file import FilePart, ReadSpec
 from mica.tasks.mapping import aligned, find
 from mica.tasks.read import read_file
-from mica.tasks.write import DataFile, TableWriter, WriteSpec, facts, write_files
+from mica.tasks.write import DataFileWriter, TableWriter, WriteSpec, facts, write_files
 from mica.variant import kernel
 
 #: Rows and bytes of one batch.
@@ -63,7 +63,7 @@ def _transcribed(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, A
     """Page by page; None where that cannot be."""
     if spec.trees is None or reader.num_rows == 0:
         return None  # a table that allows no shredding; a file of no rows becomes none
-    file = DataFile(spec, ())
+    file = DataFileWriter(spec, ())
     try:
         made = file.transcribe(reader)
         if made is None:

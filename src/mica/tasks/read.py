@@ -16,7 +16,7 @@ from mica.expressions.evaluate import RowError, evaluate
 from mica.schema.arrow import to_arrow
 from mica.tasks.batches import Late, cut, for_spark
 from mica.tasks.failing import located
-from mica.tasks.file import DataFile, FilePart, ReadSpec
+from mica.tasks.file import DataFileReader, FilePart, ReadSpec
 from mica.tasks.leaves import distinct
 
 
@@ -36,7 +36,7 @@ def read_file(spec: ReadSpec, part: FilePart, limit: int | None = None) -> Itera
     """The rows of the file that pass, at most `limit`, as batches of the scan's schema."""
     schema, late = to_arrow(spec.schema), Late(spec.late_as_text, spec.timezone)
     leaves = distinct(leaf for value in spec.outputs.values() for leaf in value.leaves)
-    file, done = DataFile(spec, part), 0
+    file, done = DataFileReader(spec, part), 0
     for found in file.read(leaves, spec.predicate, limit):
         arrays = []
         for value, wanted in zip(spec.outputs.values(), schema, strict=True):
@@ -58,7 +58,7 @@ def count_rows(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordB
     """How many rows pass: one batch with one number. No column is read but those of the predicate."""
     total = 0
     for part in parts:
-        file = DataFile(spec, part)
+        file = DataFileReader(spec, part)
         if spec.predicate is None:
             total += sum(end - start for start, end in file.ranges())
         else:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from mica.log.paths import is_absolute
-from mica.stats.collated import CollatedLeaf
+from mica.stats.collated import CollatedColumn
 from mica.storage import Storage
 from mica.tasks.candidates import Candidates, columns, ddl, values
 from mica.tasks.mapping import called
@@ -27,7 +27,7 @@ class StringsSpec:
     """What is the same for every file: where they lie, and which columns are asked for."""
 
     storage: Storage
-    leaves: tuple[CollatedLeaf, ...]
+    leaves: tuple[CollatedColumn, ...]
     #: The version of the comparator that they go to.
     version: str
 

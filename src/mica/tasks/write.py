@@ -25,7 +25,7 @@ from mica.log.transaction import add_line
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
 from mica.schema.types import VARIANT, StructType, contains
-from mica.stats.collated import CollatedLeaf
+from mica.stats.collated import CollatedColumn
 from mica.stats.collect import stats_json
 from mica.stats.partition import format_values
 from mica.storage import Storage, Writer
@@ -52,12 +52,12 @@ FACTS_DDL = (
 )
 
 
-def facts_schema(leaves: Sequence[CollatedLeaf]) -> pa.Schema:
+def facts_schema(leaves: Sequence[CollatedColumn]) -> pa.Schema:
     """`FACTS`, and the columns of `tasks.candidates` for leaves whose bounds somebody else makes."""
     return pa.schema([*FACTS, *candidates.columns(leaves)])
 
 
-def facts_ddl(leaves: Sequence[CollatedLeaf]) -> str:
+def facts_ddl(leaves: Sequence[CollatedColumn]) -> str:
     """The same for Spark."""
     return ", ".join([FACTS_DDL, *([candidates.ddl(leaves)] if leaves else [])])
 
@@ -101,7 +101,7 @@ class WriteSpec:
     #: Tags of every file, beside those that its rows decide.
     tags: Mapping[str, str] = field(default_factory=dict)
     #: Columns of which strings are gathered for a comparator, and its version.
-    collated: tuple[CollatedLeaf, ...] = ()
+    collated: tuple[CollatedColumn, ...] = ()
     version: str = ""
 
 
@@ -126,7 +126,7 @@ def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[
     yield facts([*adds, {"kind": "read", "rows": rows, "bytes": size}], spec.collated)
 
 
-def facts(rows: list[dict[str, Any]], leaves: Sequence[CollatedLeaf] = ()) -> pa.RecordBatch:
+def facts(rows: list[dict[str, Any]], leaves: Sequence[CollatedColumn] = ()) -> pa.RecordBatch:
     """Facts as a batch; numbers that are left out are 0."""
     batch = pa.RecordBatch.from_pylist([{"rows": 0, "bytes": 0, "bad": 0, **row} for row in rows], schema=FACTS)
     gathered = candidates.values([row.get("candidates", ()) for row in rows], leaves)
@@ -141,7 +141,7 @@ class TableWriter:
 
     def __init__(self, spec: WriteSpec) -> None:
         self.spec = spec
-        self._open: OrderedDict[tuple[str | None, ...], DataFile] = OrderedDict()
+        self._open: OrderedDict[tuple[str | None, ...], DataFileWriter] = OrderedDict()
         self._adds: list[dict[str, Any]] = []
         self._finished: list[str] = []
         self._closed = False
@@ -189,12 +189,12 @@ class TableWriter:
         self._finished.clear()
         self._closed = True
 
-    def _file(self, values: tuple[str | None, ...]) -> DataFile:
+    def _file(self, values: tuple[str | None, ...]) -> DataFileWriter:
         file = self._open.get(values)
         if file is None:
             if len(self._open) >= MAX_OPEN:
                 self._finish(next(iter(self._open)))
-            file = self._open[values] = DataFile(self.spec, values)
+            file = self._open[values] = DataFileWriter(self.spec, values)
         self._open.move_to_end(values)
         return file
 
@@ -248,7 +248,7 @@ def partition_directory(values: Mapping[str, str | None]) -> str:
 _NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 
 
-class DataFile:
+class DataFileWriter:
     """One data file in the making, in one partition."""
 
     def __init__(self, spec: WriteSpec, values: tuple[str | None, ...]) -> None:

@@ -19,7 +19,7 @@ from mica.collation.comparator import Comparator, extremes
 from mica.engines import local
 from mica.engines.spark import jobs
 from mica.log.paths import decode_path
-from mica.stats.collated import MADE_BY, TAG, CollatedBounds, CollatedLeaf, with_bounds
+from mica.stats.collated import MADE_BY, TAG, CollatedBounds, CollatedColumn, with_bounds
 from mica.storage import Storage
 from mica.tasks.strings import StringsFile, StringsSpec, strings_of_files
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TASK_BYTES = 64 << 20
 
 
-def comparable(leaves: Sequence[CollatedLeaf], spark: SparkSession | None) -> tuple[list[CollatedLeaf], str]:
+def comparable(leaves: Sequence[CollatedColumn], spark: SparkSession | None) -> tuple[list[CollatedColumn], str]:
     """Those of the columns whose strings can be compared here, and the comparator's version."""
     if spark is None:
         return [leaf for leaf in leaves if lcase.InProcess().judges(leaf.collation)], lcase.ICU
@@ -40,7 +40,7 @@ def comparable(leaves: Sequence[CollatedLeaf], spark: SparkSession | None) -> tu
 def collated_bounds(
     spark: SparkSession | None,
     storage: Storage,
-    leaves: Sequence[CollatedLeaf],
+    leaves: Sequence[CollatedColumn],
     version: str,
     files: Sequence[tuple[str, int]],
 ) -> list[list[CollatedBounds]]:
@@ -65,7 +65,7 @@ def collated_bounds(
 
 
 def bounds_of_facts(
-    adds: pa.Table, spark: SparkSession | None, storage: Storage, leaves: Sequence[CollatedLeaf], version: str
+    adds: pa.Table, spark: SparkSession | None, storage: Storage, leaves: Sequence[CollatedColumn], version: str
 ) -> list[list[CollatedBounds]]:
     """The bounds of files that were written just now: from what their writers gathered, else by reading them."""
     gathered = "c0_whole" in adds.column_names
@@ -120,7 +120,7 @@ def files_of(lines: pa.Array | pa.ChunkedArray) -> list[tuple[str, int]]:
     return [(decode_path(add["path"]), add["size"]) for add in adds]
 
 
-def _bounds(leaf: CollatedLeaf, name: str, row: Mapping[str, Any]) -> CollatedBounds:
+def _bounds(leaf: CollatedColumn, name: str, row: Mapping[str, Any]) -> CollatedBounds:
     return CollatedBounds(leaf, row.get(f"{name}_min"), row.get(f"{name}_max"))
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 import orjson
 
 from mica.errors import UserError
-from mica.expressions.bind import Bound, bind_value
+from mica.expressions.bind import BoundExpr, bind_value
 from mica.log.properties import INGEST_COLUMNS
 from mica.log.snapshot import Snapshot
 from mica.schema.types import StructType
@@ -33,7 +33,7 @@ def as_property(columns: Mapping[str, str]) -> dict[str, str]:
 
 def bound(
     columns: Mapping[str, str], kept: Mapping[str, str], document: StructType, *, ansi: bool, timezone: str
-) -> dict[str, Bound]:
+) -> dict[str, BoundExpr]:
     """The expressions of a run by the names of their columns: those given, and those kept under other names.
 
     Errors: those of the expressions; MISSING_COLUMN where a kept one does not fit the documents.

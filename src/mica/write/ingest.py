@@ -21,7 +21,7 @@ import pyarrow as pa
 from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, OPTIONS, PATH, SESSION, SIZE, TEXT, TEXTS, Mode, one_of, takes
 from mica.engines import local
 from mica.errors import UserError
-from mica.expressions.bind import Bound, bind_value
+from mica.expressions.bind import BoundExpr, bind_value
 from mica.log.properties import parse_size
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import type_to_ddl
@@ -346,13 +346,13 @@ def _even(table: pa.Table, parallelism: int) -> list[pa.Table]:
     return [table.slice(start, end - start) for start, end in itertools.pairwise(edges)]
 
 
-def _schema(document: StructType, bound: Mapping[str, Bound]) -> StructType:
+def _schema(document: StructType, bound: Mapping[str, BoundExpr]) -> StructType:
     return StructType((*document.fields, *(StructField(name, value.type) for name, value in bound.items())))
 
 
 def _sort_keys(
-    sort_by: Sequence[str], document: StructType, bound: Mapping[str, Bound], ansi: bool, timezone: str
-) -> dict[str, Bound]:
+    sort_by: Sequence[str], document: StructType, bound: Mapping[str, BoundExpr], ansi: bool, timezone: str
+) -> dict[str, BoundExpr]:
     """Hidden columns to sort by. A key may be a computed column's name or an expression, with ASC or DESC behind it."""
     keys = {}
     for place, text in enumerate(sort_by):

@@ -34,7 +34,7 @@ from mica.schema import json as schema_json
 from mica.schema.types import VARIANT, StructType, walk
 from mica.skipping import partitions
 from mica.stats.bloom import bloom_columns
-from mica.stats.collated import CollatedLeaf, collated_leaves
+from mica.stats.collated import CollatedColumn, collated_leaves
 from mica.storage import Storage
 from mica.tasks.write import WriteSpec
 from mica.variant import kernel
@@ -130,7 +130,7 @@ class Target:
         """Whether no log can name what was written for this target."""
         return self._last is None or self._last.certainly_not_written
 
-    def comparing(self, spark: SparkSession | None) -> tuple[list[CollatedLeaf], str]:
+    def comparing(self, spark: SparkSession | None) -> tuple[list[CollatedColumn], str]:
         """The columns that get collated bounds when files are written, and the version of who compares them."""
         leaves = collated_leaves(self.schema, self.metadata.configuration, self.metadata.partition_columns)
         return comparable(leaves, spark)

@@ -185,7 +185,7 @@ def test_variants_inside_of_lists_maps_and_structs(tmp_path: Path) -> None:
 
 
 def test_files_that_mica_writes_are_sound(tmp_path: Path) -> None:
-    from mica.demo import lines
+    from mica.cli.events import lines
 
     (tmp_path / "events.ndjson").write_bytes(lines(0, 3_000, seed=3))
     table = tmp_path / "t"

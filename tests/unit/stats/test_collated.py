@@ -4,12 +4,12 @@ import orjson
 import pytest
 
 from mica.schema.ddl import parse_ddl
-from mica.stats.collated import MAX_BYTES, CollatedBounds, CollatedLeaf, collated_leaves, with_bounds
+from mica.stats.collated import MAX_BYTES, CollatedBounds, CollatedColumn, collated_leaves, with_bounds
 
-LEAF = CollatedLeaf(("d", "e"), ("d", "e"), "icu.en_USA")
+LEAF = CollatedColumn(("d", "e"), ("d", "e"), "icu.en_USA")
 
 
-def added(low: str | None, high: str | None, leaf: CollatedLeaf = LEAF) -> object:
+def added(low: str | None, high: str | None, leaf: CollatedColumn = LEAF) -> object:
     text = with_bounds(None, [CollatedBounds(leaf, low, high)], "78.3")
     return orjson.loads(text).get("statsWithCollation")
 
@@ -49,7 +49,7 @@ def test_long_strings_are_left_out_and_never_cut() -> None:
 
 
 def test_lcase_is_cut_by_code_points() -> None:
-    leaf = CollatedLeaf(("l",), ("l",), "spark.UTF8_LCASE")
+    leaf = CollatedColumn(("l",), ("l",), "spark.UTF8_LCASE")
     assert added("É" * 100, "É" * 100, leaf) == {
         "spark.UTF8_LCASE.78.3": {"minValues": {"l": "É" * 64}, "maxValues": {"l": "É" * 64 + "\U0010ffff"}}
     }  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 from obstore.store import MemoryStore
 
 import mica
-from mica.demo import lines
+from mica.cli.events import lines
 from mica.storage import Storage
 from mica.storage.remote import RemoteStorage
 from mica.write import inputs

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import mica
-from mica.files import inspect_file
+from mica.checking.inspect import inspect_file
 from mica.schema.arrow import variant_field
 from mica.schema.types import VARIANT, ArrayType, MapType, Primitive, StructField, StructType
 from mica.tasks.whole import whole

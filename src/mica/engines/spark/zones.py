@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from mica.expressions.bound import Bound, type_of
+from mica.expressions.bound_expr import BoundExpr, type_of
 from mica.expressions.rewrite import conjuncts
 from mica.expressions.tree import And, Cast, Expr, LeafRef, Literal, walk
 from mica.schema.types import BOOLEAN, TIMESTAMP
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def read_alike(spark: SparkSession, predicate: Bound) -> Bound:
+def read_alike(spark: SparkSession, predicate: BoundExpr) -> BoundExpr:
     """The predicate without those of its parts (that must all be true) that the session may read otherwise."""
     zone = predicate.timezone
     if kernel.fixed_offset(zone) is not None:
@@ -43,7 +43,7 @@ def _instants(part: Expr) -> set[int]:
     return {node.value for node in found if node.value is not None}
 
 
-def _moves(part: Expr, predicate: Bound) -> bool:
+def _moves(part: Expr, predicate: BoundExpr) -> bool:
     """Whether it casts values of rows between instants and local times, or casts a path of a Variant to an instant."""
     for node in walk(part):
         if isinstance(node, Cast) and (node.type == TIMESTAMP) != (type_of(node.child) == TIMESTAMP):

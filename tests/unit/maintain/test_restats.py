@@ -11,7 +11,7 @@ import pytest
 
 import mica
 from mica.errors import ConflictError, UserError
-from mica.stats.collated import CollatedBounds, CollatedLeaf, with_bounds
+from mica.stats.collated import CollatedBounds, CollatedColumn, with_bounds
 from mica.stats.shown import decoded
 from mica.variant import from_json
 
@@ -116,7 +116,7 @@ def test_lcase_is_compared_in_process(tmp_path: Path) -> None:
 
 
 def test_numbers_keep_their_digits() -> None:
-    leaf = CollatedLeaf(("s",), ("s",), "icu.de")
+    leaf = CollatedColumn(("s",), ("s",), "icu.de")
     text = '{"numRecords":1,"minValues":{"d":123456789012345678901234567890.12,"x":1e-300,"i":99999999999999999999}}'
     found = with_bounds(text, [CollatedBounds(leaf, "a", "b")], "78.3")
     assert found.startswith(text[:-1] + ',"statsWithCollation"')

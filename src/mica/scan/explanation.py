@@ -22,13 +22,13 @@ from mica.expressions.rewrite import conjuncts
 from mica.expressions.tree import to_sql
 from mica.schema.ddl import type_to_ddl
 from mica.skipping.reasons import dropped_files, undecided_files
-from mica.tasks.explain import COSTS, footer_costs, measured_costs
+from mica.tasks.costs import COSTS, footer_costs, measured_costs
 from mica.tasks.file import FilePart, ReadSpec
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
-    from mica.scan import Scan
+    from mica.scan.scan import Scan
 
 #: Dropped files that are shown to a person; `to_dict` has them all.
 SHOWN = 5

@@ -13,7 +13,7 @@ import pytest
 from obstore.store import MemoryStore
 
 import mica
-from mica.files import inspect_file
+from mica.checking.inspect import inspect_file
 from mica.schema import ddl
 from mica.schema.arrow import variant_field
 from mica.storage import Storage, patterns

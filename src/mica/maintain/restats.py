@@ -24,9 +24,9 @@ from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction, add_line
 from mica.schema import collations
 from mica.schema.types import VARIANT
-from mica.stats.collated import CollatedLeaf, collated_leaves, with_bounds
+from mica.stats.collated import CollatedColumn, collated_leaves, with_bounds
 from mica.stats.collect import PathBounds, with_variant_bounds
-from mica.stats.schema import StatsLeaf, indexed_leaves
+from mica.stats.schema import IndexedColumn, indexed_leaves
 from mica.tasks.strings import StringsFile
 from mica.tasks.variant_bounds import PATHS_DDL, VariantBoundsSpec, bounds_of_files
 from mica.variant import kernel
@@ -106,11 +106,11 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
     return Commit(done.version, len(changed), 0, 0, done.snapshot)
 
 
-def _asked(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[list[CollatedLeaf], list[StatsLeaf]]:
+def _asked(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[list[CollatedColumn], list[IndexedColumn]]:
     """The collated and the Variant columns that are named, or all of them."""
     configuration, partitions = snapshot.properties, snapshot.partition_columns
     leaves = collated_leaves(snapshot.schema, configuration, partitions)
-    variants: list[StatsLeaf] = []
+    variants: list[IndexedColumn] = []
     if features.supports(snapshot.protocol, "variantShredding"):
         variants = [x for x in indexed_leaves(snapshot.schema, configuration, partitions) if x.type == VARIANT]
     if columns is None:
@@ -128,7 +128,7 @@ def _asked(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[list[Coll
 
 
 def _variant_bounds(
-    snapshot: Snapshot, variants: Sequence[StatsLeaf], files: Sequence[StringsFile], spark: SparkSession | None
+    snapshot: Snapshot, variants: Sequence[IndexedColumn], files: Sequence[StringsFile], spark: SparkSession | None
 ) -> list[list[PathBounds]]:
     """The path bounds of each file."""
     spec = VariantBoundsSpec(snapshot.storage, tuple(leaf.names for leaf in variants), Limits().to_kernel())

@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 
 import mica
-from mica.frames import json_lines
+from mica.variant.frames import json_lines
 
 
 def _lines(tmp_path: Path, ddl: str, rows: pa.Table) -> list[bytes]:

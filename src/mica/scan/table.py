@@ -9,10 +9,10 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.expressions.bind import Bound
+from mica.expressions.bind import BoundExpr
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
-from mica.scan import Source
+from mica.scan.source import Source
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan, plan_files
 from mica.stats.partition import column_texts, parse_values
@@ -36,7 +36,7 @@ class TableSource(Source):
         # Statistics that were read for one scan serve the next: a snapshot never changes.
         self._cache: dict[Any, Any] = {}
 
-    def plan(self, predicate: Bound | None, ordering: Ordering | None = None) -> FilePlan:
+    def plan(self, predicate: BoundExpr | None, ordering: Ordering | None = None) -> FilePlan:
         """Which files are kept, and why the others are not."""
         return plan_files(predicate, self.snapshot, cache=self._cache, ordering=ordering)
 

@@ -19,12 +19,17 @@ import pyarrow.compute as pc
 
 from mica.engines import local
 from mica.errors import UserError
-from mica.files import LAYOUTS, FilesSource, Paths, bare_spec, early_option, empty_folder, find, refuse_delta, table_at
+from mica.log.folders import refuse_delta
+from mica.log.opened import Opened, snapshot_of
+from mica.scan.files import FilesSource, early_option
+from mica.scan.find import Paths, find
+from mica.scan.scan import Scan
+from mica.scan.table import TableSource
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, walk
-from mica.table import Table
 from mica.tasks.file import FilePart
 from mica.tasks.move import MoveSpec, move_files
 from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec
+from mica.write.bare import LAYOUTS, bare_spec, empty_folder
 from mica.write.target import open_target, undone_where_it_fails
 
 if TYPE_CHECKING:
@@ -67,7 +72,7 @@ class Conversion:
 
 
 def convert_files(
-    source: Paths | Table,
+    source: Paths | Opened,
     target: str | os.PathLike[str],
     *,
     layout: str = "standard",
@@ -132,14 +137,14 @@ class _Given:
     move: Callable[[WriteSpec], MoveSpec]
 
 
-def _given(source: Paths | Table, early: bool | Sequence[str] | None, options: Mapping[str, str] | None) -> _Given:
+def _given(source: Paths | Opened, early: bool | Sequence[str] | None, options: Mapping[str, str] | None) -> _Given:
     """A table by its log, or files by themselves."""
-    given = [source] if isinstance(source, Table | str | os.PathLike) else list(source)
-    tables = [table for place in given if (table := _as_table(place, options)) is not None]
+    given = [source] if isinstance(source, Opened | str | os.PathLike) else list(source)
+    tables = [table for place in given if (table := snapshot_of(place, options)) is not None]
     if tables and len(given) > 1:
-        raise UserError("INVALID_ARGUMENT", f"{tables[0].path} is a table", hint="Convert a table alone.")
+        raise UserError("INVALID_ARGUMENT", f"{tables[0].storage} is a table", hint="Convert a table alone.")
     if tables:
-        scan = tables[0].scan()
+        scan = Scan(TableSource(tables[0]))
         reading, origin = scan.spec(spark=False), scan.source
         variants = tuple(path for path, f in walk(origin.schema) if f.type == VARIANT)
         every_row = origin.column_mapping or bool(origin.partition_by)
@@ -147,7 +152,7 @@ def _given(source: Paths | Table, early: bool | Sequence[str] | None, options: M
         # The new files have the columns' own names.
         schema = StructType(tuple(replace(f, type=_unmapped(f.type)) for f in reading.schema.fields))
         return _Given(schema, scan.whole_files(), move)
-    paths = find([os.fspath(place) for place in given if not isinstance(place, Table)], options)
+    paths = find([os.fspath(place) for place in given if not isinstance(place, Opened)], options)
     files = FilesSource(paths, options, early_option(early))
     listed = files.all_files()
     pairs = zip(listed.column("path").to_pylist(), listed.column("size").to_pylist(), strict=True)
@@ -168,12 +173,6 @@ def _unmapped(type_: DataType) -> DataType:
         case MapType():
             return replace(type_, key=_unmapped(type_.key), value=_unmapped(type_.value))
     return type_
-
-
-def _as_table(path: str | os.PathLike[str] | Table, options: Mapping[str, str] | None) -> Table | None:
-    if isinstance(path, Table):
-        return path
-    return None if os.fspath(path).endswith(".parquet") else table_at(os.fspath(path), options)
 
 
 def _in_process(spec: MoveSpec, files: list[FilePart]) -> pa.Table:

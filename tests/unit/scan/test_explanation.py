@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import mica
-from mica.explain import FOOTERS
+from mica.scan.explanation import FOOTERS
 from mica.schema.arrow import variant_field
 from mica.table import Table
 from mica.variant import from_json, kernel

@@ -46,7 +46,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundExpr:
     """A bound expression with its leaves; predicates are those of type BOOLEAN. Picklable."""
 
     expr: Expr

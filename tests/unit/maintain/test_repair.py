@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import mica
+from mica.checking.inspect import inspect_file
 from mica.schema.arrow import variant_field
 from tests.early import TEXT as EARLY
 from tests.early import foreign, untyped, values, variants
@@ -86,7 +87,7 @@ def test_an_annotation_is_added_and_other_columns_keep_their_types(tmp_path: Pat
 
 
 def _nodes(path: Path) -> list[tuple[str, str]]:
-    return [(row["path"], row["type"]) for row in mica.files.inspect_file(str(path))]
+    return [(row["path"], row["type"]) for row in inspect_file(str(path))]
 
 
 @pytest.mark.parametrize(

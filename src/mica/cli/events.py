@@ -5,7 +5,7 @@ grows through all of them. Ninety-nine in a hundred have the usual shape; the hu
 a field nobody has heard of (`ODD`). `did`, `time_us`, `kind` and the names of operation and collection never drift:
 they are what the demonstration and the benchmarks ask for.
 
-    python -m mica.demo events.ndjson --events 500000 --seed 1
+    python -m mica.cli.events events.ndjson --events 500000 --seed 1
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import mica
+from mica.checking.inspect import inspect_file
 from mica.log.transaction import Transaction
 from tests.early import TEXT, foreign, untyped, values, variants
 
@@ -34,7 +35,7 @@ def test_files_of_mica_move_column_by_column(tmp_path: Path) -> None:
     found = table.scan().to_pandas()["v"].tolist()
     assert sorted(map(str, found)) == sorted(map(str, expected() * 2))
     assert not mica.check(table).violations.num_rows
-    assert {row["path"] for row in mica.files.inspect_file(str(tmp_path / "table" / table.files()["path"][0].as_py()))}
+    assert {row["path"] for row in inspect_file(str(tmp_path / "table" / table.files()["path"][0].as_py()))}
 
 
 def test_and_back(tmp_path: Path) -> None:

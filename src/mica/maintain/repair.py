@@ -16,16 +16,20 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from mica.checking.check import as_table, check, check_files
+from mica.checking.check import check, check_files, check_table
 from mica.checking.report import Report
 from mica.errors import CorruptDataError, UserError
-from mica.files import find, refuse_delta
+from mica.log.folders import refuse_delta
+from mica.log.opened import Opened, snapshot_of
 from mica.log.paths import decode_path
+from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
+from mica.scan.find import find
+from mica.scan.scan import Scan
+from mica.scan.table import TableSource
 from mica.schema.arrow import is_variant
 from mica.stats.schema import physical_names
 from mica.storage import Storage, Writer
-from mica.table import Table
 from mica.tasks.file import FilePart, ReadSpec
 from mica.tasks.read import read_file
 from mica.tasks.write import WriteSpec, write_files
@@ -49,7 +53,7 @@ class Repair:
 
 
 def repair(
-    source: str | os.PathLike[str] | Table,
+    source: str | os.PathLike[str] | Opened,
     target: str | os.PathLike[str] | None = None,
     *,
     storage_options: Mapping[str, str] | None = None,
@@ -60,15 +64,18 @@ def repair(
     gets no commit. Errors: what reading raises for values that have no one meaning (MALFORMED_SHREDDING, …),
     FILE_EXISTS, REPAIR_FAILED where what was written still breaks a rule; then nothing was changed.
     """
-    table = as_table(source, None, storage_options)
-    if table is None:
+    snapshot = snapshot_of(source, storage_options)
+    if snapshot is None:
         if target is None:
             raise UserError("INVALID_ARGUMENT", "a file is repaired into another one", hint="Name the file to write.")
-        assert not isinstance(source, Table)
+        assert not isinstance(source, Opened)
         return _file(os.fspath(source), os.fspath(target), storage_options)
     if target is not None:
         raise UserError("INVALID_ARGUMENT", "a table is repaired where it lies", hint="Leave the target out.")
-    return _table(table)
+    done = _table(snapshot)
+    if isinstance(source, Opened) and done.version is not None:
+        source.refresh()
+    return done
 
 
 def _file(source: str, target: str, options: Mapping[str, str] | None) -> Repair:
@@ -141,9 +148,8 @@ def _variants(schema: pa.Schema) -> Iterator[tuple[str, ...]]:
             work += [((*names, child.name), child) for child in f.type]
 
 
-def _table(table: Table) -> Repair:
-    snapshot = table.snapshot
-    report = check(table)
+def _table(snapshot: Snapshot) -> Repair:
+    report = check_table(snapshot)
     faulty = set(report.faulty)
     files = snapshot.files
     paths = [decode_path(path) for path in files.column("path").to_pylist()]
@@ -157,7 +163,7 @@ def _table(table: Table) -> Repair:
     columns = [files.column(name).to_pylist() for name in ("size", "partition_values", "deletion_vector")]
     parts = [FilePart(paths[i], columns[0][i], dict(columns[1][i] or ()), columns[2][i]) for i in chosen]
     facts: list[dict[str, Any]] = []
-    reading = table.scan().spec(spark=False)
+    reading = Scan(TableSource(snapshot)).spec(spark=False)
     try:
         for part, i in zip(parts, chosen, strict=True):
             place, rel = snapshot.locate(files.column("path")[i].as_py())
@@ -167,7 +173,7 @@ def _table(table: Table) -> Repair:
         statistics = [orjson.loads(fact["line"])["add"].get("stats") for fact in facts]
         left = check_files(snapshot, written, statistics)
         if not left.ok:
-            raise _failed(table.path, left)
+            raise _failed(str(snapshot.storage), left)
     except BaseException:
         snapshot.storage.discard(fact["path"] for fact in facts)
         raise
@@ -186,7 +192,6 @@ def _table(table: Table) -> Repair:
         if transaction.certainly_not_written:
             snapshot.storage.discard(fact["path"] for fact in facts)
         raise
-    table.refresh()
     rows = sum(fact["rows"] for fact in facts)
     return Repair(tuple(written), rows, committed.version, report)
 

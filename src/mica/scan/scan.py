@@ -20,17 +20,16 @@ from mica.collation.comparator import Comparator
 from mica.collation.lcase import InProcess
 from mica.engines import local
 from mica.errors import UnsupportedTableError, UserError, extra
-from mica.expressions.bind import Bound, bind, bind_columns
+from mica.expressions.bind import BoundExpr, bind, bind_columns
 from mica.expressions.collations import collations_of, refuse_in_process
 from mica.log.paths import is_absolute
+from mica.scan.source import Planned, Source
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, StructType, contains
-from mica.skipping.collated import Ordering
 from mica.skipping.partitions import holds, is_decided
 from mica.skipping.plan import FilePlan
 from mica.skipping.reasons import other_versions
-from mica.storage import Storage
 from mica.tasks.file import FilePart, ReadSpec
 from mica.tasks.read import count_rows, read_parts
 
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     import polars as pl
     from pyspark.sql import DataFrame, SparkSession
 
-    from mica.explain import Explanation
+    from mica.scan.explanation import Explanation
 
 #: A task reads about this many bytes of files, so that a job has neither one task nor thousands of tiny ones.
 TASK_BYTES = 64 << 20
@@ -52,74 +51,6 @@ SHARED_BYTES = 8 << 20
 
 #: Into more parts no file is cut: what size the log gives it is checked only where it is opened.
 MAX_SHARES = 4096
-
-
-class Source:
-    """What a scan reads: a snapshot of a table, or a list of Parquet files."""
-
-    storage: Storage
-    #: How a person knows it.
-    name: str
-    version: int | None = None
-    schema: StructType
-    partition_by: tuple[str, ...] = ()
-    #: Table features that Spark's own reader does not know of.
-    column_mapping: bool = False
-    #: Whether files know columns by their ids, not by names.
-    by_id: bool = False
-    #: Which columns are of the early shredding layout: by their fields, none, or those at these paths.
-    early: bool | list[list[str]] = False
-
-    def plan(self, predicate: Bound | None, ordering: Ordering | None = None) -> FilePlan:
-        """Which files are kept, and why the others are not; `ordering` compares strings by collations."""
-        raise NotImplementedError
-
-    def all_files(self) -> pa.Table:
-        """All files as they are named: path, size."""
-        raise NotImplementedError
-
-    def files(self, indices: pa.Array) -> pa.Table:
-        """path (decoded), size, partition_values, deletion_vector of the files at `indices`."""
-        raise NotImplementedError
-
-    def rows(self, indices: pa.Array) -> pa.Array:
-        """The number of rows of the files at `indices`; null where only the file itself knows."""
-        raise NotImplementedError
-
-    def may_hold_late_types(self, indices: pa.Array) -> bool:  # noqa: ARG002 - of these nothing is known
-        """Whether Variants of the files at `indices` may hold a time, nanoseconds or a UUID."""
-        return True
-
-
-class Planned(Source):
-    """A source of which one plan is known already."""
-
-    def __init__(self, source: Source, plan: FilePlan) -> None:
-        self._source, self._plan = source, plan
-        self.storage, self.name, self.version = source.storage, source.name, source.version
-        self.schema, self.partition_by, self.column_mapping = source.schema, source.partition_by, source.column_mapping
-        self.early = source.early
-        self.by_id = source.by_id
-
-    def plan(self, predicate: Bound | None, ordering: Ordering | None = None) -> FilePlan:  # noqa: ARG002 - it is known
-        """The plan."""
-        return self._plan
-
-    def all_files(self) -> pa.Table:
-        """The files of the source."""
-        return self._source.all_files()
-
-    def files(self, indices: pa.Array) -> pa.Table:
-        """The files of the source at `indices`."""
-        return self._source.files(indices)
-
-    def rows(self, indices: pa.Array) -> pa.Array:
-        """Their numbers of rows."""
-        return self._source.rows(indices)
-
-    def may_hold_late_types(self, indices: pa.Array) -> bool:
-        """Whether one of them may hold what Spark has no type for."""
-        return self._source.may_hold_late_types(indices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,19 +85,19 @@ class Scan:
                 raise refused from None
 
     @cached_property
-    def predicate(self) -> Bound | None:
+    def predicate(self) -> BoundExpr | None:
         """`where`, bound to the schema."""
         return self._bind_where(self.ansi)
 
     @cached_property
-    def outputs(self) -> Mapping[str, Bound]:
+    def outputs(self) -> Mapping[str, BoundExpr]:
         """The columns that come out: name → bound expression."""
         return self._bind_columns(self.ansi)
 
-    def _bind_where(self, ansi: bool) -> Bound | None:
+    def _bind_where(self, ansi: bool) -> BoundExpr | None:
         return None if self.where is None else bind(self.where, self.source.schema, **self._options(ansi))
 
-    def _bind_columns(self, ansi: bool) -> Mapping[str, Bound]:
+    def _bind_columns(self, ansi: bool) -> Mapping[str, BoundExpr]:
         asked = self.source.schema.names if self.columns is None else self.columns
         columns = dict(asked) if isinstance(asked, Mapping) else asked
         if not isinstance(columns, dict | str) and len(set(columns)) < len(list(columns)):
@@ -185,7 +116,7 @@ class Scan:
         return tuple(dict.fromkeys(name for value in self._bound for name in collations_of(value.expr)))
 
     @property
-    def _bound(self) -> list[Bound]:
+    def _bound(self) -> list[BoundExpr]:
         return [*self.outputs.values(), *([] if self.predicate is None else [self.predicate])]
 
     @cached_property
@@ -221,10 +152,10 @@ class Scan:
         """What will be read, and why the rest will not; prints well and has `to_dict()`.
 
         `analyze` runs the scan in this process, throws the rows away and counts. `footers` says whether the footers of
-        the kept files are opened, for row groups and pages; None: where they are few (`mica.explain.FOOTERS`).
+        the kept files are opened, for row groups and pages; None: where they are few (`mica.scan.explanation.FOOTERS`).
         Errors: those of reading, where something is to be opened that was asked for.
         """
-        from mica.explain import Explanation
+        from mica.scan.explanation import Explanation
 
         refuse_other("analyze", analyze, FLAG)
         refuse_other("footers", footers, FLAG, optional=True)
@@ -277,13 +208,13 @@ class Scan:
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame; Variants are Python values."""
-        from mica.frames import to_pandas
+        from mica.variant.frames import to_pandas
 
         return to_pandas(self.to_arrow(), self.schema)
 
     def to_polars(self) -> pl.DataFrame:
         """The rows as a polars DataFrame; Variants are Python values in columns of type Object."""
-        from mica.frames import to_polars
+        from mica.variant.frames import to_polars
 
         return to_polars(self.to_arrow(), self.schema)
 

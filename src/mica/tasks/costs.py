@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from mica.skipping.footer import Ranges
-from mica.tasks.file import DataFile, FilePart, ReadSpec
+from mica.tasks.file import DataFileReader, FilePart, ReadSpec
 from mica.tasks.leaves import distinct
 
 #: One row a file (`path`), and one for each reason that left something of it (`path` is null then): by what, for which
@@ -41,7 +41,7 @@ COSTS = pa.schema(
 def footer_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """What the footers of the files leave to be read."""
     for part in parts:
-        file = DataFile(spec, part)
+        file = DataFileReader(spec, part)
         ranges = file.ranges()
         if spec.predicate is not None:
             ranges = file.possible(spec.predicate, ranges)
@@ -56,7 +56,7 @@ def measured_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.Rec
         if left is not None and left <= 0:
             return
         began = time.perf_counter()
-        file = DataFile(spec, part)
+        file = DataFileReader(spec, part)
         ranges = file.ranges()
         if spec.predicate is not None:
             ranges = file.possible(spec.predicate, ranges)
@@ -73,7 +73,7 @@ def measured_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.Rec
         yield _rows(file, ranges, file.passed, took)
 
 
-def _rows(file: DataFile, ranges: Ranges, passed: Ranges, took: dict[str, float]) -> pa.RecordBatch:
+def _rows(file: DataFileReader, ranges: Ranges, passed: Ranges, took: dict[str, float]) -> pa.RecordBatch:
     """The numbers of one file; `ranges` are judged, and `passed` of them are given out."""
     spec, reader = file.spec, file.reader
     asked = [] if spec.predicate is None else file.asked(spec.predicate)

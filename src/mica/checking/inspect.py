@@ -1,0 +1,36 @@
+"""The shredding tree of a file, as its footer has it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from mica.errors import StorageError
+from mica.scan.find import find
+from mica.storage import Storage
+from mica.variant import kernel
+
+
+def inspect_file(path: str, storage_options: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    """The shredding tree of a file, parents first: column, path, type, rows and bytes that are typed or residual."""
+    head, slash, rel = path.rpartition("/")
+    place = Storage.open(head or slash or ".", storage_options)
+    if not rel or (place.local_path is not None and os.path.isdir(place.path(rel))):  # noqa: PTH112
+        below = find(path, storage_options, whatever_counts=True)
+        raise StorageError(
+            "IS_A_DIRECTORY",
+            f"{path} is a directory of {len(below)} Parquet files, and one file can be inspected",
+            hint=f"Name one of them, such as {below[0]}.",
+            path=path,
+        )
+    reader = kernel.open_file(place, rel, early=True)
+    rows: list[dict[str, Any]] = reader.inspect().to_pylist()
+    return [{**row, "type": _NAMES.get(row["type"], row["type"].lower())} for row in rows]
+
+
+#: Arrow's names of leaf types, as SQL has them.
+_NAMES = {
+    "Utf8": "string", "Int8": "tinyint", "Int16": "smallint", "Int32": "int", "Int64": "bigint", "Float32": "float",
+    "Float64": "double", "Date32": "date", "Boolean": "boolean", "Binary": "binary",
+}  # fmt: skip

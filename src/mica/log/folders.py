@@ -1,0 +1,52 @@
+"""Delta tables around a path: in its folder, above it, below it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from mica.errors import UserError
+from mica.storage import Storage, split_scheme
+
+
+def refuse_delta(path: str, options: Mapping[str, str] | None) -> None:
+    """A Delta table's directory, or one below it, is no place for files that its log does not name."""
+    table = table_above(path, options)
+    if table is not None:
+        raise UserError(
+            "DELTA_TABLE",
+            f"{path} lies in the Delta table {table}, whose log would not name the file",
+            hint="Append the rows to the table (mica.Table.open(…).append), or write elsewhere.",
+            path=path,
+        )
+
+
+def table_above(path: str, options: Mapping[str, str] | None) -> str | None:
+    """The Delta table in whose folder, or below it, a path lies."""
+    scheme, rest = split_scheme(path)
+    if is_local(path):
+        at = os.path.abspath(path if scheme is None else "/" + rest.lstrip("/"))  # noqa: PTH100
+        while at != "/" and not os.path.isdir(os.path.join(at, "_delta_log")):  # noqa: PTH112, PTH118
+            at = os.path.dirname(at)  # noqa: PTH120
+        return at if at != "/" else None
+    at = rest.strip("/")
+    while at:
+        if next(iter(Storage.open(f"{scheme}://{at}/_delta_log", options).list()), None) is not None:
+            return f"{scheme}://{at}"
+        at = at.rpartition("/")[0]
+    return None
+
+
+def is_local(path: str) -> bool:
+    """Whether a path is of this machine's disks."""
+    return split_scheme(path)[0] in (None, "file")
+
+
+def table_below(folder: str, files: Sequence[str], options: Mapping[str, str] | None) -> str | None:
+    """The Delta table below a folder of an object store in which one of the files lies: found by one listing."""
+    storage = Storage.open(folder, options)
+    logs = (entry.path for entry in storage.list() if "/_delta_log/" in entry.path)
+    for table in dict.fromkeys(storage.path(log.rpartition("/_delta_log/")[0]) for log in logs):
+        if any(file.startswith(f"{table}/") for file in files):
+            return table
+    return None

@@ -1,0 +1,42 @@
+"""What a person names, as a version of a table where it is one: an open table, or the folder of one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from mica.errors import UserError
+from mica.log.snapshot import Snapshot, load
+from mica.storage import Storage, patterns
+
+
+@runtime_checkable
+class Opened(Protocol):
+    """A table at one version, as `mica.Table` is: what stands below it asks for no more."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The version that it stands at."""
+
+    def refresh(self) -> Any:
+        """Moves it to the newest version."""
+
+
+def snapshot_of(given: Any, options: Mapping[str, str] | None = None, *, version: int | None = None) -> Snapshot | None:
+    """The version of the table that is named; None for what is no folder with a log: a file, a pattern, a list.
+
+    Errors: TABLE_NOT_FOUND where a version is asked for, VERSION_NOT_FOUND.
+    """
+    if isinstance(given, Opened):
+        return given.snapshot
+    if not isinstance(given, str | os.PathLike) or os.fspath(given).endswith(".parquet"):
+        return None
+    if version is None and patterns.is_pattern(os.fspath(given), options):
+        return None
+    try:
+        return load(Storage.open(given, options), version)
+    except UserError as e:
+        if e.code != "TABLE_NOT_FOUND" or version is not None:
+            raise
+        return None

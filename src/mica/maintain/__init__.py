@@ -1,0 +1,1 @@
+"""Files into shape: rewritten, laid out anew, their statistics made again."""

@@ -1,0 +1,76 @@
+"""Parquet files by path, pattern and directory.
+
+The rule: what is named and is not there is an error, and files are not taken out of a Delta table by their names unless
+one by one: its log says which of them count.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from mica.errors import StorageError, UserError
+from mica.log.folders import is_local, table_above, table_below
+from mica.storage import Storage, patterns, split_scheme
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+def find(paths: Paths, storage_options: Mapping[str, str] | None = None, *, whatever_counts: bool = False) -> list[str]:
+    """The files of paths, patterns and directories, absolute. Who looks at bytes alone (`whatever_counts`) may take
+    those of a table by their names. Errors: NOT_FOUND, DELTA_TABLE."""
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    found: list[str] = []
+    for path in [os.fspath(p) for p in given]:
+        files = _files_of(path, storage_options, whatever_counts)
+        if not files:
+            raise StorageError("NOT_FOUND", f"no Parquet file is at {path!r}", hint="Check the path.", path=path)
+        found += files
+    if not found:
+        raise UserError("NO_INPUT", "no file was named")
+    return [absolute(path) for path in found]
+
+
+def _files_of(path: str, options: Mapping[str, str] | None, whatever_counts: bool) -> list[str]:
+    scheme, rest = split_scheme(path)
+    if patterns.is_pattern(path, options):
+        files = [storage.path(entry.path) for storage, entry in patterns.matching(path, options)]
+        if not whatever_counts:
+            _refuse_tables(path, patterns.fixed_part(path), files, options)
+        return files
+    local_path = path if scheme is None else "/" + rest.lstrip("/")
+    if is_local(path) and not os.path.isdir(local_path):  # noqa: PTH112
+        return [local_path]
+    if not is_local(path) and path.endswith(".parquet"):
+        return [path]
+    files = _below(Storage.open(path, options))
+    if not whatever_counts:
+        _refuse_tables(path, path, files, options)
+    return files
+
+
+def _refuse_tables(asked: str, below: str, files: Sequence[str], options: Mapping[str, str] | None) -> None:
+    """Names of files do not say which files of a table count, nor which rows: a table is read by its log."""
+    for folder in dict.fromkeys(map(os.path.dirname, files)) if is_local(below) else [below]:
+        table = table_above(folder, options) or (None if is_local(below) else table_below(folder, files, options))
+        if table is not None:
+            raise UserError(
+                "DELTA_TABLE",
+                f"{asked} takes files out of the Delta table {table}, whose log says which of them count",
+                hint=f"Read the table: mica.Table.open({table!r}).scan(). Files that are named one by one are read.",
+                path=table,
+            )
+
+
+def _below(storage: Storage) -> list[str]:
+    """The `*.parquet` files of a directory; names that begin with `_` or `.` are not data, as for Spark."""
+    return [
+        storage.path(entry.path)
+        for entry in storage.list()
+        if entry.path.endswith(".parquet") and not any(part[0] in "_." for part in entry.path.split("/") if part)
+    ]
+
+
+def absolute(path: str) -> str:
+    """A local path made absolute; a URI as it is."""
+    return path if split_scheme(path)[0] is not None else os.path.abspath(path)  # noqa: PTH100

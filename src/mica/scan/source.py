@@ -1,0 +1,79 @@
+"""What a scan reads: files with what is known of them before they are opened."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from mica.expressions.bind import BoundExpr
+from mica.schema.types import StructType
+from mica.skipping.collated import Ordering
+from mica.skipping.plan import FilePlan
+from mica.storage import Storage
+
+
+class Source:
+    """What a scan reads: a snapshot of a table, or a list of Parquet files."""
+
+    storage: Storage
+    #: How a person knows it.
+    name: str
+    version: int | None = None
+    schema: StructType
+    partition_by: tuple[str, ...] = ()
+    #: Table features that Spark's own reader does not know of.
+    column_mapping: bool = False
+    #: Whether files know columns by their ids, not by names.
+    by_id: bool = False
+    #: Which columns are of the early shredding layout: by their fields, none, or those at these paths.
+    early: bool | list[list[str]] = False
+
+    def plan(self, predicate: BoundExpr | None, ordering: Ordering | None = None) -> FilePlan:
+        """Which files are kept, and why the others are not; `ordering` compares strings by collations."""
+        raise NotImplementedError
+
+    def all_files(self) -> pa.Table:
+        """All files as they are named: path, size."""
+        raise NotImplementedError
+
+    def files(self, indices: pa.Array) -> pa.Table:
+        """path (decoded), size, partition_values, deletion_vector of the files at `indices`."""
+        raise NotImplementedError
+
+    def rows(self, indices: pa.Array) -> pa.Array:
+        """The number of rows of the files at `indices`; null where only the file itself knows."""
+        raise NotImplementedError
+
+    def may_hold_late_types(self, indices: pa.Array) -> bool:  # noqa: ARG002 - of these nothing is known
+        """Whether Variants of the files at `indices` may hold a time, nanoseconds or a UUID."""
+        return True
+
+
+class Planned(Source):
+    """A source of which one plan is known already."""
+
+    def __init__(self, source: Source, plan: FilePlan) -> None:
+        self._source, self._plan = source, plan
+        self.storage, self.name, self.version = source.storage, source.name, source.version
+        self.schema, self.partition_by, self.column_mapping = source.schema, source.partition_by, source.column_mapping
+        self.early = source.early
+        self.by_id = source.by_id
+
+    def plan(self, predicate: BoundExpr | None, ordering: Ordering | None = None) -> FilePlan:  # noqa: ARG002 - it is known
+        """The plan."""
+        return self._plan
+
+    def all_files(self) -> pa.Table:
+        """The files of the source."""
+        return self._source.all_files()
+
+    def files(self, indices: pa.Array) -> pa.Table:
+        """The files of the source at `indices`."""
+        return self._source.files(indices)
+
+    def rows(self, indices: pa.Array) -> pa.Array:
+        """Their numbers of rows."""
+        return self._source.rows(indices)
+
+    def may_hold_late_types(self, indices: pa.Array) -> bool:
+        """Whether one of them may hold what Spark has no type for."""
+        return self._source.may_hold_late_types(indices)
