@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from mica.maintain.convert import convert_files as convert_files
     from mica.maintain.repair import Repair as Repair
     from mica.maintain.repair import repair as repair
+    from mica.maintain.restore import Restore as Restore
+    from mica.maintain.vacuum import Vacuum as Vacuum
     from mica.parquet import read_parquet as read_parquet
     from mica.parquet import write_parquet as write_parquet
     from mica.scan.explanation import Explanation as Explanation
@@ -56,6 +58,8 @@ _PLACES = {
     "Written": "write.bare",
     "check": "checking.check",
     "Repair": "maintain.repair",
+    "Restore": "maintain.restore",
+    "Vacuum": "maintain.vacuum",
     "Report": "checking.report",
     "repair": "maintain.repair",
     "session": "engines.spark.session",

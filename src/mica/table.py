@@ -17,6 +17,7 @@ import pyarrow as pa
 from mica.arguments import (
     CHANGES,
     COUNT,
+    FLAG,
     NAMES,
     OPTIONS,
     PATH,
@@ -33,11 +34,15 @@ from mica.collation import names as names_of_collations
 from mica.errors import UserError
 from mica.log import creation, features
 from mica.log.actions import Metadata, Protocol
+from mica.log.checkpoint_writer import write_checkpoint
+from mica.log.cleanup import clean_log
 from mica.log.history import history
 from mica.log.snapshot import Snapshot, exists, load
 from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
 from mica.maintain.restats import restats
+from mica.maintain.restore import Restore, restore
+from mica.maintain.vacuum import Retention, Vacuum, vacuum
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema import collations
@@ -381,6 +386,47 @@ class Table:
         assert commit.snapshot is not None
         self._snapshot = commit.snapshot
         return commit
+
+    @takes(dry_run=FLAG, enforce_retention=FLAG)
+    def vacuum(
+        self, retention: Retention | None = None, *, dry_run: bool = False, enforce_retention: bool = True
+    ) -> Vacuum:
+        """Deletes the files below the table that no version within `retention` names: removed files, their deletion
+        vectors, change files, and what killed writers left. Older versions can no longer be read afterwards.
+
+        `retention` is a number of hours, a text (`"7 days"`) or a timedelta; None is the table's
+        `delta.deletedFileRetentionDuration` (a week), and less than that is refused unless `enforce_retention` is
+        False. `dry_run` deletes nothing and lists what would be deleted. A vacuum is recorded by two commits, as
+        delta-spark writes them. Errors: RETENTION_TOO_SHORT, INVALID_ARGUMENT, PERMISSION_DENIED.
+        """
+        done = vacuum(self._snapshot.refresh(), retention, dry_run=dry_run, enforce_retention=enforce_retention)
+        assert done.snapshot is not None
+        self._snapshot = done.snapshot
+        return done
+
+    @takes(version=COUNT, timestamp=TIME)
+    def restore(self, version: int | None = None, timestamp: Timestamp | None = None) -> Restore:
+        """Makes the content of an older version the newest one, in one commit; nothing is rewritten. Schema, properties
+        and domains come back too; the protocol is never lowered.
+
+        Errors: VERSION_NOT_FOUND, VERSION_EXPIRED, TIMESTAMP_OUT_OF_RANGE, NOT_FOUND where files of that version were
+        vacuumed, ConflictError where another writer changed the table meanwhile. Then the table is as it was.
+        """
+        if version is None and timestamp is None:
+            raise UserError("INVALID_ARGUMENT", "no version was named", hint="Give version= or timestamp=.")
+        newest = self._snapshot.refresh()
+        done = restore(newest, load(newest.storage, version, timestamp))
+        self._snapshot = done.snapshot
+        return done
+
+    def checkpoint(self) -> Table:
+        """Writes a checkpoint of the version that the table stands at, and removes what the log no longer needs
+        (`delta.logRetentionDuration`, `delta.enableExpiredLogCleanup`). Commits do both by themselves, each
+        `delta.checkpointInterval` versions. Source: PROTOCOL.md, "Checkpoints", "Metadata Cleanup".
+        """
+        write_checkpoint(self._writable())
+        clean_log(self._snapshot, now=_now())
+        return self
 
     def _writable(self) -> Snapshot:
         """The version that is to be changed. Errors: what `features.check_write` refuses."""

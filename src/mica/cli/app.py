@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from mica.cli import check, convert, demo, explain, ingest, inspect, log, repair, restats, scan, stats
+from mica.cli import check, convert, demo, explain, ingest, inspect, log, repair, restats, restore, scan, stats, vacuum
 from mica.cli.console import errors
 from mica.errors import MicaError
 
@@ -23,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (ingest, scan, explain, stats, restats, inspect, log, check, repair, convert, demo):
+for verb in (ingest, scan, explain, stats, restats, inspect, log, check, repair, convert, vacuum, restore, demo):
     app.command(name=verb.__name__.rpartition(".")[2])(verb.run)
 
 

@@ -38,6 +38,7 @@ SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = t
         (r"Use scan\.to_df\(spark\), or compare bytes", r"Compare bytes"),
         (r"Append the rows to the table \(mica\.Table\.open\(…\)\.append\), or write elsewhere\.", r"Write elsewhere."),
         (r"Read the table: mica\.Table\.open\('(.*?)'\)\.scan\(\)\.", r"Name the table itself: \1."),
+        (r"say enforce_retention=False", r"say --no-enforce-retention"),
         (r"leave `spark=` out", r"leave --spark out"),
     )
 )

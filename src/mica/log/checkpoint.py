@@ -8,7 +8,7 @@ spec").
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -143,13 +143,32 @@ def read_checkpoint(storage: Storage, checkpoint: Checkpoint) -> State:
         else:
             state = _read_part(storage, entry.path, entry.size, state, sidecars)
     for sidecar in sidecars:
-        name = decode_path(str(sidecar.get("path", "")))
-        rel = name if "/" in name else f"{SIDECARS}/{name}"
-        holder, rel = storage.at_of_log(rel) if name.startswith("/") or ":/" in name else (storage, rel)
+        name = _sidecar(sidecar)
+        holder, rel = storage.at_of_log(name) if name.startswith("/") or ":/" in name else (storage, name)
         state = _read_part(holder, rel, int(sidecar.get("sizeInBytes") or 0), state, [])
     if state.protocol is None or state.metadata is None:
         raise _corrupt(storage, checkpoint.entries[0].path, "it holds no protocol or no metaData")
     return state
+
+
+def sidecars_of(storage: Storage, checkpoint: Checkpoint) -> set[str]:
+    """The files below the table that a V2 checkpoint names; reading it also says that its own files are whole."""
+    found: list[dict[str, Any]] = []
+    for entry in checkpoint.entries:
+        if entry.path.endswith(".json"):
+            lines, _ = split_lines(storage.read(entry.path))
+            actions = (parse_line(line.as_buffer().to_pybytes()).get("sidecar") for line in lines)
+            found += [action for action in actions if isinstance(action, dict)]
+            continue
+        with _open(storage, entry.path, entry.size) as file:
+            names = [name for name in ("sidecar",) if name in file.schema_arrow.names]
+            found += [action["sidecar"] for _, action in _read_others(file, names)]
+    return {_sidecar(action) for action in found}
+
+
+def _sidecar(action: Mapping[str, Any]) -> str:
+    name = decode_path(str(action.get("path", "")))
+    return name if "/" in name else f"{SIDECARS}/{name}"
 
 
 def _read_json(storage: Storage, rel: str, state: State, sidecars: list[dict[str, Any]]) -> State:

@@ -9,7 +9,7 @@ properties say.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,13 @@ import pyarrow.parquet as pq
 
 from mica.errors import CorruptDataError
 from mica.log import features, properties
-from mica.log.actions import Metadata, parse_line
-from mica.log.checkpoint import PartSource, conform
+from mica.log.actions import Metadata
+from mica.log.arrays import one_array
 from mica.log.collated_struct import collated_field
-from mica.log.paths import LAST_CHECKPOINT, checkpoint_name, file_keys
-from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES
+from mica.log.paths import LAST_CHECKPOINT, checkpoint_name
 from mica.log.snapshot import Snapshot
 from mica.log.stats_struct import parse_stats, stats_type
+from mica.log.tombstones import tombstones
 from mica.schema.arrow import is_variant, to_arrow_type
 from mica.schema.types import StructType
 from mica.stats.partition import column_texts, parse_values
@@ -34,18 +34,6 @@ from mica.stats.schema import physical_name
 from mica.variant import kernel
 
 _TEXTS = pa.map_(pa.string(), pa.string())
-#: Without `stats` and `tags`, which tombstones do not need (PROTOCOL.md "Checkpoints").
-_REMOVE = pa.struct(
-    [
-        ("path", pa.string()),
-        ("deletionTimestamp", pa.int64()),
-        ("dataChange", pa.bool_()),
-        ("extendedFileMetadata", pa.bool_()),
-        ("partitionValues", PARTITION_VALUES),
-        ("size", pa.int64()),
-        ("deletionVector", DELETION_VECTOR),
-    ]
-)
 _TXN = pa.struct([("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", pa.int64())])
 _DOMAIN = pa.struct([("domain", pa.string()), ("configuration", pa.string()), ("removed", pa.bool_())])
 _PROTOCOL = pa.struct(
@@ -164,7 +152,7 @@ def _adds(snapshot: Snapshot) -> pa.StructArray:
     files = snapshot.state.files.combine_chunks()
     count = files.num_rows
     # A spread table of one chunk per column.
-    one = {name: _one(files[name]) for name in files.column_names}
+    one = {name: one_array(files[name]) for name in files.column_names}
     columns: dict[str, pa.Array] = {
         "path": one["path"],
         "partitionValues": one["partition_values"],
@@ -205,40 +193,8 @@ def partition_values_parsed(values: pa.MapArray, schema: StructType, columns: It
 
 
 def _removes(snapshot: Snapshot, now: int) -> pa.StructArray:
-    """The tombstones that have not expired: those of the last checkpoint, less what was added or removed again
-    since."""
-    state = snapshot.state
-    recent = [_tombstone(parse_line(line.as_buffer().to_pybytes())) for line in _one(state.removes["line"])]
-    parts = [pa.array(recent, _REMOVE)]
-    for source in state.sources:
-        if isinstance(source, PartSource):
-            found = source.removes()
-            if found is not None and len(found):
-                parts.append(conform(found, _REMOVE))
-    every = pa.concat_arrays(parts)
-    if not len(every):
-        return every
+    """The tombstones that have not expired."""
+    every = tombstones(snapshot)
     oldest = now - properties.DELETED_FILE_RETENTION.of(snapshot.properties)
-    keys = file_keys(pc.struct_field(every, "path"), pc.struct_field(every, "deletionVector"))
-    files = state.files
-    alive = file_keys(_one(files["path"]), _one(files["deletion_vector"]))
     # A missing time counts as 0: expired long ago.
-    fresh = pc.greater(pc.fill_null(pc.struct_field(every, "deletionTimestamp"), 0), oldest)
-    keep = pc.and_(fresh, pc.invert(pc.is_in(keys, value_set=alive)))
-    # Recent ones come first, so the first of equal keys is the newest.
-    _, first = np.unique(np.asarray(keys.dictionary_encode().indices), return_index=True)
-    chosen = np.zeros(len(every), bool)
-    chosen[first] = True
-    return every.filter(pc.and_(keep, pa.array(chosen)))
-
-
-def _tombstone(line: Mapping[str, Any]) -> dict[str, Any]:
-    action = dict(line["remove"])
-    if isinstance(action.get("partitionValues"), dict):
-        action["partitionValues"] = list(action["partitionValues"].items())
-    return action
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    chunks = column.chunks
-    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.array([], column.type)
+    return every.filter(pc.greater(pc.fill_null(pc.struct_field(every, "deletionTimestamp"), 0), oldest))

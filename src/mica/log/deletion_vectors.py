@@ -14,19 +14,22 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mica.errors import CorruptDataError
 from mica.log.paths import decode_path
-from mica.log.roaring import decode
+from mica.log.roaring import decode, encode
 from mica.stats import z85
 from mica.storage import Storage
 
 _MAGIC = 1681511377
 _UUID_LENGTH = 20
+
+#: Vectors of at most this many bytes stand in the log itself.
+INLINE_BYTES = 128
 
 
 def deleted_rows(table: Storage, descriptor: Mapping[str, Any]) -> np.ndarray:
@@ -48,13 +51,47 @@ def deleted_rows(table: Storage, descriptor: Mapping[str, Any]) -> np.ndarray:
     return rows
 
 
+def write_vectors(table: Storage, rows: Sequence[np.ndarray]) -> list[dict[str, Any]]:
+    """The descriptors of deletion vectors of these sorted row numbers, each of one file; none is empty. Small vectors
+    are in their descriptors, the others in one new file, which is whole when this returns.
+    """
+    bodies = [_MAGIC.to_bytes(4, "little") + encode(one) for one in rows]
+    name = uuid.uuid4()
+    where = z85.encode(name.bytes)
+    packed, size = [b"\x01"], 1
+    found = []
+    for body, one in zip(bodies, rows, strict=True):
+        known = {"sizeInBytes": len(body), "cardinality": len(one)}
+        if len(body) <= INLINE_BYTES:
+            found.append({"storageType": "i", "pathOrInlineDv": z85.encode(body), **known})
+            continue
+        found.append({"storageType": "u", "pathOrInlineDv": where, "offset": size, **known})
+        packed += [len(body).to_bytes(4, "big"), body, zlib.crc32(body).to_bytes(4, "big")]
+        size += len(body) + 8
+    if len(packed) > 1:
+        table.put(_name(name), b"".join(packed))
+    return found
+
+
+def file_of(table: Storage, descriptor: Mapping[str, Any]) -> str | None:
+    """The file of a vector: a name below the table, or an absolute one; None for one that stands in the log."""
+    kind, where = descriptor["storageType"], str(descriptor["pathOrInlineDv"])
+    if kind == "i":
+        return None
+    return decode_path(where) if kind == "p" else _file(table, kind, where)[1]
+
+
+def _name(name: uuid.UUID) -> str:
+    return f"deletion_vector_{name}.bin"
+
+
 def _file(table: Storage, kind: str, where: str) -> tuple[Storage, str]:
     if kind == "p":
         return table.at_of_log(decode_path(where))
     if kind != "u" or len(where) < _UUID_LENGTH:
         raise _corrupt(f"the deletion vector {where!r}", f"its storage type is {kind!r}")
     directory = where[:-_UUID_LENGTH]
-    name = f"deletion_vector_{uuid.UUID(bytes=_bytes_of(where[-_UUID_LENGTH:]))}.bin"
+    name = _name(uuid.UUID(bytes=_bytes_of(where[-_UUID_LENGTH:])))
     return table, f"{directory}/{name}" if directory else name
 
 

@@ -129,6 +129,7 @@ SKIPPING_COLUMNS = Property("delta.dataSkippingNumIndexedCols", _number(-1), 32)
 SKIPPING_NAMES = Property[tuple[str, ...] | None]("delta.dataSkippingStatsColumns", _names, None)
 DELETED_FILE_RETENTION = Property("delta.deletedFileRetentionDuration", _interval, 7 * 86_400_000)
 LOG_RETENTION = Property("delta.logRetentionDuration", _interval, 30 * 86_400_000)
+EXPIRED_LOG_CLEANUP = Property("delta.enableExpiredLogCleanup", _boolean, True)
 IN_COMMIT_TIMESTAMPS = Property("delta.enableInCommitTimestamps", _boolean, False, "inCommitTimestamp")
 ICT_VERSION = Property[int | None]("delta.inCommitTimestampEnablementVersion", _number(0, 2**63 - 1), None)
 ICT_TIMESTAMP = Property[int | None]("delta.inCommitTimestampEnablementTimestamp", _number(0, 2**63 - 1), None)
@@ -140,6 +141,14 @@ COLUMN_MAPPING_MODE = Property(
 )  # fmt: skip
 ENABLE_DELETION_VECTORS = Property("delta.enableDeletionVectors", _boolean, False, "deletionVectors")
 ENABLE_CHANGE_DATA = Property("delta.enableChangeDataFeed", _boolean, False, "changeDataFeed")
+CHECKPOINT_PROTECTION = Property(
+    "delta.requireCheckpointProtectionBeforeVersion",
+    _number(0, 2**63 - 1),
+    0,
+    "checkpointProtection",
+    (),
+    "only the engine that drops a feature may set it",
+)
 TARGET_FILE_SIZE = Property("delta.targetFileSize", _size, 128 << 20)
 CODEC = Property(
     "delta.parquet.compression.codec", _one_of("zstd", "snappy", "gzip", "lz4_raw", "brotli", "none"), "zstd"
@@ -158,7 +167,6 @@ OF_OTHERS: tuple[Property[Any], ...] = (
     Property("delta.checkpointRetentionDuration", _interval, 0),
     Property("delta.columnMapping.maxColumnId", _number(0, 2**63 - 1), 0),
     Property("delta.dropFeatureTruncateHistory.retentionDuration", _interval, 86_400_000),
-    Property("delta.enableExpiredLogCleanup", _boolean, True),
     Property("delta.enableFullRetentionRollback", _boolean, True),
     Property("delta.ignoreProtocolDefaults", _boolean, False),
     Property("delta.isolationLevel", _one_of("Serializable", "WriteSerializable", "SnapshotIsolation"), "Serializable"),
@@ -183,10 +191,6 @@ REFUSED: tuple[Property[Any], ...] = (
     ),
     Property(
         "delta.compatibility.symlinkFormatManifest.enabled", _boolean, False, None, refused="mica writes no manifests"
-    ),
-    Property(
-        "delta.requireCheckpointProtectionBeforeVersion", _number(0, 2**63 - 1), 0, "checkpointProtection", (),
-        "only the engine that drops a feature may set it",
     ),
     *(
         Property(name, _text, "", None, (), "mica makes the smallest protocol that the features need, which "

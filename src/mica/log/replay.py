@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from mica.errors import CorruptDataError
 from mica.log.actions import Metadata, Protocol, parse_line
+from mica.log.arrays import one_array
 from mica.log.commit_info import in_commit_timestamp
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
 from mica.log.mapping import mode_of
@@ -106,8 +107,7 @@ def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], nam
         table = read_lines(data, lines, longest, _json_schema(columns))
     except BrokenLinesError as error:
         raise CorruptDataError("CORRUPT_LOG", f"{name} cannot be used: {error}", hint="Restore the file.") from None
-    add, remove = table["add"].combine_chunks(), table["remove"].combine_chunks()
-    add, remove = _one(add), _one(remove)
+    add, remove = one_array(table["add"]), one_array(table["remove"])
     is_add = np.asarray(pc.is_valid(add))
     is_remove = np.asarray(pc.is_valid(remove))
     add_rows, remove_rows = np.flatnonzero(is_add), np.flatnonzero(is_remove)
@@ -134,10 +134,6 @@ def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], nam
     others = [(int(row), parse_line(lines[int(row)].as_buffer().to_pybytes())) for row in rest]
     stats, change = pc.struct_field(added, "stats"), pc.struct_field(added, "dataChange")
     return Commits(lines, adds, add_rows, stats, change, removes, remove_rows, others)
-
-
-def _one(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    return pa.concat_arrays(array.chunks) if isinstance(array, pa.ChunkedArray) else array
 
 
 def _require_paths(actions: pa.StructArray, name: str) -> None:
@@ -234,11 +230,11 @@ def apply(state: State, commits: Commits) -> State:
     if not len(commits.add_rows) and not len(commits.remove_rows):
         return state
     add_rows, remove_rows = commits.add_rows, commits.remove_rows
-    dv_adds, dv_removes = (_one(t["deletion_vector"].combine_chunks()) for t in (commits.adds, commits.removes))
+    dv_adds, dv_removes = (one_array(t["deletion_vector"]) for t in (commits.adds, commits.removes))
     keys = pa.concat_arrays(
         [
-            file_keys(_one(commits.adds["path"].combine_chunks()), dv_adds),
-            file_keys(_one(commits.removes["path"].combine_chunks()), dv_removes),
+            file_keys(one_array(commits.adds["path"]), dv_adds),
+            file_keys(one_array(commits.removes["path"]), dv_removes),
         ]
     )
     positions = np.concatenate((add_rows, remove_rows))
@@ -251,7 +247,7 @@ def apply(state: State, commits: Commits) -> State:
 
     old = state.files
     if old.num_rows:
-        old_keys = file_keys(_one(old["path"].combine_chunks()), _one(old["deletion_vector"].combine_chunks()))
+        old_keys = file_keys(one_array(old["path"]), one_array(old["deletion_vector"]))
         old = old.filter(pc.invert(pc.is_in(old_keys, value_set=keys)))
     kept = np.flatnonzero(adds_alive)
     new = commits.adds.take(pa.array(kept))
@@ -260,9 +256,7 @@ def apply(state: State, commits: Commits) -> State:
 
     tombstones = state.removes
     if tombstones.num_rows:
-        tomb_keys = file_keys(
-            _one(tombstones["path"].combine_chunks()), _one(tombstones["deletion_vector"].combine_chunks())
-        )
+        tomb_keys = file_keys(one_array(tombstones["path"]), one_array(tombstones["deletion_vector"]))
         tombstones = tombstones.filter(pc.invert(pc.is_in(tomb_keys, value_set=keys)))
     fresh = np.flatnonzero(removes_alive)
     removed = commits.removes.take(pa.array(fresh)).append_column(

@@ -1,7 +1,8 @@
-"""Decoding Roaring bitmaps, in the portable 64-bit form that deletion vectors use.
+"""Roaring bitmaps in the portable 64-bit form that deletion vectors use.
 
-The rule: bytes in, sorted row numbers out; every length is checked against what is left before it is used, and bytes
-that break the format raise. (A library would be a compiled dependency for a hundred lines that numpy does as fast.)
+The rule: sorted row numbers to bytes and back. Each container is written in the smallest of its three forms; of bytes
+every length is checked against what is left before it is used, and what breaks the format raises. (A library would be a
+compiled dependency for two hundred lines that numpy does as fast.)
 
 Formats: PROTOCOL.md "Deletion Vector Format"; the Roaring format specification's 64-bit and 32-bit layouts:
 
@@ -13,6 +14,8 @@ Formats: PROTOCOL.md "Deletion Vector Format"; the Roaring format specification'
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from mica.errors import CorruptDataError
@@ -20,6 +23,57 @@ from mica.errors import CorruptDataError
 _NO_RUNS, _RUNS = 12346, 12347
 _ARRAY_LIMIT = 4096
 _NO_OFFSETS_BELOW = 4
+
+
+def encode(rows: np.ndarray) -> bytes:
+    """The sorted distinct row numbers as a 64-bit bitmap."""
+    values = np.asarray(rows, np.uint64)
+    parts = [values[begin:end] for begin, end in _runs_of(values >> np.uint64(32))]
+    head = [len(parts).to_bytes(8, "little")]
+    for part in parts:
+        head += [int(part[0] >> np.uint64(32)).to_bytes(4, "little"), _encode_32(part & np.uint64(0xFFFFFFFF))]
+    return b"".join(head)
+
+
+def _runs_of(keys: np.ndarray) -> list[tuple[int, int]]:
+    """Where equal keys begin and end."""
+    edges = [0, *(np.flatnonzero(np.diff(keys)) + 1).tolist(), len(keys)]
+    return list(itertools.pairwise(edges)) if len(keys) else []
+
+
+def _encode_32(values: np.ndarray) -> bytes:
+    spans = _runs_of(values >> np.uint64(16))
+    containers = [_encode_container((values[begin:end] & np.uint64(0xFFFF)).astype("<u2")) for begin, end in spans]
+    flags = np.array([run for run, _ in containers])
+    header = np.empty(2 * len(spans), "<u2")
+    header[0::2] = [int(values[begin] >> np.uint64(16)) for begin, _ in spans]
+    header[1::2] = [end - begin - 1 for begin, end in spans]
+    if flags.any():
+        head = (_RUNS | (len(spans) - 1) << 16).to_bytes(4, "little") + np.packbits(flags, bitorder="little").tobytes()
+    else:
+        head = _NO_RUNS.to_bytes(4, "little") + len(spans).to_bytes(4, "little")
+    head += header.tobytes()
+    bodies = [body for _, body in containers]
+    if not flags.any() or len(spans) >= _NO_OFFSETS_BELOW:
+        start = len(head) + 4 * len(spans)
+        head += np.cumsum([start, *map(len, bodies[:-1])]).astype("<u4").tobytes()
+    return head + b"".join(bodies)
+
+
+def _encode_container(values: np.ndarray) -> tuple[bool, bytes]:
+    """(Whether it is of runs, its bytes)."""
+    breaks = np.flatnonzero(np.diff(values.astype(np.int64)) != 1)
+    runs = len(breaks) + 1
+    if 2 + 4 * runs < min(2 * len(values), 8192):
+        starts = values[np.concatenate([[0], breaks + 1])]
+        ends = values[np.concatenate([breaks, [len(values) - 1]])]
+        pairs = np.stack([starts, ends - starts], 1).astype("<u2")
+        return True, runs.to_bytes(2, "little") + pairs.tobytes()
+    if len(values) <= _ARRAY_LIMIT:
+        return False, values.tobytes()
+    bits = np.zeros(1 << 16, np.uint8)
+    bits[values] = 1
+    return False, np.packbits(bits, bitorder="little").tobytes()
 
 
 class _Cursor:

@@ -24,6 +24,7 @@ from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError
 from mica.log import conflicts, features, properties
 from mica.log.actions import Metadata, Protocol, format_line
 from mica.log.checkpoint_writer import write_checkpoint
+from mica.log.cleanup import clean_log
 from mica.log.commit_info import commit_info
 from mica.log.mark import replaced
 from mica.log.paths import LOG, commit_name, file_keys
@@ -355,6 +356,7 @@ class Transaction:
         if version and version % properties.CHECKPOINT_INTERVAL.of(snapshot.metadata.configuration) == 0:
             try:
                 write_checkpoint(snapshot)
+                clean_log(snapshot, now=int(time.time() * 1000))
             except Exception as error:  # noqa: BLE001 - the commit stands, whatever happens to its checkpoint
                 _LOG.warning(
                     "version %d of %s is committed, but its checkpoint is not: %s", version, self.storage, error

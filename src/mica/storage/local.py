@@ -176,6 +176,7 @@ class LocalStorage(Storage):
         path = self.path(rel)
         with _local_errors(path), contextlib.suppress(FileNotFoundError):
             os.unlink(path)
+        _drop_checksum(path)
 
     def clear(self) -> None:
         super().clear()

@@ -6,10 +6,11 @@ import struct
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from mica.errors import CorruptDataError, StorageError
-from mica.log.deletion_vectors import deleted_rows
+from mica.log.deletion_vectors import deleted_rows, file_of, write_vectors
 from mica.stats import z85
 from mica.storage import Storage
 from tests.unit.log.test_roaring import bitmap_64
@@ -95,3 +96,16 @@ def test_a_vector_that_is_missing_or_cut_short_is_an_error(tmp_path: Path) -> No
 def test_a_text_that_is_no_z85_is_a_corrupt_vector(tmp_path: Path, text: str) -> None:
     with pytest.raises(CorruptDataError, match="no z85"):
         deleted_rows(Storage.open(tmp_path), descriptor("i", text, len(DATA)))
+
+
+def test_written_vectors_are_read_again(tmp_path: Path) -> None:
+    storage = Storage.open(tmp_path)
+    small, large = np.array([3, 9], np.uint64), np.arange(0, 100_000, 3, dtype=np.uint64)
+    written = write_vectors(storage, [small, large, large + np.uint64(1)])
+    assert [one["storageType"] for one in written] == ["i", "u", "u"]
+    for one, rows in zip(written, (small, large, large + np.uint64(1)), strict=True):
+        assert deleted_rows(storage, one).tolist() == rows.tolist()
+    (file,) = tmp_path.glob("*.bin")  # packed: one file for all of a commit
+    assert [file_of(storage, one) for one in written] == [None, file.name, file.name]
+    assert write_vectors(storage, [small])[0]["cardinality"] == 2
+    assert len(list(tmp_path.glob("*.bin"))) == 1

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mica.errors import CorruptDataError
-from mica.log.roaring import decode
+from mica.log.roaring import decode, encode
 
 
 def container(values: list[int], kind: str) -> bytes:
@@ -102,3 +102,25 @@ def test_no_mutation_does_more_than_refuse(rng: random.Random) -> None:
             continue
         assert len(rows) <= 10_000
         assert bool(np.all(rows[1:] > rows[:-1]))
+
+
+@given(st.sets(st.one_of(st.integers(0, 300_000), st.integers(0, 2**33)), min_size=1, max_size=300))
+def test_rows_go_there_and_back(rows: set[int]) -> None:
+    values = np.array(sorted(rows), np.uint64)
+    assert decode(encode(values), len(values)).tolist() == values.tolist()
+
+
+@pytest.mark.parametrize(
+    ("values", "size"),
+    [
+        (range(65_536), 8 + 4 + 4 + 1 + 4 + 2 + 4),  # one run
+        (range(0, 65_536, 2), 8 + 4 + 8 + 4 + 4 + 8192),  # a bitmap
+        (range(0, 8_000, 2), 8 + 4 + 8 + 4 + 4 + 2 * 4_000),  # an array
+        ([*range(70_000), 2**32], None),
+        ([n * 65_536 + k for n in range(6) for k in (0, 1, 2, 3, 9)], None),
+    ],
+)
+def test_a_container_takes_its_smallest_form(values: list[int], size: int | None) -> None:
+    data = encode(np.array(list(values), np.uint64))
+    assert decode(data, 1 << 20).tolist() == list(values)
+    assert size is None or len(data) == size

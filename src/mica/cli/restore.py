@@ -1,0 +1,26 @@
+"""`mica restore`: an older version becomes the newest one."""
+
+from __future__ import annotations
+
+import typer
+
+from mica.cli import options
+from mica.cli.console import out, print_json, storage_options
+from mica.table import Table
+
+
+def run(
+    table: options.TablePath,
+    version: options.Version = None,
+    timestamp: options.Timestamp = None,
+    storage_option: options.StorageOption = None,
+    json: options.Json = False,
+) -> None:
+    """Make the content of an older version the newest one, in one commit; nothing is rewritten."""
+    if version is None and timestamp is None:
+        raise typer.BadParameter("Say which: --version or --timestamp.")
+    done = Table.open(table, storage_options=storage_options(storage_option or ())).restore(version, timestamp)
+    if json:
+        print_json(done.to_dict())
+    else:
+        out().print(str(done), markup=False, highlight=False)

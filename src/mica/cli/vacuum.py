@@ -1,0 +1,46 @@
+"""`mica vacuum`: files that no kept version names are deleted."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mica.cli import options
+from mica.cli.console import out, print_json, storage_options
+from mica.table import Table
+
+#: Files that are listed for a person.
+SHOWN = 20
+
+
+def run(
+    table: options.TablePath,
+    retention: Annotated[
+        str | None,
+        typer.Option("--retention", help="How long removed files are kept: '7 days'; else as the table says."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run/--delete", help="List what would be deleted, or delete it.")
+    ] = True,
+    enforce_retention: Annotated[
+        bool,
+        typer.Option(
+            "--enforce-retention/--no-enforce-retention",
+            help="Refuse a retention below the table's delta.deletedFileRetentionDuration.",
+        ),
+    ] = True,
+    storage_option: options.StorageOption = None,
+    json: options.Json = False,
+) -> None:
+    """Delete data files that no version within the retention names; without --delete, list them."""
+    opened = Table.open(table, storage_options=storage_options(storage_option or ()))
+    done = opened.vacuum(retention, dry_run=dry_run, enforce_retention=enforce_retention)
+    if json:
+        print_json(done.to_dict())
+        return
+    paths = done.deleted.column("path").to_pylist()
+    lines = [*paths[:SHOWN], *([f"… and {len(paths) - SHOWN:,} more"] if len(paths) > SHOWN else [])]
+    lines = [f"  {line}" for line in lines] if dry_run else []
+    hint = ["Say --delete to delete them."] if dry_run and paths else []
+    out().print("\n".join([str(done), *lines, *hint]), markup=False, highlight=False)

@@ -1,0 +1,63 @@
+"""The tombstones of a version: files that its log removed, and whose bytes may still be there.
+
+The rule: a tombstone is of a logical file that is not in the version, and of several of one file the newest counts.
+They come from the last checkpoint and from the commits since (PROTOCOL.md "Add File and Remove File").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.log.actions import parse_line
+from mica.log.arrays import one_array
+from mica.log.checkpoint import PartSource, conform
+from mica.log.paths import file_keys
+from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES
+from mica.log.snapshot import Snapshot
+
+#: Without `stats` and `tags`, which tombstones do not need (PROTOCOL.md "Checkpoints").
+REMOVE = pa.struct(
+    [
+        ("path", pa.string()),
+        ("deletionTimestamp", pa.int64()),
+        ("dataChange", pa.bool_()),
+        ("extendedFileMetadata", pa.bool_()),
+        ("partitionValues", PARTITION_VALUES),
+        ("size", pa.int64()),
+        ("deletionVector", DELETION_VECTOR),
+    ]
+)
+
+
+def tombstones(snapshot: Snapshot) -> pa.StructArray:
+    """The tombstones as `REMOVE`, expired ones too."""
+    state = snapshot.state
+    recent = [_tombstone(parse_line(line.as_buffer().to_pybytes())) for line in one_array(state.removes["line"])]
+    parts = [pa.array(recent, REMOVE)]
+    for source in state.sources:
+        if isinstance(source, PartSource):
+            found = source.removes()
+            if found is not None and len(found):
+                parts.append(conform(found, REMOVE))
+    every = pa.concat_arrays(parts)
+    if not len(every):
+        return every
+    keys = file_keys(pc.struct_field(every, "path"), pc.struct_field(every, "deletionVector"))
+    alive = file_keys(one_array(state.files["path"]), one_array(state.files["deletion_vector"]))
+    # Recent ones come first, so the first of equal keys is the newest.
+    _, first = np.unique(np.asarray(keys.dictionary_encode().indices), return_index=True)
+    chosen = np.zeros(len(every), bool)
+    chosen[first] = True
+    return every.filter(pc.and_(pc.invert(pc.is_in(keys, value_set=alive)), pa.array(chosen)))
+
+
+def _tombstone(line: Mapping[str, Any]) -> dict[str, Any]:
+    action = dict(line["remove"])
+    if isinstance(action.get("partitionValues"), dict):
+        action["partitionValues"] = list(action["partitionValues"].items())
+    return action

@@ -1,0 +1,143 @@
+"""Restore: an older version becomes the newest one.
+
+The rule: nothing is read or rewritten. Files of the older version that the newest has not come back, those that it had
+not go, and schema, properties and domains are the older ones'; the protocol is never lowered, since versions in between
+may need it. A version whose files are gone is refused by name before anything is committed.
+
+Source: PROTOCOL.md, "Action Reconciliation"; operation and metrics as delta-spark's RESTORE has them.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.errors import StorageError
+from mica.log import features, properties
+from mica.log.arrays import one_array
+from mica.log.deletion_vectors import file_of
+from mica.log.paths import file_keys, is_absolute
+from mica.log.snapshot import Snapshot
+from mica.log.transaction import Transaction, add_line
+from mica.variant import kernel
+from mica.write.inputs import forgotten
+
+#: Files that are looked for at once.
+LOOKERS = 16
+
+#: Properties that speak of the log itself, or of what was ever given out: they stay.
+_STAY = (
+    properties.ICT_VERSION.name, properties.ICT_TIMESTAMP.name, properties.IN_COMMIT_TIMESTAMPS.name,
+    "delta.columnMapping.maxColumnId",
+)  # fmt: skip
+
+#: The domain of the highest row id: an id that was given is never given again.
+_ROW_IDS = "delta.rowTracking"
+
+
+@dataclass(frozen=True)
+class Restore:
+    """What a restore did: the commit's version, the version whose content it has, files and bytes."""
+
+    table: str
+    version: int
+    restored_version: int
+    restored_files: int
+    removed_files: int
+    restored_bytes: int
+    removed_bytes: int
+    snapshot: Snapshot = field(repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "snapshot"}
+
+    def __str__(self) -> str:
+        return (
+            f"{self.table}, version {self.version}, has the content of version {self.restored_version}: "
+            f"{self.restored_files:,} files came back, {self.removed_files:,} went"
+        )
+
+
+def restore(newest: Snapshot, older: Snapshot) -> Restore:
+    """Commits the content of `older` on top of `newest`; see `Table.restore`."""
+    table = str(newest.storage)
+    features.check_write(newest.protocol, newest.metadata, table)
+    mine, theirs = _keys(newest.files), _keys(older.files)
+    back = np.flatnonzero(np.asarray(pc.invert(pc.is_in(theirs, value_set=mine))))
+    gone = np.flatnonzero(np.asarray(pc.invert(pc.is_in(mine, value_set=theirs))))
+    _refuse_missing(older, back)
+    restored, removed = (int(pc.sum(s.files.column("size").take(pa.array(at))).as_py() or 0)
+                         for s, at in ((older, back), (newest, gone)))  # fmt: skip
+    left = newest.files.num_rows - len(gone) + len(back)
+    size = int(pc.sum(newest.files.column("size")).as_py() or 0) - removed + restored
+    transaction = Transaction(
+        newest, "RESTORE", {"version": older.version, "timestamp": None}, engine_info=f"mica/{kernel.version()}",
+        metrics={
+            "numRestoredFiles": len(back), "numRemovedFiles": len(gone), "restoredFilesSize": restored,
+            "removedFilesSize": removed, "numOfFilesAfterRestore": left, "tableSizeAfterRestore": size,
+        },
+    )  # fmt: skip
+    transaction.read()
+    transaction.remove_files(gone)
+    transaction.add_files(_lines(older, back))
+    kept = {n: newest.properties[n] for n in _STAY if n in newest.properties}
+    own = {n: v for n, v in older.properties.items() if n not in _STAY}
+    metadata = replace(older.metadata, configuration={**own, **kept})
+    transaction.update_protocol(features.upgraded(newest.protocol, features.names(older.protocol)))
+    if metadata != newest.metadata:
+        transaction.update_metadata(metadata)
+    for domain in {**newest.domains, **older.domains}:
+        if domain != _ROW_IDS and newest.domains.get(domain) != older.domains.get(domain):
+            transaction.set_domain(domain, older.domains.get(domain))
+    # Inputs whose rows go may be ingested again.
+    since = {app: v for app, v in newest.app_transactions.items() if older.app_transactions.get(app) != v}
+    transaction.set_application_transactions(forgotten(since))
+    done = transaction.commit()
+    return Restore(table, done.version, older.version, len(back), len(gone), restored, removed, done.snapshot)
+
+
+def _keys(files: pa.Table) -> pa.Array:
+    return file_keys(one_array(files.column("path")), one_array(files.column("deletion_vector")))
+
+
+def _lines(older: Snapshot, back: np.ndarray) -> list[str]:
+    """The log lines of files of the older version."""
+    rows = older.files.take(pa.array(back)).to_pylist(maps_as_pydicts="lossy")
+    stats = older.stats(back).to_pylist()
+    tags = older.tags(back).to_pylist(maps_as_pydicts="lossy")
+    return [
+        add_line(
+            row["path"], row["size"], row["modification_time"], partition_values=row["partition_values"],
+            stats=own, tags=tag, deletion_vector=row["deletion_vector"],
+        )
+        for row, own, tag in zip(rows, stats, tags, strict=True)
+    ]  # fmt: skip
+
+
+def _refuse_missing(older: Snapshot, back: np.ndarray) -> None:
+    """A version whose files were vacuumed cannot be had."""
+    paths = older.files.column("path").take(pa.array(back)).to_pylist()
+    vectors = older.files.column("deletion_vector").take(pa.array(back)).to_pylist()
+    named = [older.locate(path) for path in paths]
+    for vector in vectors:
+        file = None if vector is None else file_of(older.storage, vector)
+        if file is not None:
+            named.append(older.storage.at_of_log(file) if is_absolute(file) else (older.storage, file))
+    with ThreadPoolExecutor(LOOKERS, thread_name_prefix="mica") as pool:
+        there = list(pool.map(lambda place: place[0].exists(place[1]), named))
+    missing = [storage.path(rel) for (storage, rel), found in zip(named, there, strict=True) if not found]
+    if missing:
+        raise StorageError(
+            "NOT_FOUND",
+            f"version {older.version} of {older.storage} cannot be restored: {len(missing):,} of its files are gone, "
+            f"such as {missing[0]}",
+            hint="They were vacuumed. Restore a newer version, or put the files back.",
+            path=missing[0],
+            version=older.version,
+        )

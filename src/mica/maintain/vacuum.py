@@ -1,0 +1,237 @@
+"""Vacuum: data files that no kept version names are deleted.
+
+The rule: what may be needed stays. That is every file that the newest version names, every file that a version within
+the retention names, and every file that is younger than the retention, since its writer may be about to commit it. What
+writers left that were killed goes with the rest when it is old enough. Names that begin with `_` or `.` are not data,
+but for change files, whose age alone counts.
+
+Source: PROTOCOL.md, "Add File and Remove File" (tombstones), "VACUUM Protocol Check"; retention as in delta-spark.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.errors import StorageError, UserError
+from mica.log import features, properties
+from mica.log.arrays import one_array
+from mica.log.deletion_vectors import file_of
+from mica.log.paths import LOG, canonical_keys
+from mica.log.replay import REMOVES, parse_commits, partition_keys
+from mica.log.segment import read_listing
+from mica.log.snapshot import Snapshot
+from mica.log.tombstones import tombstones
+from mica.log.transaction import Transaction
+from mica.storage import SCHEMES, Entry, Storage, split_scheme
+from mica.variant import kernel
+
+#: Deletions that are under way at once.
+DELETERS = 16
+
+_HOUR = 3_600_000
+_CHANGES = "_change_data/"
+
+Retention = float | str | timedelta
+
+
+@dataclass(frozen=True)
+class Vacuum:
+    """What a vacuum deleted, or with `dry_run` would delete. `deleted` has a row a file: path below the table, size,
+    modification_time (ms since the epoch).
+    """
+
+    table: str
+    version: int
+    dry_run: bool
+    retention_hours: float
+    files: int
+    bytes: int
+    seconds: float
+    deleted: pa.Table = field(repr=False, compare=False)
+    snapshot: Snapshot | None = field(default=None, repr=False, compare=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; `deleted` are the paths."""
+        names = ("table", "version", "dry_run", "retention_hours", "files", "bytes", "seconds")
+        return {name: getattr(self, name) for name in names} | {"deleted": self.deleted.column("path").to_pylist()}
+
+    def __str__(self) -> str:
+        verb = "would be deleted" if self.dry_run else "deleted"
+        noun = "file" if self.files == 1 else "files"
+        return f"{self.table}: {self.files:,} {noun} {verb}, {self.bytes / 1e6:,.1f} MB ({self.seconds:.1f} s)"
+
+
+DELETED = pa.schema([("path", pa.string()), ("size", pa.int64()), ("modification_time", pa.int64())])
+
+
+def vacuum(
+    snapshot: Snapshot,
+    retention: Retention | None = None,
+    *,
+    dry_run: bool = False,
+    enforce_retention: bool = True,
+    clock: Callable[[], float] = time.time,
+) -> Vacuum:
+    """Deletes the files below the table that no version within `retention` names; see `Table.vacuum`."""
+    began = time.monotonic()
+    table = str(snapshot.storage)
+    features.check_write(snapshot.protocol, snapshot.metadata, table)
+    kept = properties.DELETED_FILE_RETENTION.of(snapshot.properties)
+    wanted = kept if retention is None else millis(retention)
+    if enforce_retention and wanted < kept:
+        raise UserError(
+            "RETENTION_TOO_SHORT",
+            f"{table} keeps removed files for {_hours(kept)} (delta.deletedFileRetentionDuration), and {_hours(wanted)}"
+            " were asked for",
+            hint="Readers of older versions and writers that have not committed yet would lose files. Where there are "
+            "none, say enforce_retention=False.",
+        )
+    oldest = int(clock() * 1000) - wanted
+    needed = needed_files(snapshot, oldest, longer=wanted > kept)
+    found = [entry for entry in _data_files(snapshot) if entry.modified < oldest]
+    paths = pa.array([entry.path for entry in found], pa.string())
+    gone = pc.invert(pc.is_in(paths, value_set=needed)).to_pylist()
+    deleted = pa.Table.from_pylist([entry_row(entry) for entry, left in zip(found, gone, strict=True) if left], DELETED)
+    size = pc.sum(deleted.column("size")).as_py() or 0
+    last = snapshot
+    if not dry_run:
+        settings = {"retentionCheckEnabled": enforce_retention, "defaultRetentionMillis": kept}
+        settings |= {} if retention is None else {"specifiedRetentionMillis": wanted}
+        metrics = {"numFilesToDelete": deleted.num_rows, "sizeOfDataToDelete": size}
+        last = _recorded(snapshot, "VACUUM START", settings, metrics)
+        _delete(snapshot.storage, deleted.column("path").to_pylist())
+        last = _recorded(last, "VACUUM END", {"status": "COMPLETED"}, {"numDeletedFiles": deleted.num_rows})
+    took = time.monotonic() - began
+    return Vacuum(table, last.version, dry_run, wanted / _HOUR, deleted.num_rows, size, took, deleted, last)
+
+
+def entry_row(entry: Entry) -> dict[str, Any]:
+    """A listed file as a row of `DELETED`."""
+    return {"path": entry.path, "size": entry.size, "modification_time": entry.modified}
+
+
+def millis(retention: Retention) -> int:
+    """A retention in ms: hours, `7 days`, or a timedelta."""
+    if isinstance(retention, timedelta):
+        found = int(retention.total_seconds() * 1000)
+    elif isinstance(retention, str):
+        try:
+            found = properties.DELETED_FILE_RETENTION.parse(retention)
+        except ValueError as error:
+            raise UserError.bad_value("retention", retention, f"hours, a timedelta, or {error}") from None
+    elif type(retention) in (int, float) and 0 <= retention < 1e9:
+        found = int(retention * _HOUR)
+    else:
+        raise UserError.bad_value("retention", retention, "hours from 0 on, a text such as '7 days', or a timedelta")
+    if found < 0:
+        raise UserError.bad_value("retention", retention, "a time from 0 on")
+    return found
+
+
+def _hours(duration: int) -> str:
+    return f"{duration / _HOUR:g} hours"
+
+
+def needed_files(snapshot: Snapshot, oldest: int, *, longer: bool) -> pa.Array:
+    """The names below the table of files that the version names, or one that was newest at `oldest` (ms) or later.
+    `longer` says that checkpoints may have dropped tombstones that are younger than that: then commits are read too.
+    """
+    storage, files = snapshot.storage, snapshot.files
+    gone = tombstones(snapshot)
+    # A missing time is no reason to delete: another writer forgot it.
+    times = pc.fill_null(pc.struct_field(gone, "deletionTimestamp"), oldest)
+    young = gone.filter(pc.greater_equal(times, oldest))
+    named = [
+        (files.column("path"), files.column("deletion_vector")),
+        (pc.struct_field(young, "path"), pc.struct_field(young, "deletionVector")),
+    ]
+    if longer:
+        removed = _removed_since(snapshot, oldest)
+        named.append((removed.column("path"), removed.column("deletion_vector")))
+    parts = [pa.array([], pa.string())]
+    for paths, vectors in named:
+        keys = canonical_keys(one_array(paths))
+        with_vector = one_array(vectors).drop_null()
+        holders = {(v["storageType"], v["pathOrInlineDv"]): v for v in with_vector.to_pylist()}
+        others = [file for v in holders.values() if (file := file_of(storage, v)) is not None]
+        parts.append(_below(storage, pa.concat_arrays([keys, pa.array(others, pa.string())])))
+    return pa.concat_arrays(parts)
+
+
+def _removed_since(snapshot: Snapshot, oldest: int) -> pa.Table:
+    """What the commits since then removed, whatever checkpoints still say of it."""
+    storage = snapshot.storage
+    listing = read_listing(storage.list(LOG, recursive=False))
+    keys = partition_keys(snapshot.metadata, snapshot.protocol)
+    names = [entry.path for _, entry in sorted(listing.commits.items()) if entry.modified >= oldest]
+    found = [parse_commits([storage.read(name)], keys, storage.path(name)).removes for name in names]
+    return pa.concat_tables([REMOVES.empty_table().select(["path", "deletion_vector"]), *found])
+
+
+def _below(storage: Storage, keys: pa.Array) -> pa.Array:
+    """The files as they are listed; absolute names that lead elsewhere are left out."""
+    absolute = pc.match_substring_regex(keys, r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:)")
+    if not pc.any(absolute).as_py():
+        return keys
+    inside = [name for key in keys.filter(absolute).to_pylist() if (name := _inside(storage, key)) is not None]
+    return pa.concat_arrays([keys.filter(pc.invert(absolute)), pa.array(inside, pa.string())])
+
+
+def _inside(storage: Storage, key: str) -> str | None:
+    if storage.local_path is not None:
+        # Whatever links lead to it: a file under another name is the same file.
+        root, full = os.path.realpath(storage.local_path), os.path.realpath(key)
+        return full[len(root) + 1 :] if full.startswith(root.rstrip("/") + "/") else None
+    root_scheme, root = split_scheme(storage.path(""))
+    scheme, rest = split_scheme(key)
+    if scheme is not None and SCHEMES.get(scheme) != SCHEMES.get(root_scheme or ""):
+        return None
+    prefix = root.rstrip("/") + "/"
+    return rest[len(prefix) :] if rest.startswith(prefix) else None
+
+
+def _data_files(snapshot: Snapshot) -> Iterator[Entry]:
+    """The files that may be data. As in delta-spark, a directory `_x=1` of the partition column `_x` is not hidden."""
+    partitions = tuple(f"{name}=" for name in snapshot.partition_columns if name[:1] in ("_", "."))
+    hidden = re.compile(r"(?:^|/)[_.]")
+    for entry in snapshot.storage.list():
+        path = entry.path
+        if hidden.search(path) is not None and not path.startswith(_CHANGES):
+            parts = (part for part in path.split("/") if not (partitions and part.startswith(partitions)))
+            if any(part[:1] in ("_", ".") for part in parts):
+                continue
+        yield entry
+
+
+def _delete(storage: Storage, paths: Iterable[str]) -> None:
+    """Deletes the files; what another vacuum has deleted meanwhile is no error."""
+
+    def one(path: str) -> None:
+        try:
+            storage.delete(path)
+        except StorageError as error:
+            if error.code != "NOT_FOUND":
+                raise
+
+    with ThreadPoolExecutor(DELETERS, thread_name_prefix="mica") as pool:
+        for _ in pool.map(one, paths):
+            pass
+
+
+def _recorded(snapshot: Snapshot, operation: str, parameters: dict[str, Any], metrics: dict[str, Any]) -> Snapshot:
+    """A commit that changes nothing and tells of the vacuum, as delta-spark writes it."""
+    return (
+        Transaction(snapshot, operation, parameters, engine_info=f"mica/{kernel.version()}", metrics=metrics)
+        .commit()
+        .snapshot
+    )

@@ -1,0 +1,44 @@
+"""`mica vacuum` and `mica restore`: what is printed, what is done, exit statuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+from typer.testing import CliRunner
+
+import mica
+from mica.cli.app import app
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    found = mica.Table.create(tmp_path / "t", "id INT")
+    found.append([{"id": 1}])
+    found.overwrite([{"id": 2}])
+    return found.path
+
+
+def test_vacuum_lists_and_then_deletes(table: str) -> None:
+    options = ["vacuum", table, "--retention", "0 hours", "--no-enforce-retention"]
+    listed = runner.invoke(app, options)
+    assert listed.exit_code == 0
+    assert "1 file would be deleted" in listed.output
+    assert "Say --delete" in listed.output
+    assert len(list(Path(table).glob("*.parquet"))) == 2
+    done = orjson.loads(runner.invoke(app, [*options, "--delete", "--json"]).stdout)
+    assert (done["files"], done["dry_run"], len(done["deleted"])) == (1, False, 1)
+    assert len(list(Path(table).glob("*.parquet"))) == 1
+    assert mica.Table.open(table).count() == 1
+
+
+def test_restore(table: str) -> None:
+    done = orjson.loads(runner.invoke(app, ["restore", table, "--version", "1", "--json"]).stdout)
+    assert (done["restored_version"], done["version"], done["restored_files"]) == (1, 3, 1)
+    assert mica.Table.open(table).to_arrow().column("id").to_pylist() == [1]
+    said = runner.invoke(app, ["restore", table, "--version", "2"])
+    assert "has the content of version 2" in said.output
+    assert runner.invoke(app, ["restore", table]).exit_code == 2

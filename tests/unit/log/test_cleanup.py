@@ -1,0 +1,97 @@
+"""The log's old files: what may go, and that every version from the cutoff on can still be opened."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import mica
+from mica.errors import UserError
+from mica.log.cleanup import clean_log, cutoff, expired, oldest_kept
+from mica.log.segment import read_listing
+from mica.storage import Entry
+
+DAY = 86_400_000
+NOW = 1_800_000_000_000
+
+
+def aged(path: Path, ages: dict[int, float]) -> None:
+    """Gives the files of versions an age in days before `NOW`."""
+    for file in (path / "_delta_log").iterdir():
+        version = file.name[:20]
+        if version.isdigit() and int(version) in ages:
+            at = NOW / 1000 - ages[int(version)] * 86_400
+            os.utime(file, (at, at))
+
+
+def table_of(path: Path, commits: int, checkpoints: tuple[int, ...]) -> mica.Table:
+    table = mica.Table.create(path, "id INT", properties={"delta.checkpointInterval": "1000"})
+    for number in range(commits):
+        table.append([{"id": number}])
+        if table.version in checkpoints:
+            table.checkpoint()
+    return table
+
+
+def versions(path: Path) -> list[str]:
+    return sorted(file.name for file in (path / "_delta_log").iterdir() if file.name[:1] == "0")
+
+
+def test_the_log_begins_with_the_newest_checkpoint_before_the_cutoff(tmp_path: Path) -> None:
+    table = table_of(tmp_path, 8, (2, 5))
+    aged(tmp_path, {n: 60 - n for n in range(7)} | {7: 1, 8: 0})
+    (tmp_path / "_delta_log" / f"{1:020}.crc").write_text("{}")
+    assert clean_log(table.snapshot, now=NOW) == 7  # the commits 0 to 4, a checkpoint and a checksum
+    names = versions(tmp_path)
+    assert names[0] == f"{5:020}.checkpoint.parquet"
+    assert len(names) == 5
+    for version in range(5, 9):
+        assert mica.Table.open(tmp_path, version=version).count() == version
+    with pytest.raises(UserError) as raised:
+        mica.Table.open(tmp_path, version=0)
+    assert raised.value.code == "VERSION_EXPIRED"
+    assert clean_log(table.snapshot, now=NOW) == 0
+
+
+def test_nothing_goes_where_all_of_it_is_needed(tmp_path: Path) -> None:
+    table = table_of(tmp_path, 4, (3,))
+    aged(tmp_path, dict.fromkeys(range(5), 40))
+    aged(tmp_path, {3: 2, 4: 1})
+    before = versions(tmp_path)
+    assert clean_log(table.snapshot, now=NOW) == 0  # the checkpoint is younger than the cutoff
+    table.set_properties({"delta.enableExpiredLogCleanup": "false"})
+    aged(tmp_path, dict.fromkeys(range(6), 40))
+    assert clean_log(table.snapshot, now=NOW) == 0
+    table.set_properties({"delta.enableExpiredLogCleanup": None})
+    (tmp_path / "_delta_log" / f"{3:020}.checkpoint.parquet").write_bytes(b"PAR1 nonsense PAR1")
+    assert clean_log(table.snapshot, now=NOW) == 0  # nothing rests on a checkpoint that cannot be read
+    assert versions(tmp_path)[: len(before)] == before
+
+
+def test_a_commit_cleans_the_log_with_its_checkpoint(tmp_path: Path) -> None:
+    properties = {"delta.checkpointInterval": "3", "delta.logRetentionDuration": "interval 1 days"}
+    table = mica.Table.create(tmp_path, "id INT", properties=properties)
+    for number in range(5):
+        table.append([{"id": number}])
+    for file in (tmp_path / "_delta_log").iterdir():
+        os.utime(file, (1_000_000_000, 1_000_000_000))
+    table.append([{"id": 5}])
+    assert versions(tmp_path)[0] == f"{3:020}.checkpoint.parquet"
+    assert mica.Table.open(tmp_path).count() == 6
+
+
+def test_rules() -> None:
+    assert cutoff(NOW, 0) % DAY == 0
+    assert NOW - DAY < cutoff(NOW, 0) <= NOW
+    names = [
+        f"{0:020}.json", f"{1:020}.json", f"{1:020}.checkpoint.parquet", f"{1:020}.{3:020}.compacted.json",
+        f"{0:020}.checkpoint.{1:010}.{2:010}.parquet", "_last_checkpoint", f"{2:020}.json", "note.json",
+    ]  # fmt: skip
+    entries = [Entry(f"_delta_log/{name}", 10, 5) for name in names]
+    assert [path[11:] for path in expired(entries, 1)] == [names[0], names[3], names[4]]
+    kept = oldest_kept(read_listing(entries), 10)
+    assert kept is not None
+    assert kept.version == 1
+    assert oldest_kept(read_listing(entries), 4) is None

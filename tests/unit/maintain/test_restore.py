@@ -1,0 +1,102 @@
+"""Restore: an older version's content, in one commit, with nothing rewritten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mica
+from mica.errors import ConflictError, StorageError, UserError
+
+
+def ids(table: mica.Table) -> list[int]:
+    return sorted(table.to_arrow().column("id").to_pylist())
+
+
+def table_of(path: Path) -> mica.Table:
+    table = mica.Table.create(path, "id INT")
+    table.append([{"id": 1}])
+    table.append([{"id": 2}])
+    table.overwrite([{"id": 3}])
+    return table
+
+
+def test_files_come_back_and_go(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    files = sorted(tmp_path.glob("*.parquet"))
+    done = table.restore(version=2)
+    assert (done.version, done.restored_version, done.restored_files, done.removed_files) == (4, 2, 2, 1)
+    assert ids(table) == ids(mica.Table.open(tmp_path)) == [1, 2]
+    assert sorted(tmp_path.glob("*.parquet")) == files
+    stats = mica.Table.open(tmp_path, version=2).files().select(["path", "stats"]).sort_by("path")
+    assert table.files().select(["path", "stats"]).sort_by("path") == stats
+    assert "snapshot" not in done.to_dict()
+    last = table.history(limit=1).to_pylist()[0]
+    assert last["operation"] == "RESTORE"
+    assert dict(last["operation_metrics"])["numRestoredFiles"] == "2"
+    assert table.restore(version=3).restored_files == 1
+    assert ids(table) == [3]
+
+
+def test_schema_and_properties_come_back_and_the_protocol_stays(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    table.add_columns("v VARIANT, t STRING COLLATE UNICODE_CI")
+    table.set_properties({"delta.appendOnly": "false", "delta.targetFileSize": "1MB"})
+    table.append([{"id": 4, "v": '{"a": 1}', "t": "x"}])
+    newest, protocol = table.version, table.protocol
+    table.restore(version=1)
+    assert (str(table.schema), ids(table)) == (str(mica.Table.open(tmp_path, version=1).schema), [1])
+    assert table.properties == mica.Table.open(tmp_path, version=1).properties
+    assert table.protocol == protocol
+    table.restore(version=newest)
+    assert table.schema == mica.Table.open(tmp_path, version=newest).schema
+    assert table.properties["delta.targetFileSize"] == "1MB"
+    assert ids(table) == [3, 4]
+    assert table.scan("v:a::int = 1").count() == 1
+
+
+def test_what_cannot_be_restored_is_refused(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    with pytest.raises(UserError):
+        table.restore()
+    with pytest.raises(UserError) as unknown:
+        table.restore(version=99)
+    assert unknown.value.code == "VERSION_NOT_FOUND"
+    gone = mica.Table.open(tmp_path, version=1).file_uris()[0]
+    Path(gone).unlink()
+    before = table.version
+    with pytest.raises(StorageError) as missing:
+        table.restore(version=2)
+    assert (missing.value.code, missing.value.context["path"]) == ("NOT_FOUND", gone)
+    assert mica.Table.open(tmp_path).version == before
+
+
+def test_an_append_that_came_between_is_a_conflict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import mica.maintain.restore as module
+
+    table = table_of(tmp_path)
+    missing = module._refuse_missing
+
+    def meanwhile(*arguments: object) -> None:
+        missing(*arguments)  # type: ignore[arg-type]
+        mica.Table.open(tmp_path).append([{"id": 7}])
+
+    monkeypatch.setattr(module, "_refuse_missing", meanwhile)
+    with pytest.raises(ConflictError):
+        table.restore(version=1)
+    assert ids(mica.Table.open(tmp_path)) == [3, 7]
+
+
+def test_inputs_whose_rows_went_may_be_ingested_again(tmp_path: Path) -> None:
+    (tmp_path / "a.ndjson").write_text('{"a":1}\n')
+    (tmp_path / "b.ndjson").write_text('{"a":2}\n')
+    path = tmp_path / "t"
+    mica.ingest_json(str(tmp_path / "a.ndjson"), path, idempotent=True)
+    mica.ingest_json(str(tmp_path / "b.ndjson"), path, idempotent=True)
+    table = mica.Table.open(path)
+    table.restore(version=0)
+    assert table.count() == 1
+    again = mica.ingest_json([str(tmp_path / "a.ndjson"), str(tmp_path / "b.ndjson")], path, idempotent=True)
+    assert (again.rows, again.skipped_files) == (1, 1)
+    assert table.refresh().count() == 2

@@ -1,0 +1,166 @@
+"""Vacuum: what a kept version names stays, everything else that is old goes."""
+
+from __future__ import annotations
+
+import os
+import random
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import mica
+from mica.errors import StorageError, UserError
+from mica.maintain.vacuum import millis, vacuum
+
+
+def older(path: Path, days: float = 30) -> None:
+    """Everything below the table, and what its log says of times, as if it were of long ago."""
+    for file in [*path.rglob("*.parquet"), *path.rglob("*.bin")]:
+        if "_delta_log" not in file.parts:
+            at = file.stat().st_mtime - days * 86_400
+            os.utime(file, (at, at))
+
+
+def data(path: Path) -> set[str]:
+    return {
+        str(file.relative_to(path)) for file in path.rglob("*") if file.is_file() and "_delta_log" not in file.parts
+    }
+
+
+def live(table: mica.Table) -> set[str]:
+    return set(table.files().column("path").to_pylist())
+
+
+def table_of(path: Path, **properties: str) -> mica.Table:
+    table = mica.Table.create(path, "id INT, p STRING", ["p"], properties=properties)
+    for number in range(3):
+        table.append([{"id": number, "p": "a b"}, {"id": -number, "p": None}])
+    return table
+
+
+def test_removed_files_go_when_their_retention_is_over(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    table.overwrite([{"id": 9, "p": "x"}])
+    older(tmp_path)
+    before = data(tmp_path)
+    kept = table.vacuum()  # removed a moment ago
+    assert (kept.files, data(tmp_path)) == (0, before)
+    late = vacuum(table.snapshot, clock=lambda: os.times().elapsed * 0 + 4_000_000_000)
+    assert late.files == 6
+    assert data(tmp_path) == {name.replace("%20", " ") for name in live(table)}
+    assert table.refresh().count() == 1
+    assert [row["operation"] for row in table.history(limit=2).to_pylist()] == ["VACUUM END", "VACUUM START"]
+
+
+def test_a_dry_run_deletes_nothing_and_lists_what_would_go(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    version = table.version
+    table.overwrite([{"id": 9, "p": "x"}])
+    older(tmp_path)
+    before = data(tmp_path)
+    found = table.vacuum(0, dry_run=True, enforce_retention=False)
+    assert data(tmp_path) == before
+    assert table.version == version + 1
+    gone = table.vacuum(0, enforce_retention=False)
+    assert found.to_dict()["deleted"] == gone.to_dict()["deleted"]
+    assert before - data(tmp_path) == set(gone.to_dict()["deleted"])
+    assert gone.bytes > 0
+    with pytest.raises(StorageError):
+        mica.Table.open(tmp_path, version=version).to_arrow()
+
+
+def test_what_a_killed_writer_left_goes_and_what_is_hidden_stays(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    for name in ("part-left.parquet", "p=x/part-left.parquet", "_quarantine/bad.ndjson", ".hidden", "_x=1/y.parquet",
+                 "_change_data/cdc-1.parquet"):  # fmt: skip
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"?")
+        os.utime(tmp_path / name, (1_000_000_000, 1_000_000_000))
+    young = tmp_path / "part-young.parquet"
+    young.write_bytes(b"?")  # its writer may be about to commit
+    done = table.vacuum()
+    assert set(done.to_dict()["deleted"]) == {
+        "part-left.parquet",
+        "p=x/part-left.parquet",
+        "_change_data/cdc-1.parquet",
+    }
+    assert young.exists()
+    assert table.count() == 6
+
+
+def test_a_partition_column_may_begin_with_an_underscore(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT, _p INT", ["_p"])
+    table.append([{"id": 1, "_p": 1}])
+    stray = tmp_path / "_p=1" / "part-left.parquet"
+    stray.write_bytes(b"?")
+    os.utime(stray, (1_000_000_000, 1_000_000_000))
+    assert table.vacuum().to_dict()["deleted"] == ["_p=1/part-left.parquet"]
+    assert table.count() == 1
+
+
+def test_less_than_the_tables_retention_is_refused(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    with pytest.raises(UserError) as raised:
+        table.vacuum(24)
+    assert raised.value.code == "RETENTION_TOO_SHORT"
+    assert "168 hours" in str(raised.value)
+    table.set_properties({"delta.deletedFileRetentionDuration": "interval 1 hours"})
+    assert table.vacuum(24).retention_hours == 24
+    for wrong in (-1, True, "soon", float("nan"), timedelta(-1), 10**12):
+        with pytest.raises(UserError):
+            table.vacuum(wrong)
+    assert millis("2 days") == millis(48) == millis(timedelta(days=2)) == 172_800_000
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_a_longer_retention_is_kept_though_checkpoints_forget(tmp_path: Path, checkpoint: bool) -> None:
+    """A checkpoint keeps tombstones for the table's retention alone; the commits know of older ones."""
+    table = table_of(tmp_path, **{"delta.deletedFileRetentionDuration": "interval 0 seconds"})
+    version = table.version
+    table.overwrite([{"id": 9, "p": "x"}])
+    if checkpoint:
+        table.checkpoint()
+    older(tmp_path)
+    assert mica.Table.open(tmp_path).vacuum("1 hour").files == 0
+    assert mica.Table.open(tmp_path, version=version).count() == 6
+    assert mica.Table.open(tmp_path).vacuum(0).files == 6
+
+
+def test_files_that_are_named_by_their_whole_paths_stay(tmp_path: Path) -> None:
+    """Shallow clones and other writers name files absolutely; links may lead to the table."""
+    real, link = tmp_path / "real", tmp_path / "link"
+    table = table_of(real)
+    link.symlink_to(real)
+    log = real / "_delta_log" / f"{table.version:020}.json"
+    text = log.read_text()
+    relative = [name for name in live(table) if name in text]
+    for name in relative:
+        text = text.replace(f'"{name}"', f'"file://{link}/{name}"')
+    log.write_text(text)
+    older(real)
+    table = mica.Table.open(real, storage_options={"allow_external_paths": "true"})
+    assert table.vacuum(0, enforce_retention=False).files == 0
+    assert table.count() == 6
+
+
+def test_no_kept_version_loses_a_file(tmp_path: Path, rng: random.Random) -> None:
+    """The law: whatever happened to a table, every version within the retention reads as before."""
+    table = mica.Table.create(tmp_path, "id INT, p INT", ["p"], properties={"delta.checkpointInterval": "3"})
+    counts = {0: 0}
+    for step in range(14):
+        rows = [{"id": step * 10 + n, "p": rng.randrange(3)} for n in range(rng.randrange(1, 4))]
+        if rng.random() < 0.4:
+            table.overwrite(rows)
+        elif rng.random() < 0.2:
+            table.restore(version=rng.randrange(table.version + 1))
+        else:
+            table.append(rows)
+        counts[table.version] = table.count()
+    older(tmp_path)
+    assert table.vacuum().files == 0
+    for version, rows in counts.items():
+        assert mica.Table.open(tmp_path, version=version).to_arrow().num_rows == rows
+    table.vacuum(0, enforce_retention=False)
+    assert data(tmp_path) == live(table)
+    assert table.to_arrow().num_rows == counts[max(counts)]
