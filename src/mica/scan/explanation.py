@@ -1,8 +1,8 @@
-"""What a scan will read and why the rest is left: for people as a picture, for programs as a dictionary.
+"""What a scan will read and why the rest is skipped: a picture for people, a dictionary for programs.
 
-The rule: what is shown is what the plan knew when it decided, and what the footers of the kept files say. Footers are
-opened when they are looked at, on all cores, and of `FOOTERS` files at most unless somebody asks: a plan over 10,000
-files is explained from the log alone. Rows are read only to analyze.
+The rule: an explanation shows what the plan knew when it decided, and what the footers of the kept files say. Footers
+are opened on demand, on all cores, and of at most `FOOTERS` files unless the caller asks: a plan over 10,000 files is
+explained from the log alone. Only `analyze` reads rows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from mica.scan.scan import Scan
 
-#: Dropped files that are shown to a person; `to_dict` has them all.
+#: Skipped files that are shown to a person; `to_dict` has them all.
 SHOWN = 5
 
 #: Kept files whose footers are opened unasked.
@@ -60,7 +60,7 @@ class Explanation:
 
     @cached_property
     def _costs(self) -> tuple[pa.Table | None, str | None]:
-        """What the kept files cost, or why nobody looked."""
+        """What the kept files cost, or why their footers were not opened."""
         kept = self.scan.kept.num_rows
         unasked = self.footers is None and not self.analyze
         if self.footers is False and not self.analyze:
@@ -68,7 +68,7 @@ class Explanation:
         if unasked and kept > FOOTERS:
             return None, f"{kept:,} footers are opened only when asked for (footers=True, --footers)"
         if unasked and self.scan.collations:
-            return None, "collations are compared by Spark alone"
+            return None, "only Spark can compare by this collation"
         try:
             return self._look(), None
         except MicaError as e:
@@ -86,14 +86,14 @@ class Explanation:
         return pa.Table.from_batches(local.run(task, tasks), COSTS)
 
     def to_dict(self) -> dict[str, Any]:
-        """`files` has `total`, `kept`, `dropped` (each dropped file's path, bounds and reason) and `undecided` (each
-        kept file whose collated bounds could not be judged: path, column, collation, reason), `bytes` the totals.
+        """`files` has `total`, `kept`, `dropped` (path, bounds and reason of each skipped file), `undecided` (each kept
+        file whose collated bounds could not be evaluated: path, column, collation, reason); `bytes` has totals.
 
-        Of the kept files, where their footers were opened (`footers`: `opened`, `of`, and why not): `row_groups`,
-        `pages` and `rows` have `total` and `kept`, `row_groups` also `dropped` (what by, reason, spans, rows);
-        `bytes.columns` are those of the columns asked for, `bytes.read` what of them is to be read at most. With
-        `analyze`: `rows`, `rows_judged`, `row_groups`, `pages`, `bytes`, `bytes_fetched` (with footers and indexes),
-        `seconds` (over all threads), and `files` with the same for each.
+        If the footers of the kept files were opened (`footers`: `opened`, `of`, and why not), `row_groups`, `pages` and
+        `rows` have `total` and `kept`, and `row_groups` has `dropped` (by what, reason, spans, rows). `bytes.columns`
+        counts the columns asked for, `bytes.read` is an upper bound of what is read of them. `analyze` adds `rows`,
+        `rows_judged`, `row_groups`, `pages`, `bytes`, `bytes_fetched` (footers and indexes included), `seconds` (summed
+        over all threads), and `files` with the same for each file.
         """
         scan = self.scan
         paths = scan.source.all_files().column("path")
@@ -170,7 +170,7 @@ class Explanation:
         dropped = dropped_files(self.scan.plan, self.scan.source.all_files().column("path"), SHOWN)
         if dropped:
             files = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 2))
-            files.add_column("dropped file", overflow="ellipsis", no_wrap=True, max_width=44)
+            files.add_column("skipped file", overflow="ellipsis", no_wrap=True, max_width=44)
             files.add_column("why", overflow="fold")
             for file in dropped:
                 files.add_row(Text(file["path"]), Text(file["reason"]))
@@ -186,7 +186,7 @@ class Explanation:
         lines += [f"  where {scan.where}"] if scan.where is not None else []
         lines += [f"  {level}: {read:,} of {total:,} ({_share(read, total)})" for level, read, total in self._levels()]
         lines += ["  " + line for line in self._notes()]
-        lines += [f"  dropped {file['path']}: {file['reason']}" for file in dropped]
+        lines += [f"  skipped {file['path']}: {file['reason']}" for file in dropped]
         if len(scan.plan.dropped) > len(dropped):
             lines.append(f"  … and {len(scan.plan.dropped) - len(dropped):,} more")
         return "\n".join(lines)
@@ -204,9 +204,9 @@ class Explanation:
         yield "files", len(plan.kept), plan.total
         costs, _ = self._costs
         if costs is None:
-            yield "bytes in these files", self._bytes[1], self._bytes[0]
+            yield "bytes in them", self._bytes[1], self._bytes[0]
             return
-        for level, name in zip(_LEVELS, ("row groups in these", "pages of the columns", "rows in these"), strict=True):
+        for level, name in zip(_LEVELS, ("row groups in them", "pages of these columns", "rows in them"), strict=True):
             yield name, _sum(costs, level), _sum(costs, f"{level}_total")
         yield "bytes", _sum(costs, "bytes"), self._bytes[0]
 
@@ -215,19 +215,19 @@ class Explanation:
         undecided = undecided_files(self.scan.plan, self.scan.source.all_files().column("path"))
         reasons = Counter(file["reason"] for file in undecided)
         for reason, count in reasons.most_common(SHOWN):
-            yield f"not judged: {count:,} of these files: {reason}"
+            yield f"kept {_counted(count, 'file')} whose bounds could not be evaluated: {reason}"
         if costs is None:
             yield f"footers: {why}"
             return
         for reason in self._reasons(costs):
-            what = "pages" if reason["by"] == "pages" else "row groups"
-            yield f"skipped {reason['spans']:,} {what} ({reason['rows']:,} rows): {reason['reason']}"
+            what = _counted(reason["spans"], "page" if reason["by"] == "pages" else "row group")
+            yield f"skipped {what} ({_counted(reason['rows'], 'row')}): {reason['reason']}"
         if self.analyze:
-            rows, fetched = _sum(costs, "rows_passed"), _sum(costs, "bytes_fetched")
+            rows, fetched = _counted(_sum(costs, "rows_passed"), "row"), _sum(costs, "bytes_fetched")
             seconds = pc.sum(costs.column("seconds")).as_py() or 0.0
-            yield f"it gave {rows:,} rows, fetched {fetched:,} bytes with footers and indexes, and took {seconds:.3f} s"
+            yield f"returned {rows} in {seconds:.3f} s, fetched {fetched:,} bytes (footers and indexes included)"
         elif self.scan.predicate is not None:
-            yield "pages and bytes are the most: of other columns than the predicate's only passing rows are read"
+            yield "pages and bytes are upper bounds: columns outside the predicate are read for passing rows only"
 
 
 @dataclass(frozen=True)
@@ -243,6 +243,10 @@ def _sum(costs: pa.Table, name: str) -> int:
     """Over the files."""
     files = costs.filter(costs.column("path").is_valid())
     return int(pc.sum(files.column(name)).as_py() or 0)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _share(read: int, total: int) -> str:

@@ -1,7 +1,7 @@
-"""Why files were dropped, for people and for programs.
+"""Why files were skipped, for people and for programs.
 
-The rule: the reason of a dropped file is the first part of the predicate that no row of it can make true, and the
-bounds shown are those that it was judged by, cast to the type that the predicate asks for.
+The rule: the reason for skipping a file is the first part of the predicate that no row of it can make true. The bounds
+shown are those that decided it, cast to the type that the predicate asks for.
 """
 
 from __future__ import annotations
@@ -59,19 +59,22 @@ def _undecided(plan: FilePlan, paths: pa.Array | pa.ChunkedArray) -> Iterator[di
 
 
 def other_versions(plan: FilePlan) -> str | None:
-    """What to tell a person whose files have collated bounds of other versions; None where there are none."""
-    told = []
+    """The warning about files whose collated bounds are of other versions of ICU; None without such files."""
+    warnings = []
     for files, found in plan.collated:
         for (_, collation), evidence in found.evidence.items():
             others = [versions for versions in evidence.versions if versions]
             if others:
                 shown = ", ".join(sorted({v for versions in others for v in versions}))
-                told.append(
+                warnings.append(
                     f"{len(others):,} of {len(files):,} files have bounds of {collation} in version {shown} only"
                 )
-    if not told:
+    if not warnings:
         return None
-    return "; ".join(told) + "; this engine has another and keeps them. table.restats(spark=spark) makes its own"
+    return (
+        f"{'; '.join(warnings)}. This session has another version: these files are kept. table.restats(spark=spark)"
+        " writes bounds of its version"
+    )
 
 
 def _details(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None) -> Iterator[dict[str, Any]]:
