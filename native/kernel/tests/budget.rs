@@ -7,6 +7,7 @@ use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use mica_kernel::batch::type_text::TypePrinter;
 use mica_kernel::infer::Limits;
 use mica_kernel::ingest::JsonIngest;
 use mica_kernel::json::{
@@ -15,7 +16,6 @@ use mica_kernel::json::{
 use mica_kernel::names::Names;
 use mica_kernel::tape::Tape;
 use mica_kernel::tree::Tree;
-use mica_kernel::type_text::TypePrinter;
 
 const PARSE: ParseOptions =
     ParseOptions { duplicate_keys: DuplicateKeys::LastWins, max_size: 128 << 20, max_depth: 1000 };
