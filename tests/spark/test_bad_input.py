@@ -308,5 +308,5 @@ def test_ctrl_c_is_a_ctrl_c(spark: SparkSession, through: str) -> None:
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         collect() if through == "collect" else jobs.interruptible(spark, collect)
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - began < 110  # the task sleeps for 120
     assert spark.range(3).count() == 3

@@ -9,21 +9,21 @@ use arrow::array::{ArrayRef, BinaryArray, RecordBatch, StringArray, StructArray}
 use arrow::datatypes::{DataType, Field, Schema};
 use bytes::Bytes;
 use mica_kernel::Result;
-use mica_kernel::batch::{infer_column, shred_batch};
+use mica_kernel::convert::shred::{infer_column, shred_batch};
 use mica_kernel::check::Check;
 use mica_kernel::infer::Limits;
 use mica_kernel::ingest::JsonIngest;
 use mica_kernel::json::{Compression, DuplicateKeys, Format, OnError, ParseOptions, ReaderOptions};
 use mica_kernel::layout::Layout;
-use mica_kernel::read::FileReader;
-use mica_kernel::read::early::Early;
+use mica_kernel::parquet::file::FileReader;
+use mica_kernel::parquet::residuals::Early;
 use mica_kernel::read::items::{Item, ItemKind};
 use mica_kernel::read::scan::{Scan, ScanOptions, Step};
-use mica_kernel::source::Source;
-use mica_kernel::standard;
-use mica_kernel::values::{json_to_variant, type_texts, variant_to_json};
-use mica_kernel::write::{FileWriter, WriteOptions};
-use mica_kernel::zone::Zone;
+use mica_kernel::parquet::source::Source;
+use mica_kernel::layout::standard;
+use mica_kernel::batch::values::{json_to_variant, type_texts, variant_to_json};
+use mica_kernel::parquet::write::{FileWriter, WriteOptions};
+use mica_kernel::text::zone::Zone;
 
 /// A target: its name, what it does with an input, and what it begins with.
 pub const TARGETS: [(&str, fn(&[u8]) -> Result<()>, fn() -> Vec<Vec<u8>>); 3] =
@@ -94,7 +94,7 @@ fn json(input: &[u8]) -> Result<()> {
     let tree = ingest.infer(Limits::default())?;
     while let Some(batch) = ingest.next_batch(&tree, 100, 1 << 20)? {
         ingest.take_errors()?;
-        let whole = mica_kernel::reconstruct::unshred(batch.column(0).as_any().downcast_ref().unwrap(), "v")?;
+        let whole = mica_kernel::values::reconstruct::unshred(batch.column(0).as_any().downcast_ref().unwrap(), "v")?;
         let field = standard::mark(Field::new("v", arrow::array::Array::data_type(&whole).clone(), true));
         let batch = RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![Arc::new(whole)]).unwrap();
         variant_to_json(&batch, &Zone::UTC)?;

@@ -9,12 +9,12 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::Schema;
 use mica_kernel::infer::{Limits, Sample};
 use mica_kernel::json::{JsonParser, ParseOptions};
+use mica_kernel::layout::standard::variant_field;
 use mica_kernel::names::Names;
+use mica_kernel::parquet::write::{FileWriter, WriteOptions, parse_compression};
 use mica_kernel::shred::Shredder;
-use mica_kernel::standard::variant_field;
 use mica_kernel::tape::Tape;
 use mica_kernel::tree::Tree;
-use mica_kernel::write::{FileWriter, WriteOptions, parse_compression};
 
 fn show(name: &str, time: Duration, bytes: usize) {
     println!("{name:28} {:8.1} ms {:8.0} MB/s", time.as_secs_f64() * 1e3, bytes as f64 / time.as_secs_f64() / 1e6);

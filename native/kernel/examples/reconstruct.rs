@@ -9,7 +9,7 @@ use std::error::Error;
 use std::fs::File;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use mica_kernel::reconstruct::unshred;
+use mica_kernel::values::reconstruct::unshred;
 use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
 use parquet_variant_compute::{VariantArray, unshred_variant};
 

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Fields};
-use mica_kernel::batch::{infer_column, shred_batch};
+use mica_kernel::convert::shred::{infer_column, shred_batch};
 use mica_kernel::infer::Limits;
 use mica_kernel::ingest::JsonIngest;
 use mica_kernel::json::{Compression, Format, OnError, ParseOptions, ReaderOptions};
 use mica_kernel::layout::Layout;
-use mica_kernel::reconstruct::unshred;
 use mica_kernel::tree::Tree;
+use mica_kernel::values::reconstruct::unshred;
 use parquet_variant_compute::{VariantArray, shred_variant};
 
 /// arrow-rs wants every level as a plain type and knows no untyped fields: those are left out.

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
+use mica_kernel::batch::values::{json_to_variant, variant_to_json};
 use mica_kernel::json::ParseOptions;
-use mica_kernel::values::{json_to_variant, variant_to_json};
-use mica_kernel::zone::Zone;
+use mica_kernel::text::zone::Zone;
 use parquet_variant_compute as peer;
 
 /// Lines of a batch.

@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 use arrow::array::{BinaryArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{Schema, SchemaRef};
 
-use crate::batch::COMMON_ROWS;
+use crate::convert::shred::COMMON_ROWS;
 use crate::error::Result;
 use crate::infer::{Limits, Sample};
 use crate::json::{JsonParser, Next, ParseOptions, ReaderOptions, RowReader};
+use crate::layout::standard::variant_field;
 use crate::names::Names;
 use crate::shred::Shredder;
-use crate::standard::variant_field;
 use crate::tape::Tape;
 use crate::tree::{MAX_TREE_DEPTH, Tree};
 

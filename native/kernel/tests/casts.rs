@@ -7,13 +7,13 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, TimeUnit, TimestampMicrosecondType,
 };
-use mica_kernel::cast::CastBuilder;
-use mica_kernel::decode::VariantDecoder;
-use mica_kernel::java;
+use mica_kernel::codec::decode::VariantDecoder;
+use mica_kernel::json::print::JsonPrinter;
 use mica_kernel::names::Names;
 use mica_kernel::tape::Tape;
-use mica_kernel::to_json::JsonPrinter;
-use mica_kernel::zone::Zone;
+use mica_kernel::text::java;
+use mica_kernel::text::zone::Zone;
+use mica_kernel::values::cast::CastBuilder;
 
 fn unhex(text: &str) -> Vec<u8> {
     (0..text.len() / 2).map(|i| u8::from_str_radix(&text[2 * i..2 * i + 2], 16).unwrap()).collect()

@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use mica_kernel::Code;
-use mica_kernel::decode::VariantDecoder;
-use mica_kernel::encode::{Dictionary, DictionaryCache, TapeEncoder, variant_size};
+use mica_kernel::codec::decode::VariantDecoder;
+use mica_kernel::codec::primitive::{Dictionary, DictionaryCache, TapeEncoder, variant_size};
+use mica_kernel::json::print::JsonPrinter;
 use mica_kernel::json::{JsonParser, ParseOptions};
 use mica_kernel::names::Names;
 use mica_kernel::tape::Tape;
-use mica_kernel::to_json::JsonPrinter;
-use mica_kernel::zone::Zone;
+use mica_kernel::text::zone::Zone;
 
 fn encode(text: &str) -> (Vec<u8>, Vec<u8>) {
     let (mut tape, mut names) = (Tape::default(), Names::new());

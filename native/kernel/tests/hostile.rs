@@ -5,14 +5,14 @@
 mod common;
 
 use common::random::Random;
-use mica_kernel::cast::CastBuilder;
-use mica_kernel::decode::VariantDecoder;
-use mica_kernel::encode::{DictionaryCache, TapeEncoder};
+use mica_kernel::codec::decode::VariantDecoder;
+use mica_kernel::codec::primitive::{DictionaryCache, TapeEncoder};
+use mica_kernel::json::print::JsonPrinter;
 use mica_kernel::json::{DuplicateKeys, JsonParser, ParseOptions};
 use mica_kernel::names::Names;
 use mica_kernel::tape::Tape;
-use mica_kernel::to_json::JsonPrinter;
-use mica_kernel::zone::Zone;
+use mica_kernel::text::zone::Zone;
+use mica_kernel::values::cast::CastBuilder;
 use proptest::prelude::*;
 
 #[derive(Default)]
@@ -106,7 +106,7 @@ fn mutated_variants_are_refused_or_read_soundly() {
         if matches!(type_id, 15 | 16) {
             value[2..5].fill(0);
         }
-        value.truncate(mica_kernel::residual::length(&value, 0).unwrap());
+        value.truncate(mica_kernel::codec::residual::length(&value, 0).unwrap());
         seeds.push((vec![0x11, 0, 0], value));
     }
     let targets = [arrow::datatypes::DataType::Utf8, arrow::datatypes::DataType::Int64];

@@ -12,17 +12,17 @@ use arrow::datatypes::{DataType, Field, Schema};
 use common::random::Random;
 use common::sound::{Memory, assert_sound, tree};
 use mica_kernel::Result;
-use mica_kernel::batch::shred_batch;
-use mica_kernel::extract::{Step, Target, extract_path};
+use mica_kernel::batch::values::json_to_variant;
+use mica_kernel::convert::shred::shred_batch;
 use mica_kernel::json::ParseOptions;
 use mica_kernel::layout::Layout;
-use mica_kernel::level::VariantColumn;
-use mica_kernel::read::FileReader;
-use mica_kernel::read::early::Early;
+use mica_kernel::parquet::file::FileReader;
+use mica_kernel::parquet::residuals::Early;
 use mica_kernel::read::items::{Item, ItemKind};
 use mica_kernel::read::scan::{Scan, ScanOptions, Step as ScanStep};
-use mica_kernel::reconstruct::unshred;
-use mica_kernel::values::json_to_variant;
+use mica_kernel::values::extract::{Step, Target, extract_path};
+use mica_kernel::values::level::VariantColumn;
+use mica_kernel::values::reconstruct::unshred;
 use parquet::arrow::ArrowWriter;
 
 const DOCUMENTS: [&str; 6] = [

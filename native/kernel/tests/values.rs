@@ -5,12 +5,12 @@
 
 use std::path::Path;
 
-use mica_kernel::decode::VariantDecoder;
-use mica_kernel::encode::{DictionaryCache, TapeEncoder};
-use mica_kernel::json::utf8::decode_like_java;
+use mica_kernel::codec::decode::VariantDecoder;
+use mica_kernel::codec::primitive::{DictionaryCache, TapeEncoder};
 use mica_kernel::json::{DuplicateKeys, JsonParser, ParseOptions};
 use mica_kernel::names::Names;
 use mica_kernel::tape::Tape;
+use mica_kernel::text::lossy::decode_like_java;
 use mica_kernel::{Code, Result};
 
 fn variant(text: &str, options: ParseOptions) -> Result<(Vec<u8>, Vec<u8>)> {
@@ -113,7 +113,8 @@ fn the_public_encoding_examples_are_read() {
             let metadata = std::fs::read(path.with_extension("metadata")).unwrap();
             let (mut tape, mut names, mut decoder) = (Tape::default(), Names::new(), VariantDecoder::new());
             let findings = decoder.decode(&metadata, &value, &mut tape, &mut names).unwrap();
-            let dictionary = mica_kernel::encode::Dictionary::over(metadata, decoder.fields().to_vec(), &names);
+            let dictionary =
+                mica_kernel::codec::primitive::Dictionary::over(metadata, decoder.fields().to_vec(), &names);
             let mut again = Vec::new();
             TapeEncoder::new().encode(&tape.view(&value, &names), 0, &dictionary, &mut again).unwrap();
             assert!(!findings.unsorted_ids, "{path:?}");

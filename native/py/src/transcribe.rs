@@ -2,8 +2,8 @@
 
 use std::sync::Mutex;
 
-use mica_kernel::transcribe::Transcription as Kernel;
-use mica_kernel::write::{WriteOptions, parse_compression};
+use mica_kernel::convert::pages::Transcription as Kernel;
+use mica_kernel::parquet::write::{WriteOptions, parse_compression};
 use mica_kernel::{Code, Error};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};

@@ -1,4 +1,4 @@
-"""A check of twice the rows takes about twice the time: at most 2.5 times, the best of several tries."""
+"""A check takes time in proportion to the rows: 16 times the rows take 16 times as long, 256 times if quadratic."""
 
 from __future__ import annotations
 
@@ -31,5 +31,6 @@ def test_a_check_takes_time_in_proportion_to_the_rows(tmp_path: Path, layout: st
             taken.append(time.process_time() - began)
         return min(taken)
 
-    ratios = [best(80_000) / best(40_000) for _ in range(3)]
-    assert min(ratios) <= 2.5, ratios
+    # Between the two, for the machine's caches and its other work.
+    ratios = [best(80_000) / best(5_000) for _ in range(2)]
+    assert min(ratios) <= 64, ratios

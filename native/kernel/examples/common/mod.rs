@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
-use mica_kernel::values::variant_to_json;
-use mica_kernel::zone::Zone;
+use mica_kernel::batch::values::variant_to_json;
+use mica_kernel::text::zone::Zone;
 use serde_json::Value;
 
 pub type Work<'a> = Box<dyn FnMut() -> Result<(), Box<dyn Error>> + 'a>;

@@ -15,10 +15,10 @@ use arrow::util::display::array_value_to_string;
 
 use crate::check::{Findings, Kind};
 use crate::error::{Code, Result};
-use crate::read::FileReader;
-use crate::read::bounds::{Bound, Span, chunk_bound, page_bound, trusted};
-use crate::read::physical::raw_array;
-use crate::read::schema::Node;
+use crate::parquet::bounds::{Bound, Span, chunk_bound, page_bound, trusted};
+use crate::parquet::file::FileReader;
+use crate::parquet::physical::raw_array;
+use crate::parquet::schema::Node;
 
 const ROW_GROUP: Kind = ("row_group_bound", None);
 const PAGE: Kind = ("page_bound", None);

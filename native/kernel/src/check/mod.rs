@@ -21,10 +21,11 @@ use parquet::DecodeResult;
 use parquet::arrow::push_decoder::ParquetPushDecoder;
 
 use crate::check::bounds::FooterBounds;
+use crate::check::values::Walker;
 use crate::error::{Code, Error, Result};
-use crate::read::decoder::batch_size;
-use crate::read::{FileReader, guard};
-use values::Walker;
+use crate::parquet::decoder::batch_size;
+use crate::parquet::file::FileReader;
+use crate::parquet::guard::guard;
 
 /// Rows and bytes that are decoded at a time.
 const ROWS: usize = 8192;

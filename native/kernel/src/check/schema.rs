@@ -8,10 +8,10 @@ use parquet::schema::types::Type;
 
 use crate::check::{Findings, Kind};
 use crate::layout::Layout;
-use crate::read::FileReader;
-use crate::read::early::layout;
-use crate::read::schema::Node;
-use crate::standard::{METADATA, TYPED_VALUE, VALUE, is_variant};
+use crate::layout::standard::{METADATA, TYPED_VALUE, VALUE, is_variant};
+use crate::parquet::file::FileReader;
+use crate::parquet::residuals::layout;
+use crate::parquet::schema::Node;
 use crate::tree::MAX_TREE_DEPTH;
 
 const NO_ANNOTATION: Kind = ("missing_annotation", Some(1));

@@ -10,15 +10,15 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field};
 
 use crate::check::{Findings, Kind};
-use crate::dictionary::Dictionary;
-use crate::early::standardize::standardize_column;
+use crate::codec::metadata::Dictionary;
+use crate::codec::residual::{Entry, Residual, head, number};
 use crate::error::{Code, Error, Result};
 use crate::layout::Layout;
-use crate::level::VariantColumn;
-use crate::reconstruct::unshred;
-use crate::residual::{Entry, Residual, head, number};
-use crate::standard::{METADATA, TYPED_VALUE, VALUE, is_variant};
+use crate::layout::standard::{METADATA, TYPED_VALUE, VALUE, is_variant};
 use crate::tree::MAX_TREE_DEPTH;
+use crate::values::level::VariantColumn;
+use crate::values::reconstruct::unshred;
+use crate::values::standardize::standardize_column;
 
 const NO_METADATA: Kind = ("null_metadata", Some(2));
 const NO_VALUE: Kind = ("null_value", Some(2));

@@ -11,9 +11,9 @@
 //!
 //! No NDJSON line ends with `{`, `[` or `,`, but a line that was cut short may: the second line tells.
 
-use super::parse::{JsonParser, ParseOptions};
-use super::reader::Format;
-use super::split::Inside;
+use crate::json::parse::{JsonParser, ParseOptions};
+use crate::json::reader::Format;
+use crate::json::split::Inside;
 use crate::names::Names;
 use crate::tape::Tape;
 

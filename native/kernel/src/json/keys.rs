@@ -3,7 +3,7 @@
 
 use crate::names::{Mark, Names};
 
-use super::scan::string_stop;
+use crate::json::scan::string_stop;
 
 /// Up to fifteen bytes of a key and its closing quote, for one comparison; `len` is 0 when the key is longer.
 #[derive(Clone, Copy, Default)]

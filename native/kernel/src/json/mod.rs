@@ -5,11 +5,11 @@ pub mod input;
 pub mod keys;
 pub mod number;
 pub mod parse;
+pub mod print;
 pub mod reader;
 pub mod scan;
 pub mod split;
-pub mod utf8;
 
-pub use input::Compression;
-pub use parse::{DuplicateKeys, JsonParser, ParseOptions};
-pub use reader::{BadRow, Format, Next, OnError, ReaderOptions, RowReader};
+pub use crate::json::input::Compression;
+pub use crate::json::parse::{DuplicateKeys, JsonParser, ParseOptions};
+pub use crate::json::reader::{BadRow, Format, Next, OnError, ReaderOptions, RowReader};

@@ -4,7 +4,7 @@
 use crate::error::Result;
 use crate::tape::{Kind, Node, Tape};
 
-use super::scan::{bad, word};
+use crate::json::scan::{bad, word};
 
 const MAX_DIGITS: usize = 38;
 

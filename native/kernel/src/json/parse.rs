@@ -2,14 +2,14 @@
 //! differences, both towards refusing: text after the document is an error (Spark ignores it), and so is a value
 //! beyond the size limit.
 
-use crate::encode;
+use crate::codec::primitive as encode;
 use crate::error::{Code, Error, Result};
 use crate::names::{NO_NAME, Names};
 use crate::tape::{Kind, Node, Tape};
 
-use super::keys::KeyGuess;
-use super::number::number;
-use super::scan::{bad, bad_string, string_stop, unescape};
+use crate::json::keys::KeyGuess;
+use crate::json::number::number;
+use crate::json::scan::{bad, bad_string, string_stop, unescape};
 
 /// What a second value under the same key of one object does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

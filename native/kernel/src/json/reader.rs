@@ -5,10 +5,10 @@ use std::io::{BufRead, BufReader, Read};
 
 use crate::error::{Code, Error, Result};
 
-use super::format::{Detector, is_ndjson_name};
-use super::input::{Compression, Filled, Input};
-use super::split::{Found, Splitter};
-use super::utf8::decode_like_java;
+use crate::json::format::{Detector, is_ndjson_name};
+use crate::json::input::{Compression, Filled, Input};
+use crate::json::split::{Found, Splitter};
+use crate::text::lossy::decode_like_java;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {

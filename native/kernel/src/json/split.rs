@@ -3,7 +3,7 @@
 
 use crate::error::Result;
 
-use super::scan::{bad, string_stop};
+use crate::json::scan::{bad, string_stop};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Expect {

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, FieldRef, Schema};
 
 use crate::error::{Code, Error, Result};
 use crate::read::items::{Columns, Item, answer, column_at};
-use crate::read::nested::{unshred_nested, unshredded_field};
+use crate::values::nested::{unshred_nested, unshredded_field};
 
 /// Every variant of the batch unshredded; all else as it is.
 pub fn unshred(batch: &RecordBatch) -> Result<RecordBatch> {

@@ -9,12 +9,12 @@ use arrow::array::{
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 
-use crate::early::moving::move_nested;
+use crate::convert::moving::move_nested;
 use crate::error::{Code, Error, Result};
-use crate::extract::{Step, Target, extract_path, path_text};
 use crate::layout::Layout;
-use crate::level::VariantColumn;
-use crate::read::nested::{unshred_nested, unshredded_field};
+use crate::values::extract::{Step, Target, extract_path, path_text};
+use crate::values::level::VariantColumn;
+use crate::values::nested::{unshred_nested, unshredded_field};
 
 /// What one output column is.
 #[derive(Debug, Clone, PartialEq)]

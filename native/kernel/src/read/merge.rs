@@ -9,7 +9,7 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, St
 use arrow::datatypes::{Field, Schema};
 
 use crate::error::{Code, Error, Result};
-use crate::read::schema::Node;
+use crate::parquet::schema::Node;
 
 /// The leaf columns that are reached through structs alone.
 pub fn reusable(columns: &[Node], out: &mut Vec<usize>) {

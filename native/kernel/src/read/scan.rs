@@ -16,13 +16,17 @@ use parquet::file::metadata::RowGroupMetaData;
 
 use crate::error::{Code, Error, Result};
 use crate::layout::Layout;
-use crate::read::decoder::{Decoder, Window, group_bytes};
-use crate::read::early::layout;
+use crate::layout::standard::is_variant;
+use crate::parquet::decoder::{Decoder, Window, group_bytes};
+use crate::parquet::file::FileReader;
+use crate::parquet::guard::guard;
+use crate::parquet::projection;
+use crate::parquet::residuals::layout;
+use crate::parquet::rows;
+use crate::parquet::rows::Rows;
+use crate::parquet::schema::{Node, find};
 use crate::read::items::{Columns, Item, ItemKind, answer, column_at};
-use crate::read::rows::{self, Rows};
-use crate::read::schema::{Node, find};
-use crate::read::{FileReader, guard, merge, projection};
-use crate::standard::is_variant;
+use crate::read::merge;
 
 /// What the columns of a window may take decoded.
 const WINDOW_BYTES: u64 = 256 << 20;

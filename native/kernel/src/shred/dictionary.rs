@@ -4,7 +4,7 @@
 //! The base is sorted and says so; with names appended the sorted bit is cleared (rule 5). It holds every name of
 //! the tree, so every field name of a row, shredded or not, is in its metadata (rule 20).
 
-use crate::encode::{push_uint, uint_width};
+use crate::codec::primitive::{push_uint, uint_width};
 use crate::names::Names;
 
 const NONE: u32 = u32::MAX;

@@ -14,15 +14,15 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, StructArray};
 use arrow::datatypes::{DataType, Fields};
 
-use crate::encode::{DictionaryCache, TapeEncoder};
+use crate::codec::primitive::{DictionaryCache, TapeEncoder};
 use crate::error::Result;
 use crate::layout::Layout;
+use crate::layout::standard::check_tree;
 use crate::names::Names;
 use crate::shred::column::{Bits, Bytes};
 use crate::shred::dictionary::Dictionary;
 use crate::shred::group::{Group, Row};
 use crate::shred::residual::Residual;
-use crate::standard::check_tree;
 use crate::tape::TapeView;
 use crate::tree::Tree;
 

@@ -5,7 +5,7 @@
 //! after it), then bytes from the first to the last. Values stand in document order, field ids in the order of the
 //! names (rules 10 and 11).
 
-use crate::encode::{Header, int_width, push_scalar, push_string, push_uint, scalar_size, string_size};
+use crate::codec::primitive::{Header, int_width, push_scalar, push_string, push_uint, scalar_size, string_size};
 use crate::names::NO_NAME;
 use crate::shred::dictionary::Dictionary;
 use crate::tape::{Kind, Node, Scalar, TapeView};

@@ -8,7 +8,7 @@ pub mod thrift;
 
 use arrow::array::{Array, AsArray, StructArray};
 use mica_kernel::Result;
-use mica_kernel::decode::VariantDecoder;
+use mica_kernel::codec::decode::VariantDecoder;
 use mica_kernel::infer::{Limits, Sample};
 use mica_kernel::json::{JsonParser, ParseOptions};
 use mica_kernel::names::Names;
@@ -66,7 +66,7 @@ pub fn plain_models(lines: &[Option<&str>]) -> Vec<Option<Model>> {
 
 /// The rows of a column in storage layout, put together by our own reader and validated.
 pub fn our_models(column: &StructArray) -> Vec<Option<Model>> {
-    let whole = mica_kernel::reconstruct::unshred(column, "v").unwrap();
+    let whole = mica_kernel::values::reconstruct::unshred(column, "v").unwrap();
     let metadata = whole.column_by_name("metadata").unwrap().as_binary::<i32>();
     let value = whole.column_by_name("value").unwrap().as_binary::<i32>();
     let (mut decoder, mut names, mut tape) = (VariantDecoder::new(), Names::new(), Tape::default());

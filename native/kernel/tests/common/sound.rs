@@ -6,9 +6,9 @@ use std::ops::Range;
 use arrow::array::{Array, AsArray, StructArray};
 use bytes::Bytes;
 use mica_kernel::Result;
-use mica_kernel::decode::VariantDecoder;
+use mica_kernel::codec::decode::VariantDecoder;
 use mica_kernel::names::Names;
-use mica_kernel::source::Source;
+use mica_kernel::parquet::source::Source;
 use mica_kernel::tape::Tape;
 use mica_kernel::tree::{Field, LeafType, Tree};
 

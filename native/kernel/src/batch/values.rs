@@ -1,0 +1,198 @@
+//! Whole columns of values: JSON text and Variants as Arrow arrays. Nulls stay null; an error names its row.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, StringArray, StructArray};
+use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Fields, Schema};
+use arrow::record_batch::RecordBatch;
+
+use crate::batch::type_text::TypePrinter;
+use crate::codec::decode::VariantDecoder;
+use crate::codec::primitive::{DictionaryCache, TapeEncoder};
+use crate::error::{Code, Error, Result};
+use crate::json::print::JsonPrinter;
+use crate::json::{JsonParser, ParseOptions};
+use crate::layout::standard;
+use crate::names::Names;
+use crate::tape::Tape;
+use crate::text::lossy::decode_like_java;
+use crate::text::zone::Zone;
+
+/// JSON texts (strings or binary of any flavour, column 0) as the variant column `v`. Binary that is no UTF-8 is
+/// repaired as Spark does it.
+pub fn json_to_variant(batch: &RecordBatch, options: ParseOptions) -> Result<RecordBatch> {
+    let texts = bytes_of(column(batch, 0)?)?;
+    let (mut parser, mut tape, mut names) = (JsonParser::new(options), Tape::default(), Names::new());
+    let (mut cache, mut encoder) = (DictionaryCache::new(), TapeEncoder::new());
+    let (mut metadata, mut values) = (Bytes::new(texts.len()), Bytes::new(texts.len()));
+    let mut repaired = String::new();
+    for row in 0..texts.len() {
+        if texts.is_valid(row) {
+            let bytes = texts.value(row);
+            let text = match simdutf8::basic::from_utf8(bytes) {
+                Ok(text) => text,
+                Err(_) => {
+                    repaired.clear();
+                    decode_like_java(bytes, &mut repaired);
+                    &repaired
+                }
+            };
+            let encoded = parser.parse(text, &mut tape, &mut names).and_then(|()| {
+                let view = tape.view(text.as_bytes(), &names);
+                let dictionary = cache.of(&view, 0)?;
+                metadata.data.extend_from_slice(dictionary.metadata());
+                encoder.encode(&view, 0, dictionary, &mut values.data)
+            });
+            encoded.map_err(|e| e.row(row as u64))?;
+            forget(&mut names);
+        }
+        metadata.end()?;
+        values.end()?;
+    }
+    variants(metadata, values, texts.nulls().cloned())
+}
+
+/// The variant column 0 as the string column `json`.
+pub fn variant_to_json(batch: &RecordBatch, zone: &Zone) -> Result<RecordBatch> {
+    let mut printer = JsonPrinter::new();
+    let mut texts = Bytes::new(batch.num_rows());
+    let nulls = each_row(batch, |tape, names, row| {
+        if let Some(value) = row {
+            printer.print(&tape.view(value, names), 0, zone, &mut texts.data);
+        }
+        texts.end()
+    })?;
+    let array = StringArray::try_new(texts.offsets(), Buffer::from_vec(texts.data), nulls)?;
+    one_column(Field::new("json", DataType::Utf8, true), Arc::new(array))
+}
+
+/// The types of the values of the variant column 0 as the string column `type`.
+pub fn type_texts(batch: &RecordBatch) -> Result<RecordBatch> {
+    let mut printer = TypePrinter::default();
+    let mut texts = Bytes::new(batch.num_rows());
+    let nulls = each_row(batch, |tape, names, row| {
+        if let Some(value) = row {
+            printer.print(&tape.view(value, names), 0, &mut texts.data);
+        }
+        texts.end()
+    })?;
+    let array = StringArray::try_new(texts.offsets(), Buffer::from_vec(texts.data), nulls)?;
+    one_column(Field::new("type", DataType::Utf8, true), Arc::new(array))
+}
+
+/// Refuses the first row of the variant column 0 that breaks the encoding.
+pub fn validate(batch: &RecordBatch) -> Result<()> {
+    each_row(batch, |_, _, _| Ok(())).map(|_| ())
+}
+
+/// Decodes every row of the variant column 0; `use_row` gets the value bytes, or `None` for null.
+fn each_row(
+    batch: &RecordBatch,
+    mut use_row: impl FnMut(&Tape, &Names, Option<&[u8]>) -> Result<()>,
+) -> Result<Option<NullBuffer>> {
+    let (metadata, values, nulls) = parts_of(column(batch, 0)?)?;
+    let (mut decoder, mut tape, mut names) = (VariantDecoder::new(), Tape::default(), Names::new());
+    for row in 0..metadata.len() {
+        if nulls.as_ref().is_some_and(|n| n.is_null(row)) {
+            use_row(&tape, &names, None)?;
+            continue;
+        }
+        if metadata.is_null(row) || values.is_null(row) {
+            let message = "a variant has no metadata or no value";
+            return Err(Error::new(Code::MalformedVariant, message).rule(2).row(row as u64));
+        }
+        let value = values.value(row);
+        decoder.decode(metadata.value(row), value, &mut tape, &mut names).map_err(|e| e.row(row as u64))?;
+        use_row(&tape, &names, Some(value))?;
+        forget(&mut names);
+    }
+    Ok(nulls)
+}
+
+/// Metadata, value and nulls of an unshredded variant column; its fields are found by name.
+pub fn parts_of(array: &ArrayRef) -> Result<(BinaryViewArray, BinaryViewArray, Option<NullBuffer>)> {
+    let Some(column) = array.as_struct_opt() else {
+        return Err(argument(&format!(
+            "a variant column is a struct of metadata and value, not {}",
+            array.data_type()
+        )));
+    };
+    let part = |name: &str| {
+        let part = column.column_by_name(name);
+        bytes_of(part.ok_or_else(|| argument(&format!("the variant column has no field {name:?}")))?)
+    };
+    if column.column_by_name("typed_value").is_some() {
+        return Err(argument("the variant column is shredded: unshred it first"));
+    }
+    Ok((part("metadata")?, part("value")?, column.nulls().cloned()))
+}
+
+fn forget(names: &mut Names) {
+    if names.is_full() {
+        names.truncate(0);
+    }
+}
+
+fn column(batch: &RecordBatch, index: usize) -> Result<&ArrayRef> {
+    batch.columns().get(index).ok_or_else(|| argument("the batch has too few columns"))
+}
+
+fn argument(message: &str) -> Error {
+    Error::new(Code::InvalidArgument, message)
+}
+
+/// Strings or binary of any flavour, without a copy of the bytes where Arrow can.
+pub fn bytes_of(array: &ArrayRef) -> Result<BinaryViewArray> {
+    let views = match array.data_type() {
+        DataType::BinaryView => array.clone(),
+        DataType::Binary | DataType::LargeBinary | DataType::Utf8View => cast(array, &DataType::BinaryView)?,
+        DataType::FixedSizeBinary(_) | DataType::Utf8 => cast(&cast(array, &DataType::Binary)?, &DataType::BinaryView)?,
+        DataType::LargeUtf8 => cast(&cast(array, &DataType::LargeBinary)?, &DataType::BinaryView)?,
+        DataType::Dictionary(_, value) => return bytes_of(&cast(array, value)?),
+        DataType::Null => cast(array, &DataType::BinaryView)?,
+        other => return Err(argument(&format!("strings or binary are needed here, not {other}"))),
+    };
+    views.as_binary_view_opt().cloned().ok_or_else(|| argument("Arrow gave no views"))
+}
+
+/// A binary column while it grows.
+pub struct Bytes {
+    pub data: Vec<u8>,
+    ends: Vec<i32>,
+}
+
+impl Bytes {
+    pub fn new(rows: usize) -> Self {
+        let mut ends = Vec::with_capacity(rows + 1);
+        ends.push(0);
+        Bytes { data: Vec::new(), ends }
+    }
+
+    /// The bytes since the last end are one row's.
+    pub fn end(&mut self) -> Result<()> {
+        let too_large = |_| Error::new(Code::TooLarge, "a batch is beyond 2 GiB: cut it into smaller ones");
+        self.ends.push(i32::try_from(self.data.len()).map_err(too_large)?);
+        Ok(())
+    }
+
+    fn offsets(&self) -> OffsetBuffer<i32> {
+        OffsetBuffer::new(self.ends.clone().into())
+    }
+}
+
+/// The batch of one variant column `v`.
+pub fn variants(metadata: Bytes, values: Bytes, nulls: Option<NullBuffer>) -> Result<RecordBatch> {
+    let binary = |bytes: Bytes| BinaryArray::try_new(bytes.offsets(), Buffer::from_vec(bytes.data), None).map(Arc::new);
+    let fields = Fields::from(vec![
+        Field::new("metadata", DataType::Binary, false),
+        Field::new("value", DataType::Binary, false),
+    ]);
+    let array = StructArray::try_new(fields.clone(), vec![binary(metadata)?, binary(values)?], nulls)?;
+    one_column(standard::mark(Field::new("v", DataType::Struct(fields), true)), Arc::new(array))
+}
+
+fn one_column(field: Field, array: ArrayRef) -> Result<RecordBatch> {
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(vec![field])), vec![array])?)
+}

@@ -1,0 +1,392 @@
+//! A Variant, metadata and value, becomes a tape; no byte is used before it is validated (rules 3 to 18), nothing
+//! recurses, and the work is linear: the children of a container may not take more bytes than it has, so bytes
+//! that are pointed at twice cannot multiply. Object ids out of order are read all the same and reported.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use crate::codec::metadata as dictionary;
+use crate::codec::primitive::id;
+use crate::codec::residual::{Head, head, number};
+use crate::error::{Code, Error, Result};
+use crate::names::{Mark, NO_NAME, Names};
+use crate::tape::{Kind, Node, Tape};
+use crate::text::utf8::is_utf8;
+
+/// The text has no limit (rule 18), this is ours.
+pub const MAX_DEPTH: usize = 1000;
+
+/// What was accepted although the specification says otherwise.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Findings {
+    /// An object's ids are not in the order of their names (rule 10).
+    pub unsorted_ids: bool,
+}
+
+#[derive(Default)]
+pub struct VariantDecoder {
+    dictionaries: Dictionaries,
+    stack: Vec<Frame>,
+    ranks: Vec<u32>,
+}
+
+struct Frame {
+    head: Head,
+    node: u32,
+    index: usize,
+    /// Name of the child that was begun last.
+    name: u32,
+    /// Bytes of the body that no child has taken yet.
+    left: usize,
+}
+
+impl VariantDecoder {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Fills `tape` (cleared first); read it with `tape.view(value, names)`. Always hand in the same `names`.
+    /// An error carries the rule, the offset in `value` (or in `metadata`, for rules 3 to 5) and the JSON path.
+    pub fn decode(&mut self, metadata: &[u8], value: &[u8], tape: &mut Tape, names: &mut Names) -> Result<Findings> {
+        tape.clear();
+        self.stack.clear();
+        self.dictionaries.load(metadata, names)?;
+        if value.len() > u32::MAX as usize / 2 {
+            return Err(Error::new(Code::TooLarge, "one value exceeds 2 GiB"));
+        }
+        let mut findings = Findings::default();
+        self.walk(value, tape, &mut findings).map_err(|e| match self.path(names) {
+            Some(path) => e.path(path),
+            None => e,
+        })?;
+        Ok(findings)
+    }
+
+    /// Name ids by field id of the metadata decoded last.
+    pub fn fields(&self) -> &[u32] {
+        self.dictionaries.current().map_or(&[], |d| &d.fields)
+    }
+
+    fn walk(&mut self, value: &[u8], tape: &mut Tape, findings: &mut Findings) -> Result<()> {
+        let end = self.one(value, 0, NO_NAME, tape, findings)?;
+        if end != value.len() {
+            return Err(fault(15, end, "bytes follow the end of the value".into()));
+        }
+        while let Some(frame) = self.stack.last_mut() {
+            let head = frame.head;
+            let index = frame.index;
+            if index == head.count {
+                let (node, end) = (frame.node as usize, tape.nodes.len() as u32);
+                if let Some(node) = tape.nodes.get_mut(node) {
+                    (node.a, node.b) = (head.count as u32, end);
+                }
+                self.stack.pop();
+                continue;
+            }
+            frame.index += 1;
+            let mut name = NO_NAME;
+            if head.object {
+                let field = number(value, head.ids + index * head.id_width, head.id_width)?;
+                name =
+                    self.dictionaries.current().and_then(|d| d.fields.get(field as usize).copied()).unwrap_or(NO_NAME);
+                frame.name = name;
+            }
+            let offset_at = head.offsets + index * head.offset_width;
+            let child = head.body + number(value, offset_at, head.offset_width)? as usize;
+            if child >= head.end {
+                return Err(fault(15, offset_at, "an offset points beyond its object or array".into()));
+            }
+            let depth = self.stack.len();
+            let end = self.one(value, child, name, tape, findings)?;
+            // `one` may have opened a frame above the parent's.
+            let Some(parent) = self.stack.get_mut(depth - 1) else { continue };
+            match parent.left.checked_sub(end - child) {
+                Some(left) if end <= head.end => parent.left = left,
+                _ => return Err(fault(15, child, "a child reaches beyond its object or array".into())),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the value at `at`: a scalar whole, of a container the head; gives the end of the value.
+    #[inline]
+    fn one(&mut self, value: &[u8], at: usize, name: u32, tape: &mut Tape, findings: &mut Findings) -> Result<usize> {
+        let first = *value.get(at).ok_or_else(|| cut(at))?;
+        match first & 3 {
+            0 => primitive(value, at, first >> 2, name, tape),
+            1 => text(value, at, at + 1, (first >> 2) as usize, name, tape),
+            _ => self.open(value, at, name, tape, findings),
+        }
+    }
+
+    fn open(&mut self, value: &[u8], at: usize, name: u32, tape: &mut Tape, findings: &mut Findings) -> Result<usize> {
+        if self.stack.len() >= MAX_DEPTH {
+            return Err(too_deep(at));
+        }
+        let head = head(value, at)?;
+        if head.count > head.end - head.body {
+            // Every child takes a byte at least.
+            return Err(fault(15, at, "an object or array has more children than bytes for them".into()));
+        }
+        if head.object {
+            self.check_ids(value, at, &head, findings)?;
+        }
+        let kind = if head.object { Kind::Object } else { Kind::Array };
+        self.stack.push(Frame {
+            head,
+            node: tape.nodes.len() as u32,
+            index: 0,
+            name: NO_NAME,
+            left: head.end - head.body,
+        });
+        tape.nodes.push(Node::new(kind, name));
+        Ok(head.end)
+    }
+
+    /// Every id is in the metadata, no name comes twice (rule 12), the order is that of the names (rule 10).
+    fn check_ids(&mut self, value: &[u8], at: usize, head: &Head, findings: &mut Findings) -> Result<()> {
+        let Some(dictionary) = self.dictionaries.current() else { return Ok(()) };
+        let rank_of = |index: usize| {
+            let id_at = head.ids + index * head.id_width;
+            let id = number(value, id_at, head.id_width)?;
+            let unknown = || fault(10, id_at, format!("an object names field {id}, which the metadata does not hold"));
+            dictionary.ranks.get(id as usize).copied().ok_or_else(unknown)
+        };
+        let mut ascending = true;
+        let mut last = None;
+        for index in 0..head.count {
+            let rank = Some(rank_of(index)?);
+            ascending &= last < rank;
+            last = rank;
+        }
+        if ascending {
+            return Ok(());
+        }
+        self.ranks.clear();
+        for index in 0..head.count {
+            self.ranks.push(rank_of(index)?);
+        }
+        self.ranks.sort_unstable();
+        if self.ranks.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(fault(12, at, "an object holds the same field twice".into()));
+        }
+        findings.unsorted_ids = true;
+        Ok(())
+    }
+
+    /// Where the walk stands, as a JSON path; `None` at the root.
+    #[cold]
+    fn path(&self, names: &Names) -> Option<String> {
+        let mut path = String::from("$");
+        for frame in self.stack.iter().filter(|f| f.index > 0) {
+            if frame.head.object {
+                path.push_str(&format!("['{}']", names.get(frame.name).escape_debug()));
+            } else {
+                path.push_str(&format!("[{}]", frame.index - 1));
+            }
+        }
+        (path.len() > 1).then_some(path)
+    }
+}
+
+fn primitive(value: &[u8], at: usize, type_id: u8, name: u32, tape: &mut Tape) -> Result<usize> {
+    let body = at + 1;
+    let node = match type_id {
+        id::NULL => Node::new(Kind::Null, name),
+        id::TRUE => Node::new(Kind::True, name),
+        id::FALSE => Node::new(Kind::False, name),
+        id::INT8 => int(i8::from_le_bytes(fixed(value, body)?) as i64, 1, name),
+        id::INT16 => int(i16::from_le_bytes(fixed(value, body)?) as i64, 2, name),
+        id::INT32 => int(i32::from_le_bytes(fixed(value, body)?) as i64, 4, name),
+        id::INT64 => int(i64::from_le_bytes(fixed(value, body)?), 8, name),
+        id::DECIMAL4 => {
+            let unscaled = i32::from_le_bytes(fixed(value, body + 1)?);
+            return decimal(value, at, 4, unscaled as i128, name, tape);
+        }
+        id::DECIMAL8 => {
+            let unscaled = i64::from_le_bytes(fixed(value, body + 1)?);
+            return decimal(value, at, 8, unscaled as i128, name, tape);
+        }
+        id::DECIMAL16 => {
+            let unscaled = i128::from_le_bytes(fixed(value, body + 1)?);
+            return decimal(value, at, 16, unscaled, name, tape);
+        }
+        id::FLOAT => Node::with_bits(Kind::Float, name, u32::from_le_bytes(fixed(value, body)?) as u64),
+        id::DATE => Node::with_bits(Kind::Date, name, u32::from_le_bytes(fixed(value, body)?) as u64),
+        id::DOUBLE => wide(value, body, Kind::Double, name)?,
+        id::TIMESTAMP => wide(value, body, Kind::Timestamp, name)?,
+        id::TIMESTAMP_NTZ => wide(value, body, Kind::TimestampNtz, name)?,
+        id::TIMESTAMP_NANOS => wide(value, body, Kind::TimestampNanos, name)?,
+        id::TIMESTAMP_NTZ_NANOS => wide(value, body, Kind::TimestampNtzNanos, name)?,
+        id::TIME => wide(value, body, Kind::Time, name)?,
+        id::UUID => {
+            let number = u128::from_be_bytes(fixed(value, body)?);
+            tape.wide.push(number as i128);
+            Node::with_bits(Kind::Uuid, name, tape.wide.len() as u64 - 1)
+        }
+        id::STRING => {
+            let len = u32::from_le_bytes(fixed(value, body)?) as usize;
+            return text(value, at, body + 4, len, name, tape);
+        }
+        id::BINARY => {
+            let len = u32::from_le_bytes(fixed(value, body)?) as usize;
+            let end = body + 4 + len;
+            value.get(body + 4..end).ok_or_else(|| cut(at))?;
+            tape.nodes.push(Node::with_range(Kind::Binary, name, body + 4, len, false));
+            return Ok(end);
+        }
+        unknown => return Err(fault(7, at, format!("the primitive type {unknown} is unknown"))),
+    };
+    tape.nodes.push(node);
+    Ok(body + width(type_id))
+}
+
+/// Bytes of the payload of a primitive of fixed size.
+fn width(type_id: u8) -> usize {
+    match type_id {
+        id::NULL | id::TRUE | id::FALSE => 0,
+        id::INT8 => 1,
+        id::INT16 => 2,
+        id::INT32 | id::FLOAT | id::DATE => 4,
+        id::UUID => 16,
+        _ => 8,
+    }
+}
+
+fn int(value: i64, width: u8, name: u32) -> Node {
+    Node { aux: width, ..Node::with_bits(Kind::Int, name, value as u64) }
+}
+
+fn wide(value: &[u8], at: usize, kind: Kind, name: u32) -> Result<Node> {
+    Ok(Node::with_bits(kind, name, u64::from_le_bytes(fixed(value, at)?)))
+}
+
+fn decimal(value: &[u8], at: usize, width: usize, unscaled: i128, name: u32, tape: &mut Tape) -> Result<usize> {
+    let scale = *value.get(at + 1).ok_or_else(|| cut(at))?;
+    if scale > 38 {
+        return Err(fault(8, at + 1, format!("a decimal has the scale {scale}, beyond 38")));
+    }
+    let digits = match width {
+        4 => 9,
+        8 => 18,
+        _ => 38,
+    };
+    if unscaled.unsigned_abs() >= 10u128.pow(digits) {
+        return Err(fault(8, at, format!("a decimal of {width} bytes has more than {digits} digits")));
+    }
+    tape.wide.push(unscaled);
+    tape.nodes.push(Node { aux: scale, ..Node::with_bits(Kind::Decimal, name, tape.wide.len() as u64 - 1) });
+    Ok(at + 2 + width)
+}
+
+#[inline]
+fn text(value: &[u8], at: usize, start: usize, len: usize, name: u32, tape: &mut Tape) -> Result<usize> {
+    let bytes = value.get(start..start + len).ok_or_else(|| cut(at))?;
+    if !is_utf8(bytes) {
+        return Err(fault(6, at, "a string is no UTF-8".into()));
+    }
+    tape.nodes.push(Node::with_range(Kind::Str, name, start, len, false));
+    Ok(start + len)
+}
+
+#[inline]
+fn fixed<const N: usize>(value: &[u8], at: usize) -> Result<[u8; N]> {
+    value.get(at..).and_then(|rest| rest.first_chunk::<N>()).copied().ok_or_else(|| cut(at))
+}
+
+#[cold]
+fn fault(rule: u8, offset: usize, message: String) -> Error {
+    Error::new(Code::MalformedVariant, message).rule(rule).offset(offset as u64)
+}
+
+/// An object or array has too many around it.
+#[cold]
+pub fn too_deep(at: usize) -> Error {
+    let message = format!("objects and arrays nest deeper than {MAX_DEPTH} levels");
+    Error::new(Code::TooDeep, message).rule(18).offset(at as u64)
+}
+
+#[cold]
+fn cut(at: usize) -> Error {
+    fault(15, at, "the value is cut short".into())
+}
+
+/// A metadata resolved: its names as ids of [`Names`], and their ranks in byte order (equal for equal names).
+struct Resolved {
+    bytes: Vec<u8>,
+    fields: Vec<u32>,
+    ranks: Vec<u32>,
+}
+
+/// Metadata seen lately, so that each is read and hashed by name once.
+#[derive(Default)]
+struct Dictionaries {
+    hasher: DefaultHashBuilder,
+    table: HashTable<u32>,
+    entries: Vec<Resolved>,
+    current: usize,
+    bytes: usize,
+    mark: Mark,
+}
+
+const MAX_DICTIONARIES: usize = 1024;
+const MAX_BYTES: usize = 16 << 20;
+
+impl Dictionaries {
+    fn current(&self) -> Option<&Resolved> {
+        self.entries.get(self.current)
+    }
+
+    fn load(&mut self, metadata: &[u8], names: &mut Names) -> Result<()> {
+        let kept = self.mark == names.mark();
+        if kept && self.current().is_some_and(|d| d.bytes == metadata) {
+            return Ok(());
+        }
+        if !kept || self.entries.len() >= MAX_DICTIONARIES || self.bytes > MAX_BYTES {
+            self.table.clear();
+            self.entries.clear();
+            self.bytes = 0;
+            self.mark = names.mark();
+        }
+        let (entries, hasher) = (&self.entries, &self.hasher);
+        let bytes_of = |i: u32| entries.get(i as usize).map_or(&[][..], |d| &d.bytes);
+        let hash = hasher.hash_one(metadata);
+        if let Some(&index) = self.table.find(hash, |&i| bytes_of(i) == metadata) {
+            self.current = index as usize;
+            return Ok(());
+        }
+        let resolved = resolve(metadata, names)?;
+        self.bytes += metadata.len() + 8 * resolved.fields.len();
+        self.current = self.entries.len();
+        self.entries.push(resolved);
+        let (entries, hasher) = (&self.entries, &self.hasher);
+        let rehash = |&i: &u32| hasher.hash_one(entries.get(i as usize).map_or(&[][..], |d| &d.bytes));
+        self.table.insert_unique(hash, self.current as u32, rehash);
+        Ok(())
+    }
+}
+
+fn resolve(metadata: &[u8], names: &mut Names) -> Result<Resolved> {
+    let mut ranges = Vec::new();
+    dictionary::parse(metadata, &mut ranges)?;
+    let text = |range: &(u32, u32)| metadata.get(range.0 as usize..range.1 as usize).unwrap_or(&[]);
+    let mut fields = Vec::with_capacity(ranges.len());
+    for range in &ranges {
+        let name = std::str::from_utf8(text(range)).map_err(|_| fault(5, 0, "a field name is no UTF-8".into()))?;
+        fields.push(names.intern(name));
+    }
+    let mut order: Vec<usize> = (0..ranges.len()).collect();
+    order.sort_by(|a, b| ranges.get(*a).map(text).cmp(&ranges.get(*b).map(text)));
+    let mut ranks = vec![0; ranges.len()];
+    let mut previous: Option<(u32, u32)> = None;
+    for (place, &at) in order.iter().enumerate() {
+        let (Some(&id), Some(rank)) = (fields.get(at), ranks.get_mut(at)) else { continue };
+        *rank = match previous {
+            Some((same, rank)) if same == id => rank,
+            _ => place as u32,
+        };
+        previous = Some((id, *rank));
+    }
+    Ok(Resolved { bytes: metadata.to_vec(), fields, ranks })
+}

@@ -1,0 +1,9 @@
+//! The bytes of a Variant (Parquet, "VariantEncoding"), and of the early layout's `untyped_value`.
+
+pub mod decode;
+pub mod dictionary;
+pub mod encode;
+pub mod metadata;
+pub mod primitive;
+pub mod residual;
+pub mod untyped;

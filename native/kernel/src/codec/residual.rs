@@ -1,0 +1,400 @@
+//! Values that stand in a `value` column: validated first, then copied as bytes (they use the row's metadata,
+//! rule 16, so nothing in them changes).
+//!
+//! Validation is one walk over a work list, whatever the depth. The lengths of a container's children may not
+//! sum to more than its body, so bytes that point twice at the same child cannot multiply the work. Containers nest to
+//! the depth that the decoder takes (rule 18), those of the shredded levels above the value counted.
+//! Object ids out of order are the one fault that is healed (DuckDB 2.0 writes them): their offsets need not be
+//! monotonic (rule 11), so sorting the header in place is enough.
+
+use crate::codec::decode::{MAX_DEPTH, too_deep};
+use crate::codec::metadata::Dictionary;
+use crate::error::{Code, Error, Result};
+use crate::tape::Scalar;
+use crate::text::utf8::is_utf8;
+
+/// A field of a residual object: its id, and where its value lies.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry {
+    pub id: u32,
+    pub start: u32,
+    pub end: u32,
+    /// Some object of the value it came from has its ids out of order.
+    unsorted: bool,
+}
+
+#[derive(Default)]
+pub struct Residual {
+    /// Containers around the value: the depth of its level.
+    above: usize,
+    /// Containers to look into, and how many lie around each.
+    work: Vec<(u32, u32)>,
+    unsorted: Vec<u32>,
+    pairs: Vec<(u32, u32)>,
+}
+
+/// The head of an object or array.
+#[derive(Debug, Clone, Copy)]
+pub struct Head {
+    pub object: bool,
+    pub count: usize,
+    pub ids: usize,
+    pub id_width: usize,
+    pub offsets: usize,
+    pub offset_width: usize,
+    pub body: usize,
+    /// One past the last byte of the value.
+    pub end: usize,
+}
+
+impl Residual {
+    /// From here on values stand this deep.
+    pub fn at_depth(&mut self, above: usize) -> &mut Self {
+        self.above = above;
+        self
+    }
+
+    /// Validates the value and appends it, object ids sorted.
+    pub fn copy(&mut self, dictionary: &Dictionary, value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.validate(dictionary, value)?;
+        if !self.unsorted.is_empty() {
+            self.check_disjoint(value)?;
+        }
+        let start = out.len();
+        out.extend_from_slice(value);
+        let copied = &mut out[start..];
+        for at in std::mem::take(&mut self.unsorted) {
+            self.sort_head(dictionary, copied, at as usize)?;
+        }
+        Ok(())
+    }
+
+    /// Validates an object and appends its fields to `entries`, sorted by name.
+    pub fn open_object(&mut self, dictionary: &Dictionary, value: &[u8], entries: &mut Vec<Entry>) -> Result<()> {
+        self.validate(dictionary, value)?;
+        let unsorted = !self.unsorted.is_empty();
+        let head = head(value, 0)?;
+        let first = entries.len();
+        for index in 0..head.count {
+            let id = number(value, head.ids + index * head.id_width, head.id_width)?;
+            let start =
+                head.body + number(value, head.offsets + index * head.offset_width, head.offset_width)? as usize;
+            let end = start + length(value, start)?;
+            entries.push(Entry { id, start: start as u32, end: end as u32, unsorted });
+        }
+        if unsorted && let Some(new) = entries.get_mut(first..) {
+            new.sort_by(|a, b| dictionary.name(a.id).cmp(dictionary.name(b.id)));
+        }
+        Ok(())
+    }
+
+    /// Appends the value of a field that [`Residual::open_object`] found in `value`.
+    pub fn copy_entry(
+        &mut self,
+        dictionary: &Dictionary,
+        value: Option<&[u8]>,
+        entry: Entry,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        let bytes = value
+            .and_then(|v| v.get(entry.start as usize..entry.end as usize))
+            .ok_or_else(|| fault(15, entry.start as usize, "a field lies outside of its object"))?;
+        if entry.unsorted {
+            return self.copy(dictionary, bytes, out);
+        }
+        out.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Checks every rule of the encoding (6 to 16) and notes the objects whose ids are out of order.
+    pub fn validate(&mut self, dictionary: &Dictionary, value: &[u8]) -> Result<()> {
+        self.walk(dictionary, value, false)
+    }
+
+    /// The objects of the value validated last whose ids are out of order, by their first bytes.
+    pub fn unsorted(&self) -> &[u32] {
+        &self.unsorted
+    }
+
+    /// The same for a value of which one path is wanted: a primitive of an unknown type inside it spoils itself and
+    /// nothing beside it (rule 7), so it is passed over here, and refused by whoever reads it.
+    pub fn validate_around_unknown(&mut self, dictionary: &Dictionary, value: &[u8]) -> Result<()> {
+        self.walk(dictionary, value, true)
+    }
+
+    fn walk(&mut self, dictionary: &Dictionary, value: &[u8], unknown: bool) -> Result<()> {
+        self.unsorted.clear();
+        self.work.clear();
+        if value.len() > u32::MAX as usize {
+            return Err(Error::new(Code::TooLarge, "one value exceeds 4 GiB"));
+        }
+        let end = check_one(value, 0)?;
+        if end != value.len() {
+            return Err(fault(15, end, "bytes follow the end of the value"));
+        }
+        if is_container(value, 0) {
+            self.work.push((0, self.above as u32));
+        }
+        while let Some((at, around)) = self.work.pop() {
+            self.check_children(dictionary, value, at as usize, around, unknown)?;
+        }
+        Ok(())
+    }
+
+    fn check_children(
+        &mut self,
+        dictionary: &Dictionary,
+        value: &[u8],
+        at: usize,
+        around: u32,
+        unknown: bool,
+    ) -> Result<()> {
+        if around as usize >= MAX_DEPTH {
+            return Err(too_deep(at));
+        }
+        let head = head(value, at)?;
+        let mut left = head.end - head.body;
+        let mut sorted = true;
+        let mut previous: Option<&[u8]> = None;
+        for index in 0..head.count {
+            if head.object {
+                let id_at = head.ids + index * head.id_width;
+                let id = number(value, id_at, head.id_width)?;
+                if id as usize >= dictionary.len() {
+                    return Err(fault(20, id_at, "an object names a field that the metadata does not hold"));
+                }
+                let name = dictionary.name(id);
+                match previous.map(|p| p.cmp(name)) {
+                    Some(std::cmp::Ordering::Equal) => {
+                        return Err(fault(12, id_at, "an object holds the same field twice"));
+                    }
+                    Some(std::cmp::Ordering::Greater) => sorted = false,
+                    _ => {}
+                }
+                previous = Some(name);
+            }
+            let offset_at = head.offsets + index * head.offset_width;
+            let child = head.body + number(value, offset_at, head.offset_width)? as usize;
+            if child >= head.end {
+                return Err(fault(15, offset_at, "an offset points beyond its object or array"));
+            }
+            let end = match check_one(value, child) {
+                Err(e) if unknown && e.rule == Some(7) => child + 1,
+                end => end?,
+            };
+            left = left
+                .checked_sub(end - child)
+                .filter(|_| end <= head.end)
+                .ok_or_else(|| fault(15, child, "a child reaches beyond its object or array"))?;
+            if is_container(value, child) {
+                self.work.push((child as u32, around + 1));
+            }
+        }
+        if !sorted {
+            self.pairs.clear();
+            for index in 0..head.count {
+                self.pairs.push((number(value, head.ids + index * head.id_width, head.id_width)?, 0));
+            }
+            self.pairs.sort_by(|a, b| dictionary.name(a.0).cmp(dictionary.name(b.0)));
+            if self.pairs.windows(2).any(|p| dictionary.name(p[0].0) == dictionary.name(p[1].0)) {
+                return Err(fault(12, at, "an object holds the same field twice"));
+            }
+            self.unsorted.push(at as u32);
+        }
+        Ok(())
+    }
+
+    /// No two children share bytes: the header that is sorted in place may be no part of another value.
+    fn check_disjoint(&mut self, value: &[u8]) -> Result<()> {
+        self.work.clear();
+        self.work.push((0, 0));
+        while let Some((at, _)) = self.work.pop() {
+            if !is_container(value, at as usize) {
+                continue;
+            }
+            let head = head(value, at as usize)?;
+            self.pairs.clear();
+            for index in 0..head.count {
+                let offset = number(value, head.offsets + index * head.offset_width, head.offset_width)?;
+                let child = head.body + offset as usize;
+                self.pairs.push((child as u32, (child + length(value, child)?) as u32));
+                self.work.push((child as u32, 0));
+            }
+            self.pairs.sort_unstable();
+            if self.pairs.windows(2).any(|pair| pair[1].0 < pair[0].1) {
+                return Err(fault(15, at as usize, "fields are out of order, and children share bytes"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Rewrites ids and offsets of the object at `at` in the order of the names.
+    fn sort_head(&mut self, dictionary: &Dictionary, value: &mut [u8], at: usize) -> Result<()> {
+        let head = head(value, at)?;
+        self.pairs.clear();
+        for index in 0..head.count {
+            let id = number(value, head.ids + index * head.id_width, head.id_width)?;
+            let offset = number(value, head.offsets + index * head.offset_width, head.offset_width)?;
+            self.pairs.push((id, offset));
+        }
+        self.pairs.sort_by(|a, b| dictionary.name(a.0).cmp(dictionary.name(b.0)));
+        for (index, (id, offset)) in self.pairs.iter().enumerate() {
+            put(value, head.ids + index * head.id_width, head.id_width, *id);
+            put(value, head.offsets + index * head.offset_width, head.offset_width, *offset);
+        }
+        Ok(())
+    }
+}
+
+fn put(value: &mut [u8], at: usize, width: usize, number: u32) {
+    if let Some(slot) = value.get_mut(at..at + width) {
+        slot.copy_from_slice(&number.to_le_bytes()[..width]);
+    }
+}
+
+fn fault(rule: u8, offset: usize, message: &str) -> Error {
+    Error::new(Code::MalformedVariant, message).rule(rule).offset(offset as u64)
+}
+
+fn cut(at: usize) -> Error {
+    fault(15, at, "the value is cut short")
+}
+
+/// A little-endian number of 1 to 4 bytes.
+#[inline]
+pub fn number(value: &[u8], at: usize, width: usize) -> Result<u32> {
+    // Nearly always bytes follow: one load of four, of which some count.
+    match value.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
+        Some(four) => Ok(u32::from_le_bytes(*four) & u32::MAX.unbounded_shr(32 - 8 * width as u32)),
+        None => last_number(value, at, width),
+    }
+}
+
+#[cold]
+fn last_number(value: &[u8], at: usize, width: usize) -> Result<u32> {
+    let bytes = value.get(at..at + width).ok_or_else(|| cut(at))?;
+    let mut four = [0u8; 4];
+    four[..width].copy_from_slice(bytes);
+    Ok(u32::from_le_bytes(four))
+}
+
+fn is_container(value: &[u8], at: usize) -> bool {
+    value.get(at).is_some_and(|b| b & 2 == 2)
+}
+
+/// Reads the head of the container at `at`; its body lies within the bytes.
+pub fn head(value: &[u8], at: usize) -> Result<Head> {
+    let first = *value.get(at).ok_or_else(|| cut(at))?;
+    let bits = first >> 2;
+    let object = first & 3 == 2;
+    let (large, id_width) = if object { (bits >> 4 & 1, (bits >> 2 & 3) as usize + 1) } else { (bits >> 2 & 1, 0) };
+    let offset_width = (bits & 3) as usize + 1;
+    let count_width = if large == 1 { 4 } else { 1 };
+    let count = number(value, at + 1, count_width)? as usize;
+    let ids = at + 1 + count_width;
+    let offsets = ids + count * id_width;
+    let body = offsets + (count + 1) * offset_width;
+    if body > value.len() {
+        return Err(cut(at));
+    }
+    let size = number(value, offsets + count * offset_width, offset_width)? as usize;
+    let end = body + size;
+    if end > value.len() {
+        return Err(cut(at));
+    }
+    Ok(Head { object, count, ids, id_width, offsets, offset_width, body, end })
+}
+
+/// The length of the value at `at`, by its own header.
+pub fn length(value: &[u8], at: usize) -> Result<usize> {
+    let first = *value.get(at).ok_or_else(|| cut(at))?;
+    Ok(match first & 3 {
+        0 => match first >> 2 {
+            0..=2 => 1,
+            3 => 2,
+            4 => 3,
+            5 | 11 | 14 => 5,
+            6 | 7 | 12 | 13 | 17 | 18 | 19 => 9,
+            8 => 6,
+            9 => 10,
+            10 => 18,
+            15 | 16 => 5 + number(value, at + 1, 4)? as usize,
+            20 => 17,
+            id => return Err(fault(7, at, &format!("the primitive type {id} is unknown"))),
+        },
+        1 => 1 + (first >> 2) as usize,
+        _ => head(value, at)?.end - at,
+    })
+}
+
+/// A validated primitive; `None` for objects and arrays.
+pub fn scalar(bytes: &[u8]) -> Option<Scalar<'_>> {
+    let (first, rest) = bytes.split_first()?;
+    let text = |bytes| std::str::from_utf8(bytes).ok().map(Scalar::Str);
+    let eight = || Some(i64::from_le_bytes(rest.try_into().ok()?));
+    let four = || Some(i32::from_le_bytes(rest.try_into().ok()?));
+    match (first & 3, first >> 2) {
+        (1, _) => text(rest),
+        (0, id) => match id {
+            0 => Some(Scalar::Null),
+            1 | 2 => Some(Scalar::Boolean(id == 1)),
+            3 => Some(Scalar::Int(i8::from_le_bytes(rest.try_into().ok()?) as i64)),
+            4 => Some(Scalar::Int(i16::from_le_bytes(rest.try_into().ok()?) as i64)),
+            5 => four().map(|v| Scalar::Int(v as i64)),
+            6 => eight().map(Scalar::Int),
+            7 => eight().map(|v| Scalar::Double(f64::from_bits(v as u64))),
+            8..=10 => {
+                let (scale, unscaled) = rest.split_first()?;
+                Some(Scalar::Decimal(sign_extended(unscaled), *scale))
+            }
+            11 => four().map(Scalar::Date),
+            12 => eight().map(Scalar::Timestamp),
+            13 => eight().map(Scalar::TimestampNtz),
+            14 => four().map(|v| Scalar::Float(f32::from_bits(v as u32))),
+            15 => rest.get(4..).map(Scalar::Binary),
+            16 => text(rest.get(4..)?),
+            17 => eight().map(Scalar::Time),
+            18 => eight().map(Scalar::TimestampNanos),
+            19 => eight().map(Scalar::TimestampNtzNanos),
+            20 => Some(Scalar::Uuid(u128::from_be_bytes(rest.try_into().ok()?))),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A little-endian number of at most 16 bytes.
+fn sign_extended(unscaled: &[u8]) -> i128 {
+    let mut wide = [if unscaled.last().is_some_and(|b| b & 0x80 != 0) { 0xff } else { 0 }; 16];
+    let len = unscaled.len().min(16);
+    wide[..len].copy_from_slice(&unscaled[..len]);
+    i128::from_le_bytes(wide)
+}
+
+/// Checks a primitive, or the head of a container; gives the end of the value.
+fn check_one(value: &[u8], at: usize) -> Result<usize> {
+    let end = at + length(value, at)?;
+    let bytes = value.get(at..end).ok_or_else(|| cut(at))?;
+    let text = match bytes {
+        [first, rest @ ..] if first & 3 == 1 => rest,
+        [0x40, _, _, _, _, rest @ ..] => rest,
+        [first @ (0x20 | 0x24 | 0x28), scale, unscaled @ ..] => {
+            return check_decimal(*first, *scale, unscaled, at).map(|()| end);
+        }
+        _ => return Ok(end),
+    };
+    if is_utf8(text) { Ok(end) } else { Err(fault(6, at, "a string is no UTF-8")) }
+}
+
+/// Scale and precision of decimal4, decimal8 and decimal16 (rule 8).
+fn check_decimal(header: u8, scale: u8, unscaled: &[u8], at: usize) -> Result<()> {
+    let digits = match header {
+        0x20 => 9,
+        0x24 => 18,
+        _ => 38,
+    };
+    if scale > 38 || sign_extended(unscaled).unsigned_abs() >= 10u128.pow(digits) {
+        return Err(fault(8, at, "a decimal has a scale or more digits than its type allows"));
+    }
+    Ok(())
+}

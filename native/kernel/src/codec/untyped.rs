@@ -1,0 +1,36 @@
+//! `untyped_value`: a whole Variant in one binary, "the metadata and value of a normal Variant are concatenated".
+//! Where the value begins is read from the metadata's own header, dictionary size and last offset.
+
+use crate::codec::residual::number;
+use crate::error::{Code, Error, Result};
+
+/// Metadata and value of an `untyped_value`; neither is validated beyond their border.
+pub fn split(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
+    let at = metadata_length(bytes, 0)?;
+    match bytes.split_at_checked(at) {
+        Some((_, [])) | None => {
+            let message =
+                format!("an untyped_value of {} bytes ends where its metadata or value should go on", bytes.len());
+            Err(Error::new(Code::MalformedVariant, message).rule(4).offset(at.min(bytes.len()) as u64))
+        }
+        Some(parts) => Ok(parts),
+    }
+}
+
+/// The length of the metadata at `at`, by its own header.
+fn metadata_length(bytes: &[u8], at: usize) -> Result<usize> {
+    let header = *bytes.get(at).ok_or_else(|| Error::new(Code::MalformedVariant, "the metadata is missing").rule(3))?;
+    if header & 0x0f != 1 {
+        return Err(Error::new(Code::MalformedVariant, "the variant metadata has a version other than 1").rule(3));
+    }
+    let width = (header >> 6) as usize + 1;
+    let count = number(bytes, at + 1, width)? as usize;
+    let text = number(bytes, at + 1 + width + count * width, width)? as usize;
+    Ok(1 + (count + 2) * width + text)
+}
+
+/// Whether these bytes are the Variant null under an empty dictionary: the one spelling that mica writes, sorted or
+/// not. It has no counterpart in any type but Variant.
+pub fn is_null(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x01 | 0x11, 0, 0, 0])
+}

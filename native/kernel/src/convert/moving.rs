@@ -1,0 +1,282 @@
+//! Column to column: a variant column of one layout as one of the other, by the tree that it has. Typed columns stay
+//! what they are, and of the untyped values the names find another place: one metadata a row in the standard layout,
+//! one in each `untyped_value` in the early one. Only rows that the standard layout cannot hold as they stand (an
+//! object in `untyped_value` where objects are shredded, a shredded field in it, a level of several shapes) become
+//! whole Variants on the way; they are counted.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, ListArray, StructArray, UInt32Array, make_array, new_null_array,
+};
+use arrow::buffer::NullBuffer;
+use arrow::compute::{cast, interleave, take};
+use arrow::datatypes::{DataType, Field as ArrowField, FieldRef};
+
+use crate::codec::decode::VariantDecoder;
+use crate::convert::shred::shred_column;
+use crate::error::{Error, Result};
+use crate::layout::Layout;
+use crate::layout::early::{malformed, tree_of as early_tree};
+use crate::layout::standard;
+use crate::layout::standard::{is_variant, mark};
+use crate::names::Names;
+use crate::shred::column::Bytes;
+use crate::shred::dictionary::Dictionary;
+use crate::shred::residual::Residual;
+use crate::tape::Tape;
+use crate::tree::Tree;
+use crate::values::level::{Level, VariantColumn, is_null};
+use crate::values::nested::{holds_variant, unshred_nested, unshredded_field};
+use crate::values::reconstruct::{check_shape, unshred};
+use crate::values::standardize::{compose, standardize_column};
+
+/// The field, its values and which rows became whole Variants. Variants inside of structs move too; those inside of
+/// lists and maps, which no writer of mica shreds, are unshredded.
+pub fn move_nested(
+    field: &FieldRef,
+    array: &ArrayRef,
+    layout: Layout,
+    path: &str,
+) -> Result<(FieldRef, ArrayRef, Vec<bool>)> {
+    let mut rebuilt = vec![false; array.len()];
+    let Some(group) = array.as_struct_opt().filter(|_| holds_variant(field)) else {
+        return Ok((unshredded_field(field), unshred_nested(field, array, path)?, rebuilt));
+    };
+    if is_variant(field) {
+        let (moved, rebuilt) = move_column(group, layout, path)?;
+        let made = Arc::new(mark(field.as_ref().clone().with_data_type(moved.data_type().clone())));
+        return Ok((made, Arc::new(moved), rebuilt));
+    }
+    let DataType::Struct(children) = field.data_type() else { return Err(malformed(path, "no struct")) };
+    let (mut fields, mut columns) = (Vec::new(), Vec::new());
+    for child in children {
+        let at = format!("{path}.{}", child.name());
+        let column = group.column_by_name(child.name()).ok_or_else(|| malformed(&at, format!("{at} was not read")))?;
+        let (made, moved, inside) = move_nested(child, column, layout, &at)?;
+        rebuilt.iter_mut().zip(inside).for_each(|(row, inside)| *row |= inside);
+        fields.push(made);
+        columns.push(moved);
+    }
+    let made = StructArray::try_new_with_length(fields.into(), columns, group.nulls().cloned(), group.len())?;
+    let field = ArrowField::clone(field).with_data_type(made.data_type().clone());
+    Ok((Arc::new(field), Arc::new(made), rebuilt))
+}
+
+fn move_column(group: &StructArray, to: Layout, path: &str) -> Result<(StructArray, Vec<bool>)> {
+    let from = Layout::of(group.fields());
+    let tree = match from {
+        Layout::Standard => standard::tree_of(group.data_type()).map_err(|e| e.path(path))?,
+        Layout::Early => early_tree(group.fields(), path)?,
+    };
+    let len = group.len();
+    if tree.is_untyped() {
+        return Ok((unshred(group, path)?, vec![false; len]));
+    }
+    let column = VariantColumn::open(group, path)?;
+    match (from, to) {
+        (Layout::Early, Layout::Standard) => to_standard(group, &column, &tree, path),
+        (Layout::Standard, Layout::Early) => {
+            let root = with_own_metadata(&column)?;
+            let arrays = arrays(&root, &tree, to, len)?;
+            let fields = to.column_fields(&tree);
+            let moved = StructArray::try_new_with_length(fields, arrays, column.nulls.clone(), len)?;
+            Ok((moved, vec![false; len]))
+        }
+        _ => Ok((whole(group, &tree, to, path)?, vec![true; len])),
+    }
+}
+
+/// Through whole Variants.
+fn whole(group: &StructArray, tree: &Tree, to: Layout, path: &str) -> Result<StructArray> {
+    let variants = unshred(group, path)?;
+    shred_column(&variants, variants.nulls().cloned(), tree, to, path)
+}
+
+fn to_standard(
+    group: &StructArray,
+    column: &VariantColumn,
+    tree: &Tree,
+    path: &str,
+) -> Result<(StructArray, Vec<bool>)> {
+    let len = column.len;
+    let made = standardize_column(column)?;
+    let rebuilt: Vec<bool> = made.strict.iter().map(|strict| !strict).collect();
+    let slow = rebuilt.iter().filter(|slow| **slow).count();
+    if slow == len && len > 0 {
+        return Ok((whole(group, tree, Layout::Standard, path)?, rebuilt));
+    }
+    let absent = || malformed(path, format!("{path} has no metadata"));
+    let metadata = cast(made.column.metadata.as_ref().ok_or_else(absent)?, &DataType::Binary)?;
+    let metadata = metadata.as_binary::<i32>();
+    let metadata = BinaryArray::try_new(metadata.offsets().clone(), metadata.values().clone(), None)?;
+    let mut columns: Vec<ArrayRef> = vec![Arc::new(metadata)];
+    columns.extend(arrays(&made.column.root, tree, Layout::Standard, len)?);
+    let fields = Layout::Standard.column_fields(tree);
+    let fast = StructArray::try_new_with_length(fields, columns, column.nulls.clone(), len)?;
+    if slow == 0 {
+        return Ok((fast, rebuilt));
+    }
+    let rows: UInt32Array = (0..len as u32).filter(|&row| rebuilt[row as usize]).collect();
+    let some = take(group, &rows, None)?;
+    let built = whole(some.as_struct(), tree, Layout::Standard, path).map_err(|e| outer(e, &rows))?;
+    let mut next = 0;
+    let places: Vec<(usize, usize)> = rebuilt
+        .iter()
+        .enumerate()
+        .map(|(row, slow)| {
+            next += *slow as usize;
+            if *slow { (1, next - 1) } else { (0, row) }
+        })
+        .collect();
+    let joined = interleave(&[&fast as &dyn Array, &built], &places)?;
+    Ok((joined.as_struct().clone(), rebuilt))
+}
+
+fn outer(mut error: Error, rows: &UInt32Array) -> Error {
+    error.row = error.row.and_then(|row| rows.values().get(row as usize)).map(|&row| row.into());
+    error
+}
+
+/// The columns of a level in a layout: the residual, then the typed place.
+fn arrays(level: &Level, tree: &Tree, layout: Layout, len: usize) -> Result<Vec<ArrayRef>> {
+    let masked = |array: &dyn Array| -> Result<ArrayRef> {
+        let nulls = NullBuffer::union(array.nulls(), level.nulls.as_ref());
+        Ok(make_array(array.to_data().into_builder().nulls(nulls).build()?))
+    };
+    let residual = match &level.value {
+        Some(value) => masked(value)?,
+        None => new_null_array(&DataType::Binary, len),
+    };
+    let group = |level: &Level, tree: &Tree, len: usize| -> Result<ArrayRef> {
+        let columns = arrays(level, tree, layout, len)?;
+        Ok(Arc::new(StructArray::try_new_with_length(layout.group_fields(tree), columns, None, len)?))
+    };
+    let absent = || malformed(&level.path, format!("{} lacks what its schema has", level.path));
+    let typed: Option<ArrayRef> = match (&tree.object, &tree.array, tree.leaf) {
+        (Some(fields), _, _) => {
+            let object = level.object.as_ref().ok_or_else(absent)?;
+            let mut columns = Vec::with_capacity(fields.len());
+            for field in fields {
+                let below = object.find(&field.name).ok_or_else(absent)?;
+                columns.push(group(&below.level, &field.tree, len)?);
+            }
+            let Some(DataType::Struct(types)) = layout.typed_type(tree) else { return Err(absent()) };
+            let nulls = NullBuffer::union(object.nulls.as_ref(), level.nulls.as_ref());
+            Some(Arc::new(StructArray::try_new_with_length(types, columns, nulls, len)?))
+        }
+        (_, Some(element), _) => {
+            let list = level.array.as_ref().ok_or_else(absent)?;
+            let slots = list.offsets.last() as usize;
+            let values = group(&list.element, element, slots)?;
+            let nulls = NullBuffer::union(list.nulls.as_ref(), level.nulls.as_ref());
+            let field = layout.element_field(element);
+            Some(Arc::new(ListArray::try_new(field, list.offsets.clone(), values, nulls)?))
+        }
+        (_, _, Some(_)) => Some(masked(&level.leaf.as_ref().ok_or_else(absent)?.array)?),
+        _ => None,
+    };
+    Ok(std::iter::once(residual).chain(typed).collect())
+}
+
+/// A standard column's levels with every value under a metadata of its own.
+fn with_own_metadata(column: &VariantColumn) -> Result<Level> {
+    let mut root = column.root.clone();
+    let mut names = Names::new();
+    let dictionary = Dictionary::new(&names, Vec::new());
+    names.intern("");
+    let mut owner = Owner {
+        column,
+        names,
+        dictionary,
+        decoder: VariantDecoder::new(),
+        tape: Tape::default(),
+        residual: Residual::default(),
+    };
+    owner.visit(&mut root, None)?;
+    Ok(root)
+}
+
+struct Owner<'a> {
+    column: &'a VariantColumn,
+    names: Names,
+    dictionary: Dictionary,
+    decoder: VariantDecoder,
+    tape: Tape,
+    residual: Residual,
+}
+
+impl Owner<'_> {
+    fn visit(&mut self, level: &mut Level, starts: Option<&Vec<i32>>) -> Result<()> {
+        if let Some(value) = level.value.clone().filter(|v| v.null_count() < v.len()) {
+            let mut out = Bytes::default();
+            for row in 0..self.column.len {
+                let (first, end) = starts.map_or((row, row + 1), |s| (s[row] as usize, s[row + 1] as usize));
+                for at in (first..end).filter(|&at| value.is_valid(at) && !is_null(&level.nulls, at)) {
+                    if self.column.is_null(row) {
+                        continue;
+                    }
+                    self.put(level, at, row, value.value(at), &mut out).map_err(|e| e.row(row as u64))?;
+                }
+            }
+            level.value = Some(out.finish_binary(value.len()).as_binary::<i32>().clone());
+        } else {
+            level.value = None;
+        }
+        for field in level.object.iter_mut().flat_map(|o| &mut o.fields) {
+            self.visit(&mut field.level, starts)?;
+        }
+        if let Some(array) = &mut level.array {
+            let below = compose(starts, array);
+            self.visit(&mut array.element, Some(&below))?;
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, level: &Level, at: usize, row: usize, value: &[u8], out: &mut Bytes) -> Result<()> {
+        let fail = |e: Error| e.path(level.value_path());
+        let metadata = match &self.column.metadata {
+            Some(metadata) if metadata.is_valid(row) => metadata.value(row),
+            _ => return Err(malformed(&level.path, "a variant that is not null has no metadata").rule(2)),
+        };
+        self.decoder.decode(metadata, value, &mut self.tape, &mut self.names).map_err(fail)?;
+        if !level.is_typed(at) {
+            check_shape(level, value)?;
+        } else if !self.is_rest(level, value) {
+            let message = format!("{} holds what stands beside it too, or no object", level.value_path());
+            return Err(malformed(&level.path, message).rule(25));
+        }
+        if value.first().is_some_and(|header| header & 2 == 0) {
+            let no_names = self.dictionary.base_bytes();
+            return out.put_with(at, |out| {
+                out.extend_from_slice(no_names);
+                out.extend_from_slice(value);
+            });
+        }
+        let mut own = Vec::new();
+        self.residual.subtree(&self.tape.view(value, &self.names), &mut self.dictionary, 0, &mut own);
+        let (dictionary, names) = (&mut self.dictionary, &self.names);
+        out.put_with(at, |out| {
+            dictionary.finish_row(names, out);
+            out.append(&mut own);
+        })?;
+        if self.names.is_full() {
+            self.names.truncate(1);
+        }
+        Ok(())
+    }
+
+    /// Whether the value decoded last is the rest of a shredded object: an object without any of its fields.
+    fn is_rest(&self, level: &Level, value: &[u8]) -> bool {
+        let Some(object) = level.object.as_ref().filter(|_| value.first().is_some_and(|header| header & 3 == 2)) else {
+            return false;
+        };
+        let Some(root) = self.tape.nodes.first() else { return false };
+        let mut child = 1;
+        (0..root.a).all(|_| {
+            let Some(node) = self.tape.nodes.get(child) else { return false };
+            child = node.next(child);
+            object.find(self.names.get(node.name)).is_none()
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! Variant columns of a record batch: a tree from a sample of one, and shredding of any of them, nested in structs
+//! too. Variants inside lists and maps stay as they are.
+//!
+//! Every row is decoded, so validated, on the way (rules 3 to 18). A column that is shredded by the wanted tree
+//! already is passed on; one that is shredded otherwise is put together again first.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, StructArray};
+use arrow::buffer::NullBuffer;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Schema};
+
+use crate::codec::decode::VariantDecoder;
+use crate::error::{Code, Error, Result};
+use crate::infer::{Limits, Sample, max_depth_at};
+use crate::layout::Layout;
+use crate::layout::standard::{METADATA, VALUE, is_variant, mark, tree_of};
+use crate::names::Names;
+use crate::shred::Shredder;
+use crate::tape::Tape;
+use crate::tree::Tree;
+use crate::values::reconstruct::unshred;
+
+/// Rows that are looked at for names that rows share.
+pub const COMMON_ROWS: usize = 256;
+
+/// The tree of the variant column at `path`, names from the top.
+pub fn infer_column(batch: &RecordBatch, path: &[String], limits: Limits) -> Result<Tree> {
+    let limits = Limits { max_depth: limits.max_depth.min(max_depth_at(path.len())), ..limits };
+    let (mut sample, mut names) = (Sample::new(limits)?, Names::new());
+    let (array, nulls) = find(batch, path)?;
+    let column = Column::open(&array, nulls, &path.join("."))?;
+    let (mut decoder, mut tape) = (VariantDecoder::new(), Tape::default());
+    for row in 0..column.len() {
+        if sample.is_full() {
+            break;
+        }
+        if let Some(value) = column.decode(row, &mut decoder, &mut tape, &mut names)? {
+            sample.add(&tape.view(value, &names));
+        }
+    }
+    sample.tree(&names)
+}
+
+/// The batch with the columns at these paths in a layout of their trees.
+pub fn shred_batch(batch: &RecordBatch, trees: &[(Vec<String>, Tree)], layout: Layout) -> Result<RecordBatch> {
+    let mut fields = batch.schema().fields().to_vec();
+    let mut columns = batch.columns().to_vec();
+    for (path, tree) in trees {
+        replace(&mut fields, &mut columns, None, path, path, (tree, layout))?;
+    }
+    let schema = Schema::new_with_metadata(fields, batch.schema().metadata().clone());
+    Ok(RecordBatch::try_new(Arc::new(schema), columns)?)
+}
+
+fn replace(
+    fields: &mut [FieldRef],
+    columns: &mut [ArrayRef],
+    outer: Option<&NullBuffer>,
+    rest: &[String],
+    path: &[String],
+    wanted: (&Tree, Layout),
+) -> Result<()> {
+    let Some((name, rest)) = rest.split_first() else { return Err(no_column(path)) };
+    let found = fields.iter_mut().zip(columns).find(|(field, _)| field.name() == name);
+    let Some((field, column)) = found else { return Err(no_column(path)) };
+    let Some(array) = column.as_struct_opt() else { return Err(no_variant(path, column.data_type())) };
+    let nulls = NullBuffer::union(outer, array.nulls());
+    if rest.is_empty() {
+        let name = path.join(".");
+        let (tree, layout) = wanted;
+        let shredded = shred_column(array, nulls, tree, layout, &name)?;
+        let made = layout.variant_field(field.name(), tree, field.is_nullable());
+        *field = Arc::new(mark(field.as_ref().clone().with_data_type(made.data_type().clone())));
+        *column = Arc::new(shredded);
+        return Ok(());
+    }
+    if is_variant(field) {
+        return Err(no_column(path));
+    }
+    let mut inner_fields = array.fields().to_vec();
+    let mut inner_columns = array.columns().to_vec();
+    replace(&mut inner_fields, &mut inner_columns, nulls.as_ref(), rest, path, wanted)?;
+    let data_type = DataType::Struct(inner_fields.into());
+    let DataType::Struct(made) = &data_type else { return Err(no_column(path)) };
+    *column =
+        Arc::new(StructArray::try_new_with_length(made.clone(), inner_columns, array.nulls().cloned(), array.len())?);
+    *field = Arc::new(ArrowField::clone(field).with_data_type(data_type));
+    Ok(())
+}
+
+pub(crate) fn shred_column(
+    array: &StructArray,
+    nulls: Option<NullBuffer>,
+    tree: &Tree,
+    layout: Layout,
+    name: &str,
+) -> Result<StructArray> {
+    let wanted = layout.variant_field(name, tree, true);
+    if array.data_type() == wanted.data_type() && !tree.is_untyped() {
+        return Ok(array.clone());
+    }
+    let column = Column::open(array, nulls, name)?;
+    let (mut decoder, mut tape, mut names) = (VariantDecoder::new(), Tape::default(), Names::new());
+    let mut shredder = match layout {
+        Layout::Early => Shredder::early(tree, &mut names)?,
+        Layout::Standard => {
+            let mut sample = Sample::new(Limits { max_depth: crate::tree::MAX_TREE_DEPTH, ..Limits::default() })?;
+            for row in 0..column.len().min(COMMON_ROWS) {
+                if sample.is_full() {
+                    break;
+                }
+                if let Some(value) = column.decode(row, &mut decoder, &mut tape, &mut names)? {
+                    sample.add(&tape.view(value, &names));
+                }
+            }
+            let common = sample.common_names(&names);
+            names = Names::new();
+            decoder = VariantDecoder::new();
+            Shredder::new(tree, common.iter().map(String::as_str), &mut names)?
+        }
+    };
+    for row in 0..column.len() {
+        match column.decode(row, &mut decoder, &mut tape, &mut names)? {
+            Some(value) => shredder.append(&tape.view(value, &names)).map_err(|e| e.row(row as u64))?,
+            None => shredder.append_null(),
+        }
+        if names.is_full() {
+            names.truncate(shredder.names_len());
+        }
+    }
+    shredder.finish()
+}
+
+/// An unshredded variant column.
+struct Column {
+    metadata: BinaryArray,
+    value: BinaryArray,
+    nulls: Option<NullBuffer>,
+    name: String,
+}
+
+impl Column {
+    fn open(array: &StructArray, nulls: Option<NullBuffer>, name: &str) -> Result<Self> {
+        // What is unshredded already is taken as it is; an early column has no tree of the standard layout.
+        let whole = match Layout::of(array.fields()) {
+            Layout::Standard if tree_of(array.data_type()).map_err(|e| e.path(name))?.is_untyped() => array.clone(),
+            _ => unshred(array, name)?,
+        };
+        let part = |part: &str| {
+            let missing = || Error::new(Code::MalformedShredding, format!("{name} has no {part}")).rule(2).path(name);
+            let column = whole.column_by_name(part).ok_or_else(missing)?;
+            Ok::<_, Error>(cast(column, &DataType::Binary)?.as_binary::<i32>().clone())
+        };
+        Ok(Column { metadata: part(METADATA)?, value: part(VALUE)?, nulls, name: name.to_owned() })
+    }
+
+    fn len(&self) -> usize {
+        self.value.len()
+    }
+
+    /// Fills the tape with a row and gives its value bytes; `None` for a SQL NULL.
+    fn decode<'a>(
+        &'a self,
+        row: usize,
+        decoder: &mut VariantDecoder,
+        tape: &mut Tape,
+        names: &mut Names,
+    ) -> Result<Option<&'a [u8]>> {
+        if self.nulls.as_ref().is_some_and(|n| n.is_null(row)) {
+            return Ok(None);
+        }
+        if self.metadata.is_null(row) || self.value.is_null(row) {
+            let message = format!("a row of {} that is not null lacks metadata or value", self.name);
+            return Err(Error::new(Code::MalformedShredding, message).rule(2).path(&self.name).row(row as u64));
+        }
+        let value = self.value.value(row);
+        let decoded = decoder.decode(self.metadata.value(row), value, tape, names);
+        decoded.map_err(|e| e.path(&self.name).row(row as u64))?;
+        Ok(Some(value))
+    }
+}
+
+/// A column by its names from the top, with the nulls of everything around it.
+fn find(batch: &RecordBatch, path: &[String]) -> Result<(StructArray, Option<NullBuffer>)> {
+    let mut nulls = None;
+    let mut found: Option<StructArray> = None;
+    for name in path {
+        let column = match &found {
+            None => batch.column_by_name(name),
+            Some(array) => array.column_by_name(name),
+        };
+        let column = column.ok_or_else(|| no_column(path))?;
+        let array = column.as_struct_opt().ok_or_else(|| no_variant(path, column.data_type()))?;
+        nulls = NullBuffer::union(nulls.as_ref(), array.nulls());
+        found = Some(array.clone());
+    }
+    Ok((found.ok_or_else(|| no_column(path))?, nulls))
+}
+
+fn no_column(path: &[String]) -> Error {
+    let name = path.join(".");
+    Error::new(Code::InvalidArgument, format!("there is no variant column {name:?}")).path(name)
+}
+
+fn no_variant(path: &[String], data_type: &DataType) -> Error {
+    let name = path.join(".");
+    Error::new(Code::InvalidArgument, format!("column {name:?} is {data_type}, not a variant")).path(name)
+}

@@ -1,0 +1,140 @@
+//! Tape to JSON text, spelled as Spark's `to_json` spells a Variant: numbers without regard to their physical type
+//! (`123` for a decimal 123.00), times in the session's zone, binary as base64. Types that Spark cannot print (time,
+//! nanoseconds) follow the same pattern. Without recursion.
+
+use crate::json::scan::string_stop;
+use crate::tape::{Kind, Scalar, TapeView};
+use crate::text::java;
+use crate::text::zone::Zone;
+
+/// Reusable: keep one and print many rows.
+#[derive(Default)]
+pub struct JsonPrinter {
+    /// End and kind of the open containers.
+    stack: Vec<(usize, Kind)>,
+}
+
+const MICROS: i64 = 1_000_000;
+const NANOS: i64 = 1_000_000_000;
+
+impl JsonPrinter {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Appends the text of the subtree at `at`.
+    pub fn print(&mut self, view: &TapeView, at: usize, zone: &Zone, out: &mut Vec<u8>) {
+        let end = view.nodes.get(at).map_or(at, |node| node.next(at));
+        self.stack.clear();
+        let mut first = true;
+        for (i, node) in view.nodes.iter().enumerate().take(end).skip(at) {
+            while let Some(&(end, kind)) = self.stack.last()
+                && end == i
+            {
+                self.stack.pop();
+                out.push(closing(kind));
+                first = false;
+            }
+            if let Some(&(_, kind)) = self.stack.last() {
+                if !first {
+                    out.push(b',');
+                }
+                if kind == Kind::Object {
+                    push_quoted(out, view.names.get(node.name).as_bytes());
+                    out.push(b':');
+                }
+            }
+            first = false;
+            match node.kind {
+                Kind::Object | Kind::Array => {
+                    out.push(if node.kind == Kind::Object { b'{' } else { b'[' });
+                    self.stack.push((node.b as usize, node.kind));
+                    first = true;
+                }
+                Kind::Str => push_quoted(out, view.bytes(node)),
+                _ => {
+                    if let Some(scalar) = view.scalar(node) {
+                        push_scalar(out, &scalar, zone);
+                    }
+                }
+            }
+        }
+        while let Some((_, kind)) = self.stack.pop() {
+            out.push(closing(kind));
+        }
+    }
+}
+
+fn closing(kind: Kind) -> u8 {
+    if kind == Kind::Object { b'}' } else { b']' }
+}
+
+/// Appends one scalar as JSON.
+pub fn push_scalar(out: &mut Vec<u8>, scalar: &Scalar, zone: &Zone) {
+    let quoted = match scalar {
+        Scalar::Null | Scalar::Boolean(_) | Scalar::Int(_) | Scalar::Decimal(..) => false,
+        Scalar::Float(v) => !v.is_finite(),
+        Scalar::Double(v) => !v.is_finite(),
+        Scalar::Str(s) => return push_quoted(out, s.as_bytes()),
+        _ => true,
+    };
+    if quoted {
+        out.push(b'"');
+    }
+    push_plain(out, scalar, zone);
+    if quoted {
+        out.push(b'"');
+    }
+}
+
+/// Appends a scalar's text without quotes; strings as they are.
+pub fn push_plain(out: &mut Vec<u8>, scalar: &Scalar, zone: &Zone) {
+    match *scalar {
+        Scalar::Null => out.extend_from_slice(b"null"),
+        Scalar::Boolean(v) => out.extend_from_slice(if v { b"true" } else { b"false" }),
+        Scalar::Int(v) => java::push_int(out, v),
+        Scalar::Decimal(unscaled, scale) => {
+            let (unscaled, scale) = java::strip_zeros(unscaled, scale);
+            java::push_decimal(out, unscaled, scale);
+        }
+        Scalar::Float(v) => java::push_float(out, v),
+        Scalar::Double(v) => java::push_double(out, v),
+        Scalar::Date(v) => java::push_date(out, v as i64),
+        Scalar::Timestamp(v) => java::push_zoned(out, v, MICROS, zone),
+        Scalar::TimestampNtz(v) => java::push_local(out, v, MICROS, 0),
+        Scalar::TimestampNanos(v) => java::push_zoned(out, v, NANOS, zone),
+        Scalar::TimestampNtzNanos(v) => java::push_local(out, v, NANOS, 0),
+        Scalar::Time(v) => {
+            let day = v.rem_euclid(86_400 * MICROS);
+            java::push_time(out, day / MICROS, (day % MICROS) as u32 * 1000);
+        }
+        Scalar::Uuid(v) => java::push_uuid(out, v),
+        Scalar::Str(s) => out.extend_from_slice(s.as_bytes()),
+        Scalar::Binary(b) => java::push_base64(out, b),
+    }
+}
+
+/// Appends a JSON string; escapes what must be, as Jackson does.
+pub fn push_quoted(out: &mut Vec<u8>, text: &[u8]) {
+    out.push(b'"');
+    let mut at = 0;
+    loop {
+        let stop = string_stop(text, at);
+        out.extend_from_slice(text.get(at..stop).unwrap_or(&[]));
+        let Some(&byte) = text.get(stop) else { break };
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            0x08 => out.extend_from_slice(b"\\b"),
+            0x0c => out.extend_from_slice(b"\\f"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            _ => {
+                let hex = |n: u8| if n < 10 { b'0' + n } else { b'A' + n - 10 };
+                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', hex(byte >> 4), hex(byte & 15)]);
+            }
+        }
+        at = stop + 1;
+    }
+    out.push(b'"');
+}

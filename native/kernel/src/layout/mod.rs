@@ -1,0 +1,123 @@
+//! The two spellings of one shredding tree, told apart by the names of a group's fields.
+//!
+//! | a level's         | standard                 | early           |
+//! |-------------------|--------------------------|-----------------|
+//! | untyped bytes     | `value`                  | `untyped_value` |
+//! | object            | `typed_value`, a group   | `object`        |
+//! | array             | `typed_value`, a LIST    | `array`         |
+//! | leaf              | `typed_value`            | `typed_value`   |
+//! | dictionary        | `metadata`, one a row    | in every `untyped_value` |
+//!
+//! A column without a typed place is spelled alike in both: `metadata` and `value`.
+
+pub mod early;
+pub mod standard;
+
+use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields};
+
+use crate::error::Result;
+use crate::parquet::schema::Node;
+use crate::tree::Tree;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Layout {
+    #[default]
+    Standard,
+    Early,
+}
+
+impl Layout {
+    /// The layout of a variant column by its fields.
+    pub fn of(fields: &Fields) -> Layout {
+        if early::is_group(fields) { Layout::Early } else { Layout::Standard }
+    }
+
+    /// The tree of a variant column by its type, and the layout in which it is spelled.
+    pub fn tree_of(column: &DataType, path: &str) -> Result<(Layout, Tree)> {
+        match column {
+            DataType::Struct(fields) if Layout::of(fields) == Layout::Early => {
+                Ok((Layout::Early, early::tree_of(fields, path)?))
+            }
+            other => Ok((Layout::Standard, standard::tree_of(other).map_err(|e| e.path(path))?)),
+        }
+    }
+
+    /// A variant column of this layout, marked as one.
+    pub fn variant_field(self, name: &str, tree: &Tree, nullable: bool) -> ArrowField {
+        standard::mark(ArrowField::new(name, DataType::Struct(self.column_fields(tree)), nullable))
+    }
+
+    pub fn column_fields(self, tree: &Tree) -> Fields {
+        match self {
+            Layout::Early if !tree.is_untyped() => early::group_fields(tree),
+            _ => standard::column_fields(tree),
+        }
+    }
+
+    /// The fields of a group below the column.
+    pub fn group_fields(self, tree: &Tree) -> Fields {
+        match self {
+            Layout::Standard => standard::group_fields(tree),
+            Layout::Early => early::group_fields(tree),
+        }
+    }
+
+    /// The type of the typed place; `None` for an untyped tree.
+    pub fn typed_type(self, tree: &Tree) -> Option<DataType> {
+        match self {
+            Layout::Standard => standard::typed_type(tree),
+            Layout::Early => early::typed_field(tree).map(|f| f.data_type().clone()),
+        }
+    }
+
+    pub fn element_field(self, element: &Tree) -> FieldRef {
+        match self {
+            Layout::Standard => standard::element_field(element),
+            Layout::Early => early::element_field(element),
+        }
+    }
+}
+
+/// The columns of one level in a file's schema.
+pub struct Columns<'a> {
+    /// Untyped bytes: a leaf column.
+    pub residual: Option<&'a Node>,
+    /// A group whose children are the fields.
+    pub object: Option<&'a Node>,
+    /// A list whose one child is the element.
+    pub array: Option<&'a Node>,
+    pub leaf: Option<&'a Node>,
+}
+
+impl<'a> Columns<'a> {
+    pub fn of(level: &'a Node, layout: Layout) -> Self {
+        let typed = level.child(standard::TYPED_VALUE);
+        match layout {
+            Layout::Standard => Columns {
+                residual: level.child(standard::VALUE),
+                object: typed.filter(|t| t.is_struct()),
+                array: typed.filter(|t| t.is_list()),
+                leaf: typed.filter(|t| t.is_leaf()),
+            },
+            Layout::Early => Columns {
+                residual: level.child(early::UNTYPED_VALUE),
+                object: level.child(early::OBJECT),
+                array: level.child(early::ARRAY),
+                leaf: typed,
+            },
+        }
+    }
+
+    /// The field of the shredded object with this name.
+    pub fn field(&self, key: &str) -> Option<&'a Node> {
+        self.object.and_then(|o| o.child(key))
+    }
+
+    pub fn element(&self) -> Option<&'a Node> {
+        self.array.and_then(|a| a.children.first())
+    }
+
+    pub fn is_typed(&self) -> bool {
+        self.object.is_some() || self.array.is_some() || self.leaf.is_some()
+    }
+}

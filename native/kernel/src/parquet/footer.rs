@@ -1,0 +1,94 @@
+//! The footer, loaded with one request for most files, and checked before anything is allocated by its numbers.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+
+use crate::error::{Code, Error, Result};
+use crate::parquet::footer_check as walk;
+use crate::parquet::source::{Source, fetch};
+
+/// The first request takes this much from the end of the file; a footer is rarely larger.
+const TAIL: u64 = 32 << 10;
+
+pub fn load(source: &dyn Source, read: &mut u64) -> Result<ParquetMetaData> {
+    let refuse = |what: &str| Err(Error::new(Code::CorruptFile, format!("{} {what}", source.name())));
+    let size = source.size();
+    if size < 12 {
+        return refuse(&format!("has {size} bytes: too few for a Parquet file"));
+    }
+    let tail: Range<u64> = size.saturating_sub(TAIL)..size;
+    let mut bytes = one(fetch(source, std::slice::from_ref(&tail), read)?);
+    let Some((body, [a, b, c, d, magic @ ..])) = bytes.split_last_chunk::<8>() else {
+        return refuse("is too short for a Parquet file");
+    };
+    match magic {
+        b"PAR1" => {}
+        b"PARE" => return refuse("is encrypted, which mica does not read"),
+        _ => return refuse("is no Parquet file, or was cut short: it does not end with PAR1"),
+    }
+    let length = u64::from(u32::from_le_bytes([*a, *b, *c, *d]));
+    if length + 12 > size {
+        return refuse(&format!("has {size} bytes, its footer would take {length}"));
+    }
+    let start = size - 8 - length;
+    let footer = if start >= tail.start {
+        let skipped = body.len() - length as usize;
+        bytes.slice(skipped..skipped + length as usize)
+    } else {
+        let more = one(fetch(source, std::slice::from_ref(&(start..tail.start)), read)?);
+        bytes.truncate(bytes.len() - 8);
+        [more, bytes].concat().into()
+    };
+    walk::check(&footer)
+        .map_err(|why| Error::new(Code::CorruptFile, format!("the footer of {}: {why}", source.name())))?;
+    let metadata = ParquetMetaDataReader::decode_metadata(&footer).map_err(|e| corrupt(source, &e))?;
+    check(source, &metadata)?;
+    Ok(metadata)
+}
+
+fn one(mut buffers: Vec<Bytes>) -> Bytes {
+    buffers.pop().unwrap_or_default()
+}
+
+/// A footer that lies is found here, before anything is allocated by its numbers.
+fn check(source: &dyn Source, metadata: &ParquetMetaData) -> Result<()> {
+    let lie =
+        |message: String| Err(Error::new(Code::CorruptFile, format!("the footer of {}: {message}", source.name())));
+    let mut rows: i64 = 0;
+    for (index, group) in metadata.row_groups().iter().enumerate() {
+        if group.num_rows() < 0 {
+            return lie(format!("row group {index} has {} rows", group.num_rows()));
+        }
+        rows = rows.saturating_add(group.num_rows());
+        for column in group.columns() {
+            let path = column.column_path().string();
+            let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+            let in_file = start >= 0
+                && column.data_page_offset() >= 0
+                && column.compressed_size() >= 0
+                && (start as u64).checked_add(column.compressed_size() as u64).is_some_and(|end| end <= source.size());
+            if !in_file {
+                return lie(format!("column {path} of row group {index} lies outside of the file"));
+            }
+            let flat = column.column_descr().max_rep_level() == 0;
+            if column.num_values() < 0 || flat && column.num_values() != group.num_rows() {
+                return lie(format!(
+                    "column {path} of row group {index} has {} values for {} rows",
+                    column.num_values(),
+                    group.num_rows()
+                ));
+            }
+        }
+    }
+    if rows != metadata.file_metadata().num_rows() {
+        return lie(format!("{} rows in the file, {rows} in its row groups", metadata.file_metadata().num_rows()));
+    }
+    Ok(())
+}
+
+pub fn corrupt(source: &dyn Source, error: &ParquetError) -> Error {
+    Error::new(Code::CorruptFile, format!("{} is no readable Parquet file: {error}", source.name()))
+}

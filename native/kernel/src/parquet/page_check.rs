@@ -1,0 +1,388 @@
+//! Pages, held against the footer and the page index before the Parquet library reads them: it allocates by the counts
+//! that they state, believes the index, and goes on for ever where levels are fewer than promised.
+//!
+//! Headers alone are walked, but for pages with repetition levels and for those whose values begin with a count: of
+//! these the begin is decompressed.
+
+use std::borrow::Cow;
+use std::io::Read;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use parquet::basic::{Compression, Encoding, Type as PhysicalType};
+use parquet::column::page::{Page, PageReader};
+use parquet::file::metadata::ColumnChunkMetaData;
+use parquet::file::metadata::page_index::PageIndexProvider;
+use parquet::file::page_index::offset_index::PageLocation;
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use crate::error::{Code, Error, Result};
+use crate::parquet::file::FileReader;
+use crate::parquet::page_header::{PageHeader, PageKind, page_header};
+use crate::parquet::part::Part;
+
+/// Bytes of a page before compression at most.
+pub const MAX_PAGE_BYTES: usize = 512 << 20;
+
+/// `Encoding::DELTA_LENGTH_BYTE_ARRAY` and `DELTA_BYTE_ARRAY`, whose values begin with how many they are.
+const COUNTED: [i32; 2] = [6, 7];
+
+/// What is wrong with a page, or that it is too large.
+enum Wrong {
+    Broken(String),
+    TooLarge(usize),
+}
+
+impl From<String> for Wrong {
+    fn from(text: String) -> Self {
+        Wrong::Broken(text)
+    }
+}
+
+impl FileReader {
+    /// Fetches ranges of bytes of some leaves of a row group, and checks the pages in them.
+    pub(crate) fn fetch_pages(&self, group: usize, leaves: &[usize], ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let bytes = self.fetch(ranges)?;
+        let Some(meta) = self.metadata().row_groups().get(group) else { return Ok(bytes) };
+        for (range, bytes) in ranges.iter().zip(&bytes) {
+            let within = |leaf: &&usize| {
+                meta.columns().get(**leaf).is_some_and(|column| {
+                    let (start, length) = column.byte_range();
+                    start <= range.start && range.end <= start.saturating_add(length)
+                })
+            };
+            for &leaf in leaves.iter().filter(within) {
+                let Some(column) = meta.columns().get(leaf) else { continue };
+                let locations = self.pages.offset_index(group, leaf).map(|index| index.page_locations());
+                let pages = Pages { column, rows: meta.num_rows(), locations: locations.map_or(&[], |l| l) };
+                pages.check(range, bytes).map_err(|wrong| self.wrong(group, column, wrong))?;
+            }
+        }
+        Ok(bytes)
+    }
+
+    fn wrong(&self, group: usize, column: &ColumnChunkMetaData, wrong: Wrong) -> Error {
+        let path = column.column_path().string();
+        let place = format!("{}: row group {group}, column {path}", self.name());
+        match wrong {
+            Wrong::Broken(text) => Error::new(Code::CorruptFile, format!("{place} cannot be decoded: {text}")),
+            Wrong::TooLarge(bytes) => Error::new(
+                Code::TooLarge,
+                format!(
+                    "{place} has a page of {bytes} bytes, more than the {MAX_PAGE_BYTES} that mica decompresses at once"
+                ),
+            ),
+        }
+        .path(path)
+    }
+}
+
+/// The pages of one column chunk.
+struct Pages<'a> {
+    column: &'a ColumnChunkMetaData,
+    /// Of the row group.
+    rows: i64,
+    locations: &'a [PageLocation],
+}
+
+impl Pages<'_> {
+    fn check(&self, range: &Range<u64>, bytes: &Bytes) -> std::result::Result<(), Wrong> {
+        let (start, length) = self.column.byte_range();
+        let whole = *range == (start..start + length);
+        let promised = u64::try_from(self.column.num_values()).unwrap_or(0);
+        let (mut at, mut values, mut rows) = (0, 0u64, Some(0u64));
+        // What stands behind the last value is nobody's.
+        while at < bytes.len() && !(whole && values >= promised) {
+            let page = bytes.slice(at..);
+            let offset = range.start + at as u64;
+            let header = page_header(&page).ok_or_else(|| format!("the page at byte {offset} has no sound header"))?;
+            if header.uncompressed > MAX_PAGE_BYTES {
+                return Err(Wrong::TooLarge(header.uncompressed));
+            }
+            let size = header.length + header.compressed;
+            match header.kind {
+                PageKind::Index => {}
+                PageKind::Dictionary => self.dictionary(&header, offset)?,
+                PageKind::Data | PageKind::DataV2 { .. } => {
+                    let found = self.data(&header, &page, offset)?;
+                    self.place(offset, size, found)?;
+                    values = values.saturating_add(header.values);
+                    rows = rows.zip(found).map(|(rows, found)| rows.saturating_add(found));
+                }
+            }
+            at += size;
+        }
+        let as_many = rows.is_none_or(|rows| i64::try_from(rows) == Ok(self.rows));
+        if whole && !(values == promised && as_many) {
+            let text = format!(
+                "its pages hold {values} values of {} rows, the footer says {promised} of {}",
+                rows.unwrap_or_default(),
+                self.rows
+            );
+            return Err(text.into());
+        }
+        Ok(())
+    }
+
+    /// A dictionary's values take their bytes.
+    fn dictionary(&self, header: &PageHeader, offset: u64) -> std::result::Result<(), Wrong> {
+        let least = match self.column.column_type() {
+            PhysicalType::BOOLEAN => 0,
+            PhysicalType::INT32 | PhysicalType::FLOAT | PhysicalType::BYTE_ARRAY => 4,
+            PhysicalType::INT64 | PhysicalType::DOUBLE => 8,
+            PhysicalType::INT96 => 12,
+            PhysicalType::FIXED_LEN_BYTE_ARRAY => self.column.column_descr().type_length().max(0) as u64,
+        };
+        if header.values.saturating_mul(least) > header.uncompressed as u64 {
+            let text = format!(
+                "the dictionary at byte {offset} states {} values in {} bytes",
+                header.values, header.uncompressed
+            );
+            return Err(text.into());
+        }
+        Ok(())
+    }
+
+    /// The rows that begin in a data page; `None` where the levels are of the form that cannot run out, whose length
+    /// their count is.
+    fn data(&self, header: &PageHeader, page: &Bytes, offset: u64) -> std::result::Result<Option<u64>, Wrong> {
+        let descriptor = self.column.column_descr();
+        let repeats = descriptor.max_rep_level() > 0;
+        let counted = COUNTED.contains(&header.encoding);
+        if !repeats && !counted {
+            return self.agree(header, header.values, offset);
+        }
+        if header.old_levels {
+            return Ok(None);
+        }
+        let broken = || format!("the page at byte {offset} holds less than it states");
+        let stored = page.get(header.length..header.length + header.compressed).unwrap_or(&[]);
+        if header.crc.is_some_and(|crc| crc != crc32fast::hash(stored)) {
+            return Err(format!("Page CRC checksum mismatch at byte {offset}").into());
+        }
+        let mut body = Body::open(self.column, header, page).ok_or_else(broken)?;
+        let mut rows = header.values;
+        if repeats {
+            let levels = body.levels(match header.kind {
+                PageKind::DataV2 { repetition_bytes, .. } => Some(repetition_bytes as usize),
+                _ => None,
+            });
+            rows = zeros(&levels.ok_or_else(broken)?, descriptor.max_rep_level(), header.values).ok_or_else(broken)?;
+        }
+        if counted {
+            if descriptor.max_def_level() > 0 {
+                body.levels(match header.kind {
+                    PageKind::DataV2 { definition_bytes, .. } => Some(definition_bytes as usize),
+                    _ => None,
+                })
+                .ok_or_else(broken)?;
+            }
+            // Block size, miniblocks in a block, values (Parquet, "Delta Encoding").
+            let head = body.values(30).ok_or_else(broken)?;
+            let count = (0..3).try_fold((&head[..], 0), |(rest, _), _| unsigned(rest)).map(|(_, count)| count);
+            if !head.is_empty() && count.is_none_or(|count| count > header.values) {
+                return Err(broken().into());
+            }
+        }
+        self.agree(header, rows, offset)
+    }
+
+    fn agree(&self, header: &PageHeader, rows: u64, offset: u64) -> std::result::Result<Option<u64>, Wrong> {
+        match header.kind {
+            PageKind::DataV2 { rows: stated, .. } if u64::try_from(stated) != Ok(rows) => {
+                Err(format!("the page at byte {offset} states {stated} rows and holds {rows}").into())
+            }
+            _ => Ok(Some(rows)),
+        }
+    }
+
+    /// Whether the page index says the same of the page.
+    fn place(&self, offset: u64, size: usize, rows: Option<u64>) -> std::result::Result<(), Wrong> {
+        if self.locations.is_empty() {
+            return Ok(());
+        }
+        let found = self.locations.binary_search_by_key(&(offset as i64), |location| location.offset);
+        let holds = found.is_ok_and(|at| {
+            let location = &self.locations[at];
+            let end = self.locations.get(at + 1).map_or(self.rows, |next| next.first_row_index);
+            location.compressed_page_size as usize == size
+                && rows.is_none_or(|rows| u64::try_from(end.saturating_sub(location.first_row_index)) == Ok(rows))
+        });
+        if holds { Ok(()) } else { Err(format!("the page index does not know the page at byte {offset}").into()) }
+    }
+}
+
+/// The bytes of a data page, decompressed as far as they are asked for.
+enum Body<'a> {
+    /// Version 2: levels are not compressed; with the codec of the values.
+    Split {
+        levels: &'a [u8],
+        values: Option<Box<Body<'a>>>,
+    },
+    Whole {
+        bytes: Cow<'a, [u8]>,
+        at: usize,
+    },
+    Zstd(zstd::stream::read::Decoder<'a, std::io::BufReader<&'a [u8]>>),
+}
+
+impl<'a> Body<'a> {
+    fn open(column: &ColumnChunkMetaData, header: &PageHeader, page: &'a Bytes) -> Option<Self> {
+        let bytes = page.get(header.length..header.length + header.compressed)?;
+        if let PageKind::DataV2 { repetition_bytes, definition_bytes, compressed, .. } = header.kind {
+            let (levels, values) = bytes.split_at_checked((repetition_bytes + definition_bytes) as usize)?;
+            let values = match column.compression() {
+                _ if values.is_empty() => None,
+                Compression::ZSTD(_) if compressed => Some(Self::zstd(values)?),
+                Compression::UNCOMPRESSED => Some(Body::Whole { bytes: values.into(), at: 0 }),
+                _ if !compressed => Some(Body::Whole { bytes: values.into(), at: 0 }),
+                _ => {
+                    let all = decompress(column, header, page)?;
+                    Some(Body::Whole { bytes: all.get(levels.len()..)?.to_vec().into(), at: 0 })
+                }
+            };
+            return Some(Body::Split { levels, values: values.map(Box::new) });
+        }
+        match column.compression() {
+            Compression::UNCOMPRESSED => Some(Body::Whole { bytes: bytes.into(), at: 0 }),
+            Compression::ZSTD(_) => Self::zstd(bytes),
+            _ => Some(Body::Whole { bytes: decompress(column, header, page)?.to_vec().into(), at: 0 }),
+        }
+    }
+
+    fn zstd(bytes: &'a [u8]) -> Option<Self> {
+        Some(Body::Zstd(zstd::stream::read::Decoder::new(bytes).ok()?.single_frame()))
+    }
+
+    /// The next bytes, fewer where there are no more.
+    fn take(&mut self, count: usize) -> Option<Vec<u8>> {
+        match self {
+            Body::Split { .. } => None,
+            Body::Whole { bytes, at } => {
+                let rest = bytes.get(*at..)?;
+                let taken = rest.get(..count).unwrap_or(rest).to_vec();
+                *at += taken.len();
+                Some(taken)
+            }
+            Body::Zstd(decoder) => {
+                let mut taken = Vec::new();
+                decoder.take(count as u64).read_to_end(&mut taken).ok()?;
+                Some(taken)
+            }
+        }
+    }
+
+    /// The next levels: of a known length, or behind it.
+    fn levels(&mut self, length: Option<usize>) -> Option<Vec<u8>> {
+        if let (Body::Split { levels, .. }, Some(length)) = (&mut *self, length) {
+            let (taken, rest) = levels.split_at_checked(length)?;
+            *levels = rest;
+            return Some(taken.to_vec());
+        }
+        let length = u32::from_le_bytes(self.take(4)?.try_into().ok()?) as usize;
+        self.take(length).filter(|levels| levels.len() == length)
+    }
+
+    /// The begin of the values.
+    fn values(&mut self, count: usize) -> Option<Vec<u8>> {
+        match self {
+            Body::Split { values: None, .. } => Some(Vec::new()),
+            Body::Split { values: Some(values), .. } => values.take(count),
+            other => other.take(count),
+        }
+    }
+}
+
+/// A page decompressed by the library, whatever its codec.
+fn decompress(column: &ColumnChunkMetaData, header: &PageHeader, page: &Bytes) -> Option<Bytes> {
+    let start = column.byte_range().0;
+    let size = header.length + header.compressed;
+    let meta = column.clone().into_builder();
+    let meta = meta
+        .set_dictionary_page_offset(None)
+        .set_data_page_offset(start as i64)
+        .set_total_compressed_size(size as i64)
+        .build()
+        .ok()?;
+    let part = Arc::new(Part { start, bytes: page.slice(..size) });
+    let rows = usize::try_from(header.values).ok()?;
+    match SerializedPageReader::new(part, &meta, rows, None).ok()?.get_next_page().ok()?? {
+        Page::DataPage { buf, .. } | Page::DataPageV2 { buf, .. } => Some(buf),
+        Page::DictionaryPage { .. } => None,
+    }
+}
+
+/// How many of the first `count` levels are 0; `None` where there are fewer, or some beyond the highest (Parquet, "Run
+/// Length Encoding / Bit-Packing Hybrid").
+fn zeros(mut bytes: &[u8], highest: i16, count: u64) -> Option<u64> {
+    let width = (16 - highest.leading_zeros()) as usize;
+    let (mut left, mut zeros) = (count, 0);
+    while left > 0 {
+        let (rest, header) = unsigned(bytes)?;
+        bytes = rest;
+        let length = header >> 1;
+        if length == 0 {
+            return None;
+        }
+        if header & 1 == 0 {
+            let (level, rest) = bytes.split_at_checked(width.div_ceil(8))?;
+            bytes = rest;
+            let taken = length.min(left);
+            if level.iter().all(|&byte| byte == 0) {
+                zeros += taken;
+            }
+            left -= taken;
+            continue;
+        }
+        let groups = length.min(left.div_ceil(8));
+        let (packed, rest) = bytes.split_at_checked(usize::try_from(groups).ok()?.checked_mul(width)?)?;
+        bytes = usize::try_from(length - groups).ok()?.checked_mul(width).and_then(|n| rest.get(n..)).unwrap_or(&[]);
+        for group in packed.chunks_exact(width) {
+            let valid = left.min(8) as usize;
+            zeros += packed_zeros(group, width, valid);
+            left -= valid as u64;
+        }
+    }
+    Some(zeros)
+}
+
+/// Of the first `valid` of eight packed levels, those that are 0.
+fn packed_zeros(group: &[u8], width: usize, valid: usize) -> u64 {
+    if let (1, &[byte]) = (width, group) {
+        return u64::from((!byte & (0xffu16 >> (8 - valid)) as u8).count_ones());
+    }
+    let bit = |at: usize| group.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1);
+    (0..valid).filter(|level| !(level * width..(level + 1) * width).any(bit)).count() as u64
+}
+
+/// A number of seven bits a byte, and what follows it.
+fn unsigned(bytes: &[u8]) -> Option<(&[u8], u64)> {
+    let mut value = 0u64;
+    for (at, &byte) in bytes.iter().enumerate().take(9) {
+        value |= u64::from(byte & 0x7f) << (7 * at);
+        if byte < 0x80 {
+            return Some((bytes.get(at + 1..)?, value));
+        }
+    }
+    None
+}
+
+const _: () =
+    assert!(Encoding::DELTA_LENGTH_BYTE_ARRAY as i32 == COUNTED[0] && Encoding::DELTA_BYTE_ARRAY as i32 == COUNTED[1]);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_are_counted_in_runs_and_in_packed_levels() {
+        // Five 0s, then eight packed bits 1 0 1 1 0 0 0 1, of which six count.
+        assert_eq!(zeros(&[5 << 1, 0, 3, 0b1000_1101], 1, 11), Some(5 + 3));
+        // Two bits a level: 0 1 2 3 0 0 0 0.
+        assert_eq!(zeros(&[3, 0b1110_0100, 0], 2, 8), Some(5));
+        assert_eq!(zeros(&[3, 0b1110_0100], 2, 8), None);
+        assert_eq!(zeros(&[5 << 1, 0], 1, 6), None);
+        assert_eq!(zeros(&[0, 0], 1, 1), None);
+    }
+}

@@ -1,0 +1,153 @@
+//! Which leaf columns an item needs in one row group: the fewest that can answer it.
+//!
+//! - A `value` that is null in every row of the row group (by the footer) is not read; see [`all_null`].
+//! - Below a shredded object the residuals of the levels above are not read for a field that is shredded: a
+//!   residual holds no shredded field (rules 32, 35, 38).
+//! - A path that leaves the shredded tree needs the residual of the level where it leaves, and the metadata.
+//! - The typed leaf of a path is not read where none of its values matters (`Item::untyped_in`).
+//! - Early columns of other writers: the residuals above may hold any field (`read/early.rs`), and one leaf of each
+//!   shape on the way says what a row has typed.
+
+use parquet::file::metadata::RowGroupMetaData;
+
+use crate::layout::standard::is_variant;
+use crate::layout::{Columns, Layout};
+use crate::parquet::file::FileReader;
+use crate::parquet::residuals::{hides_above, layout};
+use crate::parquet::schema::{Node, find};
+use crate::read::items::{Item, ItemKind};
+use crate::values::extract::Step;
+
+/// Whether a leaf column is null in every row of the row group, by the footer. A footer that says so of a
+/// chunk too large to hold nothing but nulls is not believed.
+pub fn all_null(group: &RowGroupMetaData, leaf: usize) -> bool {
+    let Some(column) = group.columns().get(leaf) else { return false };
+    let Some(nulls) = column.statistics().and_then(|s| s.null_count_opt()) else { return false };
+    let values = column.num_values();
+    values >= 0 && nulls == values as u64 && column.uncompressed_size() <= 1024 + values / 2
+}
+
+/// The leaves of some items, sorted, each once.
+pub fn leaves<'a>(file: &FileReader, items: impl Iterator<Item = &'a Item>, index: usize) -> Vec<usize> {
+    let mut leaves = Vec::new();
+    let Some(group) = file.metadata().row_groups().get(index) else { return leaves };
+    for item in items {
+        let Some(node) = find(file.columns(), &item.column) else { continue };
+        match &item.kind {
+            ItemKind::Whole => whole(node, group, &mut leaves),
+            ItemKind::Moved(_) => leaves.extend(node.leaves.clone()),
+            ItemKind::Path { steps, .. } => {
+                let before = leaves.len();
+                path(node, steps, hides_above(&item.column, node, file.metadata()), group, &mut leaves);
+                if item.untyped_in.contains(&index)
+                    && let Some(typed) = typed_leaf(node, steps)
+                {
+                    let of_item = leaves.split_off(before);
+                    leaves.extend(of_item.into_iter().filter(|&leaf| leaf != typed));
+                }
+            }
+        }
+    }
+    leaves.sort_unstable();
+    leaves.dedup();
+    leaves
+}
+
+/// The typed leaf that a path of keys leads to, in the standard layout.
+fn typed_leaf(column: &Node, steps: &[Step]) -> Option<usize> {
+    let mut node = Some(column).filter(|column| layout(column) == Layout::Standard)?;
+    for step in steps {
+        let Step::Key(key) = step else { return None };
+        node = Columns::of(node, Layout::Standard).field(key)?;
+    }
+    Columns::of(node, Layout::Standard).leaf.map(|leaf| leaf.leaves.start)
+}
+
+/// Every leaf of a whole column, without the residuals that hold nothing.
+fn whole(node: &Node, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
+    let early = layout(node) == Layout::Early;
+    if is_variant(&node.field) && (early || node.child("metadata").is_some()) {
+        leaves.extend(node.child("metadata").map_or(0..0, |m| m.leaves.clone()));
+        let before = leaves.len();
+        level(node, layout(node), group, leaves);
+        // Something must say which rows are null.
+        if early && leaves.len() == before {
+            leaves.extend(node.leaves.clone().take(1));
+        }
+    } else if node.is_struct() {
+        for child in &node.children {
+            whole(child, group, leaves);
+        }
+    } else {
+        leaves.extend(node.leaves.clone());
+    }
+}
+
+/// The leaves under one level of a variant, `metadata` left out.
+fn level(node: &Node, layout: Layout, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
+    let columns = Columns::of(node, layout);
+    residual(&columns, group, leaves);
+    if let Some(object) = columns.object {
+        let before = leaves.len();
+        for field in &object.children {
+            level(field, layout, group, leaves);
+        }
+        // The group itself says that there is an object, be it empty: one leaf must carry that.
+        if leaves.len() == before {
+            leaves.extend(object.leaves.clone().take(1));
+        }
+    }
+    for typed in columns.array.iter().chain(&columns.leaf) {
+        leaves.extend(typed.leaves.clone());
+    }
+}
+
+/// The residual of a level, unless it holds nothing; whether it does.
+fn residual(columns: &Columns, group: &RowGroupMetaData, leaves: &mut Vec<usize>) -> bool {
+    match columns.residual {
+        Some(value) if !all_null(group, value.leaves.start) => {
+            leaves.extend(value.leaves.clone());
+            true
+        }
+        _ => false,
+    }
+}
+
+/// The leaves for one path of a variant column. `above`: residuals of the levels above a shredded field may hold it
+/// too, and no field may be in both places.
+fn path(column: &Node, steps: &[Step], above: bool, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
+    let layout = layout(column);
+    let metadata = || column.child("metadata").map_or(0..0, |m| m.leaves.clone());
+    let mut node = column;
+    let mut hidden = false;
+    for step in steps {
+        let columns = Columns::of(node, layout);
+        let next = match step {
+            Step::Key(key) => columns.field(key),
+            Step::Index(_) => columns.element(),
+        };
+        let held = (above || next.is_none()) && residual(&columns, group, leaves);
+        hidden |= above && held;
+        if hidden {
+            let typed = [columns.object, columns.array, columns.leaf];
+            leaves.extend(typed.into_iter().flatten().filter_map(|typed| typed.leaves.clone().next()));
+        }
+        match next {
+            Some(next) => node = next,
+            None => {
+                if held {
+                    leaves.extend(metadata());
+                }
+                return;
+            }
+        }
+    }
+    let first = leaves.len();
+    level(node, layout, group, leaves);
+    // The dictionary is needed where anything but one typed leaf is read.
+    let columns = Columns::of(node, layout);
+    let value = columns.residual.map(|v| v.leaves.start);
+    if columns.leaf.is_none() || leaves[first..].iter().any(|leaf| Some(*leaf) == value) {
+        leaves.extend(metadata());
+    }
+}

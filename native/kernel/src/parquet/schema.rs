@@ -1,0 +1,211 @@
+//! The file's schema as a tree that knows which leaf columns lie under each node: what a projection is made of.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
+use parquet::basic::Type as PhysicalType;
+use parquet::schema::types::SchemaDescriptor;
+
+use crate::error::{Code, Error, Result};
+use crate::layout::standard::{is_variant, mark};
+
+/// A field of the schema. Lists have one child (the element), maps one (the entries, a struct).
+#[derive(Debug, Clone)]
+pub struct Node {
+    pub field: FieldRef,
+    /// Leaf columns of the file under this node, in the order of the schema.
+    pub leaves: Range<usize>,
+    pub children: Vec<Node>,
+}
+
+impl Node {
+    /// The top-level columns.
+    pub fn columns(fields: &Fields) -> Vec<Node> {
+        let mut next = 0;
+        fields.iter().map(|f| Node::new(f, &mut next)).collect()
+    }
+
+    fn new(field: &FieldRef, next: &mut usize) -> Node {
+        let first = *next;
+        let children: Vec<Node> = match field.data_type() {
+            DataType::Struct(fields) => fields.iter().map(|f| Node::new(f, next)).collect(),
+            DataType::List(f)
+            | DataType::LargeList(f)
+            | DataType::FixedSizeList(f, _)
+            | DataType::ListView(f)
+            | DataType::LargeListView(f)
+            | DataType::Map(f, _) => vec![Node::new(f, next)],
+            _ => {
+                *next += 1;
+                Vec::new()
+            }
+        };
+        Node { field: field.clone(), leaves: first..*next, children }
+    }
+
+    pub fn child(&self, name: &str) -> Option<&Node> {
+        self.children.iter().find(|c| c.field.name() == name)
+    }
+
+    pub fn is_struct(&self) -> bool {
+        matches!(self.field.data_type(), DataType::Struct(_))
+    }
+
+    pub fn is_list(&self) -> bool {
+        matches!(self.field.data_type(), DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..))
+    }
+
+    pub fn is_leaf(&self) -> bool {
+        self.children.is_empty() && !self.is_struct()
+    }
+}
+
+/// Finds a column by its names, through structs.
+pub fn find<'a>(columns: &'a [Node], names: &[String]) -> Option<&'a Node> {
+    let (first, rest) = names.split_first()?;
+    let mut node = columns.iter().find(|c| c.field.name() == first)?;
+    for name in rest {
+        if !node.is_struct() || is_variant(&node.field) {
+            return None;
+        }
+        node = node.child(name)?;
+    }
+    Some(node)
+}
+
+/// The schema to read with: what arrow-rs makes of the Parquet types, except that INT96 timestamps become instants
+/// in microseconds, as Spark writes and reads them: INT96 has no other meaning.
+pub fn reading_schema(inferred: &Schema, parquet: &SchemaDescriptor) -> Schema {
+    let mut leaf = 0;
+    let fields = inferred.fields().iter().map(|f| with_micros(f, parquet, &mut leaf)).collect::<Fields>();
+    Schema::new(fields)
+}
+
+fn with_micros(field: &FieldRef, parquet: &SchemaDescriptor, leaf: &mut usize) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|f| with_micros(f, parquet, leaf)).collect()),
+        DataType::List(f) => DataType::List(with_micros(f, parquet, leaf)),
+        DataType::LargeList(f) => DataType::LargeList(with_micros(f, parquet, leaf)),
+        DataType::Map(f, sorted) => DataType::Map(with_micros(f, parquet, leaf), *sorted),
+        other => {
+            let at = *leaf;
+            *leaf += 1;
+            match other {
+                DataType::Timestamp(TimeUnit::Nanosecond, _)
+                    if at < parquet.num_columns() && parquet.column(at).physical_type() == PhysicalType::INT96 =>
+                {
+                    DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+                }
+                other => other.clone(),
+            }
+        }
+    };
+    if &data_type == field.data_type() {
+        return field.clone();
+    }
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+/// The schema to decode with: as [`reading_schema`], and the metadata of variants as views. `marked` is the same
+/// schema with its variants marked.
+pub fn decoding_schema(schema: &Schema, marked: &Schema) -> Schema {
+    Schema::new(with_views(schema.fields(), marked.fields()))
+}
+
+fn with_views(fields: &Fields, marked: &Fields) -> Fields {
+    fields.iter().zip(marked).map(|(field, marked)| with_view(field, marked)).collect()
+}
+
+fn with_view(field: &FieldRef, marked: &FieldRef) -> FieldRef {
+    let data_type = match (field.data_type(), marked.data_type()) {
+        (DataType::Struct(children), _) if is_variant(marked) => DataType::Struct(
+            children
+                .iter()
+                .map(|child| match (child.name().as_str(), child.data_type()) {
+                    ("metadata", DataType::Binary) => {
+                        Arc::new(child.as_ref().clone().with_data_type(DataType::BinaryView))
+                    }
+                    _ => child.clone(),
+                })
+                .collect(),
+        ),
+        (DataType::Struct(children), DataType::Struct(marks)) => DataType::Struct(with_views(children, marks)),
+        _ => return field.clone(),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+/// Marks the columns that the caller knows to be variants although the file does not say so (Delta tables from
+/// before the annotation): each is a struct of metadata and value (and typed_value).
+pub fn mark_variants(schema: &Schema, variants: &[Vec<String>]) -> Result<Schema> {
+    let mut fields: Vec<FieldRef> = schema.fields().iter().cloned().collect();
+    for names in variants {
+        mark_path(&mut fields, names, names)?;
+    }
+    Ok(Schema::new_with_metadata(fields, schema.metadata().clone()))
+}
+
+fn mark_path(fields: &mut [FieldRef], names: &[String], whole: &[String]) -> Result<()> {
+    let Some((name, rest)) = names.split_first() else { return Ok(()) };
+    // A column that an older file does not have is read as nulls.
+    let Some(field) = fields.iter_mut().find(|f| f.name() == name) else { return Ok(()) };
+    if rest.is_empty() && is_variant(field) {
+        return Ok(());
+    }
+    if rest.is_empty() {
+        let DataType::Struct(children) = field.data_type() else {
+            return Err(wrong_type(field, whole));
+        };
+        if !children.iter().any(|c| c.name() == "metadata") {
+            return Err(wrong_type(field, whole));
+        }
+        *field = Arc::new(mark(field.as_ref().clone()));
+        return Ok(());
+    }
+    let data_type = match field.data_type() {
+        DataType::Struct(children) => {
+            let mut children: Vec<FieldRef> = children.iter().cloned().collect();
+            mark_path(&mut children, rest, whole)?;
+            DataType::Struct(children.into())
+        }
+        DataType::List(f) => DataType::List(mark_child(f, rest, whole)?),
+        DataType::LargeList(f) => DataType::LargeList(mark_child(f, rest, whole)?),
+        DataType::Map(f, sorted) => {
+            let DataType::Struct(entries) = f.data_type() else { return Err(wrong_type(f, whole)) };
+            let mut entries: Vec<FieldRef> = entries.iter().cloned().collect();
+            let at = if rest[0] == "key" { 0 } else { 1 };
+            if let Some(entry) = entries.get_mut(at) {
+                *entry = mark_child(entry, rest, whole)?;
+            }
+            DataType::Map(Arc::new(f.as_ref().clone().with_data_type(DataType::Struct(entries.into()))), *sorted)
+        }
+        _ => return Err(wrong_type(field, whole)),
+    };
+    *field = Arc::new(field.as_ref().clone().with_data_type(data_type));
+    Ok(())
+}
+
+/// A list's element or a map's value, whatever the file calls it; `names` starts with Delta's name of it
+/// (`element`, `key`, `value`).
+fn mark_child(field: &FieldRef, names: &[String], whole: &[String]) -> Result<FieldRef> {
+    let mut one = [field.clone()];
+    let mut renamed = names.to_vec();
+    renamed[0] = field.name().clone();
+    mark_path(&mut one, &renamed, whole)?;
+    let [field] = one;
+    Ok(field)
+}
+
+fn wrong_type(field: &Field, names: &[String]) -> Error {
+    Error::new(
+        Code::MalformedShredding,
+        format!(
+            "the column {} is a variant of the table, and the file holds {} there",
+            names.join("."),
+            field.data_type()
+        ),
+    )
+    .rule(1)
+    .path(names.join("."))
+}

@@ -1,0 +1,11 @@
+//! Texts and clocks as the JVM has them: what Spark prints, reads and replaces.
+//!
+//! - `utf8`: whether bytes are text, in one look
+//! - `lossy`: bytes that are no text, as Java's decoder repairs them
+//! - `java`: numbers, dates and times as Java spells them
+//! - `zone`: time zones, of a database of our own
+
+pub mod java;
+pub mod lossy;
+pub mod utf8;
+pub mod zone;

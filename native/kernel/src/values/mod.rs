@@ -1,0 +1,15 @@
+//! Shredded columns as values: Arrow arrays opened as a tree of levels, and what is read from it.
+//!
+//! - `level`: the tree over arrays, standard and early; `early`: what a row of an early level may hold
+//! - `standardize`: an early column as levels under one metadata a row
+//! - `reconstruct`: levels to unshredded Variants; `nested`: the same wherever they stand in a column
+//! - `extract`, `find`: one path as a column; `cast`: its values as another type
+
+pub mod cast;
+pub mod early;
+pub mod extract;
+pub mod find;
+pub mod level;
+pub mod nested;
+pub mod reconstruct;
+pub mod standardize;
