@@ -352,7 +352,7 @@ class Table:
         statistics of other collations serve no comparison by this one.
 
         `column` may lead into structs, arrays and maps (`s.name`, `tags.element`, `m.key`); `collation` is Spark's name
-        (`UNICODE_CI`, `de`) or an identifier (`icu.de`). Errors: UNKNOWN_STRING_COLUMN, UNKNOWN_COLLATION,
+        (`UNICODE_CI`, `de`) or an identifier (`icu.de`). Errors: UNKNOWN_COLUMN, UNKNOWN_COLLATION,
         INVALID_PARTITION_COLUMN.
         """
         names = tuple(name for parts in parse_names(column) for name in parts)
@@ -375,7 +375,7 @@ class Table:
         rewritten. `columns` (None: all) are collated or Variant columns.
 
         Collated bounds are made by the comparator of `spark`; variant paths need no session. Errors: NEEDS_SPARK,
-        UNKNOWN_COLUMN_WITH_SUCH_BOUNDS, ConflictError where another writer removed a file meanwhile.
+        UNKNOWN_COLUMN, ConflictError where another writer removed a file meanwhile.
         """
         commit = restats(self._snapshot, columns, spark)
         assert commit.snapshot is not None

@@ -166,18 +166,17 @@ def check_write(protocol: Protocol, metadata: Metadata, table: str) -> None:
 
 def _too_new(table: str, side: str, found: int, known: int) -> UnsupportedTableError:
     return UnsupportedTableError(
-        f"UNSUPPORTED_{side.upper()}_VERSION",
+        "UNSUPPORTED_READER_VERSION" if side == "reader" else "UNSUPPORTED_WRITER_VERSION",
         f"{table} needs {side} version {found} of the Delta protocol, and mica knows versions up to {known}",
         hint="Use a newer version of mica, or another engine.",
     )
 
 
 def _unknown(table: str, verb: str, found: list[str]) -> UnsupportedTableError:
-    side = "READER" if verb == "read" else "WRITER"
     listed = ", ".join(found)
     noun = "features" if len(found) > 1 else "feature"
     return UnsupportedTableError(
-        f"UNSUPPORTED_{side}_FEATURE",
+        "UNSUPPORTED_READER_FEATURE" if verb == "read" else "UNSUPPORTED_WRITER_FEATURE",
         f"to {verb} {table} one must support the table {noun} {listed}, which mica does not",
         hint="Use a newer version of mica, or another engine.",
         feature=listed,

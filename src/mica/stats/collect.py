@@ -184,7 +184,8 @@ def check_paths(name: str, text: str, schema: StructType) -> None:
     variants = {tuple(n.lower() for n in at): ".".join(at) for at, f in walk(schema) if f.type == VARIANT}
     for column, _ in parse_paths(text):
         if column not in variants:
-            raise UserError.unknown("variant column", ".".join(column), list(variants.values()), property=name)
+            known = list(variants.values())
+            raise UserError.unknown_column(".".join(column), known, what="variant column", property=name)
 
 
 def split_commas(text: str) -> list[str]:

@@ -135,7 +135,7 @@ def check_named(text: str, schema: StructType, partition_columns: Iterable[str] 
             found = here.find(part) if isinstance(here, StructType) else None
             if found is None:
                 known = [".".join(leaf.column) for leaf in _leaves(schema, (), ()) if leaf.has_bounds]
-                raise UserError.unknown("column", shown, known, property=STATS_COLUMNS)
+                raise UserError.unknown_column(shown, known, property=STATS_COLUMNS)
             here = found.type
         if parts[0].lower() in partitions:
             raise _no_bounds(shown, "a partition column: the log has its values")
