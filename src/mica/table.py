@@ -38,13 +38,13 @@ from mica.log.snapshot import Snapshot, exists, load
 from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
 from mica.maintain.restats import restats
+from mica.properties import parse_names
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema import collations
 from mica.schema.arrow import from_arrow
 from mica.schema.ddl import parse_ddl
 from mica.schema.types import StructType, refuse_twice
-from mica.stats.schema import parse_names
 from mica.storage import Storage
 from mica.variant import kernel
 from mica.write.inputs import forgotten

@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from mica import properties
 from mica.errors import CorruptDataError
-from mica.log import features, properties
+from mica.log import features
 from mica.log.actions import Metadata, parse_line
 from mica.log.checkpoint import PartSource, conform
 from mica.log.collated_struct import collated_field

@@ -12,14 +12,11 @@ from dataclasses import dataclass
 
 from mica.errors import UnsupportedTableError
 from mica.log.actions import Metadata, Protocol
+from mica.properties import COLUMN_MAPPING_MODE, CONSTRAINTS, IN_COMMIT_TIMESTAMPS
 
 
 def _never(_: Metadata) -> bool:
     return False
-
-
-def _true(name: str) -> Callable[[Metadata], bool]:
-    return lambda metadata: metadata.configuration.get(name, "false").lower() == "true"
 
 
 def _in_schema(key: str) -> Callable[[Metadata], bool]:
@@ -55,7 +52,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature(
             "checkConstraints",
             writer=3,
-            blocks_writes=lambda m: any(key.startswith("delta.constraints.") for key in m.configuration),
+            blocks_writes=lambda m: any(key.startswith(CONSTRAINTS) for key in m.configuration),
             why="the table has CHECK constraints",
         ),
         # Whole files are added and removed, never rows changed: change data needs no files of its own then.
@@ -71,7 +68,7 @@ FEATURES: Mapping[str, Feature] = {
             for_readers=True,
             reader=2,
             writer=5,
-            blocks_writes=lambda m: m.configuration.get("delta.columnMapping.mode", "none") != "none",
+            blocks_writes=lambda m: COLUMN_MAPPING_MODE.of(m.configuration) != "none",
             why="its columns are mapped to other names",
         ),
         Feature(
@@ -130,7 +127,7 @@ def supports(protocol: Protocol, name: str) -> bool:
 
 def in_commit_timestamps(metadata: Metadata) -> bool:
     """Whether commits carry their own timestamps (PROTOCOL.md "In-Commit Timestamps")."""
-    return _true("delta.enableInCommitTimestamps")(metadata)
+    return IN_COMMIT_TIMESTAMPS.of(metadata.configuration)
 
 
 def check_read(protocol: Protocol, table: str) -> None:
