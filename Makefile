@@ -14,7 +14,7 @@ SEED ?=
 HOST = $(shell PATH="$$(cat .venv/share/mica-cargo-bin):$$PATH" rustc -vV | sed -n 's/^host: //p')
 GUIDED := $(or $(CARGO_TARGET_DIR),native/target)/guided
 
-.PHONY: help setup setup-tests demo test test-rust test-python fuzz campaign differential lint fix lock bench bench-kernel clean
+.PHONY: help setup setup-tests demo test test-rust test-python fuzz campaign differential docs lint fix lock bench bench-kernel clean
 
 help:
 	@echo "make demo    set up, then run the main job and print what it did"
@@ -22,6 +22,7 @@ help:
 	@echo "make campaign  the property tests at length: whole matrices against Spark, thousands of random cases; and make differential"
 	@echo "make fuzz    hostile bytes for FUZZ_SECONDS (an hour): values, columns, files, log lines, z85"
 	@echo "make differential  random documents through mica, two Sparks, DuckDB and arrow-rs; writes docs/compatibility.md"
+	@echo "make docs    the pages that are printed from tables: errors and properties"
 	@echo "make lint    ruff, mypy, import-linter, rustfmt, clippy"
 	@echo "make bench   mica beside its peers (ROUNDS=3 for a quick look); bench-kernel: the kernel beside arrow-rs"
 	@echo "make lock    write the requirement locks anew"
@@ -65,6 +66,9 @@ fuzz: setup-tests
 differential: setup-tests
 	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) build $(MANIFEST) --release -p mica-kernel -p mica-native --example arrow_rs
 	$(PY) -m tests.campaign --batches $(BATCHES) --rows $(ROWS) $(if $(SEED),--seed $(SEED))
+
+docs: setup-tests
+	$(PY) scripts/docs.py
 
 lint: setup-tests
 	.venv/bin/ruff check

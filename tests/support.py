@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -12,6 +13,14 @@ SHARED = Path(os.environ.get("MICA_SHARED", ROOT.parent / "shared")).resolve()
 
 JARS = Path(os.environ.get("MICA_JARS", Path(sys.prefix) / "share" / "mica-jars"))
 """Where scripts/jars.sh puts delta-spark and an older ICU4J: beside the environment that runs the tests."""
+
+
+def kernel_codes() -> set[str]:
+    """The error codes of the kernel, from its source."""
+    text = (ROOT / "native" / "kernel" / "src" / "error.rs").read_text(encoding="utf-8")
+    found = re.findall(r'Code::\w+ => "([A-Z_0-9]+)"', text)
+    assert len(found) == len(set(found)) == len(re.findall(r"^    [A-Z]\w+,$", text, re.MULTILINE))
+    return set(found)
 
 
 def delta_jars() -> list[Path]:

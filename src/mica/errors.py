@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 #: What a URL may hold of credentials: user and password (which may hold a `/`), and the keys and tokens of signed ones.
@@ -28,9 +28,9 @@ def without_credentials(text: str) -> str:
 class MicaError(Exception):
     """The base of all errors of mica.
 
-    `code` is a stable upper-case word, `message` one sentence that says what was asked and what was found, `hint` what
-    to do about it, `context` where it happened (`path`, `version`, `row`, `line`, `column`, …; only values that are
-    known).
+    `code` is a stable upper-case word of the table in `mica.codes`, `message` one sentence that says what was asked and
+    what was found, `hint` what to do about it, `context` where it happened (`path`, `version`, `row`, `line`, `column`,
+    …; only values that are known).
     """
 
     exit_status = 1
@@ -73,11 +73,11 @@ class UserError(MicaError, ValueError):
         return cls("INVALID_ARGUMENT", f"{name} is {asked!r}, which it cannot be", hint=f"Give {expected}.")
 
     @classmethod
-    def unknown(cls, what: str, asked: str, known: list[str], **context: Any) -> UserError:
-        """A name that does not exist: `what` is the kind of thing (`column`, `format`), `known` the names that do."""
+    def unknown_column(cls, asked: str, known: Sequence[str], *, what: str = "column", **context: Any) -> UserError:
+        """A column that does not exist, or is not one of those that a call is about (`what`); `known` are those."""
         shown = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
-        code = f"UNKNOWN_{what.upper().replace(' ', '_')}"
-        return cls(code, f"there is no {what} {asked!r}", hint=f"There are: {shown}." if known else None, **context)
+        hint = f"There are: {shown}." if known else None
+        return cls("UNKNOWN_COLUMN", f"there is no {what} {asked!r}", hint=hint, **context)
 
 
 class UnsupportedTableError(MicaError):
@@ -97,10 +97,9 @@ class StorageError(MicaError):
 
 
 def extra(module: str, asked: str) -> Any:
-    """An optional library, for the call that needs it. Errors: INVALID_ARGUMENT where it is not installed."""
+    """An optional library, for the call that needs it. Errors: NOT_INSTALLED."""
     try:
         return importlib.import_module(module)
     except ImportError as e:
-        raise UserError(
-            "INVALID_ARGUMENT", f"{asked} needs {module}, which is not installed", hint=f"pip install {module}"
-        ) from e
+        what = f"{asked} needs {module}, which is not installed"
+        raise UserError("NOT_INSTALLED", what, hint=f"pip install {module}") from e

@@ -43,13 +43,13 @@ from mica.log.transaction import Transaction
 from mica.maintain.restats import restats
 from mica.maintain.restore import Restore, restore
 from mica.maintain.vacuum import Retention, Vacuum, vacuum
+from mica.properties import parse_names
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema import collations
 from mica.schema.arrow import from_arrow
 from mica.schema.ddl import parse_ddl
 from mica.schema.types import StructType, refuse_twice
-from mica.stats.schema import parse_names
 from mica.storage import Storage
 from mica.variant import kernel
 from mica.write.inputs import forgotten
@@ -357,7 +357,7 @@ class Table:
         statistics of other collations serve no comparison by this one.
 
         `column` may lead into structs, arrays and maps (`s.name`, `tags.element`, `m.key`); `collation` is Spark's name
-        (`UNICODE_CI`, `de`) or an identifier (`icu.de`). Errors: UNKNOWN_STRING_COLUMN, UNKNOWN_COLLATION,
+        (`UNICODE_CI`, `de`) or an identifier (`icu.de`). Errors: UNKNOWN_COLUMN, UNKNOWN_COLLATION,
         INVALID_PARTITION_COLUMN.
         """
         names = tuple(name for parts in parse_names(column) for name in parts)
@@ -380,7 +380,7 @@ class Table:
         rewritten. `columns` (None: all) are collated or Variant columns.
 
         Collated bounds are made by the comparator of `spark`; variant paths need no session. Errors: NEEDS_SPARK,
-        UNKNOWN_COLUMN_WITH_SUCH_BOUNDS, ConflictError where another writer removed a file meanwhile.
+        UNKNOWN_COLUMN, ConflictError where another writer removed a file meanwhile.
         """
         commit = restats(self._snapshot, columns, spark)
         assert commit.snapshot is not None

@@ -12,7 +12,7 @@ from mica.expressions.bind import bind_value
 from mica.expressions.parse import parse
 from mica.expressions.tree import to_sql
 from mica.schema.ddl import parse_ddl, to_ddl
-from mica.stats.collect import parse_paths
+from mica.stats.named import parse_paths
 from mica.variant.path import VariantPath
 
 SCHEMA = parse_ddl(

@@ -285,13 +285,13 @@ NASTY = "a $1 \\n {x} <y> \"q\" 'p' é \U0001f600 %s\nsecond line"
 
 
 def test_a_tasks_error_is_told_as_it_was_raised_and_alone(spark: SparkSession) -> None:
-    raised = f"raise mica.CorruptDataError('NASTY', {NASTY!r}, hint='mica-error:{{}}', path='p {{}} $')"
+    raised = f"raise mica.CorruptDataError('CORRUPT_FILE', {NASTY!r}, hint='mica-error:{{}}', path='p {{}} $')"
     fails = f"import mica; {raised}"
     with pytest.raises(CorruptDataError) as caught:
         jobs.collect(jobs.over_tasks(spark, partial(exec, fails), [{}], "n long"))
     error = caught.value
     assert (error.code, error.message, error.hint, error.context) == (
-        "NASTY", NASTY, "mica-error:{}", {"path": "p {} $"},
+        "CORRUPT_FILE", NASTY, "mica-error:{}", {"path": "p {} $"},
     )  # fmt: skip
     shown = "".join(traceback.format_exception(error))
     assert 'mica-error:{"' not in shown

@@ -70,7 +70,7 @@ def test_put_if_absent_creates_once(storage: Storage) -> None:
     storage.put_if_absent("d/x", b"first")
     with pytest.raises(AlreadyExistsError) as caught:
         storage.put_if_absent("d/x", b"second")
-    assert caught.value.code == "ALREADY_EXISTS"
+    assert caught.value.code == "FILE_EXISTS"
     assert storage.read("d/x") == b"first"
 
 

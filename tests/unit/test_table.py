@@ -32,7 +32,7 @@ def test_a_collation_is_changed_and_taken_away(tmp_path: Path) -> None:
     assert to_ddl(table.schema).startswith("a STRING,")
     for column, collation, code in (
         ("a", "klingon", "UNKNOWN_COLLATION"), ("a", "oracle.de", "UNKNOWN_COLLATION"),
-        ("a", "icu..1", "INVALID_COLLATION"), ("zz", "de", "UNKNOWN_STRING_COLUMN"),
+        ("a", "icu..1", "INVALID_COLLATION"), ("zz", "de", "UNKNOWN_COLUMN"),
         ("p", "de", "INVALID_PARTITION_COLUMN"),
     ):  # fmt: skip
         with pytest.raises(UserError) as raised:

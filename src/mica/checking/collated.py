@@ -28,7 +28,7 @@ from mica.log.snapshot import Snapshot
 from mica.schema.types import STRING, StructType
 from mica.stats import documents
 from mica.stats.collated import CollatedBounds, CollatedColumn
-from mica.stats.schema import indexed_leaves
+from mica.stats.schema import leaves_of
 from mica.write.collated import collated_bounds, comparable
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 #: A file's number, the column, which side, its bound, and the end of the rows there.
 _Pair = tuple[int, CollatedColumn, str, str, str]
 
-_EVERY = {"delta.dataSkippingNumIndexedCols": "-1"}
 _SIDES = ("minValues", "maxValues")
 
 
@@ -203,7 +202,7 @@ def _short(text: str) -> str:
 
 def _strings(schema: StructType, partition_columns: Sequence[str]) -> list[CollatedColumn]:
     """The columns that may have collated bounds, under whatever collation."""
-    found = indexed_leaves(schema, _EVERY, partition_columns)
+    found = leaves_of(schema, partition_columns)
     return [CollatedColumn(leaf.column, leaf.names, "") for leaf in found if leaf.type == STRING]
 
 

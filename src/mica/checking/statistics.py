@@ -21,7 +21,7 @@ from mica.errors import CorruptDataError
 from mica.schema.types import VARIANT, StructType
 from mica.stats import documents, z85
 from mica.stats.codec import Wanted, read_stats
-from mica.stats.schema import IndexedColumn, indexed_leaves
+from mica.stats.schema import IndexedColumn, leaves_of
 from mica.stats.variant import Value, paths, split
 from mica.tasks.mapping import find
 from mica.variant import kernel
@@ -79,8 +79,7 @@ def spelled(statistics: Statistics, reader: kernel.FileReader, wanted: list[Boun
     if said is not None and said != rows:
         found = f"numRecords is {said}, the file has {rows} rows"
         yield {"kind": "number_of_rows", "path": "numRecords", "found": found}
-    every = {"delta.dataSkippingNumIndexedCols": "-1"}
-    for leaf in indexed_leaves(statistics.schema, every, statistics.partition_columns):
+    for leaf in leaves_of(statistics.schema, statistics.partition_columns):
         if find(schema, leaf.names) is None:
             continue
         if leaf.type == VARIANT:

@@ -15,7 +15,7 @@ from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.schema.types import TIMESTAMP
 from mica.stats.codec import Wanted, read_stats
-from mica.stats.schema import indexed_leaves
+from mica.stats.schema import leaves_of
 from mica.tasks.late import TAG as OURS
 from mica.tasks.zones import TAG
 
@@ -26,9 +26,7 @@ _SHOWN = 20
 
 def late_times(snapshot: Snapshot) -> list[str]:
     """A note for each column with the files that are concerned."""
-    every = {"delta.dataSkippingNumIndexedCols": "-1"}
-    leaves = indexed_leaves(snapshot.schema, every, snapshot.partition_columns)
-    leaves = [leaf for leaf in leaves if leaf.type == TIMESTAMP]
+    leaves = [x for x in leaves_of(snapshot.schema, snapshot.partition_columns) if x.type == TIMESTAMP]
     files = snapshot.files
     if not leaves or not files.num_rows:
         return []

@@ -42,9 +42,7 @@ def run(
     events, table = directory / "events", directory / "table"
     for old in (events, table):
         if old.exists() and not (old / ".mica-demo").exists():
-            raise UserError(
-                "DEMO_DIRECTORY", f"{old} exists and was not made by the demo", hint="Name another directory."
-            )
+            raise UserError("FILE_EXISTS", f"{old} exists and was not made by the demo", hint="Name another directory.")
         shutil.rmtree(old, ignore_errors=True)
     paths = demo.write_files(events, count, files=8)
     (events / ".mica-demo").touch()

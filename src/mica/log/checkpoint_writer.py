@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from mica import properties
 from mica.errors import CorruptDataError
-from mica.log import features, properties
+from mica.log import features
 from mica.log.actions import Metadata
 from mica.log.arrays import one_array
 from mica.log.collated_struct import collated_field

@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from mica import properties
 from mica.errors import MicaError
-from mica.log import features, properties
+from mica.log import features
 from mica.log.checkpoint import sidecars_of
 from mica.log.paths import LOG, SIDECARS
 from mica.log.segment import Checkpoint, Listing, read_listing

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from mica import properties
 from mica.errors import UserError
-from mica.log import features, properties
+from mica.log import features
 from mica.log.actions import Metadata, Protocol
+from mica.log.configuration import checked, kept, needed_features
 from mica.log.mapping import effective, mode_of
 from mica.schema import collations
 from mica.schema import json as schema_json
@@ -29,8 +31,7 @@ from mica.schema.types import (
     refuse_twice,
     walk,
 )
-from mica.stats.collect import check_paths
-from mica.stats.schema import check_named
+from mica.stats.named import check_columns, check_paths
 
 TIMESTAMP_NTZ = Primitive("timestamp_ntz")
 
@@ -83,17 +84,16 @@ def new_table(
     created_time: int,
 ) -> tuple[Protocol, Metadata]:
     """Protocol and metadata of a table to be. `created_time` in ms since the epoch."""
-    wanted = {name: text for name, text in properties.checked(configuration or {}).items() if text is not None}
+    wanted = {name: text for name, text in checked(configuration or {}).items() if text is not None}
     refuse_columns(schema)
     schema = collations.normalized(effective(schema, "none"))
     columns = _partitions(schema, list(partition_columns))
     needed = schema_features(schema)
     if "variantType" in needed:
         wanted.setdefault(properties.ENABLE_SHREDDING.name, "true")
-    needed |= properties.needed_features(wanted)
+    needed |= needed_features(wanted)
     _check_columns(wanted, schema, columns)
-    kept = {name: text for name, text in wanted.items() if not name.startswith("delta.feature.")}
-    metadata = Metadata.new(schema_json.dumps(schema), columns, kept, created_time=created_time)
+    metadata = Metadata.new(schema_json.dumps(schema), columns, kept(wanted), created_time=created_time)
     protocol = features.minimal_protocol(needed)
     features.check_write(protocol, metadata, "the new table")
     return protocol, metadata
@@ -109,10 +109,9 @@ def altered(
 ) -> tuple[Protocol, Metadata]:
     """Protocol and metadata of a table with another schema, other partition columns or other properties (None removes
     one). What the change needs is added to the protocol; nothing is ever taken from it."""
-    changes = properties.checked(changes or {})
-    needed = properties.needed_features({name: text for name, text in changes.items() if text is not None})
-    kept = {name: text for name, text in changes.items() if not name.startswith("delta.feature.")}
-    changed = metadata.with_configuration(kept)
+    changes = checked(changes or {})
+    needed = needed_features({name: text for name, text in changes.items() if text is not None})
+    changed = metadata.with_configuration(kept(changes))
     if schema is not None:
         refuse_columns(schema)
         schema = collations.normalized(effective(schema, mode_of(protocol, metadata)))
@@ -141,7 +140,7 @@ def _check_columns(configuration: Mapping[str, str | None], schema: StructType, 
             check_paths(known.name, text, schema)
     named = configuration.get(properties.SKIPPING_NAMES.name)
     if named is not None:
-        check_named(named, schema, partitions)
+        check_columns(named, schema, partitions)
 
 
 def _implied(protocol: Protocol) -> set[str]:

@@ -12,14 +12,11 @@ from dataclasses import dataclass
 
 from mica.errors import UnsupportedTableError
 from mica.log.actions import Metadata, Protocol
+from mica.properties import COLUMN_MAPPING_MODE, CONSTRAINTS, IN_COMMIT_TIMESTAMPS
 
 
 def _never(_: Metadata) -> bool:
     return False
-
-
-def _true(name: str) -> Callable[[Metadata], bool]:
-    return lambda metadata: metadata.configuration.get(name, "false").lower() == "true"
 
 
 def _in_schema(key: str) -> Callable[[Metadata], bool]:
@@ -55,7 +52,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature(
             "checkConstraints",
             writer=3,
-            blocks_writes=lambda m: any(key.startswith("delta.constraints.") for key in m.configuration),
+            blocks_writes=lambda m: any(key.startswith(CONSTRAINTS) for key in m.configuration),
             why="the table has CHECK constraints",
         ),
         # Whole files are added and removed, never rows changed: change data needs no files of its own then.
@@ -71,7 +68,7 @@ FEATURES: Mapping[str, Feature] = {
             for_readers=True,
             reader=2,
             writer=5,
-            blocks_writes=lambda m: m.configuration.get("delta.columnMapping.mode", "none") != "none",
+            blocks_writes=lambda m: COLUMN_MAPPING_MODE.of(m.configuration) != "none",
             why="its columns are mapped to other names",
         ),
         Feature(
@@ -130,7 +127,7 @@ def supports(protocol: Protocol, name: str) -> bool:
 
 def in_commit_timestamps(metadata: Metadata) -> bool:
     """Whether commits carry their own timestamps (PROTOCOL.md "In-Commit Timestamps")."""
-    return _true("delta.enableInCommitTimestamps")(metadata)
+    return IN_COMMIT_TIMESTAMPS.of(metadata.configuration)
 
 
 def check_read(protocol: Protocol, table: str) -> None:
@@ -166,18 +163,17 @@ def check_write(protocol: Protocol, metadata: Metadata, table: str) -> None:
 
 def _too_new(table: str, side: str, found: int, known: int) -> UnsupportedTableError:
     return UnsupportedTableError(
-        f"UNSUPPORTED_{side.upper()}_VERSION",
+        "UNSUPPORTED_READER_VERSION" if side == "reader" else "UNSUPPORTED_WRITER_VERSION",
         f"{table} needs {side} version {found} of the Delta protocol, and mica knows versions up to {known}",
         hint="Use a newer version of mica, or another engine.",
     )
 
 
 def _unknown(table: str, verb: str, found: list[str]) -> UnsupportedTableError:
-    side = "READER" if verb == "read" else "WRITER"
     listed = ", ".join(found)
     noun = "features" if len(found) > 1 else "feature"
     return UnsupportedTableError(
-        f"UNSUPPORTED_{side}_FEATURE",
+        "UNSUPPORTED_READER_FEATURE" if verb == "read" else "UNSUPPORTED_WRITER_FEATURE",
         f"to {verb} {table} one must support the table {noun} {listed}, which mica does not",
         hint="Use a newer version of mica, or another engine.",
         feature=listed,

@@ -11,16 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from mica.errors import UnsupportedTableError
 from mica.log.actions import Metadata, Protocol
-from mica.log.properties import COLUMN_MAPPING_MODE
+from mica.properties import COLUMN_MAPPING_MODE, Mode
 from mica.schema.collations import COLLATIONS
 from mica.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType
 from mica.stats.schema import FIELD_ID, PHYSICAL_NAME
-
-Mode = Literal["none", "name", "id"]
 
 #: Keys of field metadata that mean something in a mapped table alone.
 _KEYS = frozenset((PHYSICAL_NAME, FIELD_ID, "delta.columnMapping.nested.ids", "parquet.field.nested.ids"))
@@ -29,19 +27,16 @@ _BY_NAME = 3  # reader versions from here on list their features
 
 def mode_of(protocol: Protocol, metadata: Metadata) -> Mode:
     """How the table maps its columns. Errors: UNSUPPORTED_READER_FEATURE for a mode that nobody knows."""
-    text = metadata.configuration.get(COLUMN_MAPPING_MODE.name)
     has = protocol.reader == 2 or (protocol.reader >= _BY_NAME and "columnMapping" in protocol.reader_features)
-    if text is None or not has:
-        return "none"
-    try:
-        mode: Mode = COLUMN_MAPPING_MODE.parse(text)  # type: ignore[assignment]
-    except ValueError:
+    mode = COLUMN_MAPPING_MODE.of(metadata.configuration) if has else "none"
+    if mode == "unknown":
+        name = COLUMN_MAPPING_MODE.name
         raise UnsupportedTableError(
             "UNSUPPORTED_READER_FEATURE",
-            f"the table maps its columns by {text!r} ({COLUMN_MAPPING_MODE.name}), which mica does not know",
+            f"the table maps its columns by {metadata.configuration[name]!r} ({name}), which mica does not know",
             hint="Use a newer version of mica, or another engine.",
             feature="columnMapping",
-        ) from None
+        )
     return mode
 
 

@@ -22,7 +22,8 @@ from mica.log.commit_info import in_commit_timestamp
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
 from mica.log.mapping import mode_of
 from mica.log.paths import file_keys
-from mica.log.properties import COLUMN_MAPPING_MODE
+from mica.properties import COLUMN_MAPPING_MODE
+from mica.stats.schema import PHYSICAL_NAME
 
 DELETION_VECTOR = pa.struct(
     [
@@ -188,7 +189,7 @@ def partition_keys(metadata: Metadata, protocol: Protocol | None = None) -> list
     fields = parse_line(metadata.schema_string).get("fields")
     for field_ in fields if isinstance(fields, list) else ():
         if isinstance(field_, dict) and isinstance(field_.get("metadata"), dict):
-            physical[field_.get("name")] = field_["metadata"].get("delta.columnMapping.physicalName")
+            physical[field_.get("name")] = field_["metadata"].get(PHYSICAL_NAME)
     return [str(physical.get(name) or name) for name in columns]
 
 

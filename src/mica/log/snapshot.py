@@ -18,17 +18,19 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica import properties
 from mica.errors import CorruptDataError, MicaError, StorageError
-from mica.log import features, properties, time_travel, type_changes
+from mica.log import features, time_travel, type_changes
 from mica.log.actions import Metadata, Protocol
 from mica.log.checkpoint import PartSource, read_checkpoint
 from mica.log.commit_info import commit_info, in_commit_timestamp
-from mica.log.mapping import Mode, effective, mode_of
+from mica.log.mapping import effective, mode_of
 from mica.log.mark import Mark, mark_in, mark_of, stands
 from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, decode_path, is_absolute
 from mica.log.replay import FILES, LineSource, State, apply, parse_commits, partition_keys
 from mica.log.segment import LogFile, Segment, choose_segment, read_listing
 from mica.log.stats_struct import format_stats
+from mica.properties import Mode
 from mica.schema import json as schema_json
 from mica.schema.types import StructType
 from mica.storage import Entry, Storage

@@ -20,8 +20,9 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from mica import properties
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UserError
-from mica.log import conflicts, features, properties
+from mica.log import conflicts, features
 from mica.log.actions import Metadata, Protocol, format_line
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import clean_log

@@ -44,7 +44,7 @@ TASK_BYTES = 64 << 20
 def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSession | None) -> Commit:
     """Commits new bounds for all files of a version; `columns` (None: all) are collated or Variant columns.
 
-    Errors: NEEDS_SPARK for collated columns without a session, UNKNOWN_COLUMN_WITH_SUCH_BOUNDS, what
+    Errors: NEEDS_SPARK for collated columns without a session, UNKNOWN_COLUMN, what
     `features.check_write` refuses, ConflictError where a file was removed meanwhile.
     """
     table = str(snapshot.storage)
@@ -119,7 +119,7 @@ def _asked(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[list[Coll
     known = {name.lower(): name for name in found}
     for name in columns:
         if name.lower() not in known:
-            raise UserError.unknown("column with such bounds", name, list(known.values()))
+            raise UserError.unknown_column(name, list(known.values()), what="column with such bounds")
     wanted = {name.lower() for name in columns}
     return (
         [leaf for leaf in leaves if ".".join(leaf.column).lower() in wanted],

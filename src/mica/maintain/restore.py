@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica import properties
 from mica.errors import StorageError
-from mica.log import features, properties
+from mica.log import features
 from mica.log.arrays import one_array
 from mica.log.deletion_vectors import file_of
 from mica.log.paths import file_keys, is_absolute
@@ -33,7 +34,7 @@ LOOKERS = 16
 #: Properties that speak of the log itself, or of what was ever given out: they stay.
 _STAY = (
     properties.ICT_VERSION.name, properties.ICT_TIMESTAMP.name, properties.IN_COMMIT_TIMESTAMPS.name,
-    "delta.columnMapping.maxColumnId",
+    properties.MAX_COLUMN_ID.name,
 )  # fmt: skip
 
 #: The domain of the highest row id: an id that was given is never given again.

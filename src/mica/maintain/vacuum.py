@@ -22,8 +22,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica import properties
 from mica.errors import StorageError, UserError
-from mica.log import features, properties
+from mica.log import features
 from mica.log.arrays import one_array
 from mica.log.deletion_vectors import file_of
 from mica.log.paths import LOG, canonical_keys
@@ -39,6 +40,7 @@ from mica.variant import kernel
 DELETERS = 16
 
 _HOUR = 3_600_000
+_RETENTIONS = "hours from 0 on, a text such as '7 days', or a timedelta"
 _CHANGES = "_change_data/"
 
 Retention = float | str | timedelta
@@ -126,13 +128,13 @@ def millis(retention: Retention) -> int:
         found = int(retention.total_seconds() * 1000)
     elif isinstance(retention, str):
         try:
-            found = properties.DELETED_FILE_RETENTION.parse(retention)
-        except ValueError as error:
-            raise UserError.bad_value("retention", retention, f"hours, a timedelta, or {error}") from None
+            found = properties.DELETED_FILE_RETENTION.values.parse(retention)
+        except ValueError:
+            raise UserError.bad_value("retention", retention, _RETENTIONS) from None
     elif type(retention) in (int, float) and 0 <= retention < 1e9:
         found = int(retention * _HOUR)
     else:
-        raise UserError.bad_value("retention", retention, "hours from 0 on, a text such as '7 days', or a timedelta")
+        raise UserError.bad_value("retention", retention, _RETENTIONS)
     if found < 0:
         raise UserError.bad_value("retention", retention, "a time from 0 on")
     return found

@@ -123,7 +123,7 @@ def set_collation(schema: StructType, column: tuple[str, ...], identifier: Ident
     asked = ".".join(column)
     found = _find(schema, column)
     if found is None:
-        raise UserError.unknown("string column", asked, [".".join(names) for names in _all_strings(schema)])
+        raise UserError.unknown_column(asked, [".".join(s) for s in _all_strings(schema)], what="string column")
     fields, place = found
     target = fields[-1]
 
@@ -146,7 +146,7 @@ def renamed(schema: StructType, column: tuple[str, ...], name: str) -> StructTyp
     for step in column:
         f = here.find(step)
         if f is None:
-            raise UserError.unknown("column", ".".join(column), [*here.names])
+            raise UserError.unknown_column(".".join(column), here.names)
         fields.append(f)
         refuse_twice([name if other is f and len(fields) == len(column) else other.name for other in here.fields])
         here = f.type if isinstance(f.type, StructType) else StructType(())

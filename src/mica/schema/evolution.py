@@ -164,7 +164,7 @@ def _struct_cast(source: pa.Field, target: StructType, at: str, variants: Varian
         indices[f.name.lower()] = i
     for f in source.type:
         if target.find(f.name) is None:
-            raise UserError.unknown("column", f"{at}.{f.name}", [f"{at}.{name}" for name in target.names])
+            raise UserError.unknown_column(f"{at}.{f.name}", [f"{at}.{name}" for name in target.names])
     children: list[tuple[int, _Cast] | None] = []
     for wanted in target.fields:
         index = indices.get(wanted.name.lower())

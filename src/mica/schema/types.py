@@ -108,7 +108,7 @@ class StructType(DataType):
         """As `find`, but a missing name is an error that lists the names that exist."""
         found = self.find(name)
         if found is None:
-            raise UserError.unknown("column", name, self.names)
+            raise UserError.unknown_column(name, self.names)
         return found
 
 

@@ -11,19 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from mica.properties import BLOOM_PATHS
 from mica.schema.types import VARIANT, StructType, walk
-from mica.stats.collect import parse_paths
+from mica.stats.named import named_paths
 from mica.stats.schema import physical_names
 from mica.variant.path import VariantPath
-
-PROPERTY = "mica.bloomFilter.paths"
 
 
 def bloom_columns(schema: StructType, configuration: Mapping[str, str]) -> list[list[str]]:
     """The Parquet paths of the columns: `["v", "typed_value", "a", "typed_value"]`."""
     variants = {tuple(n.lower() for n in at): at for at, f in walk(schema) if f.type == VARIANT}
     found = []
-    for column, normalized in parse_paths(configuration.get(PROPERTY, "")):
+    for column, normalized in named_paths(BLOOM_PATHS, configuration) or ():
         path = VariantPath.parse_normalized(normalized)
         if column in variants and not path.has_index:
             steps = [name for step in path.steps for name in (str(step), "typed_value")]

@@ -21,16 +21,13 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from mica.errors import UserError
-from mica.schema.types import VARIANT, StructType, walk
+from mica.properties import VARIANT_STATS_BYTES, VARIANT_STATS_NAMES, VARIANT_STATS_PATHS
+from mica.schema.types import VARIANT, StructType
 from mica.stats import documents
+from mica.stats.named import named_paths
 from mica.stats.schema import IndexedColumn, indexed_leaves, is_ordered
 from mica.stats.times import json_date, json_timestamp
 from mica.stats.variant import encode_bounds
-from mica.variant.path import VariantPath
-
-MAX_PATHS = 32
-MAX_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +125,7 @@ def _variant_texts(
     found: Sequence[PathBounds], leaves: Sequence[IndexedColumn], configuration: Mapping[str, str], used: int
 ) -> Iterable[tuple[tuple[str, ...], tuple[str, str]]]:
     """The z85 texts of the columns that have bounds, within the limits."""
-    most_paths = _limit(configuration, "mica.variantStats.maxPaths", MAX_PATHS)
-    most_bytes = _limit(configuration, "mica.variantStats.maxBytes", MAX_BYTES)
+    most_paths, most_bytes = VARIANT_STATS_PATHS.of(configuration), VARIANT_STATS_BYTES.of(configuration)
     places = {leaf.names: leaf.column for leaf in leaves if leaf.type == VARIANT}
     chosen: dict[tuple[str, ...], dict[str, PathBounds]] = {}
     room = most_bytes - used
@@ -150,55 +146,11 @@ def _variant_texts(
 def _ranked(
     found: list[PathBounds], places: Mapping[tuple[str, ...], tuple[str, ...]], configuration: Mapping[str, str]
 ) -> list[PathBounds]:
-    named = configuration.get("mica.variantStats.paths")
-    if named is None:
+    wanted = named_paths(VARIANT_STATS_NAMES, configuration)
+    if wanted is None:
         return sorted(found, key=lambda b: -b.rows)  # stable: ties stay in the order of the schema
-    wanted = parse_paths(named)
     by_name = {(tuple(n.lower() for n in places[b.column]), b.path): b for b in found}
     return [by_name[key] for key in wanted if key in by_name]
-
-
-def parse_paths(text: str) -> list[tuple[tuple[str, ...], str]]:
-    """The property `mica.variantStats.paths`: (lower-case column names, normalized path) each.
-
-    Errors: INVALID_PROPERTY where a part names no path of a column.
-    """
-    found: list[tuple[tuple[str, ...], str]] = []
-    for part in split_commas(text):
-        column, colon, rest = part.strip().partition(":")
-        try:
-            if not colon:
-                raise UserError("INVALID_PATH", "a colon is expected")
-            path = VariantPath.parse("$" + (rest if rest.startswith("[") else f".{rest}") if rest != "$" else "$")
-        except UserError as e:
-            hint = "Write column:path, separated by commas: v:a.b, v:['c d']."
-            raise UserError(
-                "INVALID_PROPERTY", f"{part.strip()!r} names no variant path: {e.message}", hint=hint
-            ) from e
-        found.append((tuple(n.strip().strip("`").lower() for n in column.split(".")), path.normalized))
-    return found
-
-
-def check_paths(name: str, text: str, schema: StructType) -> None:
-    """Raises UserError where the property `name` names something else than paths of the schema's variant columns."""
-    variants = {tuple(n.lower() for n in at): ".".join(at) for at, f in walk(schema) if f.type == VARIANT}
-    for column, _ in parse_paths(text):
-        if column not in variants:
-            raise UserError.unknown("variant column", ".".join(column), list(variants.values()), property=name)
-
-
-def split_commas(text: str) -> list[str]:
-    """The parts of a list; commas in brackets or backticks do not separate."""
-    parts, depth, quoted, start = [], 0, False, 0
-    for i, c in enumerate(text):
-        if c == "`":
-            quoted = not quoted
-        elif c in "[]":
-            depth += 1 if c == "[" else -1
-        elif c == "," and depth <= 0 and not quoted:
-            parts.append(text[start:i])
-            start = i + 1
-    return [part for part in (*parts, text[start:]) if part.strip()]
 
 
 def _spell(value: Any, leaf: IndexedColumn) -> Any:
@@ -252,8 +204,3 @@ def _decimal(value: Any) -> Any:
     if isinstance(value, Decimal):
         return orjson.Fragment(f"{value:f}".encode())
     raise TypeError(type(value).__name__)
-
-
-def _limit(configuration: Mapping[str, str], name: str, default: int) -> int:
-    text = configuration.get(name, "")
-    return int(text) if text.strip().isdecimal() else default

@@ -17,19 +17,16 @@ Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistic
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from mica.errors import UserError
+from mica.properties import SKIPPING_COLUMNS, SKIPPING_NAMES
 from mica.schema.types import DOUBLE, VARIANT, DataType, Primitive, StructField, StructType
 
-STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
 FIELD_ID = "delta.columnMapping.id"
 TYPE_CHANGES = "delta.typeChanges"
 
-_DEFAULT_INDEXED = 32
 _UNORDERED = frozenset(("boolean", "binary", "void"))
 
 
@@ -97,20 +94,20 @@ def indexed_leaves(
     schema: StructType, configuration: Mapping[str, str], partition_columns: Iterable[str] = ()
 ) -> list[IndexedColumn]:
     """The leaves that a writer keeps statistics of, in the order of the schema."""
+    leaves = leaves_of(schema, partition_columns)
+    named = SKIPPING_NAMES.of(configuration)
+    if named is not None:
+        wanted = [tuple(part.lower() for part in parts) for parts in named]
+        return [leaf for leaf in leaves if any(tuple(n.lower() for n in leaf.column[: len(w)]) == w for w in wanted)]
+    limit = SKIPPING_COLUMNS.of(configuration)
+    return leaves if limit < 0 else leaves[:limit]
+
+
+def leaves_of(schema: StructType, partition_columns: Iterable[str] = ()) -> list[IndexedColumn]:
+    """All leaves that may have statistics, whatever the table's properties say."""
     partitions = {name.lower() for name in partition_columns}
     columns = StructType(tuple(f for f in schema.fields if f.name.lower() not in partitions))
-    named = configuration.get(STATS_COLUMNS)
-    if named is not None:
-        wanted = [tuple(part.lower() for part in parts) for parts in parse_names(named)]
-        return [
-            leaf
-            for leaf in _leaves(columns, (), ())
-            if any(tuple(n.lower() for n in leaf.column[: len(w)]) == w for w in wanted)
-        ]
-    text = configuration.get("delta.dataSkippingNumIndexedCols", "")
-    limit = int(text) if re.fullmatch(r"\s*-?\d{1,9}\s*", text) else _DEFAULT_INDEXED
-    leaves = list(_leaves(columns, (), ()))
-    return leaves if limit < 0 else leaves[:limit]
+    return list(_leaves(columns, (), ()))
 
 
 def _leaves(here: StructType, column: tuple[str, ...], names: tuple[str, ...]) -> Iterator[IndexedColumn]:
@@ -120,45 +117,3 @@ def _leaves(here: StructType, column: tuple[str, ...], names: tuple[str, ...]) -
             yield from _leaves(f.type, at, name)
         else:
             yield IndexedColumn(at, name, f.type, was_float(f))
-
-
-def check_named(text: str, schema: StructType, partition_columns: Iterable[str] = ()) -> None:
-    """Raises UserError where `delta.dataSkippingStatsColumns` names what can have no bounds, as delta-spark 4.4.0 does:
-    a column that is not there, a partition column, a type without bounds, one column twice.
-    """
-    partitions = {name.lower() for name in partition_columns}
-    named: set[tuple[str, ...]] = set()
-    for parts in parse_names(text):
-        shown = ".".join(parts)
-        here: DataType = schema
-        for part in parts:
-            found = here.find(part) if isinstance(here, StructType) else None
-            if found is None:
-                known = [".".join(leaf.column) for leaf in _leaves(schema, (), ()) if leaf.has_bounds]
-                raise UserError.unknown("column", shown, known, property=STATS_COLUMNS)
-            here = found.type
-        if parts[0].lower() in partitions:
-            raise _no_bounds(shown, "a partition column: the log has its values")
-        if not isinstance(here, StructType) and not (is_ordered(here) or here == VARIANT):
-            raise _no_bounds(shown, "of a type without bounds")
-        below = _leaves(here, (), ()) if isinstance(here, StructType) else [IndexedColumn((), (), here)]
-        for leaf in below:
-            name = tuple(n.lower() for n in (*parts, *leaf.column))
-            if name in named:
-                raise _no_bounds(".".join(name), "named twice")
-            named.add(name)
-
-
-def _no_bounds(name: str, why: str) -> UserError:
-    hint = "Name columns and struct fields of plain ordered types, or variants."
-    return UserError("INVALID_PROPERTY", f"{STATS_COLUMNS} names {name!r}, which is {why}", hint=hint)
-
-
-def parse_names(text: str) -> list[tuple[str, ...]]:
-    """Comma-separated column names, dotted into structs; backticks protect commas and dots: "a, s.x, `b.c`"."""
-    columns: list[tuple[str, ...]] = []
-    for part in re.findall(r"(?:`(?:[^`]|``)*`|[^,`])+", text):
-        names = re.findall(r"`((?:[^`]|``)*)`|([^.`\s][^.`]*)", part.strip())
-        if names:
-            columns.append(tuple(quoted.replace("``", "`") if quoted else plain.strip() for quoted, plain in names))
-    return columns

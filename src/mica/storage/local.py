@@ -160,7 +160,7 @@ class LocalStorage(Storage):
                 _link(staged, path)
                 _sync_directory(os.path.dirname(path))
         except FileExistsError:
-            raise AlreadyExistsError("ALREADY_EXISTS", f"{path} exists already") from None
+            raise AlreadyExistsError("FILE_EXISTS", f"{path} exists already") from None
 
     @contextlib.contextmanager
     def _staged(self, path: str, data: bytes) -> Iterator[str]:

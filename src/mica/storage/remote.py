@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 _NO_SECRETS = frozenset("region default_region endpoint bucket container_name virtual_hosted_style_request".split())
 
 _REMOTE_CODES: Mapping[str, tuple[str, str | None]] = {
-    "AlreadyExistsError": ("ALREADY_EXISTS", None),
-    "PreconditionError": ("ALREADY_EXISTS", None),
+    "AlreadyExistsError": ("FILE_EXISTS", None),
+    "PreconditionError": ("FILE_EXISTS", None),
     "FileNotFoundError": ("NOT_FOUND", "Check the path."),
     "NotFoundError": ("NOT_FOUND", "Check the path."),
     "PermissionDeniedError": ("PERMISSION_DENIED", "Check the credentials and their rights."),
@@ -202,8 +202,8 @@ class RemoteStorage(Storage):
             )
             # The rest of an obstore message is a debug dump, which may hold headers and signed addresses.
             reason = ": " + self._redacted(str(error).strip().partition("\n")[0])
-            says = {"NOT_FOUND": " does not exist", "ALREADY_EXISTS": " exists already"}.get(code, reason)
-            kind = AlreadyExistsError if code == "ALREADY_EXISTS" else StorageError
+            says = {"NOT_FOUND": " does not exist", "FILE_EXISTS": " exists already"}.get(code, reason)
+            kind = AlreadyExistsError if code == "FILE_EXISTS" else StorageError
             raise kind(code, f"{self.path(rel)}{says}", hint=hint, path=self.path(rel)) from None
 
     def _redacted(self, text: str) -> str:

@@ -150,7 +150,7 @@ def complete(spec: IngestSpec, batch: pa.RecordBatch, name: str) -> pa.RecordBat
             array = pa.nulls(batch.num_rows, field_.type)
         if not column.nullable and array.null_count:
             raise CorruptDataError(
-                "NULL_IN_REQUIRED_COLUMN",
+                "NULL_IN_NOT_NULL_COLUMN",
                 f"{name}: column {column.name!r} is NOT NULL and a document has no value for it",
                 path=name,
             )

@@ -13,7 +13,8 @@ from typing import Any, ParamSpec, TypeVar
 
 import pyarrow as pa
 
-from mica.errors import CorruptDataError, MicaError, StorageError, UserError
+from mica.codes import CODES
+from mica.errors import MicaError, StorageError, UserError
 from mica.storage import Storage
 from mica.storage.local import ERRNO_CODES
 
@@ -24,29 +25,6 @@ except ImportError as e:  # a checkout without a build: say what to do rather th
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
-
-#: The kernel's codes and what they are to a caller; a code that is missing here is corrupt data.
-_CLASSES: Mapping[str, type[MicaError]] = {
-    "INVALID_CAST": UserError,
-    "UNSUPPORTED_TYPE": UserError,
-    "INVALID_ARGUMENT": UserError,
-    "UNKNOWN_TIME_ZONE": UserError,
-    "DOES_NOT_FIT": UserError,
-    "IO": StorageError,
-}
-
-
-#: The way out, by code.
-_HINTS: Mapping[str, str] = {
-    "INVALID_JSON": "Mend the text; an ingest sets bad lines aside with on_error='quarantine'.",
-    "INVALID_UTF8": "Mend the text, replace such bytes with invalid_utf8='replace', or set bad lines aside with "
-    "on_error='quarantine'.",
-    "DUPLICATE_KEY": "Let the last one win with duplicate_keys='last'.",
-    "TOO_LARGE": "Raise max_size, up to 128 MiB.",
-    "DOES_NOT_FIT": "Write with untyped='always', or give a shredding schema that every row fits.",
-    "UNKNOWN_TIME_ZONE": "Give an IANA name or an offset.",
-    "CORRUPT_FILE": "Restore the file from a copy.",
-}
 
 
 def version() -> str:
@@ -67,8 +45,8 @@ def to_error(e: Any, **context: Any) -> MicaError:
     known = ERRNO_CODES.get(int(number[1])) if number is not None else None
     if known is not None:
         return StorageError(known[0], str(getattr(e, "message", e)), hint=known[2], **{**places, **context})
-    kind = _CLASSES.get(code, CorruptDataError)
-    return kind(code, str(getattr(e, "message", e)), hint=_HINTS.get(code), **{**places, **context})
+    row = CODES[code]
+    return row.kinds[0](code, str(getattr(e, "message", e)), hint=row.way_out, **{**places, **context})
 
 
 def call(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:

@@ -104,7 +104,7 @@ def trees_of(given: Any, variants: Iterable[tuple[str, ...]]) -> dict[tuple[str,
     schemas, where None leaves a column unshredded, or one schema where there is one Variant column. A mapping is by
     column always.
 
-    Errors: UNKNOWN_VARIANT_COLUMN, INVALID_ARGUMENT for one schema where there are more columns, or none, and those of
+    Errors: UNKNOWN_COLUMN, INVALID_ARGUMENT for one schema where there are more columns, or none, and those of
     `ShreddingSchema.of`.
     """
     if given is None:
@@ -118,7 +118,7 @@ def trees_of(given: Any, variants: Iterable[tuple[str, ...]]) -> dict[tuple[str,
     trees = {}
     for name, schema in given.items():
         if name.lower() not in columns:
-            raise UserError.unknown("variant column", name, [".".join(path) for path in columns.values()])
+            raise UserError.unknown_column(name, [".".join(at) for at in columns.values()], what="variant column")
         trees[columns[name.lower()]] = pa.null() if schema is None else ShreddingSchema.of(schema).tree
     return trees
 

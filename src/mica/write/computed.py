@@ -13,8 +13,8 @@ import orjson
 
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, bind_value
-from mica.log.properties import INGEST_COLUMNS
 from mica.log.snapshot import Snapshot
+from mica.properties import INGEST_COLUMNS
 from mica.schema.types import StructType
 
 

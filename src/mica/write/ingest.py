@@ -22,7 +22,7 @@ from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, OPTIONS, PATH, SESSION
 from mica.engines import local
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, bind_value
-from mica.log.properties import parse_size
+from mica.properties import BYTES
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import plan_write
@@ -397,9 +397,9 @@ def _size(size: int | str | None) -> int | None:
             raise UserError.bad_value("a size", size, "a positive number of bytes or a text such as 128MB")
         return size
     try:
-        return parse_size(size)
-    except ValueError as e:
-        raise UserError.bad_value("a size", size, str(e)) from None
+        return BYTES.parse(size)
+    except ValueError:
+        raise UserError.bad_value("a size", size, BYTES.expected) from None
 
 
 def _mb(size: int) -> str:

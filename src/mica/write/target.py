@@ -23,12 +23,13 @@ from mica.errors import ConflictError, MicaError, UserError
 from mica.expressions.bind import bind
 from mica.log import creation, features
 from mica.log.actions import Metadata, Protocol
+from mica.log.configuration import checked
 from mica.log.conflicts import FilePredicate, every_file
 from mica.log.domains import COLLATIONS_DOMAIN, with_versions, write_versions
 from mica.log.mapping import effective, mode_of
-from mica.log.properties import CODEC, TARGET_FILE_SIZE, checked
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Committed, Transaction
+from mica.properties import CODEC, TARGET_FILE_SIZE
 from mica.schema import collations
 from mica.schema import json as schema_json
 from mica.schema.types import VARIANT, StructType, walk

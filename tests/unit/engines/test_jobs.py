@@ -20,7 +20,7 @@ def square(task: int) -> Iterator[pa.RecordBatch]:
 
 
 def refuse(task: int) -> Iterator[pa.RecordBatch]:
-    raise UserError("NOT_TODAY", f"task {task} does not want to", hint="Ask tomorrow.", path="a/b")
+    raise UserError("INVALID_ARGUMENT", f"task {task} does not want to", hint="Ask tomorrow.", path="a/b")
 
 
 def test_every_task_is_a_partition_and_runs_once(spark: SparkSession) -> None:
@@ -44,7 +44,7 @@ def test_an_error_of_a_task_comes_out_as_it_was_raised(spark: SparkSession) -> N
     with pytest.raises(UserError) as raised:
         jobs.collect(jobs.over_tasks(spark, refuse, [7], "x bigint"))
     assert (raised.value.code, raised.value.hint, raised.value.context) == (
-        "NOT_TODAY",
+        "INVALID_ARGUMENT",
         "Ask tomorrow.",
         {"path": "a/b"},
     )

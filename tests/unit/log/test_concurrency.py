@@ -163,7 +163,7 @@ class FailsFirst(LosesAnswers):
     [
         StorageError("IO", "connection reset"),
         StorageError("PERMISSION_DENIED", "token expired meanwhile"),
-        AlreadyExistsError("ALREADY_EXISTS", "the retry of the first request found the first request's file"),
+        AlreadyExistsError("FILE_EXISTS", "the retry of the first request found the first request's file"),
     ],
     ids=lambda error: error.code,
 )
@@ -194,7 +194,7 @@ class IsUnreachable(LosesAnswers):
         return super().size(rel)
 
 
-@pytest.mark.parametrize("error", [StorageError("IO", "reset"), AlreadyExistsError("ALREADY_EXISTS", "there")])
+@pytest.mark.parametrize("error", [StorageError("IO", "reset"), AlreadyExistsError("FILE_EXISTS", "there")])
 def test_a_commit_is_recognised_when_the_store_is_back(tmp_path: Path, error: StorageError) -> None:
     create(tmp_path)
     store = IsUnreachable(str(tmp_path), 1, error)
@@ -203,7 +203,7 @@ def test_a_commit_is_recognised_when_the_store_is_back(tmp_path: Path, error: St
     assert paths(load(Storage.open(tmp_path))) == ["a"]
 
 
-@pytest.mark.parametrize("error", [StorageError("IO", "reset"), AlreadyExistsError("ALREADY_EXISTS", "there")])
+@pytest.mark.parametrize("error", [StorageError("IO", "reset"), AlreadyExistsError("FILE_EXISTS", "there")])
 def test_a_commit_that_cannot_be_asked_about_is_not_repeated(
     tmp_path: Path, error: StorageError, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -180,7 +180,7 @@ def test_a_conversion_whose_commit_may_have_landed_deletes_nothing(
 
     def lost(self: Transaction, **options: Any) -> None:
         commit(self, **options)
-        raise mica.StorageError("UNREACHABLE", "the answer was lost")
+        raise mica.StorageError("IO", "the answer was lost")
 
     monkeypatch.setattr(Transaction, "commit", lost)
     with pytest.raises(mica.StorageError, match="lost"):

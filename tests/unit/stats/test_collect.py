@@ -9,11 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from mica.errors import UserError
 from mica.schema.ddl import parse_ddl
 from mica.stats import z85
-from mica.stats.collect import parse_paths, stats_json
-from mica.stats.schema import indexed_leaves, parse_names
+from mica.stats.collect import stats_json
+from mica.stats.schema import indexed_leaves
 from mica.stats.variant import paths, split
 
 SCHEMA = parse_ddl(
@@ -96,9 +95,6 @@ def test_named_paths() -> None:
     document = written(given, {"mica.variantStats.paths": "V:['c, d'], s.v:q"})
     assert bounds(document["minValues"]["v"]) == {"$['c, d']": 1}
     assert bounds(document["minValues"]["s"]["v"]) == {"$['q']": 6}
-    assert parse_paths("v:$") == [(("v",), "$")]
-    with pytest.raises(UserError):
-        parse_paths("v.a")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +114,3 @@ def test_all_columns_when_asked() -> None:
     wide = parse_ddl(", ".join(f"c{i} int" for i in range(50)))
     assert len(indexed_leaves(wide, {})) == 32
     assert len(indexed_leaves(wide, {"delta.dataSkippingNumIndexedCols": "-1"})) == 50
-
-
-def test_names_with_commas_and_dots() -> None:
-    assert parse_names("a, s.x, `b,c`.`d.e``f`") == [("a",), ("s", "x"), ("b,c", "d.e`f")]

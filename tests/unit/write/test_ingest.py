@@ -120,7 +120,7 @@ def test_a_time_zone_that_does_not_exist_is_refused(tmp_path: Path) -> None:
 
 
 def test_paths_for_statistics_are_checked_before_anything_is_written(tmp_path: Path) -> None:
-    for text, code in (("v.a", "INVALID_PROPERTY"), ("w:a", "UNKNOWN_VARIANT_COLUMN")):
+    for text, code in (("v.a", "INVALID_PROPERTY"), ("w:a", "UNKNOWN_COLUMN")):
         with pytest.raises(mica.UserError) as caught:
             _ingest(tmp_path, "{}", properties={"mica.variantStats.paths": text})
         assert caught.value.code == code

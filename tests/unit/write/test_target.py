@@ -43,7 +43,7 @@ def test_an_overwrite_does_not_join(tmp_path: Path) -> None:
 
 def test_files_whose_bounds_cannot_be_made_do_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lost(*_: object) -> None:
-        raise CorruptDataError("LOST", "the session is gone")
+        raise CorruptDataError("CORRUPT_LOG", "the session is gone")
 
     table = Table.create(tmp_path / "t", "s STRING COLLATE UTF8_LCASE")
     monkeypatch.setattr(writing, "bounds_of_facts", lost)

@@ -189,7 +189,7 @@ def translate(error: Exception) -> Exception:
             hint="Look at the worker's log: out of memory and killed processes look like this.",
         )
     if "No space left on device" in text:
-        return StorageError("NO_SPACE", "a Spark worker ran out of disk; nothing was committed")
+        return StorageError("DISK_FULL", "a Spark worker ran out of disk; nothing was committed")
     if "MALFORMED_VARIANT" in text:
         return CorruptDataError("MALFORMED_VARIANT", "Spark met a malformed Variant; nothing was committed")
     line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)

@@ -29,7 +29,7 @@ def session(master: str = "local[*]", **conf: Any) -> SparkSession:
         from pyspark.sql import SparkSession
     except ImportError as e:
         raise UserError(
-            "NO_PYSPARK",
+            "NOT_INSTALLED",
             "a Spark session was asked for, and PySpark is not installed",
             hint="pip install pyspark==4.2.1",
         ) from e

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
+from mica import properties
 from mica.errors import UnsupportedTableError, UserError
-from mica.log import features, properties
-from mica.log.properties import Property
+from mica.log import features
+from mica.log.configuration import checked, needed_features
+from mica.properties import Property
 from mica.table import Table
+from tests.support import ROOT
+
+PACKAGE = ROOT / "src" / "mica"
 
 
 @pytest.mark.parametrize(
@@ -21,7 +27,7 @@ from mica.table import Table
         (properties.CHECKPOINT_INTERVAL, "0", 10),
         (properties.CHECKPOINT_INTERVAL, "many", 10),
         (properties.SKIPPING_COLUMNS, "-1", -1),
-        (properties.SKIPPING_NAMES, "a, b.c, `x,y`.z", ("a", "b.c", "`x,y`.z")),
+        (properties.SKIPPING_NAMES, "a, b.c, `x,y`.z", (("a",), ("b", "c"), ("x,y", "z"))),
         (properties.DELETED_FILE_RETENTION, "interval 1 day", 86_400_000),
         (properties.DELETED_FILE_RETENTION, "2 weeks 3 hours", 14 * 86_400_000 + 3 * 3_600_000),
         (properties.DELETED_FILE_RETENTION, "soon", 7 * 86_400_000),
@@ -33,7 +39,7 @@ from mica.table import Table
 )
 def test_a_text_is_read(known: Property[object], text: str, value: object) -> None:
     assert known.of({known.name: text}) == value
-    assert known.of({}) == known.default
+    assert known.of({}) == (None if known.default is None else known.values.parse(known.default))
 
 
 @pytest.mark.parametrize(
@@ -58,17 +64,71 @@ def test_only_the_very_word_true_allows_shredding(text: str, on: bool) -> None:
     ],
 )
 def test_a_mistake_is_refused_by_name(name: str, text: str) -> None:
-    with pytest.raises(UserError, match=name.replace(".", r"\.")):
-        properties.checked({name: text})
+    with pytest.raises(UserError, match=name.replace(".", r"\.")) as caught:
+        checked({name: text})
+    assert caught.value.code == ("UNKNOWN_TABLE_PROPERTY" if name == "mica.unknown" else "INVALID_PROPERTY")
+
+
+def read_in_source() -> set[str]:
+    """The constants of the table that other modules name."""
+    found = set()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path != PACKAGE / "properties.py":
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                found |= {node.id} if isinstance(node, ast.Name) else set()
+                found |= {node.attr} if isinstance(node, ast.Attribute) else set()
+    return found
+
+
+def test_what_mica_obeys_is_read_somewhere_and_what_it_does_not_is_not() -> None:
+    read = read_in_source()
+    constants = {row.name: name for name, row in vars(properties).items() if isinstance(row, Property)}
+    for row in properties.PROPERTIES.values():
+        # A property that only brings its feature is obeyed by that.
+        if row.obeyed and row.feature is None:
+            assert constants[row.name] in read, row.name
+        elif not row.obeyed:
+            assert row.name not in constants, row.name
+
+
+def test_names_of_properties_are_spelled_in_the_table_alone() -> None:
+    elsewhere = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            text = node.value if isinstance(node, ast.Constant) else None
+            prefixes = (properties.FEATURE, properties.CONSTRAINTS)
+            if isinstance(text, str) and (text in properties.PROPERTIES or text.startswith(prefixes)):
+                elsewhere.append((path.relative_to(PACKAGE).as_posix(), text))
+    assert {place for place, _ in elsewhere} == {"properties.py"}
+
+
+@pytest.mark.parametrize("name", properties.PROPERTIES)
+def test_a_row_is_whole(name: str) -> None:
+    row = properties.PROPERTIES[name]
+    assert row.meaning.endswith(".")
+    assert row.default is None or row.of({name: row.default}) == row.of({})
+    assert not (row.obeyed and row.refused) or row is properties.COLUMN_MAPPING_MODE
+    assert row.feature is None or row.refused is not None or row.feature in features.FEATURES
+
+
+def test_a_mode_that_cannot_be_read_is_no_mode_that_is_known() -> None:
+    mode = properties.COLUMN_MAPPING_MODE
+    assert [mode.of({mode.name: text}) for text in ("Name", "id", "none", "sideways")] == [
+        "name", "id", "none", "unknown",
+    ]  # fmt: skip
+
+
+def test_names_with_commas_and_dots() -> None:
+    assert properties.parse_names("a, s.x, `b,c`.`d.e``f`") == (("a",), ("s", "x"), ("b,c", "d.e`f"))
 
 
 def test_properties_of_nobody_are_taken_as_they_are() -> None:
     given = {"owner": "me", "delta.unheardOf": None, "com.example.x": ""}
-    assert properties.checked(given) == given
+    assert checked(given) == given
 
 
 def test_names_match_without_regard_to_case() -> None:
-    assert properties.checked({"DELTA.appendonly": "true"}) == {"delta.appendOnly": "true"}
+    assert checked({"DELTA.appendonly": "true"}) == {"delta.appendOnly": "true"}
 
 
 @pytest.mark.parametrize(
@@ -84,7 +144,7 @@ def test_names_match_without_regard_to_case() -> None:
 )
 def test_an_unknown_name_is_refused_with_the_nearest(name: str, nearest: str) -> None:
     with pytest.raises(UserError) as caught:
-        properties.checked({name: "true"})
+        checked({name: "true"})
     assert caught.value.code == "UNKNOWN_TABLE_PROPERTY"
     assert nearest in str(caught.value.hint)
 
@@ -119,7 +179,7 @@ def test_a_property_that_asks_for_a_feature_brings_it_or_is_refused(tmp_path: Pa
 
 
 def test_properties_bring_the_features_they_need() -> None:
-    needed = properties.needed_features(
+    needed = needed_features(
         {
             "delta.appendOnly": "true",
             "delta.enableInCommitTimestamps": "true",

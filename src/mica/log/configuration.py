@@ -1,0 +1,113 @@
+"""Which table properties may be set, and which table features they bring.
+
+The rule: a property that is set is one of the table (`mica.properties`), its name in any case, or of nobody's that we
+know: an unknown `delta.` or `mica.` name is a mistake, and so is a text that cannot be read. A property that asks for a
+table feature adds it, or is refused where mica cannot write such tables. In a table of others an unknown property
+stays.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from mica.errors import UnsupportedTableError, UserError
+from mica.log import features
+from mica.properties import CONSTRAINTS, ENABLE_SHREDDING, FEATURE, PROPERTIES, REFUSED, Property
+
+V = TypeVar("V", str, str | None)
+
+_BY_LOWER = {name.lower(): known for name, known in PROPERTIES.items()}
+
+
+def checked(changes: Mapping[str, str | None]) -> dict[str, str | None]:
+    """Properties that are being set (None: removed) under their own spelling.
+
+    Errors: INVALID_ARGUMENT for what is not a text, INVALID_PROPERTY for a value that one cannot have,
+    UNKNOWN_TABLE_PROPERTY, UNSUPPORTED_WRITER_FEATURE for what mica does not do.
+    """
+    found = {}
+    for given, text in changes.items():
+        known = _BY_LOWER.get(given.lower())
+        name = given if known is None else known.name
+        found[name] = text
+        if text is None:
+            continue
+        if not isinstance(text, str):
+            raise UserError.bad_value(f"the table property {name}", text, "a string")
+        if known is None:
+            _check_unknown(name, text)
+        else:
+            _check_known(known, text)
+    return found
+
+
+def kept(changes: Mapping[str, V]) -> dict[str, V]:
+    """Of the properties that are being set those that the table keeps: features go into the protocol."""
+    return {name: text for name, text in changes.items() if not name.startswith(FEATURE)}
+
+
+def needed_features(configuration: Mapping[str, str]) -> set[str]:
+    """The table features that the properties of a table need."""
+    needed = {
+        known.feature
+        for known in PROPERTIES.values()
+        if known.feature is not None and known.name in configuration and known.of(configuration) in known.asks
+    }
+    return needed | {
+        name[len(FEATURE) :]
+        for name, value in configuration.items()
+        if name.startswith(FEATURE) and value.lower() in ("supported", "enabled")
+    }
+
+
+def _check_known(known: Property[Any], text: str) -> None:
+    try:
+        value = known.values.parse(text)
+        if known is ENABLE_SHREDDING and text not in ("true", "false"):
+            raise ValueError  # read as false, but surely not meant so
+    except ValueError:
+        raise _bad_text(known.name, text, known.values.expected) from None
+    asks = not known.asks or value in known.asks or (isinstance(value, tuple) and len(value) > 0)
+    if known.refused is not None and asks:
+        raise UnsupportedTableError(
+            "UNSUPPORTED_WRITER_FEATURE",
+            f"{known.name}={text}: {known.refused}",
+            hint="Leave the property out.",
+            feature=known.feature,
+        )
+
+
+def _check_unknown(name: str, text: str) -> None:
+    lowered = name.lower()
+    if lowered.startswith(CONSTRAINTS):
+        raise UnsupportedTableError(
+            "UNSUPPORTED_WRITER_FEATURE",
+            "mica checks no CHECK constraints, so it sets none",
+            hint=f"Leave {CONSTRAINTS}* out.",
+            feature="checkConstraints",
+        )
+    if lowered.startswith(FEATURE):
+        feature = name[len(FEATURE) :]
+        if features.feature_of(feature) is None:
+            raise _unknown(name, [f"{FEATURE}{one}" for one in features.FEATURES])
+        if text.lower() not in ("supported", "enabled"):
+            raise _bad_text(name, text, "supported")
+    elif lowered.startswith(("delta.", "mica.")):
+        raise _unknown(name, list(PROPERTIES))
+
+
+def _bad_text(name: str, text: str, expected: str) -> UserError:
+    return UserError("INVALID_PROPERTY", f"the table property {name} cannot be {text!r}", hint=f"Give {expected}.")
+
+
+def _unknown(name: str, known: list[str]) -> UserError:
+    by_lower = {one.lower(): one for one in known}
+    near = difflib.get_close_matches(name.lower(), list(by_lower), 1)
+    refused = {one.name for one in REFUSED}
+    family = sorted(
+        one for one in known if one.partition(".")[0] == name.partition(".")[0].lower() and one not in refused
+    )
+    hint = f"Is {by_lower[near[0]]} meant?" if near else f"There are: {', '.join(family)}."
+    return UserError("UNKNOWN_TABLE_PROPERTY", f"there is no table property {name!r}", hint=hint)

@@ -1,0 +1,312 @@
+"""Table properties: what each means, how its text is read, and what it is where it is not set. One table.
+
+The rule: a property is read by `Property.of` and nowhere else. The log keeps the text as it was given. A text that
+cannot be read (another engine may have set it) counts as not set, unless the row says what it counts as. Properties of
+mica begin with `mica.`. What may be set, and which table features it brings, is decided in `log/configuration.py`.
+
+A property with `obeyed=False` is known and kept for other engines: mica does nothing for it. One with `refused` asks
+for what mica does not do, and is not set by it. `docs/properties.md` is printed from this table (`scripts/docs.py`).
+
+Source: Delta protocol; the properties of delta-spark 4.4 (`DeltaConfigs`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, TypeVar
+
+import orjson
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Values(Generic[T]):
+    """The values of a property: what a person is to give, and how the text is read (ValueError where it cannot be)."""
+
+    expected: str
+    parse: Callable[[str], T]
+
+
+_UNITS = {
+    "microsecond": 1 / 1000, "millisecond": 1, "second": 1000, "minute": 60_000, "hour": 3_600_000,
+    "day": 86_400_000, "week": 7 * 86_400_000,
+}  # fmt: skip
+_SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def _interval(text: str) -> int:
+    """`interval 30 days` (the word may be missing) in ms."""
+    found = re.findall(r"(\d+)\s+([a-z]+?)s?(?=\s|$)", text.lower().removeprefix("interval").strip())
+    if not found or any(unit not in _UNITS for _, unit in found):
+        raise ValueError
+    return int(sum(int(count) * _UNITS[unit] for count, unit in found))
+
+
+def _size(text: str) -> int:
+    """`128MB`, `128m`, `134217728`: bytes, in powers of 1024 as Spark has them."""
+    found = re.fullmatch(r"\s*(\d{1,15})\s*([kmgt]?)i?b?\s*", text.lower())
+    if found is None or int(found[1]) == 0:
+        raise ValueError
+    return int(found[1]) * _SIZES[found[2]]
+
+
+def split_commas(text: str) -> list[str]:
+    """The parts of a list; commas in brackets or backticks do not separate."""
+    parts, depth, quoted, start = [], 0, False, 0
+    for i, c in enumerate(text):
+        if c == "`":
+            quoted = not quoted
+        elif c in "[]":
+            depth += 1 if c == "[" else -1
+        elif c == "," and depth <= 0 and not quoted:
+            parts.append(text[start:i])
+            start = i + 1
+    return [part.strip() for part in (*parts, text[start:]) if part.strip()]
+
+
+def parse_names(text: str) -> tuple[tuple[str, ...], ...]:
+    """Comma-separated column names, dotted into structs; backticks protect commas and dots: "a, s.x, `b.c`"."""
+    columns = []
+    for part in re.findall(r"(?:`(?:[^`]|``)*`|[^,`])+", text):
+        names = re.findall(r"`((?:[^`]|``)*)`|([^.`\s][^.`]*)", part.strip())
+        if names:
+            columns.append(tuple(quoted.replace("``", "`") if quoted else plain.strip() for quoted, plain in names))
+    return tuple(columns)
+
+
+def _expressions(text: str) -> Mapping[str, str]:
+    found = orjson.loads(text)
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise ValueError
+    return found
+
+
+def number(least: int, most: int = 2**31 - 1) -> Values[int]:
+    """Whole numbers."""
+
+    def parse(text: str) -> int:
+        if re.fullmatch(r"\s*-?\d{1,19}\s*", text) is None or not least <= int(text) <= most:
+            raise ValueError
+        return int(text)
+
+    return Values(f"a whole number from {least}", parse)
+
+
+def one_of(*words: str) -> Values[str]:
+    """Words, in any case."""
+    by_lower = {word.lower(): word for word in words}
+
+    def parse(text: str) -> str:
+        if text.strip().lower() not in by_lower:
+            raise ValueError
+        return by_lower[text.strip().lower()]
+
+    return Values(f"{', '.join(words[:-1])} or {words[-1]}", parse)
+
+
+_TRUE_OR_FALSE = one_of("true", "false")
+BOOLEAN = Values("true or false", lambda text: _TRUE_OR_FALSE.parse(text) == "true")
+INTERVAL = Values("an interval such as `interval 30 days`", _interval)
+BYTES = Values("a size above 0 such as `128MB`", _size)
+TEXT = Values("a text", str)
+NAMES = Values[tuple[tuple[str, ...], ...] | None]("columns, separated by commas: a, s.x, `b.c`", parse_names)
+#: Where the path of each part leads, `stats/named.py` reads: paths are not of this floor.
+PATHS = Values[tuple[str, ...] | None](
+    "column:path, separated by commas: v:a.b, v:['c d']", lambda text: tuple(split_commas(text))
+)
+EXPRESSIONS = Values('a JSON object of names to expressions, such as {"day": "v:time::date"}', _expressions)
+OPTIONAL_NUMBER: Values[int | None] = Values("a whole number from 0", number(0, 2**63 - 1).parse)
+
+#: Prefixes of properties whose names a table makes itself: supported features, and CHECK constraints.
+FEATURE = "delta.feature."
+CONSTRAINTS = "delta.constraints."
+
+
+@dataclass(frozen=True)
+class Property(Generic[T]):
+    """A known property. `feature` is the table feature that it asks for, `asks` the values that do; `refused` says why
+    mica makes no table with these values (with any value, where `asks` is empty)."""
+
+    name: str
+    values: Values[T]
+    #: What it is where it is not set, as text; None: nothing.
+    default: str | None
+    #: What it asks of a writer.
+    meaning: str
+    feature: str | None = None
+    asks: tuple[Any, ...] = (True,)
+    obeyed: bool = True
+    refused: str | None = None
+    #: What a text that cannot be read counts as; None: as not set.
+    unreadable: T | None = None
+
+    def of(self, configuration: Mapping[str, str]) -> T:
+        """Its value in a table."""
+        text = configuration.get(self.name)
+        if text is not None:
+            try:
+                return self.values.parse(text)
+            except ValueError:
+                if self.unreadable is not None:
+                    return self.unreadable
+        # Values whose default is None have None among them.
+        return self.values.parse(self.default) if self.default is not None else None  # type: ignore[return-value]
+
+
+Mode = Literal["none", "name", "id", "unknown"]
+_MODE: Values[Mode] = Values("none, name or id", one_of("none", "name", "id").parse)  # type: ignore[arg-type]
+
+APPEND_ONLY = Property("delta.appendOnly", BOOLEAN, "false", "Rows are added, never removed.", "appendOnly")
+CHECKPOINT_INTERVAL = Property(
+    "delta.checkpointInterval", number(1), "10", "The number of versions between checkpoints."
+)
+CHECKPOINT_POLICY = Property(
+    "delta.checkpointPolicy", one_of("classic", "v2"), "classic", "The form of checkpoints.", "v2Checkpoint", ("v2",)
+)
+STATS_AS_JSON = Property(
+    "delta.checkpoint.writeStatsAsJson", BOOLEAN, "true", "Checkpoints hold statistics as JSON texts."
+)
+STATS_AS_STRUCT = Property(
+    "delta.checkpoint.writeStatsAsStruct", BOOLEAN, "false", "Checkpoints hold statistics as columns."
+)
+SKIPPING_COLUMNS = Property(
+    "delta.dataSkippingNumIndexedCols", number(-1), "32",
+    "The number of leaf columns, from the first, that have statistics; -1 for all.",
+)  # fmt: skip
+SKIPPING_NAMES = Property(
+    "delta.dataSkippingStatsColumns", NAMES, None, "The columns that have statistics, instead of the first ones."
+)
+DELETED_FILE_RETENTION = Property(
+    "delta.deletedFileRetentionDuration", INTERVAL, "interval 7 days",
+    "How long removed files are kept: checkpoints name them, a vacuum leaves them.",
+)  # fmt: skip
+LOG_RETENTION = Property(
+    "delta.logRetentionDuration", INTERVAL, "interval 30 days",
+    "How long log files are kept that a newer checkpoint makes needless.",
+)  # fmt: skip
+EXPIRED_LOG_CLEANUP = Property(
+    "delta.enableExpiredLogCleanup", BOOLEAN, "true", "Writing a checkpoint deletes log files that have expired."
+)
+CHECKPOINT_PROTECTION = Property(
+    "delta.requireCheckpointProtectionBeforeVersion", number(0, 2**63 - 1), "0",
+    "Older log files may not be deleted.", "checkpointProtection", (),
+    refused="only the engine that drops a feature may set it",
+)  # fmt: skip
+IN_COMMIT_TIMESTAMPS = Property(
+    "delta.enableInCommitTimestamps", BOOLEAN, "false", "Commits hold their own time.", "inCommitTimestamp"
+)
+ICT_VERSION = Property(
+    "delta.inCommitTimestampEnablementVersion",
+    OPTIONAL_NUMBER,
+    None,
+    "The version since which they do; set by the writer.",
+)
+ICT_TIMESTAMP = Property(
+    "delta.inCommitTimestampEnablementTimestamp", OPTIONAL_NUMBER, None, "The time of that version; set by the writer."
+)
+# Only the very word turns it on: "not present, or anything but `true`: a writer must not shred".
+ENABLE_SHREDDING = Property(
+    "delta.enableVariantShredding", Values("true or false", lambda text: text == "true"), "false",
+    "Variants may be shredded; a new table with VARIANT columns has it.", "variantShredding",
+)  # fmt: skip
+COLUMN_MAPPING_MODE = Property(
+    "delta.columnMapping.mode", _MODE, "none", "Columns have other names in files.", "columnMapping", ("name", "id"),
+    refused="mica reads tables with column mapping, but makes none", unreadable="unknown",
+)  # fmt: skip
+MAX_COLUMN_ID = Property(
+    "delta.columnMapping.maxColumnId", number(0, 2**63 - 1), "0", "The highest id that a mapped column ever had."
+)
+ENABLE_DELETION_VECTORS = Property(
+    "delta.enableDeletionVectors", BOOLEAN, "false",
+    "Writers may delete rows of a file by a deletion vector; mica reads them and writes none.", "deletionVectors",
+)  # fmt: skip
+ENABLE_CHANGE_DATA = Property(
+    "delta.enableChangeDataFeed", BOOLEAN, "false",
+    "Changed rows can be read; where whole files are added and removed, as by mica, no change files are needed.",
+    "changeDataFeed",
+)  # fmt: skip
+TARGET_FILE_SIZE = Property("delta.targetFileSize", BYTES, "128MB", "How large data files become.")
+CODEC = Property(
+    "delta.parquet.compression.codec", one_of("zstd", "snappy", "gzip", "lz4_raw", "brotli", "none"), "zstd",
+    "How data files are compressed.",
+)  # fmt: skip
+VARIANT_STATS_PATHS = Property(
+    "mica.variantStats.maxPaths", number(0), "32", "The most paths of a VARIANT column that have bounds in the log."
+)
+VARIANT_STATS_BYTES = Property(
+    "mica.variantStats.maxBytes", number(0), "4096", "The most bytes that the statistics of a file take with them."
+)
+VARIANT_STATS_NAMES = Property(
+    "mica.variantStats.paths", PATHS, None, "The paths that have bounds, instead of those in most rows."
+)
+BLOOM_PATHS = Property("mica.bloomFilter.paths", PATHS, None, "The paths whose columns get bloom filters.")
+INGEST_COLUMNS = Property(
+    "mica.ingest.columns", EXPRESSIONS, "{}", "How ingests compute the columns beside the document."
+)
+
+#: Properties that mica keeps for other engines, and does nothing for itself.
+OF_OTHERS: tuple[Property[Any], ...] = tuple(
+    Property(name, values, default, meaning, obeyed=False)
+    for name, values, default, meaning in (
+        ("delta.autoOptimize", BOOLEAN, "false", "Writes end with a compaction."),
+        ("delta.autoOptimize.autoCompact", one_of("true", "false", "auto", "legacy"), "false",
+         "Writes end with a compaction."),
+        ("delta.autoOptimize.optimizeWrite", BOOLEAN, "false", "Writes shuffle rows into fewer files."),
+        ("delta.checkpointRetentionDuration", INTERVAL, None, "How long old checkpoints are kept."),
+        ("delta.dropFeatureTruncateHistory.retentionDuration", INTERVAL, "interval 24 hours",
+         "How long history is kept when a feature is dropped."),
+        ("delta.enableFullRetentionRollback", BOOLEAN, "true", "A restore goes back no further than files are kept."),
+        ("delta.ignoreProtocolDefaults", BOOLEAN, "false", "A session's defaults for protocols do not count."),
+        ("delta.isolationLevel", one_of("Serializable", "WriteSerializable", "SnapshotIsolation"), "Serializable",
+         "Which commits conflict; mica is always Serializable."),
+        ("delta.randomizeFilePrefixes", BOOLEAN, "false", "Paths of data files begin with a random prefix."),
+        ("delta.randomPrefixLength", number(1), "2", "How long that prefix is."),
+        ("delta.sampleRetentionDuration", INTERVAL, "interval 7 days", "How long samples of data are kept."),
+        ("delta.setTransactionRetentionDuration", INTERVAL, None,
+         "How long transactions of applications are kept; mica keeps all."),
+        ("delta.tuneFileSizesForRewrites", BOOLEAN, "false", "Files are made smaller for frequent rewrites."),
+    )
+)  # fmt: skip
+
+_NO_ROWS, _NO_ICEBERG, _COMMITS = "mica tracks no rows", "mica writes no Iceberg", "mica commits to the log itself"
+_PROTOCOL = f"mica makes the smallest protocol that the features need, which {FEATURE}NAME = supported names"
+
+#: Of properties that ask of a writer what mica does not do: name, values, meaning, feature, the values that ask, why.
+_Refused = tuple[str, Values[Any], str, str | None, tuple[Any, ...], str]
+_NOT_DONE: tuple[_Refused, ...] = (
+    ("delta.enableRowTracking", BOOLEAN, "Rows have ids.", "rowTracking", (True,), _NO_ROWS),
+    ("delta.rowTrackingSuspended", BOOLEAN, "New rows have no ids.", "rowTracking", (True,), _NO_ROWS),
+    ("delta.rowTracking.materializedRowIdColumnName", TEXT, "The column of ids.", "rowTracking", (), _NO_ROWS),
+    ("delta.rowTracking.materializedRowCommitVersionColumnName", TEXT, "The column of versions.", "rowTracking", (),
+     _NO_ROWS),
+    ("delta.enableTypeWidening", BOOLEAN, "Columns may get wider types.", "typeWidening", (True,),
+     "mica widens no types"),
+    ("delta.enableIcebergCompatV1", BOOLEAN, "Files suit Iceberg.", "icebergCompatV1", (True,), _NO_ICEBERG),
+    ("delta.enableIcebergCompatV2", BOOLEAN, "Files suit Iceberg.", "icebergCompatV2", (True,), _NO_ICEBERG),
+    ("delta.enableIcebergCompatV3", BOOLEAN, "Files suit Iceberg.", "icebergCompatV3", (True,), _NO_ICEBERG),
+    ("delta.universalFormat.enabledFormats", NAMES, "The table is readable as another format too.", "icebergCompatV2",
+     ((("iceberg",),), (("hudi",),)), "mica writes no other formats"),
+    ("delta.compatibility.symlinkFormatManifest.enabled", BOOLEAN, "Writes list the table's files in a manifest.", None,
+     (True,), "mica writes no manifests"),
+    ("delta.minReaderVersion", TEXT, "The version of the protocol for readers.", None, (), _PROTOCOL),
+    ("delta.minWriterVersion", TEXT, "The version of the protocol for writers.", None, (), _PROTOCOL),
+    ("delta.coordinatedCommits.commitCoordinator-preview", TEXT, "A service coordinates commits.", None, (), _COMMITS),
+    ("delta.coordinatedCommits.commitCoordinatorConf-preview", TEXT, "Its settings.", None, (), _COMMITS),
+    ("delta.coordinatedCommits.tableConf-preview", TEXT, "Its settings for the table.", None, (), _COMMITS),
+)  # fmt: skip
+REFUSED: tuple[Property[Any], ...] = tuple(
+    Property(name, values, None, meaning, feature, asks, False, refused)
+    for name, values, meaning, feature, asks, refused in _NOT_DONE
+)
+
+PROPERTIES: Mapping[str, Property[Any]] = {
+    known.name: known
+    for known in (
+        *(one for one in list(globals().values()) if isinstance(one, Property)),
+        *OF_OTHERS,
+        *REFUSED,
+    )
+}

@@ -1,0 +1,95 @@
+"""Columns and Variant paths that table properties name.
+
+The rule: names match without regard to case; what a property names that is set is there and can have what the property
+is about. In a table of others a list with a part that names no path counts as not set, and names of columns that are
+not there name nothing.
+
+| property | read by |
+|---|---|
+| `delta.dataSkippingStatsColumns` | `stats/schema.py`: the columns with statistics |
+| `mica.variantStats.paths`: `v:a.b, s.v:c['d e']` | `stats/collect.py`: the paths with bounds, in this order |
+| `mica.bloomFilter.paths` | `stats/bloom.py`: the paths with bloom filters |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from mica.errors import UserError
+from mica.properties import PATHS, SKIPPING_NAMES, Property, parse_names
+from mica.schema.types import VARIANT, DataType, StructType, walk
+from mica.stats.schema import IndexedColumn, is_ordered, leaves_of
+from mica.variant.path import VariantPath
+
+#: Lower-case names of a column, through structs, and a normalized path.
+Named = tuple[tuple[str, ...], str]
+
+
+def named_paths(known: Property[tuple[str, ...] | None], configuration: Mapping[str, str]) -> list[Named] | None:
+    """The paths that a property names; None where it is not set or cannot be read."""
+    parts = known.of(configuration)
+    try:
+        return None if parts is None else [_path(part) for part in parts]
+    except UserError:
+        return None
+
+
+def parse_paths(text: str) -> list[Named]:
+    """The paths of a text that is being set. Errors: INVALID_PROPERTY where a part names no path of a column."""
+    found = []
+    for part in PATHS.parse(text) or ():
+        try:
+            found.append(_path(part))
+        except UserError as e:
+            what = f"{part!r} names no variant path: {e.message}"
+            raise UserError("INVALID_PROPERTY", what, hint=f"Write {PATHS.expected}.") from e
+    return found
+
+
+def _path(part: str) -> Named:
+    column, colon, rest = part.partition(":")
+    if not colon:
+        raise UserError("INVALID_PATH", "a colon is expected")
+    path = VariantPath.parse("$" + (rest if rest.startswith("[") else f".{rest}") if rest != "$" else "$")
+    return tuple(n.strip().strip("`").lower() for n in column.split(".")), path.normalized
+
+
+def check_paths(name: str, text: str, schema: StructType) -> None:
+    """Raises UserError where the property `name` names something else than paths of the schema's variant columns."""
+    variants = {tuple(n.lower() for n in at): ".".join(at) for at, f in walk(schema) if f.type == VARIANT}
+    for column, _ in parse_paths(text):
+        if column not in variants:
+            known = list(variants.values())
+            raise UserError.unknown_column(".".join(column), known, what="variant column", property=name)
+
+
+def check_columns(text: str, schema: StructType, partition_columns: Iterable[str] = ()) -> None:
+    """Raises UserError where `delta.dataSkippingStatsColumns` names what can have no bounds, as delta-spark 4.4.0 does:
+    a column that is not there, a partition column, a type without bounds, one column twice.
+    """
+    partitions = {name.lower() for name in partition_columns}
+    named: set[tuple[str, ...]] = set()
+    for parts in parse_names(text):
+        shown = ".".join(parts)
+        here: DataType = schema
+        for part in parts:
+            found = here.find(part) if isinstance(here, StructType) else None
+            if found is None:
+                known = [".".join(leaf.column) for leaf in leaves_of(schema) if leaf.has_bounds]
+                raise UserError.unknown_column(shown, known, property=SKIPPING_NAMES.name)
+            here = found.type
+        if parts[0].lower() in partitions:
+            raise _no_bounds(shown, "a partition column: the log has its values")
+        if not isinstance(here, StructType) and not (is_ordered(here) or here == VARIANT):
+            raise _no_bounds(shown, "of a type without bounds")
+        below = leaves_of(here) if isinstance(here, StructType) else [IndexedColumn((), (), here)]
+        for leaf in below:
+            name = tuple(n.lower() for n in (*parts, *leaf.column))
+            if name in named:
+                raise _no_bounds(".".join(name), "named twice")
+            named.add(name)
+
+
+def _no_bounds(name: str, why: str) -> UserError:
+    hint = "Name columns and struct fields of plain ordered types, or variants."
+    return UserError("INVALID_PROPERTY", f"{SKIPPING_NAMES.name} names {name!r}, which is {why}", hint=hint)

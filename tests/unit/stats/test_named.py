@@ -1,0 +1,38 @@
+"""What properties name: read in one way, refused when it is set, and not set where another engine left nonsense."""
+
+from __future__ import annotations
+
+import pytest
+
+from mica.errors import UserError
+from mica.properties import BLOOM_PATHS, VARIANT_STATS_NAMES
+from mica.schema.ddl import parse_ddl
+from mica.stats.bloom import bloom_columns
+from mica.stats.named import check_paths, named_paths, parse_paths
+
+SCHEMA = parse_ddl("id INT, v VARIANT, s STRUCT<w: VARIANT>")
+
+
+def test_paths_are_read_with_their_columns() -> None:
+    text = "V:a.b, s.w:['c, d'], `v`:$"
+    found = [(("v",), "$['a']['b']"), (("s", "w"), "$['c, d']"), (("v",), "$")]
+    assert parse_paths(text) == found
+    assert named_paths(VARIANT_STATS_NAMES, {VARIANT_STATS_NAMES.name: text}) == found
+    assert named_paths(VARIANT_STATS_NAMES, {}) is None
+
+
+@pytest.mark.parametrize("text", ["v.a", "v:a[", "v:a, w"])
+def test_what_is_no_path_is_refused_when_it_is_set_and_counts_as_not_set_where_it_stands(text: str) -> None:
+    with pytest.raises(UserError) as caught:
+        parse_paths(text)
+    assert caught.value.code == "INVALID_PROPERTY"
+    assert named_paths(BLOOM_PATHS, {BLOOM_PATHS.name: text}) is None
+    assert bloom_columns(SCHEMA, {BLOOM_PATHS.name: text}) == []
+
+
+def test_a_path_of_no_variant_is_refused() -> None:
+    check_paths(BLOOM_PATHS.name, "v:a, S.W:b", SCHEMA)
+    with pytest.raises(UserError) as caught:
+        check_paths(BLOOM_PATHS.name, "id:a", SCHEMA)
+    assert (caught.value.code, caught.value.context["property"]) == ("UNKNOWN_COLUMN", BLOOM_PATHS.name)
+    assert caught.value.hint == "There are: v, s.w."
