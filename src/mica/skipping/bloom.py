@@ -13,7 +13,6 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from mica.expressions.bind import BoundExpr, type_of
-from mica.expressions.rewrite import conjuncts
 from mica.expressions.tree import Compare, Expr, In, LeafRef, Literal, Op
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
@@ -24,7 +23,7 @@ _ASKED = frozenset({*INTEGRALS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ})
 
 def questions(bound: BoundExpr) -> Iterator[tuple[int, int, pa.Array]]:
     """(number of the part, number of the leaf, values): where the leaf has none of the values, no row matches."""
-    for number, part in enumerate(conjuncts(bound.expr)):
+    for number, part in enumerate(bound.parts):
         match part:
             case Compare(Op.EQ | Op.SAFE_EQ, LeafRef(index), Literal() as value, collation=None):
                 values = [value]

@@ -43,7 +43,7 @@ from mica.expressions.compare import Datum
 from mica.expressions.tree import Call, Compare, Expr, In, LeafRef, Literal, Op, walk
 from mica.schema.types import STRING
 from mica.skipping.intervals import Interval
-from mica.stats.collated import FoundBounds
+from mica.stats.collated import Evidence
 
 #: Where a column's bounds would be compared with constants more often, every file is kept.
 MOST_COMPARISONS = 10_000_000
@@ -64,18 +64,6 @@ class Ordering(Protocol):
 
     def signs(self, columns: Sequence[pa.Array], asked: Sequence[tuple[int, str, str]]) -> list[pa.Array]:
         """For each (number of a column, SQL name, constant): -1, 0 or 1 per string, null for null."""
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What is known of one place in each file: bounds (null: unknown), why they are not known where they are not, and
-    which other versions there are bounds of.
-    """
-
-    low: pa.Array
-    high: pa.Array
-    why: Sequence[str | None]
-    versions: Sequence[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -170,7 +158,7 @@ def _asked(node: Expr) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def weighed(
-    leaf: Leaf, collation: str, known: Interval, found: FoundBounds | None, ordering: Ordering | None, count: int
+    leaf: Leaf, collation: str, known: Interval, found: Evidence | None, ordering: Ordering | None, count: int
 ) -> Evidence:
     """What may be used of what was found for a leaf; `found` is None for partition columns."""
     nothing = pa.nulls(count, pa.string())
@@ -180,7 +168,7 @@ def weighed(
         return Evidence(known.low, known.high, [None] * count)
     if found is None:
         raise ValueError("bounds of a column in files were not read")
-    return Evidence(found.low, found.high, found.why, found.versions)
+    return found
 
 
 def judged(
