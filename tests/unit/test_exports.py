@@ -64,6 +64,10 @@ def test_every_public_call_is_annotated() -> None:
             assert value.__annotations__["return"] not in ("Any", None)
 
 
+def test_dir_lists_the_public_names_alone() -> None:
+    assert {name for name in dir(mica) if not name.startswith("__")} == set(mica.__all__)
+
+
 def test_type_checkers_see_what_programs_see() -> None:
     tree = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8"))
     (block,) = (node for node in tree.body if isinstance(node, ast.If))

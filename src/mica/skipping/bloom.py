@@ -2,8 +2,9 @@
 
 The rule: a filter is asked only where a row can match by being equal to one of some values, compared as they are
 stored, byte by byte and so by no collation: a part `leaf = value` or `leaf IN (values)` of the predicate, the values
-in the leaf's own type. Whether the file stores that type, and nothing else, the kernel says (facts.md, section 6,
-rule 41).
+in the leaf's own type. Whether the file stores that type, and nothing else, the kernel says.
+
+Source: Parquet "VariantShredding", "Data Skipping" (docs/check.md, rule 41).
 """
 
 from __future__ import annotations

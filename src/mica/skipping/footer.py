@@ -30,8 +30,8 @@ Ranges = list[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What is proved of spans of rows, in order: `reasons[i]` numbers the one of `BoundExpr.parts` that no row of span i
-    can make true; -1 where nothing is proved."""
+    """What is proved of spans of rows, in order: `reasons[i]` numbers the one of `BoundExpr.parts` that no row of
+    span i can make true; -1 where nothing is proved."""
 
     first_rows: NDArray[np.int64]
     rows: NDArray[np.int64]

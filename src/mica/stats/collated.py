@@ -13,7 +13,7 @@ a prefix is below its string, and with U+10FFFF behind it above.
 
 `mica.collatedBounds` among a file's tags says who made them: bounds without it may be cut, or another library's.
 
-Source: Delta RFC "Collated String Type", "Per-file Statistics"; facts.md, section 2.
+Source: Delta RFC "Collated String Type", "Per-file Statistics".
 """
 
 from __future__ import annotations
