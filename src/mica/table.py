@@ -49,7 +49,7 @@ from mica.schema import collations
 from mica.schema.arrow import from_arrow
 from mica.schema.ddl import parse_ddl
 from mica.schema.types import StructType, refuse_twice
-from mica.stats.schema import parse_names
+from mica.stats.columns import parse_names
 from mica.storage import Storage
 from mica.variant import kernel
 from mica.write.inputs import forgotten

@@ -14,7 +14,7 @@ from dataclasses import replace
 from mica.errors import UserError
 from mica.log import features, properties
 from mica.log.actions import Metadata, Protocol
-from mica.log.mapping import effective, mode_of
+from mica.log.column_mapping import effective, mode_of
 from mica.schema import collations
 from mica.schema import json as schema_json
 from mica.schema.types import (
@@ -30,7 +30,7 @@ from mica.schema.types import (
     walk,
 )
 from mica.stats.collect import check_paths
-from mica.stats.schema import check_named
+from mica.stats.columns import check_named
 
 TIMESTAMP_NTZ = Primitive("timestamp_ntz")
 

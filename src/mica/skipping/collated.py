@@ -16,7 +16,7 @@ A comparator that puts low at or below every row and high at or above it proves 
     = IN       low <= constant <= high        <  <=      low < constant, low <= constant
     <> NOT IN  not low = constant = high      >  >=      high > constant, high >= constant
 
-Where the collation has no one order among strings of a constant's letters (`collation.sound`), its primary level is
+Where the collation has no one order among strings of a constant's letters (`collation.trust`), its primary level is
 asked instead: a bound that differs there proves the same, a bound that is equal there proves nothing.
 
 Bounds that are equal say that all rows are equal by the collation; that they are one string nobody needs to know.
@@ -37,7 +37,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.collation import sound
+from mica.collation import trust
 from mica.expressions.bind import Leaf
 from mica.expressions.compare import Datum
 from mica.expressions.tree import Call, Compare, Expr, In, LeafRef, Literal, Op, walk
@@ -67,7 +67,7 @@ class Ordering(Protocol):
 
 
 @dataclass(frozen=True)
-class Collated:
+class CollatedVerdicts:
     """The collated comparisons of a predicate, judged: `signs` of both bounds by place and constant."""
 
     evidence: Mapping[Place, Evidence]
@@ -178,7 +178,7 @@ def judged(
     ordering: Ordering | None,
     searched: Iterable[Place],
     count: int,
-) -> Collated:
+) -> CollatedVerdicts:
     """Compares all bounds with all constants, in one job; `searched` are places where nothing can be judged."""
     columns: list[pa.Array] = []
     asked: list[tuple[int, str, str]] = []
@@ -201,14 +201,14 @@ def judged(
         columns += [found.low, found.high]
         for constant in usable:
             # A partition value is the value itself: it is compared as its row would be.
-            decided = leaves[place[0]].partition or sound.decides_ties(name, constant)
-            by = name if decided else sound.primary(name)
+            decided = leaves[place[0]].partition or trust.decides_ties(name, constant)
+            by = name if decided else trust.primary(name)
             asked += [(len(columns) - 2, by, constant), (len(columns) - 1, by, constant)]
             unsure += [not decided] * 2
             keys.append((place, constant))
     signs = ordering.signs(columns, asked) if ordering is not None and asked else []
     signs = [pc.if_else(pc.equal(s, 0), None, s) if ties else s for s, ties in zip(signs, unsure, strict=True)]
-    return Collated(told, {key: (signs[2 * i], signs[2 * i + 1]) for i, key in enumerate(keys)})
+    return CollatedVerdicts(told, {key: (signs[2 * i], signs[2 * i + 1]) for i, key in enumerate(keys)})
 
 
 def _because(found: Evidence, reason: str) -> Evidence:

@@ -31,9 +31,9 @@ from mica.collation.names import is_binary, to_sql
 from mica.schema.collations import walk_collated
 from mica.schema.types import StructType
 from mica.stats import documents
-from mica.stats.schema import indexed_leaves
+from mica.stats.columns import indexed_leaves
 
-#: The tag of a file whose collated bounds hold by the rules of `collation.sound` and of this file, and its value.
+#: The tag of a file whose collated bounds hold by the rules of `collation.trust` and of this file, and its value.
 TAG = "mica.collatedBounds"
 MADE_BY = "spark/2"
 

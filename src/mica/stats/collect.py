@@ -24,7 +24,7 @@ import pyarrow as pa
 from mica.errors import UserError
 from mica.schema.types import VARIANT, StructType, walk
 from mica.stats import documents
-from mica.stats.schema import IndexedColumn, indexed_leaves, is_ordered
+from mica.stats.columns import IndexedColumn, indexed_leaves, is_ordered
 from mica.stats.times import json_date, json_timestamp
 from mica.stats.variant import encode_bounds
 from mica.variant.path import VariantPath

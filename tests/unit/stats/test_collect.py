@@ -13,7 +13,7 @@ from mica.errors import UserError
 from mica.schema.ddl import parse_ddl
 from mica.stats import z85
 from mica.stats.collect import parse_paths, stats_json
-from mica.stats.schema import indexed_leaves, parse_names
+from mica.stats.columns import indexed_leaves, parse_names
 from mica.stats.variant import paths, split
 
 SCHEMA = parse_ddl(

@@ -65,7 +65,7 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "there are no files": lambda r: not r.files,
     "there are too many files": lambda r: sum(map(len, r.files.values())) > MAX_FILES,
     "there are too many partitions": lambda r: len(r.files) > MAX_PARTITIONS,
-    "Variants may hold types that Spark's lack (tasks/late.py)": lambda r: r.late_types(),
+    "Variants may hold types that Spark's lack (tasks/late_types.py)": lambda r: r.late_types(),
 }
 
 

@@ -18,7 +18,7 @@ from mica.log.actions import Metadata, Protocol
 from mica.log.properties import COLUMN_MAPPING_MODE
 from mica.schema.collations import COLLATIONS
 from mica.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType
-from mica.stats.schema import FIELD_ID, PHYSICAL_NAME
+from mica.stats.columns import FIELD_ID, PHYSICAL_NAME
 
 Mode = Literal["none", "name", "id"]
 

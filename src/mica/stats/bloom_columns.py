@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from mica.schema.types import VARIANT, StructType, walk
 from mica.stats.collect import parse_paths
-from mica.stats.schema import physical_names
+from mica.stats.columns import physical_names
 from mica.variant.path import VariantPath
 
 PROPERTY = "mica.bloomFilter.paths"
