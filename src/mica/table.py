@@ -253,6 +253,14 @@ class Table:
         """How many rows it has; see `Scan.count`, which opens a file only where the log does not know."""
         return self.scan().count()
 
+    def to_reader(self) -> pa.RecordBatchReader:
+        """The whole table as a stream of Arrow batches; see `Scan.to_reader`."""
+        return self.scan().to_reader()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The whole table for whoever reads Arrow streams; see `Scan.__arrow_c_stream__`."""
+        return self.scan().__arrow_c_stream__(requested_schema)
+
     def to_arrow(self) -> pa.Table:
         """The whole table as one Arrow table; see `Scan.to_arrow`."""
         return self.scan().to_arrow()
@@ -274,8 +282,9 @@ class Table:
     @takes(shredding=SHREDDING)
     def append(self, data: Any, *, shredding: Any = None) -> Commit:
         """Adds rows: a Spark DataFrame (written by a Spark job), a pandas or polars DataFrame, a polars LazyFrame, a
-        list of dicts by column, a `Scan`, or Arrow data: a table, batches, anything with `__arrow_c_stream__`. Streams
-        are written as they come, in flat memory.
+        list of dicts by column, a `Scan` or a `Table`, Arrow data (a table, batches, a `pyarrow.dataset.Dataset`,
+        anything with `__arrow_c_stream__`), or an iterator of dicts or of any of these. Streams and iterators are
+        written as they come, in flat memory.
 
         A VARIANT column takes Variants, JSON texts (a STRING column or str is parsed as JSON, as by Spark's
         `parse_json`), structs and lists (objects and arrays; a null field is the JSON null), and, in lists of dicts and

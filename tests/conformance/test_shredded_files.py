@@ -23,7 +23,7 @@ BAD = SHARED / "conformance" / "bad-parquet"
 LEGAL = "ARROW-GH-43605"
 """Crashed Arrow C++ once, and is sound: one dictionary entry needs indices of no bits."""
 
-#: Case number → the rule of the checklist that it breaks (facts.md, section 6).
+#: Case number → the rule of the checklist that it breaks (docs/check.md).
 REFUSED = {40: 25, 43: 35, 125: 37, 127: 21, 128: 36, 137: 21}
 
 

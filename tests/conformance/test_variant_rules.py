@@ -1,4 +1,4 @@
-"""The 44 rules of Parquet's variants (facts.md, section 6), a test each and more where a rule has several sides.
+"""The 44 rules of Parquet's variants (docs/check.md), a test each and more where a rule has several sides.
 
 Each is a Parquet file with the very bytes that the rule speaks of, read through `mica.read_parquet`: what is legal
 comes back as the value it is, what is not is refused with the rule, the column path and the row of the file.

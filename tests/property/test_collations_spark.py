@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import mica
-from mica.collation.sound import decides_ties
+from mica.collation.trust import decides_ties
 from mica.expressions.tree import Or
 from mica.skipping.judge import judge
 

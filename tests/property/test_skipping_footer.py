@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mica.expressions.bind import bind
 from mica.expressions.casts import from_values
 from mica.expressions.evaluate import filter_rows
-from mica.skipping.footer import matching_ranges
+from mica.skipping.footer import verdicts
 from mica.variant.kernel import FileReader
 from tests.property.test_skipping import PLAIN, PREDICATES, SCHEMA, files
 
@@ -48,7 +48,8 @@ def test_no_matching_row_is_outside(
     constants = {i: pa.scalar(None, _arrow(leaf.column[0])) for i, leaf in numbered if leaf.partition}
     names = {i: str(i) for i, leaf in numbered if not leaf.partition and leaf.column != ("v",)}
     items = [{**bound.leaves[i].item, "name": name} for i, name in names.items()]
-    ranges = matching_ranges(bound, FileReader(path=path, name=path).bounds(items, pages=pages), names, constants)
+    found = FileReader(path=path, name=path).bounds(items, pages=pages)
+    ranges = verdicts(bound, found, names, constants).kept
     leaves = []
     for leaf in bound.leaves:
         if leaf.partition:

@@ -1,4 +1,4 @@
-"""What `collation/sound.py` says of Spark's comparator: where it contradicts itself, and where it does not.
+"""What `collation/trust.py` says of Spark's comparator: where it contradicts itself, and where it does not.
 
 Where the first test fails, the comparator was mended, and `sound` may be asked for less. `MICA_PROFILE=campaign` tries
 the law over every base, at length.
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 import mica
 from mica.collation.names import BASES
-from mica.collation.sound import decides_ties, primary
+from mica.collation.trust import decides_ties, primary
 
 if TYPE_CHECKING:
     from pathlib import Path

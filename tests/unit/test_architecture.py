@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,17 @@ def test_every_door_is_used() -> None:
     for path in PACKAGE.rglob("*.py"):
         used |= {n.split(".")[0] for n in _imports(ast.parse(path.read_text(encoding="utf-8"))) if n != "mica._native"}
     assert {"obstore", "pyspark", "typer", "rich"} <= used
+
+
+def test_each_class_has_a_name_of_its_own() -> None:
+    """Two things of one name are taken for one another."""
+    names = Counter(
+        node.name
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_import_mica_loads_neither_spark_nor_parquet() -> None:

@@ -15,7 +15,7 @@ import mica.variant
 PACKAGE = Path(mica.__file__).parent
 
 #: What the engines ask of a scan, and the log of a snapshot: not for people, and not promised.
-INTERNAL = {"Source", "BoundExpr", "FilePlan", "FilePart", "ReadSpec", "Storage", "Segment", "State", "Mark"}
+INTERNAL = {"Source", "BoundExpr", "FilePlan", "FilePart", "ReadSpec", "Storage", "Segment", "State", "Fingerprint"}
 
 CLASSES = {
     node.name
@@ -62,6 +62,10 @@ def test_every_public_call_is_annotated() -> None:
         value = getattr(mica.variant, name)
         if inspect.isfunction(value):
             assert value.__annotations__["return"] not in ("Any", None)
+
+
+def test_dir_lists_the_public_names_alone() -> None:
+    assert {name for name in dir(mica) if not name.startswith("__")} == set(mica.__all__)
 
 
 def test_type_checkers_see_what_programs_see() -> None:

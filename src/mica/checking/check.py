@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from mica.checking.bounds import compare
+from mica.checking.bounds_hold import compare
 from mica.checking.collated import compared
 from mica.checking.collated import spelled as collated_spelled
 from mica.checking.report import TOTALS, VIOLATIONS, Report
@@ -30,7 +30,7 @@ from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.scan.find import find
 from mica.schema.types import VARIANT, walk
-from mica.stats.schema import physical_names
+from mica.stats.columns import physical_names
 from mica.storage import Storage
 from mica.variant import kernel
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mica.checking.statistics import Found, Statistics
-from mica.collation import lcase, sound
+from mica.collation import lcase, trust
 from mica.collation.comparator import Comparator
 from mica.collation.identifier import parse
 from mica.collation.names import all_names, from_sql
@@ -28,7 +28,7 @@ from mica.log.snapshot import Snapshot
 from mica.schema.types import STRING, StructType
 from mica.stats import documents
 from mica.stats.collated import CollatedBounds, CollatedColumn
-from mica.stats.schema import leaves_of
+from mica.stats.columns import leaves_of
 from mica.write.collated import collated_bounds, comparable
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ def _signs(spark: SparkSession | None, pairs: Sequence[_Pair]) -> list[int]:
         folded = zip(lcase.folded(ends).to_pylist(), lcase.folded(bounds).to_pylist(), strict=True)
         return [(end > bound) - (end < bound) for end, bound in folded]
     names = [
-        leaf.sql if sound.decides_ties(leaf.sql, bound) else sound.primary(leaf.sql) for _, leaf, _, bound, _ in pairs
+        leaf.sql if trust.decides_ties(leaf.sql, bound) else trust.primary(leaf.sql) for _, leaf, _, bound, _ in pairs
     ]
     found: list[int] = Comparator(spark).compared(ends, bounds, names).tolist()
     return found

@@ -21,9 +21,9 @@ from mica.errors import CorruptDataError
 from mica.schema.types import VARIANT, StructType
 from mica.stats import documents, z85
 from mica.stats.codec import Wanted, read_stats
-from mica.stats.schema import IndexedColumn, leaves_of
+from mica.stats.columns import IndexedColumn, leaves_of
 from mica.stats.variant import Value, paths, split
-from mica.tasks.mapping import find
+from mica.tasks.file_columns import find
 from mica.variant import kernel
 from mica.variant.path import VariantPath
 

@@ -15,8 +15,8 @@ from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.schema.types import TIMESTAMP
 from mica.stats.codec import Wanted, read_stats
-from mica.stats.schema import leaves_of
-from mica.tasks.late import TAG as OURS
+from mica.stats.columns import leaves_of
+from mica.tasks.late_types import TAG as OURS
 from mica.tasks.zones import TAG
 
 #: 2038-01-01 in UTC, less a day: the last year that the old rules covered ended somewhere before.

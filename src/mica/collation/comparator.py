@@ -1,7 +1,7 @@
 """Spark's own comparator of strings, through DataFrames.
 
 The rule: whoever judges the predicate makes the bounds. Strings go to Spark as they are, and Spark's ICU4J compares
-them; never sort keys and never another library, which order some strings otherwise (facts.md, section 2). DataFrames
+them; never sort keys and never another library, which order some strings otherwise (docs/decisions.md). DataFrames
 alone are used, so that Spark Connect serves as well.
 """
 

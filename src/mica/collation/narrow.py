@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from mica.collation import lcase
 from mica.collation.names import base_of
-from mica.collation.sound import by_bytes
+from mica.collation.trust import by_bytes
 
 #: The version of ICU whose weights these are.
 ICU = "78.3"

@@ -7,8 +7,10 @@ rules of the session.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from mica.expressions.rewrite import conjuncts
 from mica.expressions.tree import Call, Cast, Collate, Expr, LeafRef, Literal
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import quote_if_needed
@@ -45,7 +47,7 @@ class Leaf:
         return column if self.path is None or not self.path.steps else f"{column}:{self.path}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BoundExpr:
     """A bound expression with its leaves; predicates are those of type BOOLEAN. Picklable."""
 
@@ -56,6 +58,11 @@ class BoundExpr:
     timezone: str = "UTC"
     #: The collations that the values keep: (way from the value, identifier), as in ((".element", "icu.de"),).
     collations: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def parts(self) -> tuple[Expr, ...]:
+        """The parts of a predicate that must all be true, without NOT; see `rewrite`."""
+        return conjuncts(self.expr)
 
 
 def type_of(expr: Expr) -> DataType:

@@ -22,7 +22,6 @@ from mica.expressions.calls import apply, failure
 from mica.expressions.casts import cast_array
 from mica.expressions.collations import in_process, refuse_in_process
 from mica.expressions.compare import Datum, compare, is_in, literal
-from mica.expressions.rewrite import conjuncts
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or, to_sql
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import type_to_ddl
@@ -55,7 +54,7 @@ def filter_rows(
     """
     rows = _Rows(bound, leaves, num_rows)
     passing: pa.BooleanArray | None = None
-    for part in conjuncts(bound.expr):
+    for part in bound.parts:
         found = pc.fill_null(rows.as_array(rows.judge(part, passing), pa.bool_()), False)
         passing = found if passing is None else pc.and_(passing, found)
     return passing

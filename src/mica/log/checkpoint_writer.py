@@ -30,8 +30,8 @@ from mica.log.stats_struct import parse_stats, stats_type
 from mica.log.tombstones import tombstones
 from mica.schema.arrow import is_variant, to_arrow_type
 from mica.schema.types import StructType
+from mica.stats.columns import physical_name
 from mica.stats.partition import column_texts, parse_values
-from mica.stats.schema import physical_name
 from mica.variant import kernel
 
 _TEXTS = pa.map_(pa.string(), pa.string())

@@ -15,8 +15,8 @@ from mica import properties
 from mica.errors import UserError
 from mica.log import features
 from mica.log.actions import Metadata, Protocol
+from mica.log.column_mapping import effective, mode_of
 from mica.log.configuration import checked, kept, needed_features
-from mica.log.mapping import effective, mode_of
 from mica.schema import collations
 from mica.schema import json as schema_json
 from mica.schema.types import (

@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 from mica.errors import CorruptDataError
 from mica.log.actions import Metadata, Protocol, parse_line
 from mica.log.arrays import one_array
+from mica.log.column_mapping import mode_of
 from mica.log.commit_info import in_commit_timestamp
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
-from mica.log.mapping import mode_of
 from mica.log.paths import file_keys
 from mica.properties import COLUMN_MAPPING_MODE
-from mica.stats.schema import PHYSICAL_NAME
+from mica.stats.columns import PHYSICAL_NAME
 
 DELETION_VECTOR = pa.struct(
     [

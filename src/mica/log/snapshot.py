@@ -23,9 +23,9 @@ from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log import features, time_travel, type_changes
 from mica.log.actions import Metadata, Protocol
 from mica.log.checkpoint import PartSource, read_checkpoint
+from mica.log.column_mapping import effective, mode_of
 from mica.log.commit_info import commit_info, in_commit_timestamp
-from mica.log.mapping import effective, mode_of
-from mica.log.mark import Mark, mark_in, mark_of, stands
+from mica.log.fingerprint import Fingerprint, fingerprint_in, fingerprint_of, stands
 from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, decode_path, is_absolute
 from mica.log.replay import FILES, LineSource, State, apply, parse_commits, partition_keys
 from mica.log.segment import LogFile, Segment, choose_segment, read_listing
@@ -49,7 +49,7 @@ class Snapshot:
     metadata: Metadata
     state: State = field(repr=False)
     segment: Segment = field(repr=False)
-    mark: Mark = field(repr=False)
+    fingerprint: Fingerprint = field(repr=False)
 
     @property
     def domains(self) -> Mapping[str, str]:
@@ -159,7 +159,7 @@ class Snapshot:
 
     def stands(self) -> bool:
         """Whether the table still has this version; not one that was made anew in its place."""
-        return stands(self.storage, self.mark)
+        return stands(self.storage, self.fingerprint)
 
     def refresh(self, version: int | None = None, *, known_to_stand: bool = False) -> Snapshot:
         """The latest version (or `version`), reading only the commits that are new; where the table was made anew, all
@@ -252,10 +252,10 @@ def _extend(
         chunks = _read_all(storage, [delta.entry.path for delta in deltas])
         keys = [] if state.metadata is None else partition_keys(state.metadata, state.protocol)
         state = apply(state, parse_commits(chunks, keys, _names(storage, deltas)))
-        mark = mark_of(deltas[-1].entry.path, chunks[-1])
+        fingerprint = fingerprint_of(deltas[-1].entry.path, chunks[-1])
     else:
         assert last is not None
-        mark = mark_in(storage, last)
+        fingerprint = fingerprint_in(storage, last)
     if state.protocol is None or state.metadata is None:
         missing = "protocol" if state.protocol is None else "metaData"
         raise CorruptDataError(
@@ -269,7 +269,7 @@ def _extend(
         timestamp = state.in_commit_timestamp if deltas else _own_timestamp(storage, state.metadata, last)
     if timestamp is None:
         timestamp = segment.last_entry.modified
-    return Snapshot(storage, segment.version, timestamp, state.protocol, state.metadata, state, segment, mark)
+    return Snapshot(storage, segment.version, timestamp, state.protocol, state.metadata, state, segment, fingerprint)
 
 
 def _own_timestamp(storage: Storage, metadata: Metadata, last: Entry | None) -> int | None:

@@ -22,7 +22,7 @@ from typing import Any
 
 from mica.errors import UnsupportedTableError
 from mica.schema.types import ArrayType, DataType, MapType, StructField, StructType
-from mica.stats.schema import TYPE_CHANGES
+from mica.stats.columns import TYPE_CHANGES
 
 _WIDER: Mapping[str, tuple[str, ...]] = {
     "byte": ("short", "integer", "long", "double"),

@@ -28,7 +28,7 @@ from mica.scan.find import find
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.arrow import is_variant
-from mica.stats.schema import physical_names
+from mica.stats.columns import physical_names
 from mica.storage import Storage, Writer
 from mica.tasks.file import FilePart, ReadSpec
 from mica.tasks.read import read_file

@@ -26,7 +26,7 @@ from mica.schema import collations
 from mica.schema.types import VARIANT
 from mica.stats.collated import CollatedColumn, collated_leaves, with_bounds
 from mica.stats.collect import PathBounds, with_variant_bounds
-from mica.stats.schema import IndexedColumn, indexed_leaves
+from mica.stats.columns import IndexedColumn, indexed_leaves
 from mica.tasks.strings import StringsFile
 from mica.tasks.variant_bounds import PATHS_DDL, VariantBoundsSpec, bounds_of_files
 from mica.variant import kernel

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from mica.engines import local
 from mica.errors import MicaError
-from mica.expressions.rewrite import conjuncts
 from mica.expressions.tree import to_sql
 from mica.schema.ddl import type_to_ddl
 from mica.skipping.reasons import dropped_files, undecided_files
@@ -138,7 +137,7 @@ class Explanation:
     def _reasons(self, costs: pa.Table) -> Iterator[dict[str, Any]]:
         gone = costs.filter(costs.column("path").is_null())
         sums = gone.group_by(["what", "part"], use_threads=False).aggregate([("spans", "sum"), ("rows", "sum")])
-        parts = () if self.scan.predicate is None else conjuncts(self.scan.predicate.expr)
+        parts = () if self.scan.predicate is None else self.scan.predicate.parts
         for row in sums.to_pylist():
             part = to_sql(parts[row["part"]])
             by = "bloom filter" if row["what"] == "bloom filters" else "bounds"

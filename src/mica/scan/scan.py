@@ -23,7 +23,7 @@ from mica.errors import UnsupportedTableError, UserError, extra
 from mica.expressions.bind import BoundExpr, bind, bind_columns
 from mica.expressions.collations import collations_of, refuse_in_process
 from mica.log.paths import is_absolute
-from mica.scan.source import Planned, Source
+from mica.scan.source import Source
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, StructType, contains
@@ -65,6 +65,8 @@ class Scan:
     timezone: str = "UTC"
     #: Who compares by collations while the scan is planned.
     spark: SparkSession | None = field(default=None, repr=False)
+    #: The plan, where another scan of the same source made it: its `where` then decided on files alone.
+    planned: FilePlan | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         refuse_other("limit", self.limit, COUNT, optional=True)
@@ -130,6 +132,8 @@ class Scan:
 
         Warns where files have collated bounds of other versions than that which judges.
         """
+        if self.planned is not None:
+            return self.planned
         if self.predicate is None or not collations_of(self.predicate.expr):
             return self.source.plan(self.predicate)
         if self.spark is None:
@@ -401,7 +405,7 @@ def _compared_by(spark: SparkSession, scan: Scan, unsupported: Literal["error", 
     values = [*scan.outputs.values(), *([] if scan.predicate is None else [scan.predicate])]
     named = {leaf.column[0] for value in values for leaf in value.leaves}
     names = [name for name in scan.source.schema.names if name in named] or scan.source.schema.names[:1]
-    whole = Scan(Planned(scan.source, scan.plan), None, names, None, scan.ansi, scan.timezone)
+    whole = replace(scan, where=None, columns=names, limit=None, spark=None, planned=scan.plan)
     frame = whole.to_df(spark, unsupported=unsupported)
     if isinstance(scan.columns, Mapping):
         return judged(frame, scan.where, scan.columns, scan.limit)

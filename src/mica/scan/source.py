@@ -46,34 +46,3 @@ class Source:
     def may_hold_late_types(self, indices: pa.Array) -> bool:  # noqa: ARG002 - of these nothing is known
         """Whether Variants of the files at `indices` may hold a time, nanoseconds or a UUID."""
         return True
-
-
-class Planned(Source):
-    """A source of which one plan is known already."""
-
-    def __init__(self, source: Source, plan: FilePlan) -> None:
-        self._source, self._plan = source, plan
-        self.storage, self.name, self.version = source.storage, source.name, source.version
-        self.schema, self.partition_by, self.column_mapping = source.schema, source.partition_by, source.column_mapping
-        self.early = source.early
-        self.by_id = source.by_id
-
-    def plan(self, predicate: BoundExpr | None, ordering: Ordering | None = None) -> FilePlan:  # noqa: ARG002 - it is known
-        """The plan."""
-        return self._plan
-
-    def all_files(self) -> pa.Table:
-        """The files of the source."""
-        return self._source.all_files()
-
-    def files(self, indices: pa.Array) -> pa.Table:
-        """The files of the source at `indices`."""
-        return self._source.files(indices)
-
-    def rows(self, indices: pa.Array) -> pa.Array:
-        """Their numbers of rows."""
-        return self._source.rows(indices)
-
-    def may_hold_late_types(self, indices: pa.Array) -> bool:
-        """Whether one of them may hold what Spark has no type for."""
-        return self._source.may_hold_late_types(indices)

@@ -15,9 +15,9 @@ from mica.log.snapshot import Snapshot
 from mica.scan.source import Source
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan, plan_files
+from mica.stats.columns import physical_names
 from mica.stats.partition import column_texts, parse_values
-from mica.stats.schema import physical_names
-from mica.tasks.late import may_hold_late_types
+from mica.tasks.late_types import may_hold_late_types
 
 
 class TableSource(Source):

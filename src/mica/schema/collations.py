@@ -27,7 +27,7 @@ COLLATIONS = "__COLLATIONS"
 
 
 @dataclass(frozen=True, slots=True)
-class Collated:
+class CollatedString:
     """A string with a collation. `column` are the names from the root, through arrays and maps as `element`, `key` and
     `value`; `plain` says that it is reached through structs alone, so that it is one value a row.
     """
@@ -74,12 +74,12 @@ def of_field(f: StructField) -> dict[str, Identifier]:
     return found
 
 
-def walk_collated(schema: StructType, prefix: tuple[str, ...] = (), plain: bool = True) -> Iterator[Collated]:
+def walk_collated(schema: StructType, prefix: tuple[str, ...] = (), plain: bool = True) -> Iterator[CollatedString]:
     """Every collated string of a schema, inside arrays and maps too."""
     for f in schema.fields:
         for place, identifier in of_field(f).items():
             steps = place[len(f.name) :].split(".")[1:]
-            yield Collated((*prefix, f.name, *steps), identifier, plain and not steps)
+            yield CollatedString((*prefix, f.name, *steps), identifier, plain and not steps)
         for way, inner in _structs(f.type):
             yield from walk_collated(inner, (*prefix, f.name, *way), plain and not way)
 
@@ -96,7 +96,7 @@ def _structs(type_: DataType, steps: tuple[str, ...] = ()) -> Iterator[tuple[tup
             yield from _structs(value, (*steps, "value"))
 
 
-def check(schema: StructType, table: str) -> list[Collated]:
+def check(schema: StructType, table: str) -> list[CollatedString]:
     """The collated strings of a table that is to be written. Errors: INVALID_COLLATION with table and column."""
     try:
         return list(walk_collated(schema))
@@ -117,7 +117,7 @@ def normalized(schema: StructType) -> StructType:
 
 
 def set_collation(schema: StructType, column: tuple[str, ...], identifier: Identifier | None) -> StructType:
-    """The schema with another collation of one string; None and binary: without. `column` as in `Collated`, found
+    """The schema with another collation of one string; None and binary: without. `column` as in `CollatedString`, found
     without regard to case. Errors: UNKNOWN_COLUMN, TYPE_MISMATCH where no string stands there.
     """
     asked = ".".join(column)

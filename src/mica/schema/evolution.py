@@ -2,7 +2,8 @@
 
 The rule: a write keeps every value or fails. Types widen where all values fit; where only some would fit (a long into
 an INT column) each value is checked; nothing is rounded, cut or parsed. Names match without regard to case, as in
-Spark; the table's spelling and order win. Missing nullable columns become null; new columns are refused unless asked.
+Spark; the table's spelling and order win. Missing nullable columns become null, columns that the table lacks are an
+error.
 
 Source: Spark's `Cast.canUpCast` and store assignment; Delta protocol, "Column Invariants" for NOT NULL.
 """
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.errors import UserError
-from mica.schema.arrow import from_arrow, from_arrow_type, is_list, is_variant, to_arrow, to_arrow_field
+from mica.schema.arrow import from_arrow_type, is_list, is_variant, to_arrow, to_arrow_field
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import (
     DOUBLE,
@@ -41,14 +42,9 @@ VariantCast = Callable[[pa.Field, str], _Cast | None]
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """How rows of one Arrow schema become rows of a table.
+    """How rows of one Arrow schema become rows of a table."""
 
-    `schema` is the table's schema, wider than before where new columns were asked for (`evolved` says so).
-    """
-
-    schema: StructType
     arrow: pa.Schema
-    evolved: bool
     _columns: tuple[tuple[int, _Cast] | None, ...]
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -68,31 +64,26 @@ class WritePlan:
         return pa.RecordBatch.from_arrays(arrays, schema=self.arrow)
 
 
-def plan_write(
-    table: StructType, incoming: pa.Schema, *, add_columns: bool = False, variants: VariantCast | None = None
-) -> WritePlan:
+def plan_write(table: StructType, incoming: pa.Schema, *, variants: VariantCast | None = None) -> WritePlan:
     """Decides whether rows of `incoming` can be appended to a table of schema `table`. `variants` makes Variants of
     what is none; without it that is refused.
 
-    Errors: UNKNOWN_COLUMN for a column that the table lacks (unless `add_columns`), MISSING_COLUMN for a NOT NULL
-    column that is not given, INCOMPATIBLE_TYPE with both types, DUPLICATE_COLUMN.
+    Errors: UNKNOWN_COLUMN for a column that the table lacks, MISSING_COLUMN for a NOT NULL column that is not
+    given, INCOMPATIBLE_TYPE with both types, DUPLICATE_COLUMN.
     """
     refuse_twice(incoming.names)
     indices = {f.name.lower(): i for i, f in enumerate(incoming)}
     known = {f.name.lower() for f in table.fields}
-    fields = list(table.fields)
     new = [f for f in incoming if f.name.lower() not in known]
-    if new and not add_columns:
+    if new:
         names = ", ".join(repr(f.name) for f in new)
         raise UserError(
             "UNKNOWN_COLUMN",
             f"the table has no column {names}",
-            hint=f"Its columns are: {', '.join(table.names)}. Leave new ones out, or ask for them to be added.",
+            hint=f"Its columns are: {', '.join(table.names)}. Leave new ones out, or add them first.",
         )
-    # A column that is new to a table with rows cannot be NOT NULL: the rows there have no value for it.
-    fields += [StructField(f.name, f.type, True, f.metadata) for f in from_arrow(pa.schema(new)).fields]
     columns: list[tuple[int, _Cast] | None] = []
-    for f in fields:
+    for f in table.fields:
         index = indices.get(f.name.lower())
         if index is None:
             if not f.nullable:
@@ -100,8 +91,7 @@ def plan_write(
             columns.append(None)
         else:
             columns.append((index, cast_to(incoming.field(index), f, f.name, variants)))
-    schema = StructType(tuple(fields))
-    return WritePlan(schema, to_arrow(schema), bool(new), tuple(columns))
+    return WritePlan(to_arrow(table), tuple(columns))
 
 
 def cast_to(source: pa.Field, target: StructField, at: str, variants: VariantCast | None = None) -> _Cast:

@@ -2,8 +2,9 @@
 
 The rule: a filter is asked only where a row can match by being equal to one of some values, compared as they are
 stored, byte by byte and so by no collation: a part `leaf = value` or `leaf IN (values)` of the predicate, the values
-in the leaf's own type. Whether the file stores that type, and nothing else, the kernel says (facts.md, section 6,
-rule 41).
+in the leaf's own type. Whether the file stores that type, and nothing else, the kernel says.
+
+Source: Parquet "VariantShredding", "Data Skipping" (docs/check.md, rule 41).
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from mica.expressions.bind import BoundExpr, type_of
-from mica.expressions.rewrite import conjuncts
 from mica.expressions.tree import Compare, Expr, In, LeafRef, Literal, Op
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
@@ -24,7 +24,7 @@ _ASKED = frozenset({*INTEGRALS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ})
 
 def questions(bound: BoundExpr) -> Iterator[tuple[int, int, pa.Array]]:
     """(number of the part, number of the leaf, values): where the leaf has none of the values, no row matches."""
-    for number, part in enumerate(conjuncts(bound.expr)):
+    for number, part in enumerate(bound.parts):
         match part:
             case Compare(Op.EQ | Op.SAFE_EQ, LeafRef(index), Literal() as value, collation=None):
                 values = [value]

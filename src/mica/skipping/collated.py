@@ -16,7 +16,7 @@ A comparator that puts low at or below every row and high at or above it proves 
     = IN       low <= constant <= high        <  <=      low < constant, low <= constant
     <> NOT IN  not low = constant = high      >  >=      high > constant, high >= constant
 
-Where the collation has no one order among strings of a constant's letters (`collation.sound`), its primary level is
+Where the collation has no one order among strings of a constant's letters (`collation.trust`), its primary level is
 asked instead: a bound that differs there proves the same, a bound that is equal there proves nothing.
 
 Bounds that are equal say that all rows are equal by the collation; that they are one string nobody needs to know.
@@ -37,13 +37,13 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.collation import sound
+from mica.collation import trust
 from mica.expressions.bind import Leaf
 from mica.expressions.compare import Datum
 from mica.expressions.tree import Call, Compare, Expr, In, LeafRef, Literal, Op, walk
 from mica.schema.types import STRING
 from mica.skipping.intervals import Interval
-from mica.stats.collated import FoundBounds
+from mica.stats.collated import Evidence
 
 #: Where a column's bounds would be compared with constants more often, every file is kept.
 MOST_COMPARISONS = 10_000_000
@@ -66,20 +66,8 @@ class Ordering(Protocol):
         """For each (number of a column, SQL name, constant): -1, 0 or 1 per string, null for null."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """What is known of one place in each file: bounds (null: unknown), why they are not known where they are not, and
-    which other versions there are bounds of.
-    """
-
-    low: pa.Array
-    high: pa.Array
-    why: Sequence[str | None]
-    versions: Sequence[tuple[str, ...]] = ()
-
-
 @dataclass(frozen=True)
-class Collated:
+class CollatedVerdicts:
     """The collated comparisons of a predicate, judged: `signs` of both bounds by place and constant."""
 
     evidence: Mapping[Place, Evidence]
@@ -170,7 +158,7 @@ def _asked(node: Expr) -> Iterator[tuple[int, str, list[str]]]:
 
 
 def weighed(
-    leaf: Leaf, collation: str, known: Interval, found: FoundBounds | None, ordering: Ordering | None, count: int
+    leaf: Leaf, collation: str, known: Interval, found: Evidence | None, ordering: Ordering | None, count: int
 ) -> Evidence:
     """What may be used of what was found for a leaf; `found` is None for partition columns."""
     nothing = pa.nulls(count, pa.string())
@@ -180,7 +168,7 @@ def weighed(
         return Evidence(known.low, known.high, [None] * count)
     if found is None:
         raise ValueError("bounds of a column in files were not read")
-    return Evidence(found.low, found.high, found.why, found.versions)
+    return found
 
 
 def judged(
@@ -190,7 +178,7 @@ def judged(
     ordering: Ordering | None,
     searched: Iterable[Place],
     count: int,
-) -> Collated:
+) -> CollatedVerdicts:
     """Compares all bounds with all constants, in one job; `searched` are places where nothing can be judged."""
     columns: list[pa.Array] = []
     asked: list[tuple[int, str, str]] = []
@@ -213,14 +201,14 @@ def judged(
         columns += [found.low, found.high]
         for constant in usable:
             # A partition value is the value itself: it is compared as its row would be.
-            decided = leaves[place[0]].partition or sound.decides_ties(name, constant)
-            by = name if decided else sound.primary(name)
+            decided = leaves[place[0]].partition or trust.decides_ties(name, constant)
+            by = name if decided else trust.primary(name)
             asked += [(len(columns) - 2, by, constant), (len(columns) - 1, by, constant)]
             unsure += [not decided] * 2
             keys.append((place, constant))
     signs = ordering.signs(columns, asked) if ordering is not None and asked else []
     signs = [pc.if_else(pc.equal(s, 0), None, s) if ties else s for s, ties in zip(signs, unsure, strict=True)]
-    return Collated(told, {key: (signs[2 * i], signs[2 * i + 1]) for i, key in enumerate(keys)})
+    return CollatedVerdicts(told, {key: (signs[2 * i], signs[2 * i + 1]) for i, key in enumerate(keys)})
 
 
 def _because(found: Evidence, reason: str) -> Evidence:

@@ -20,7 +20,6 @@ from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.casts import cast_array
 from mica.expressions.coerce import is_exact, is_real
-from mica.expressions.rewrite import conjuncts
 from mica.schema.arrow import from_arrow_type, to_arrow_type
 from mica.schema.types import BOOLEAN, VARIANT, DataType
 from mica.skipping.intervals import Interval, from_constants, unknown
@@ -31,8 +30,8 @@ Ranges = list[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What is proved of spans of rows, in order: `reasons[i]` numbers the part of the predicate (`conjuncts`) that no
-    row of span i can make true; -1 where nothing is proved."""
+    """What is proved of spans of rows, in order: `reasons[i]` numbers the one of `BoundExpr.parts` that no row of
+    span i can make true; -1 where nothing is proved."""
 
     first_rows: NDArray[np.int64]
     rows: NDArray[np.int64]
@@ -53,13 +52,6 @@ class Verdicts:
         return ranges
 
 
-def matching_ranges(
-    bound: BoundExpr, found: pa.RecordBatch, columns: Mapping[int, str], constants: Mapping[int, pa.Scalar]
-) -> Ranges:
-    """The ranges of rows, in order and apart from each other, outside of which no row matches; see `verdicts`."""
-    return verdicts(bound, found, columns, constants).kept
-
-
 def verdicts(
     bound: BoundExpr, found: pa.RecordBatch, columns: Mapping[int, str], constants: Mapping[int, pa.Scalar]
 ) -> Verdicts:
@@ -78,7 +70,7 @@ def verdicts(
         else:
             intervals[i] = unknown(count, leaf.type)
     reasons = np.full(count, -1, np.int64)
-    for number, part in enumerate(conjuncts(bound.expr)):
+    for number, part in enumerate(bound.parts):
         might = np.asarray(judge(part, intervals, count, timezone=bound.timezone))
         reasons[~might & (reasons < 0)] = number
     return Verdicts(found.column("first_row").to_numpy(), found.column("rows").to_numpy(), reasons)

@@ -39,7 +39,7 @@ from mica.expressions.functions import pattern_of
 from mica.expressions.strings import Pattern
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Op, Or
 from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
-from mica.skipping.collated import Collated
+from mica.skipping.collated import CollatedVerdicts
 from mica.skipping.intervals import Interval, unknown
 from mica.variant import kernel
 
@@ -56,7 +56,7 @@ def judge(
     count: int,
     *,
     timezone: str = "UTC",
-    collated: Collated | None = None,
+    collated: CollatedVerdicts | None = None,
 ) -> pa.BooleanArray:
     """ROWS_MIGHT_MATCH or ROWS_CANNOT_MATCH for each of `count` files; `expr` comes from `rewrite.push_not`.
 
@@ -69,7 +69,7 @@ def judge(
 
 class _Judge:
     def __init__(
-        self, intervals: Mapping[int, Interval], count: int, timezone: str, collated: Collated | None = None
+        self, intervals: Mapping[int, Interval], count: int, timezone: str, collated: CollatedVerdicts | None = None
     ) -> None:
         self.intervals, self.count, self.timezone, self.collated = intervals, count, timezone, collated
 

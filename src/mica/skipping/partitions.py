@@ -11,8 +11,8 @@ import pyarrow as pa
 from mica.expressions.bind import BoundExpr
 from mica.expressions.evaluate import filter_rows
 from mica.schema.types import StructType
+from mica.stats.columns import physical_names
 from mica.stats.partition import column_texts, parse_values
-from mica.stats.schema import physical_names
 
 
 def is_decided(bound: BoundExpr | None) -> bool:

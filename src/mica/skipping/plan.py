@@ -14,17 +14,17 @@ import numpy as np
 import pyarrow as pa
 
 from mica.expressions.bind import BoundExpr, Leaf
-from mica.expressions.rewrite import conjuncts, leaves_of
+from mica.expressions.rewrite import leaves_of
 from mica.expressions.tree import Expr
 from mica.schema.types import StructType
-from mica.skipping.collated import Collated, Ordering, judged, places_of, searched_of, weighed
+from mica.skipping.collated import CollatedVerdicts, Ordering, judged, places_of, searched_of, weighed
 from mica.skipping.intervals import Interval, from_constants, from_stats, unknown
 from mica.skipping.judge import judge
 from mica.stats.codec import ColumnStats, Wanted, read_stats
-from mica.stats.collated import FoundBounds, read_bounds
+from mica.stats.collated import Evidence, read_bounds
+from mica.stats.columns import PHYSICAL_NAME, field_of, physical_names, was_float
 from mica.stats.partition import column_texts, parse_values
 from mica.stats.paths import PathSide
-from mica.stats.schema import PHYSICAL_NAME, field_of, physical_names, was_float
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -61,7 +61,7 @@ class FilePlan:
     #: Per stage: the files it judged, and what it knew of each leaf there. For explain.
     stages: tuple[tuple[Rows, dict[int, Interval]], ...] = field(default=(), repr=False)
     #: Per stage that compared by collations: the files it judged, and what it knew of them.
-    collated: tuple[tuple[Rows, Collated], ...] = field(default=(), repr=False)
+    collated: tuple[tuple[Rows, CollatedVerdicts], ...] = field(default=(), repr=False)
 
 
 def plan_files(
@@ -80,7 +80,7 @@ def plan_files(
     every = np.arange(total, dtype=np.int64)
     if bound is None:
         return FilePlan(total, every, every[:0], every[:0], (), None)
-    parts = conjuncts(bound.expr)
+    parts = bound.parts
     reasons = np.full(total, -1, np.int64)
     stages = []
     collated = []
@@ -111,7 +111,7 @@ def _compared(
     rows: Rows,
     cache: MutableMapping[Any, Any] | None,
     ordering: Ordering | None,
-) -> Collated | None:
+) -> CollatedVerdicts | None:
     """The comparisons by collations in these parts, judged; None where there are none."""
     places, searched = places_of(parts), searched_of(parts)
     if not places and not searched:
@@ -135,13 +135,13 @@ def _collated(
     snapshot: Files,
     rows: Rows,
     cache: MutableMapping[Any, Any] | None,
-) -> FoundBounds:
+) -> Evidence:
     if cache is None:
         return read_bounds(snapshot.stats(rows), snapshot.tags(rows), names, collation, version)
     key = (names, collation.lower(), version)
     if key not in cache:
         cache[key] = read_bounds(snapshot.stats(None), snapshot.tags(None), names, collation, version)
-    found: FoundBounds = cache[key]
+    found: Evidence = cache[key]
     return found if len(rows) == len(found.low) else found.of(rows)
 
 

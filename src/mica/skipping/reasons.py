@@ -33,11 +33,6 @@ def dropped_files(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int 
     return list(_details(plan, paths, limit))
 
 
-def to_dict(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None = None) -> dict[str, Any]:
-    """`{total, kept, dropped}` as `Scan.explain().to_dict()["files"]` shows it."""
-    return {"total": plan.total, "kept": len(plan.kept), "dropped": dropped_files(plan, paths, limit)}
-
-
 def undecided_files(
     plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None = None
 ) -> list[dict[str, Any]]:

@@ -13,12 +13,12 @@ a prefix is below its string, and with U+10FFFF behind it above.
 
 `mica.collatedBounds` among a file's tags says who made them: bounds without it may be cut, or another library's.
 
-Source: Delta RFC "Collated String Type", "Per-file Statistics"; facts.md, section 2.
+Source: Delta RFC "Collated String Type", "Per-file Statistics".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,9 +31,9 @@ from mica.collation.names import is_binary, to_sql
 from mica.schema.collations import walk_collated
 from mica.schema.types import StructType
 from mica.stats import documents
-from mica.stats.schema import indexed_leaves
+from mica.stats.columns import indexed_leaves
 
-#: The tag of a file whose collated bounds hold by the rules of `collation.sound` and of this file, and its value.
+#: The tag of a file whose collated bounds hold by the rules of `collation.trust` and of this file, and its value.
 TAG = "mica.collatedBounds"
 MADE_BY = "spark/2"
 
@@ -132,24 +132,24 @@ def _high(b: CollatedBounds) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundBounds:
-    """Per file: the bounds that may be used (null: unknown), why they may not where they may not, and the other
-    versions of the collation that there are bounds of.
+class Evidence:
+    """What is known of a collated column in each file: the bounds that may be used (null: unknown), why they may not
+    where they may not, and the other versions of the collation that there are bounds of.
     """
 
     low: pa.Array
     high: pa.Array
-    why: list[str | None]
-    versions: list[tuple[str, ...]]
+    why: Sequence[str | None]
+    versions: Sequence[tuple[str, ...]] = ()
 
-    def of(self, rows: NDArray[np.int64]) -> FoundBounds:
-        """Those of some files."""
+    def of(self, rows: NDArray[np.int64]) -> Evidence:
+        """That of some files."""
         places = pa.array(rows)
         why, versions = ([told[i] for i in rows.tolist()] for told in (self.why, self.versions))
-        return FoundBounds(self.low.take(places), self.high.take(places), why, versions)
+        return Evidence(self.low.take(places), self.high.take(places), why, versions)
 
 
-def read_bounds(texts: pa.Array, tags: pa.Array, names: tuple[str, ...], collation: str, version: str) -> FoundBounds:
+def read_bounds(texts: pa.Array, tags: pa.Array, names: tuple[str, ...], collation: str, version: str) -> Evidence:
     """The bounds of a column (by its names in the file) under a collation, out of many files' statistics.
 
     `texts` are the statistics as JSON, `tags` a map of strings per file. What cannot be read is unknown, no error.
@@ -181,7 +181,7 @@ def read_bounds(texts: pa.Array, tags: pa.Array, names: tuple[str, ...], collati
         sides[1].append(high)
         why.append(reason)
         versions.append(() if same else others)
-    return FoundBounds(pa.array(sides[0], pa.string()), pa.array(sides[1], pa.string()), why, versions)
+    return Evidence(pa.array(sides[0], pa.string()), pa.array(sides[1], pa.string()), why, versions)
 
 
 def _collated(text: str | None) -> Mapping[str, Any]:

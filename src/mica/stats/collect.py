@@ -24,8 +24,8 @@ import pyarrow as pa
 from mica.properties import VARIANT_STATS_BYTES, VARIANT_STATS_NAMES, VARIANT_STATS_PATHS
 from mica.schema.types import VARIANT, StructType
 from mica.stats import documents
+from mica.stats.columns import IndexedColumn, indexed_leaves, is_ordered
 from mica.stats.named import named_paths
-from mica.stats.schema import IndexedColumn, indexed_leaves, is_ordered
 from mica.stats.times import json_date, json_timestamp
 from mica.stats.variant import encode_bounds
 

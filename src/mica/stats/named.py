@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from mica.errors import UserError
 from mica.properties import PATHS, SKIPPING_NAMES, Property, parse_names
 from mica.schema.types import VARIANT, DataType, StructType, walk
-from mica.stats.schema import IndexedColumn, is_ordered, leaves_of
+from mica.stats.columns import IndexedColumn, is_ordered, leaves_of
 from mica.variant.path import VariantPath
 
 #: Lower-case names of a column, through structs, and a normalized path.

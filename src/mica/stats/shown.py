@@ -14,7 +14,7 @@ from mica.schema import literals
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, StructType, walk
 from mica.stats import documents, z85
-from mica.stats.schema import physical_names
+from mica.stats.columns import physical_names
 from mica.stats.variant import Value, paths, split
 from mica.variant.path import VariantPath
 

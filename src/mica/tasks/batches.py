@@ -3,7 +3,7 @@
 The rule: no value changes on the way. Types that Spark's Variants lack (time, nanoseconds, UUID), on which it would
 fail without saying where, are refused with their path, or become texts where that was asked for. Variants are
 `struct<metadata, value>` within mica and `struct<value, metadata>` for Spark, which matches fields by position
-(facts.md, section 3); dictionaries, which Spark cannot read, are decoded.
+(docs/decisions.md, "Spark"); dictionaries, which Spark cannot read, are decoded.
 """
 
 from __future__ import annotations

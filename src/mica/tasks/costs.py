@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from mica.skipping.footer import Ranges
 from mica.tasks.file import DataFileReader, FilePart, ReadSpec
-from mica.tasks.leaves import distinct
+from mica.tasks.leaf_values import distinct
 
 #: One row a file (`path`), and one for each reason that left something of it (`path` is null then): by what, for which
 #: part of the predicate, how many spans (row groups or pages) and rows.

@@ -26,12 +26,12 @@ from mica.schema.ddl import type_to_ddl
 from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bloom import questions
 from mica.skipping.footer import Ranges, Verdicts, intersect, verdicts
+from mica.stats.columns import physical_name, physical_names
 from mica.stats.partition import parse_values
-from mica.stats.schema import physical_name, physical_names
 from mica.storage import Storage
-from mica.tasks.failing import located, text, whole
-from mica.tasks.leaves import Leaves, distinct, item
-from mica.tasks.mapping import Cast, Located, aligned, field_at, has_ids, locate
+from mica.tasks.file_columns import Cast, Located, aligned, field_at, has_ids, locate
+from mica.tasks.leaf_values import Leaves, distinct, item
+from mica.tasks.row_errors import located, text, whole
 from mica.variant import kernel
 
 #: Rows and bytes of one batch.
@@ -182,7 +182,7 @@ class DataFileReader:
                 ranges = self._by_bloom_filters(predicate, columns, ranges)
         return ranges
 
-    def _by_bloom_filters(self, predicate: BoundExpr, columns: Mapping[int, Column], ranges: Ranges) -> Ranges:
+    def _by_bloom_filters(self, predicate: BoundExpr, columns: Mapping[int, FileColumn], ranges: Ranges) -> Ranges:
         for part, index, values in questions(predicate):
             asked = columns[index].item
             if asked is None or not ranges:
@@ -268,7 +268,7 @@ class DataFileReader:
             number -= found.rows
         return None
 
-    def asked(self, predicate: BoundExpr) -> list[Column]:
+    def asked(self, predicate: BoundExpr) -> list[FileColumn]:
         """The leaves of the predicate, each once. Where only its residual can match, a leaf is null in the other rows:
         the part of the predicate that said so is not true there, with them or without.
         """
@@ -279,18 +279,18 @@ class DataFileReader:
         """The leaves that the file itself gives, as the kernel is asked for them."""
         return [column.item for column in map(self.column, leaves) if column.item is not None]
 
-    def column(self, leaf: Leaf) -> Column:
+    def column(self, leaf: Leaf) -> FileColumn:
         """How this file gives the leaf."""
         top = self.spec.columns.field(leaf.column[0])
         if top.name in self.spec.partition_by:
             text = self.part.partition.get(physical_name(top))
             values = parse_values(pa.array([text], pa.string()), top.type, timezone=self.spec.timezone)
-            return Column(leaf, None, value=values[0])
+            return FileColumn(leaf, None, value=values[0])
         found = self._located(leaf.column)
         if found is None:
-            return Column(leaf, None, value=pa.scalar(None, to_arrow_type(leaf.type)))
+            return FileColumn(leaf, None, value=pa.scalar(None, to_arrow_type(leaf.type)))
         if leaf.path is not None:
-            return Column(leaf, item(leaf, found.names))
+            return FileColumn(leaf, item(leaf, found.names))
         wanted, at = field_at(self.spec.columns, leaf.column), ".".join(leaf.column)
         try:
             cast = aligned(found.field, wanted, at, by_id=self.spec.by_id)
@@ -303,7 +303,7 @@ class DataFileReader:
             except pa.ArrowInvalid as e:
                 raise self._other_type(at, found.field, wanted) from e
 
-        return Column(leaf, item(leaf, found.names), cast=checked)
+        return FileColumn(leaf, item(leaf, found.names), cast=checked)
 
 
 @dataclass(frozen=True)
@@ -335,7 +335,7 @@ class Proof:
 
 
 @dataclass(frozen=True)
-class Column:
+class FileColumn:
     """A leaf in one file: asked of the kernel, or constant."""
 
     leaf: Leaf
@@ -344,7 +344,7 @@ class Column:
     cast: Cast | None = None
     value: pa.Scalar | None = None
 
-    def untyped_in(self, groups: Iterable[int]) -> Column:
+    def untyped_in(self, groups: Iterable[int]) -> FileColumn:
         """The column without the typed values of these row groups."""
         return self if self.item is None else replace(self, item=self.item | {"untyped_in": sorted(groups)})
 
@@ -386,7 +386,7 @@ class Positions:
         return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
-def _leaves(columns: Sequence[Column], batch: pa.RecordBatch) -> Leaves:
+def _leaves(columns: Sequence[FileColumn], batch: pa.RecordBatch) -> Leaves:
     arrays = iter(batch.columns)
     return Leaves(batch.num_rows, {column.leaf: column.take(arrays, batch.num_rows) for column in columns})
 

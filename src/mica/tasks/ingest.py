@@ -21,8 +21,8 @@ from mica.expressions.bind import BoundExpr
 from mica.schema.arrow import to_arrow, to_arrow_field
 from mica.schema.types import StructField, StructType
 from mica.storage import Storage, Writer
-from mica.tasks import foreign
-from mica.tasks.leaves import compute
+from mica.tasks import not_json
+from mica.tasks.leaf_values import compute
 from mica.tasks.write import TableWriter, WriteSpec, facts
 from mica.variant import kernel
 
@@ -93,7 +93,7 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
     with TableWriter(spec.write) as writer, BadLines(spec.quarantine, splits) as bad:
         tree = spec.tree if spec.write.trees is not None and spec.tree is not None else pa.null()
         for split in splits:
-            progress = Progress()
+            progress = ReadCounter()
             reader = open_reader(spec, split)
             while True:
                 if infers and writer.rolls():
@@ -159,7 +159,7 @@ def complete(spec: IngestSpec, batch: pa.RecordBatch, name: str) -> pa.RecordBat
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
-class Progress:
+class ReadCounter:
     """What was read since the last fact of it."""
 
     def __init__(self) -> None:
@@ -238,7 +238,7 @@ def look(split: Split) -> tuple[str | None, str]:
         # A damaged file is the reader's to report, with its place.
         with contextlib.suppress(OSError, pa.ArrowInvalid):
             text = pa.CompressedInputStream(pa.BufferReader(head), compression).read(4096)
-    foreign.refuse(split.name, text)
+    not_json.refuse(split.name, text)
     if split.format != "auto":
         return compression, split.format
     whole = compression is None and len(head) == split.size

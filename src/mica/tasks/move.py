@@ -22,7 +22,7 @@ from mica.schema.arrow import to_arrow_type
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, contains
 from mica.storage import Storage
 from mica.tasks.file import FilePart, ReadSpec
-from mica.tasks.mapping import aligned, find
+from mica.tasks.file_columns import aligned, find
 from mica.tasks.read import read_file
 from mica.tasks.write import DataFileWriter, TableWriter, WriteSpec, facts, write_files
 from mica.variant import kernel

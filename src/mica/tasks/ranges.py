@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.tasks.ingest import BATCH_BYTES, BATCH_ROWS, IngestSpec, Split, complete, look, open_reader
-from mica.tasks.leaves import compute
+from mica.tasks.leaf_values import compute
 
 #: Plain text is looked at in spots of this many bytes, so many of them over the whole job, or one in each so many
 #: bytes. Of compressed text, which can't be entered, one row in so many counts.

@@ -15,9 +15,9 @@ from mica.expressions.bind import Leaf
 from mica.expressions.evaluate import RowError, evaluate
 from mica.schema.arrow import to_arrow
 from mica.tasks.batches import Late, cut, for_spark
-from mica.tasks.failing import located
 from mica.tasks.file import DataFileReader, FilePart, ReadSpec
-from mica.tasks.leaves import distinct
+from mica.tasks.leaf_values import distinct
+from mica.tasks.row_errors import located
 
 
 def read_parts(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:

@@ -15,7 +15,7 @@ from mica.log.paths import is_absolute
 from mica.stats.collated import CollatedColumn
 from mica.storage import Storage
 from mica.tasks.candidates import Candidates, columns, ddl, values
-from mica.tasks.mapping import called
+from mica.tasks.file_columns import called
 from mica.variant import kernel
 
 BATCH_ROWS = 32_768

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from mica.log.paths import is_absolute
 from mica.storage import Storage
-from mica.tasks.mapping import called
+from mica.tasks.file_columns import called
 from mica.tasks.strings import StringsFile
 from mica.variant import kernel
 

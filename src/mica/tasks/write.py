@@ -31,8 +31,8 @@ from mica.stats.partition import format_values
 from mica.storage import Storage, Writer
 from mica.tasks import candidates
 from mica.tasks.batches import cut
-from mica.tasks.late import late_tags
-from mica.tasks.whole import whole
+from mica.tasks.late_types import late_tags
+from mica.tasks.unshred import unshredded
 from mica.variant import kernel
 from mica.variant.plain import to_variants
 
@@ -113,7 +113,7 @@ def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[
     plan = seen = None
     with TableWriter(spec) as writer:
         for given in batches:
-            batch = whole(given, spec.schema)
+            batch = unshredded(given, spec.schema)
             if plan is None or seen != batch.schema:
                 plan, seen = plan_write(spec.schema, batch.schema, variants=to_variants), batch.schema
             rows += batch.num_rows

@@ -34,7 +34,7 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 
 
 @takes(values=VALUES, max_size=COUNT)
-def from_python(values: Iterable[Any], *, max_size: int = 16 << 20) -> pa.Array:
+def from_python(values: Iterable[Any], *, max_size: int = 16 << 20) -> pa.StructArray:
     """Python values as Variants, `struct<metadata: binary, value: binary>`, an array that says by itself what it holds.
 
     Dicts (with strings as keys) are objects, lists and tuples arrays. bool, int, float, Decimal, str, bytes, date,

@@ -37,7 +37,7 @@ def from_json(
     *,
     duplicate_keys: str = "error",
     max_size: int = 16 << 20,
-) -> pa.Array:
+) -> pa.StructArray:
     """JSON texts as Variants, `struct<metadata: binary, value: binary>`, with the semantics of Spark's parse_json. The
     array says by itself that it holds Variants: `pa.table({"v": from_json(texts)})` is written as such.
 
@@ -64,7 +64,7 @@ def from_json(
 
 
 @takes(timezone=TEXT)
-def to_json(variants: pa.Array | pa.ChunkedArray, *, timezone: str = "UTC") -> pa.Array:
+def to_json(variants: pa.Array | pa.ChunkedArray, *, timezone: str = "UTC") -> pa.StringArray:
     """Variants as JSON texts, spelled as Spark's to_json; `timezone` is that of timestamps."""
     made = [kernel.variant_to_json(batch, timezone=timezone).column(0) for batch in _batches(variants)]
     return _join(made, pa.string())

@@ -1,4 +1,4 @@
-"""What a person has, as Arrow: tables, streams, data frames, lists of dicts.
+"""What a person has, as Arrow: tables, streams, data frames, lists and generators of dicts.
 
 The rule: what is Arrow stays Arrow, and what streams is never held as a whole. Only Python objects are looked at one by
 one: dicts of a list, and columns of objects of pandas and polars where the table has Variants. Types are then decided
@@ -17,23 +17,28 @@ import pyarrow.compute as pc
 
 from mica.errors import UserError, extra
 from mica.schema.arrow import MARKED_VARIANT, to_arrow, to_arrow_type
-from mica.schema.types import FLOAT, VARIANT, ArrayType, DataType, MapType, Primitive, StructType, contains
+from mica.schema.types import DOUBLE, FLOAT, VARIANT, ArrayType, DataType, MapType, Primitive, StructType, contains
 from mica.variant.encode import from_python, is_null
 from mica.variant.plain import MAX_SIZE
 from mica.variant.values import from_json
 
 EXPECTED = (
-    "a Spark, pandas or polars DataFrame, a list of dicts, a Scan, or Arrow data (a table, batches, a stream, anything "
-    "with __arrow_c_stream__)"
+    "a Spark, pandas or polars DataFrame, a list of dicts, a Scan or Table, Arrow data (a table, batches, a Dataset, "
+    "anything with __arrow_c_stream__), or an iterator of dicts or of any of these"
 )
+
+#: Dicts of an iterator that become one batch.
+ROWS = 8_192
 
 
 def arrow(data: Any, schema: StructType) -> pa.Table | pa.RecordBatchReader:
     """Arrow data of what a person gives; `schema` is what is known of the columns it goes to.
 
-    A stream stays one: a Scan, a polars LazyFrame, a reader, anything with `to_reader` or `__arrow_c_stream__`. In a
-    list of dicts a key that a dict lacks is null. For a VARIANT column a str is a JSON text, every other Python value
-    is itself. Errors: INVALID_ARGUMENT for anything else, INVALID_VALUE for Python objects that no column holds.
+    A stream stays one: a Scan, a polars LazyFrame, a Dataset, a reader, an iterator, anything with `to_reader` or
+    `__arrow_c_stream__`. The schema of an iterator is that of its first batch (`ROWS` dicts); later ones may differ
+    from it, and are cast by who writes them. Of dicts a key that one lacks is null. For a VARIANT column a str is a
+    JSON text, every other Python value is itself. Errors: INVALID_ARGUMENT for anything else, INVALID_VALUE for Python
+    objects that no column holds.
     """
     if isinstance(data, pa.Table | pa.RecordBatchReader):
         return data
@@ -48,6 +53,8 @@ def arrow(data: Any, schema: StructType) -> pa.Table | pa.RecordBatchReader:
         return _of_lazy(data, schema)
     if library == "polars" and hasattr(data, "get_columns"):
         return _of_polars(data, schema)
+    if library == "pyarrow" and hasattr(data, "scanner"):
+        return data.scanner().to_reader()
     if hasattr(data, "to_reader"):
         return data.to_reader()
     if hasattr(data, "__arrow_c_stream__"):
@@ -55,7 +62,34 @@ def arrow(data: Any, schema: StructType) -> pa.Table | pa.RecordBatchReader:
             return pa.RecordBatchReader.from_stream(data)
         except pa.ArrowInvalid:  # a stream of one column's values
             raise UserError.bad_value("the data", type(data).__name__, EXPECTED) from None
+    if isinstance(data, Iterator):
+        return _joined(_tables(data, schema)) or pa.RecordBatchReader.from_batches(to_arrow(schema), [])
     raise UserError.bad_value("the data", type(data).__name__, EXPECTED)
+
+
+def _tables(items: Iterator[Any], schema: StructType) -> Iterator[pa.Table]:
+    """The items of an iterator as they come, dicts many at a time."""
+    dicts: list[Any] = []
+    for item in items:
+        if isinstance(item, Mapping):
+            dicts.append(item)
+        if dicts and (len(dicts) == ROWS or not isinstance(item, Mapping)):
+            yield _listed(dicts, schema)
+            dicts = []
+        if not isinstance(item, Mapping):
+            found = arrow(item, schema)
+            yield from [found] if isinstance(found, pa.Table) else (pa.Table.from_batches([b]) for b in found)
+    if dicts:
+        yield _listed(dicts, schema)
+
+
+def _joined(tables: Iterator[pa.Table]) -> pa.RecordBatchReader | None:
+    """The tables as one stream; None where there is none."""
+    first = next(tables, None)
+    if first is None:
+        return None
+    whole = itertools.chain([first], tables)
+    return pa.RecordBatchReader.from_batches(first.schema, (b for table in whole for b in table.to_batches()))
 
 
 def _listed(data: list[Any] | tuple[Any, ...], schema: StructType) -> pa.Table:
@@ -137,12 +171,8 @@ def _decodable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _of_lazy(frame: Any, schema: StructType) -> pa.RecordBatchReader:
     """A polars LazyFrame, run batch by batch."""
-    batches: Iterator[pa.Table] = (_of_polars(batch, schema) for batch in frame.collect_batches())
-    first = next(batches, None)
-    if first is None:
-        first = _of_polars(frame.head(0).collect(), schema)
-    tables = itertools.chain([first], batches)
-    return pa.RecordBatchReader.from_batches(first.schema, (b for t in tables for b in t.to_batches()))
+    found = _joined(_of_polars(batch, schema) for batch in frame.collect_batches())
+    return found or _of_polars(frame.head(0).collect(), schema).to_reader()
 
 
 # --- Python objects --------------------------------------------------------------------------------------------------
@@ -164,6 +194,8 @@ def _column(values: list[Any], type_: DataType | None, at: str) -> pa.Array:
     if isinstance(type_, Primitive) and type_.decimal is not None:
         # Arrow takes the digits of the first value for those of all; it refuses what would be rounded.
         wanted = to_arrow_type(type_) if all(isinstance(v, int | Decimal) or is_null(v) for v in values) else None
+    elif type_ in (DOUBLE, FLOAT) and all(type(v) is int or v is None for v in values):
+        wanted = pa.float64()  # whole numbers of Python are exact in it, or Arrow refuses them
     try:
         made = pa.array(values, wanted, from_pandas=False)
     except (pa.ArrowException, ValueError, OverflowError, TypeError) as e:

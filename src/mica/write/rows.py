@@ -21,7 +21,7 @@ from mica.engines.spark import types as spark_types
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
 from mica.schema.evolution import plan_write
-from mica.tasks.whole import whole_schema
+from mica.tasks.unshred import unshredded_schema
 from mica.tasks.write import WriteSpec, facts_ddl, facts_schema, write_files
 from mica.tasks.zones import zone_tags
 from mica.variant.plain import to_variants
@@ -73,7 +73,7 @@ def _on_spark(spec: WriteSpec, frame: Any) -> pa.Table:
 def in_process(spec: WriteSpec, data: Any) -> pa.Table:
     """The facts of writing what `given.arrow` takes on threads; a stream is written as it comes, by one."""
     source = arrow(data, spec.schema)
-    plan_write(spec.schema, whole_schema(source.schema, spec.schema), variants=to_variants)
+    plan_write(spec.schema, unshredded_schema(source.schema, spec.schema), variants=to_variants)
     if isinstance(source, pa.RecordBatchReader):
         return pa.Table.from_batches(write_files(spec, source), facts_schema(spec.collated))
     count = max(1, min(local.threads(), source.nbytes // SHARE_BYTES))

@@ -23,10 +23,10 @@ from mica.errors import ConflictError, MicaError, UserError
 from mica.expressions.bind import bind
 from mica.log import creation, features
 from mica.log.actions import Metadata, Protocol
+from mica.log.column_mapping import effective, mode_of
 from mica.log.configuration import checked
 from mica.log.conflicts import FilePredicate, every_file
 from mica.log.domains import COLLATIONS_DOMAIN, with_versions, write_versions
-from mica.log.mapping import effective, mode_of
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Committed, Transaction
 from mica.properties import CODEC, TARGET_FILE_SIZE
@@ -34,7 +34,7 @@ from mica.schema import collations
 from mica.schema import json as schema_json
 from mica.schema.types import VARIANT, StructType, walk
 from mica.skipping import partitions
-from mica.stats.bloom import bloom_columns
+from mica.stats.bloom_columns import bloom_columns
 from mica.stats.collated import CollatedColumn, collated_leaves
 from mica.storage import Storage
 from mica.tasks.write import WriteSpec

@@ -1,4 +1,4 @@
-"""Rules 19 to 40 of the shredding checklist (facts.md, section 6), one test a rule, on hand-made columns.
+"""Rules 19 to 40 of the shredding checklist (docs/check.md), one test a rule, on hand-made columns.
 
 The columns are Arrow batches in storage layout; `unshred` reads them as a Parquet scan would.
 """

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from mica.errors import UserError
-from mica.schema.ddl import parse_ddl, to_ddl
+from mica.schema.ddl import parse_ddl
 from mica.schema.evolution import plan_write
 
 TABLE = parse_ddl(
@@ -57,14 +57,6 @@ def test_refuses(columns: dict[str, object], code: str) -> None:
     with pytest.raises(UserError) as raised:
         plan_write(TABLE, batch.schema).apply(batch)
     assert raised.value.code == code
-
-
-def test_new_columns_are_added_when_asked_for() -> None:
-    batch = pa.record_batch({"n": ["x"], "z": pa.array([1], pa.int32())})
-    plan = plan_write(TABLE, batch.schema, add_columns=True)
-    assert plan.evolved
-    assert to_ddl(plan.schema).endswith("n STRING NOT NULL,z INT")
-    assert plan.apply(batch).to_pylist()[0]["z"] == 1
 
 
 def test_nested_not_null() -> None:

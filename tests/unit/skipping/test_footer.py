@@ -8,7 +8,7 @@ import pytest
 
 from mica.expressions.bind import bind
 from mica.schema.ddl import parse_ddl
-from mica.skipping.footer import intersect, matching_ranges
+from mica.skipping.footer import intersect, verdicts
 from mica.variant.kernel import FileReader
 
 SCHEMA = parse_ddl(
@@ -42,7 +42,7 @@ def ranges(path: str, where: str, *, pages: bool = False, part: int | None = 1) 
     items: list[dict[str, Any]] = [{**bound.leaves[i].item, "name": name} for i, name in columns.items()]
     found = FileReader(path=path, name=path).bounds(items, pages=pages)
     constants = {i: pa.scalar(part, pa.int32()) for i, leaf in enumerate(bound.leaves) if leaf.partition}
-    return matching_ranges(bound, found, columns, constants)
+    return verdicts(bound, found, columns, constants).kept
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_pages_are_finer(path: str) -> None:
 def test_a_missing_column_is_null(path: str) -> None:
     bound = bind("i = 1 and p is null", SCHEMA)
     found = FileReader(path=path, name=path).bounds([{"column": ["i"], "name": "i"}])
-    assert matching_ranges(bound, found, {0: "i"}, {1: pa.scalar(None, pa.int32())}) == [(0, 100)]
+    assert verdicts(bound, found, {0: "i"}, {1: pa.scalar(None, pa.int32())}).kept == [(0, 100)]
 
 
 def test_ranges_in_both() -> None:

@@ -10,7 +10,7 @@ import pytest
 from mica.expressions.bind import bind
 from mica.schema.ddl import parse_ddl
 from mica.skipping.plan import plan_files
-from mica.skipping.reasons import to_dict
+from mica.skipping.reasons import dropped_files
 from mica.stats.variant import encode_bounds
 
 SCHEMA = parse_ddl(
@@ -229,15 +229,12 @@ def test_statistics_are_read_for_open_files_only_and_once() -> None:
 def test_explain() -> None:
     snapshot = Snapshot(ONE, variant({A: i64(5)}, {A: i64(9)}), partitions=[{"p": "1"}, {"p": "2"}])
     plan = plan_files(bind("p > 0 and id = 4 and v:a::bigint >= 10", SCHEMA, partition_columns=["p"]), snapshot)
-    assert to_dict(plan, snapshot.files["path"]) == {
-        "total": 2,
-        "kept": 0,
-        "dropped": [
-            {"path": "f0", "bounds": {"id": {"min": 5, "max": 9, "no_nulls": True}},
-             "reason": "no row can satisfy id = 4: id is between 5 and 9"},
-            {"path": "f1", "bounds": {"v:a::bigint": {"min": 5, "max": 9}},
-             "reason": "no row can satisfy v:a::bigint >= 10: v:a::bigint is between 5 and 9"},
-        ],
-    }  # fmt: skip
-    json.dumps(to_dict(plan, snapshot.files["path"]))
-    assert to_dict(plan_files(None, snapshot), snapshot.files["path"]) == {"total": 2, "kept": 2, "dropped": []}
+    paths = snapshot.files["path"]
+    assert dropped_files(plan, paths) == [
+        {"path": "f0", "bounds": {"id": {"min": 5, "max": 9, "no_nulls": True}},
+         "reason": "no row can satisfy id = 4: id is between 5 and 9"},
+        {"path": "f1", "bounds": {"v:a::bigint": {"min": 5, "max": 9}},
+         "reason": "no row can satisfy v:a::bigint >= 10: v:a::bigint is between 5 and 9"},
+    ]  # fmt: skip
+    json.dumps(dropped_files(plan, paths))
+    assert dropped_files(plan_files(None, snapshot), paths) == []

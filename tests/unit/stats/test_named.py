@@ -7,7 +7,7 @@ import pytest
 from mica.errors import UserError
 from mica.properties import BLOOM_PATHS, VARIANT_STATS_NAMES
 from mica.schema.ddl import parse_ddl
-from mica.stats.bloom import bloom_columns
+from mica.stats.bloom_columns import bloom_columns
 from mica.stats.named import check_paths, named_paths, parse_paths
 
 SCHEMA = parse_ddl("id INT, v VARIANT, s STRUCT<w: VARIANT>")

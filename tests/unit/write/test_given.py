@@ -11,10 +11,12 @@ from typing import Any
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 
 import mica
 from mica.schema.ddl import parse_ddl
+from mica.write.given import ROWS as DICTS
 from mica.write.given import arrow
 
 ROWS: list[dict[str, Any]] = [
@@ -63,6 +65,11 @@ FORMS: dict[str, Any] = {
     "batch": _plain().to_batches()[0],
     "reader": lambda: _plain().to_reader(),
     "stream": Stream(_plain()),
+    "dataset": ds.dataset(_plain()),
+    "dataset's scanner": ds.dataset(_plain()).scanner(),
+    "iterator of dicts": lambda: iter(ROWS),
+    "iterator of batches": lambda: iter(_plain().to_batches(max_chunksize=2)),
+    "iterator of all kinds": lambda: iter([ROWS[0], pd.DataFrame(ROWS[1:2]), pl.DataFrame(ROWS[2:])]),
 }
 
 
@@ -113,6 +120,46 @@ def test_a_stream_is_taken_as_it_comes(tmp_path: Path) -> None:
     assert nothing.read_all().num_rows == 0
 
 
+def test_an_iterator_is_taken_as_it_comes_and_its_error_undoes_the_write(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "a DOUBLE, b STRING, v VARIANT")
+    asked = 0
+
+    def dicts(count: int) -> Iterator[dict[str, Any]]:
+        nonlocal asked
+        for asked in range(1, count + 1):
+            # What the first batch lacks or has as another type comes later.
+            yield {"a": asked, "v": {"n": asked}} if asked <= DICTS else {"a": asked + 0.5, "b": "x", "v": "[1]"}
+
+    reader = arrow(dicts(100 * DICTS), table.schema)
+    assert reader.read_next_batch().num_rows == DICTS
+    assert asked == DICTS
+    assert table.append(dicts(DICTS + 2)).rows == DICTS + 2
+    last = table.scan(where=f"a > {DICTS}", columns={"a": "a", "b": "b", "v": "schema_of_variant(v)"}).to_arrow()
+    assert last.to_pylist() == [{"a": DICTS + i + 0.5, "b": "x", "v": "ARRAY<BIGINT>"} for i in (1, 2)]
+
+    def broken() -> Iterator[Any]:
+        yield from dicts(DICTS + 1)
+        raise RuntimeError("the source is gone")
+
+    before = sorted(Path(table.path).glob("*.parquet"))
+    with pytest.raises(RuntimeError, match="the source is gone"):
+        table.append(broken())
+    assert (table.refresh().version, sorted(Path(table.path).glob("*.parquet"))) == (1, before)
+    assert table.append(iter([])).rows == 0
+
+
+def test_a_table_is_data_too(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, s STRING, v VARIANT")
+    table.append(ROWS)
+    copy = mica.Table.create(tmp_path / "c", "id INT, s STRING, v VARIANT")
+    assert copy.append(table).rows == 3
+    assert copy.overwrite(copy).rows == 3
+    mica.write_parquet(copy, tmp_path / "a.parquet")
+    assert mica.read_parquet(tmp_path / "a.parquet").to_arrow().equals(table.to_arrow())
+    assert pa.table(table).equals(table.to_arrow())
+    assert pl.DataFrame(table)["id"].to_list() == [1, 2, 3]
+
+
 def test_python_values_take_the_columns_types(tmp_path: Path) -> None:
     ddl = (
         "f FLOAT, d DECIMAL(30,2), m MAP<STRING, VARIANT>, l ARRAY<VARIANT>, s STRUCT<v: VARIANT, n: INT>, t TIMESTAMP,"
@@ -132,6 +179,8 @@ def test_python_values_take_the_columns_types(tmp_path: Path) -> None:
     assert empty["s"] is None
     assert dict(last["m"]) == {"k": 1}
     assert last["s"] == {"v": None, "n": 4}
+    table.overwrite([{"f": 2}, {"f": None}])
+    assert table.to_arrow()["f"].to_pylist() == [2.0, None]
 
 
 def test_no_rows_are_no_rows(tmp_path: Path) -> None:
@@ -159,11 +208,17 @@ def test_no_rows_are_no_rows(tmp_path: Path) -> None:
         ([{"s": {}}, {"s": 1}], "INVALID_VALUE"),
         ([{"d": Decimal("1.234")}], "INVALID_VALUE"),
         ([{"d": 1.5}], "INCOMPATIBLE_TYPE"),
+        ([{"f": 2**53 + 1}], "INVALID_VALUE"),
+        ([{"f": 2**24 + 1}], "INCOMPATIBLE_TYPE"),
         ([1], "INVALID_ARGUMENT"),
         ([{1: 2}], "INVALID_ARGUMENT"),
         ("text", "INVALID_ARGUMENT"),
         ({"a": [1]}, "INVALID_ARGUMENT"),
         (None, "INVALID_ARGUMENT"),
+        (iter(["text"]), "INVALID_ARGUMENT"),
+        (iter([{"a": 1}, 1]), "INVALID_ARGUMENT"),
+        (iter([pa.table({"a": [1]}), pa.table({"b": [1]})]), "UNKNOWN_COLUMN"),
+        (iter([{"a": 1}, pa.table({"a": [2**40]})]), "INVALID_VALUE"),
         (pa.table({"v": [1]}), "INCOMPATIBLE_TYPE"),
         (pa.table({"v": [b"1"]}), "INCOMPATIBLE_TYPE"),
         (pa.table({"v": [{"x": dt.timedelta(1)}]}), "INCOMPATIBLE_TYPE"),
@@ -192,7 +247,7 @@ def test_a_text_that_is_no_json_is_named(tmp_path: Path) -> None:
 
 
 def test_bare_files_take_the_same(tmp_path: Path) -> None:
-    for i, data in enumerate((ROWS, _plain(), pl.DataFrame(ROWS), pd.DataFrame(ROWS), pl.LazyFrame(ROWS))):
+    for i, data in enumerate((ROWS, _plain(), pl.DataFrame(ROWS), pd.DataFrame(ROWS), pl.LazyFrame(ROWS), iter(ROWS))):
         mica.write_parquet(data, tmp_path / f"{i}.parquet", shredding={"v": "struct<a: bigint>"})
         scan = mica.read_parquet(tmp_path / f"{i}.parquet")
         assert str(scan.schema.field("v").type) == "Primitive(name='variant')"

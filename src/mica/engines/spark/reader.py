@@ -24,7 +24,7 @@ from mica.storage import Storage
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: Beyond it, defining the DataFrame costs more than it saves (facts.md, section 3).
+#: Beyond it, defining the DataFrame costs more than it saves (docs/decisions.md, "Spark").
 MAX_FILES = 2_000
 
 #: Partition values are joined as literals: one branch of a union each.
@@ -54,7 +54,7 @@ class Reading:
 
 
 REASONS: Mapping[str, Callable[[Reading], bool]] = {
-    "bare files may hold what Spark reads wrongly (facts.md, section 4)": lambda r: not r.is_table,
+    "bare files may hold what Spark reads wrongly (docs/compatibility.md)": lambda r: not r.is_table,
     "a predicate is given, on which only mica skips": lambda r: r.predicate,
     "the columns are expressions": lambda r: not r.plain_columns,
     "a Variant column is asked for by name: the kernel builds whole Variants faster": lambda r: r.names_variants,
@@ -65,7 +65,7 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "there are no files": lambda r: not r.files,
     "there are too many files": lambda r: sum(map(len, r.files.values())) > MAX_FILES,
     "there are too many partitions": lambda r: len(r.files) > MAX_PARTITIONS,
-    "Variants may hold types that Spark's lack (tasks/late.py)": lambda r: r.late_types(),
+    "Variants may hold types that Spark's lack (tasks/late_types.py)": lambda r: r.late_types(),
 }
 
 
@@ -98,7 +98,7 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
 
 
 def unglobbed(path: str) -> str:
-    """The path with what Hadoop takes for a pattern escaped (facts.md, section 3)."""
+    """The path with what Hadoop takes for a pattern escaped (`FileSystem.globStatus`)."""
     return re.sub(r"([\\{}\[\]*?,])", r"\\\1", path)
 
 

@@ -51,7 +51,7 @@ def _defaults(master: str) -> dict[str, Any]:
     defaults: dict[str, Any] = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # A DataFrame over thousands of paths: listing them is a job of its own beyond this number (facts.md, 3).
+        # Beyond this number of paths Spark lists them in a job of its own (docs/decisions.md, "Spark").
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     }
     if master.startswith("local"):

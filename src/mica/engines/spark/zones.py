@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from mica.expressions.bound_expr import BoundExpr, type_of
-from mica.expressions.rewrite import conjuncts
 from mica.expressions.tree import And, Cast, Expr, LeafRef, Literal, walk
 from mica.schema.types import BOOLEAN, TIMESTAMP
 from mica.variant import kernel
@@ -28,7 +27,7 @@ def read_alike(spark: SparkSession, predicate: BoundExpr) -> BoundExpr:
     zone = predicate.timezone
     if kernel.fixed_offset(zone) is not None:
         return predicate
-    parts = conjuncts(predicate.expr)
+    parts = predicate.parts
     instants = sorted({value for part in parts for value in _instants(part)})
     others = _read_otherwise(spark, instants, zone) if instants else frozenset()
     kept = [part for part in parts if not _moves(part, predicate) and others.isdisjoint(_instants(part))]

@@ -18,7 +18,7 @@ from mica.log.actions import Metadata, Protocol
 from mica.properties import COLUMN_MAPPING_MODE, Mode
 from mica.schema.collations import COLLATIONS
 from mica.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType
-from mica.stats.schema import FIELD_ID, PHYSICAL_NAME
+from mica.stats.columns import FIELD_ID, PHYSICAL_NAME
 
 #: Keys of field metadata that mean something in a mapped table alone.
 _KEYS = frozenset((PHYSICAL_NAME, FIELD_ID, "delta.columnMapping.nested.ids", "parquet.field.nested.ids"))

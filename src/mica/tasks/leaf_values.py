@@ -15,7 +15,7 @@ import pyarrow as pa
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, evaluate
 from mica.schema.types import VARIANT
-from mica.tasks.failing import located, text, whole
+from mica.tasks.row_errors import located, text, whole
 from mica.variant import kernel
 
 

@@ -16,7 +16,7 @@ from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType
 from mica.variant import kernel
 
 
-def whole(batch: pa.RecordBatch, table: StructType) -> pa.RecordBatch:
+def unshredded(batch: pa.RecordBatch, table: StructType) -> pa.RecordBatch:
     """The batch with every shredded Variant, at any depth, as `struct<metadata, value>`; `table` says which columns are
     Variants. Errors: MALFORMED_SHREDDING, MALFORMED_VARIANT with row and path.
     """
@@ -36,9 +36,9 @@ def whole(batch: pa.RecordBatch, table: StructType) -> pa.RecordBatch:
     return batch if not changed else pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
 
-def whole_schema(schema: pa.Schema, table: StructType) -> pa.Schema:
-    """The schema of `whole` batches of this schema."""
-    return whole(pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema), table).schema
+def unshredded_schema(schema: pa.Schema, table: StructType) -> pa.Schema:
+    """The schema of `unshredded` batches of this schema."""
+    return unshredded(pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema), table).schema
 
 
 def _marked(f: pa.Field, type_: DataType) -> pa.Field | None:

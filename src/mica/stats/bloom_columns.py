@@ -13,8 +13,8 @@ from collections.abc import Mapping
 
 from mica.properties import BLOOM_PATHS
 from mica.schema.types import VARIANT, StructType, walk
+from mica.stats.columns import physical_names
 from mica.stats.named import named_paths
-from mica.stats.schema import physical_names
 from mica.variant.path import VariantPath
 
 

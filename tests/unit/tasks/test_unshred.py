@@ -13,7 +13,7 @@ import mica
 from mica.checking.inspect import inspect_file
 from mica.schema.arrow import variant_field
 from mica.schema.types import VARIANT, ArrayType, MapType, Primitive, StructField, StructType
-from mica.tasks.whole import whole
+from mica.tasks.unshred import unshredded
 
 TEXTS = ['{"a":1,"b":"x"}', '{"a":"odd"}', "null", None, "[1,2]", '{"a":3.50}']
 SHREDDED = pa.schema([variant_field("v")])
@@ -63,7 +63,7 @@ def test_shredded_rows_that_break_the_rules_are_refused(tmp_path: Path, stored: 
 def test_shredded_variants_are_put_together_at_any_depth(stored: pa.Table) -> None:
     group = stored["v"].combine_chunks()
     n = len(group)
-    plain = whole(pa.record_batch([group], ["v"]), StructType((StructField("v", VARIANT),))).column(0)
+    plain = unshredded(pa.record_batch([group], ["v"]), StructType((StructField("v", VARIANT),))).column(0)
     nested = {
         "s": (pa.StructArray.from_arrays([group], ["v"]), StructType((StructField("v", VARIANT),))),
         "l": (pa.ListArray.from_arrays(pa.array(range(n + 1), pa.int32()), group), ArrayType(VARIANT)),
@@ -73,9 +73,11 @@ def test_shredded_variants_are_put_together_at_any_depth(stored: pa.Table) -> No
         ),
     }
     batch = pa.record_batch({name: array for name, (array, _) in nested.items()})
-    made = whole(batch, StructType(tuple(StructField(name, type_) for name, (_, type_) in nested.items())))
+    made = unshredded(batch, StructType(tuple(StructField(name, type_) for name, (_, type_) in nested.items())))
     expected = mica.variant.to_python(plain)
     assert mica.variant.to_python(made.column("s").field("v")) == expected
     assert mica.variant.to_python(made.column("l").values) == expected
     assert mica.variant.to_python(made.column("m").items) == expected
-    assert whole(made, StructType((StructField("s", Primitive("string")),))).equals(made), "what is no Variant stays"
+    assert unshredded(made, StructType((StructField("s", Primitive("string")),))).equals(made), (
+        "what is no Variant stays"
+    )

@@ -19,7 +19,7 @@ _GONE = frozenset(("NOT_FOUND", "FILE_TOO_SHORT", "NOT_A_DIRECTORY", "IS_A_DIREC
 
 
 @dataclass(frozen=True)
-class Mark:
+class Fingerprint:
     """What a file of the log begins with."""
 
     path: str
@@ -27,26 +27,26 @@ class Mark:
     digest: bytes
 
 
-def mark_of(path: str, data: bytes) -> Mark:
-    """The mark of a file, of which the beginning or all is given."""
+def fingerprint_of(path: str, data: bytes) -> Fingerprint:
+    """The fingerprint of a file, of which the beginning or all is given."""
     head = data[:_HEAD]
-    return Mark(path, len(head), _digest(head))
+    return Fingerprint(path, len(head), _digest(head))
 
 
-def mark_in(storage: Storage, entry: Entry) -> Mark:
-    """The mark of a listed file."""
-    return mark_of(entry.path, storage.read_ranges(entry.path, [(0, min(entry.size, _HEAD))])[0])
+def fingerprint_in(storage: Storage, entry: Entry) -> Fingerprint:
+    """The fingerprint of a listed file."""
+    return fingerprint_of(entry.path, storage.read_ranges(entry.path, [(0, min(entry.size, _HEAD))])[0])
 
 
-def stands(storage: Storage, mark: Mark) -> bool:
+def stands(storage: Storage, fingerprint: Fingerprint) -> bool:
     """Whether the file is there and begins as it did."""
     try:
-        head = storage.read_ranges(mark.path, [(0, mark.length)])[0]
+        head = storage.read_ranges(fingerprint.path, [(0, fingerprint.length)])[0]
     except StorageError as error:
         if error.code in _GONE:
             return False
         raise
-    return _digest(head) == mark.digest
+    return _digest(head) == fingerprint.digest
 
 
 def replaced(storage: Storage, version: int) -> ConflictError:

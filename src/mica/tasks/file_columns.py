@@ -32,7 +32,7 @@ from mica.schema.types import (
     StructField,
     StructType,
 )
-from mica.stats.schema import FIELD_ID, physical_name
+from mica.stats.columns import FIELD_ID, physical_name
 
 Cast = Callable[[pa.Array], pa.Array]
 

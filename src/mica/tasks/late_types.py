@@ -5,7 +5,7 @@ The rule: a file is Spark's own reader's when somebody who saw every value said 
 timestamp in nanoseconds and no UUID, and its reader refuses what it copied of others. Everybody else may have written
 them anywhere, in residuals too, where no footer tells of them.
 
-Source: Delta protocol, "Add File" (`tags`); facts.md, section 3.
+Source: Delta protocol, "Add File" (`tags`); docs/decisions.md, "Spark".
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import pytest
 
 import mica
 from mica.schema.arrow import variant_field
-from mica.tasks.late import TAG
+from mica.tasks.late_types import TAG
 from mica.variant import kernel
 from tests.variant_files import EMPTY, ONE, arrays, column, container, leaf, metadata, objects
 
