@@ -1,4 +1,4 @@
-"""The table of zones in `read/julian_zones.txt` is Spark's (`RebaseDateTime`), in short."""
+"""The table of zones in `parquet/julian_zones.txt` is Spark's (`RebaseDateTime`), in short."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_every_zone_of_spark_is_there_and_changes_when_spark_s_does() -> None:
     expected = spark_s()
     switches, diffs = expected["UTC"]
     found = {}
-    for line in (ROOT / "native/kernel/src/read/julian_zones.txt").read_text().splitlines():
+    for line in (ROOT / "native/kernel/src/parquet/julian_zones.txt").read_text().splitlines():
         offset, added, changes, *zones = line.split(" ")
         late = [tuple(map(int, pair.split(":"))) for pair in changes.split(",") if pair != "-"]
         own = [at - int(offset) for at in switches], [diff + int(added) for diff in diffs]
