@@ -1,0 +1,138 @@
+"""Functions and arithmetic bound: their arguments get the types that Spark would give them.
+
+The rule: a call whose arguments are constants is a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mica.expressions import arithmetic, calls, casts
+from mica.expressions.bind_comparisons import ComparisonBinder, written_as
+from mica.expressions.bind_leaves import needs_cast
+from mica.expressions.bound_expr import type_of
+from mica.expressions.coerce import TIMES, is_exact, is_real
+from mica.expressions.collations import searches, stripped
+from mica.expressions.functions import FUNCTIONS, pattern_of
+from mica.expressions.tree import (
+    Call,
+    Cast,
+    Column,
+    Expr,
+    Literal,
+    Path,
+    to_sql,
+)
+from mica.schema.ddl import type_to_ddl
+from mica.schema.types import BINARY as BYTES
+from mica.schema.types import (
+    DOUBLE,
+    STRING,
+    VARIANT,
+    VOID,
+    DataType,
+)
+
+
+class CallBinder(ComparisonBinder):
+    """Binds functions, sums and products."""
+
+    # --- functions and arithmetic
+
+    def function(self, expr: Call) -> Expr:
+        """A call of the table of functions, its arguments cast to their types."""
+        function = FUNCTIONS[expr.name]
+        most, least = len(function.parameters), len(function.parameters) - function.optional
+        if not least <= len(expr.args) <= most:
+            wanted = f"{least}" if least == most else f"{least} to {most}"
+            what = f"{expr.name} takes {wanted} argument{'s' * (most > 1)}, not {len(expr.args)}"
+            raise self.error("INVALID_EXPRESSION", what, expr.at)
+        args = [self.argument(a, type_) for a, type_ in zip(expr.args, function.parameters, strict=False)]
+        collation = self.searched_by(expr, args)
+        args = [stripped(a) for a in args]
+        if not (function.binary and all(type_of(a) == BYTES for a in args)):
+            args = [self.cast_argument(a, t) for a, t in zip(args, function.parameters, strict=False)]
+        for constant in args[least:]:
+            if not isinstance(constant, Literal) or constant.value is None or len(constant.value) != 1:
+                raise self.error("INVALID_EXPRESSION", "one character in quotes is expected", constant.at)
+        call = Call(expr.name, tuple(args), function.result, collation=collation, at=expr.at)
+        return self.folded(call) if collation is None else call
+
+    def argument(self, expr: Expr, wanted: DataType) -> Expr:
+        """A Variant is cast where another type is wanted: in its leaf, as if the cast were written."""
+        is_path = isinstance(expr, Path) or (isinstance(expr, Column) and self.type_at(self.column(expr)) == VARIANT)
+        return self.bind(Cast(expr, wanted, self.ansi, at=expr.at) if is_path and wanted != VARIANT else expr)
+
+    def cast_argument(self, bound: Expr, wanted: DataType) -> Expr:
+        """An argument in the type that the function takes."""
+        if wanted == VARIANT and type_of(bound) not in (VARIANT, VOID):
+            what = f"{to_sql(bound)} is {type_to_ddl(type_of(bound))} where a VARIANT is needed"
+            raise self.error("TYPE_MISMATCH", what, bound.at)
+        return Literal(None, wanted, at=bound.at) if type_of(bound) == VOID else self.cast_to(bound, wanted, bound.at)
+
+    def arithmetic(self, expr: Call) -> Expr:
+        """A sum, a product or a sign, by the rules of `arithmetic`."""
+        args = [stripped(self.bind(a)) for a in expr.args]
+        if len(args) == 1:
+            own = DOUBLE if type_of(args[0]) in (STRING, VOID) else type_of(args[0])
+            found: tuple[DataType, ...] | None = (own, own) if is_exact(own) or is_real(own) else None
+        else:
+            left, right = (type_of(a) for a in args)
+            texts = (arithmetic.without_text(*pair, ansi=self.ansi) for pair in ((left, right), (right, left)))
+            args = [self.cast_to(a, t, a.at) for a, t in zip(args, texts, strict=True)]
+            left, right = (type_of(a) for a in args)
+            digits = (written_as(expr.args[0], left, right), written_as(expr.args[1], right, left))
+            found = arithmetic.signature(expr.name, *digits, ansi=self.ansi)
+        if found is None:
+            shown = " and ".join(type_to_ddl(type_of(a)) for a in args)
+            hint = needs_cast(VARIANT) if VARIANT in map(type_of, args) else None
+            if expr.name in "+-" and any(type_of(a) in TIMES for a in args):
+                raise self.error(
+                    "UNSUPPORTED_EXPRESSION", f"{_word(expr)} for {shown} cannot be used here yet", expr.at
+                )
+            raise self.error("TYPE_MISMATCH", f"there is no {_word(expr)} for {shown}", expr.at, hint)
+        *types, result = found
+        args = [a if _fits(type_of(a), t) else self.cast_to(a, t, a.at) for a, t in zip(args, types, strict=True)]
+        args = [Literal(None, t, at=a.at) if type_of(a) == VOID else a for a, t in zip(args, types, strict=True)]
+        if expr.name == "positive":
+            return args[0]
+        return self.folded(Call(expr.name, tuple(args), result, at=expr.at))
+
+    def folded(self, call: Call) -> Expr:
+        """Constants are judged now; what fails is left to fail on the rows that are asked for it."""
+        if call.name == "like":
+            self.check_pattern(call)
+        if not all(isinstance(a, Literal) for a in call.args):
+            return call
+        constants = [casts.from_values([a.value], a.type) for a in call.args if isinstance(a, Literal)]
+        args = [constants[0], *(c[0] for c in constants[1:])]
+        found, failed = calls.apply(call, args, [type_of(a) for a in call.args], ansi=self.ansi)
+        if failed is not None and self.ansi:
+            return call
+        return Literal(casts.to_values(found, type_of(call))[0], type_of(call), at=call.at)
+
+    def check_pattern(self, call: Call) -> None:
+        """Errors: INVALID_EXPRESSION for a constant pattern of LIKE that is none."""
+        try:
+            pattern_of(call)
+        except ValueError as e:
+            raise self.error("INVALID_EXPRESSION", str(e), call.args[1].at) from e
+
+    def searched_by(self, expr: Call, sides: Iterable[Expr]) -> str | None:
+        """The collation by which a function compares strings."""
+        self.refuse_padded(*map(stripped, sides))
+        collation = self.common_collation(expr, STRING, sides)
+        if collation is not None and not searches(expr.name, collation):
+            what = f"{_word(expr)} cannot be judged by the collation {collation}, by Spark neither or not here yet"
+            hint = "To judge the bytes, write COLLATE UTF8_BINARY behind the column."
+            raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at, hint)
+        return collation
+
+
+def _fits(type_: DataType, wanted: DataType) -> bool:
+    """Whether no cast is needed: integers and decimals are calculated by value."""
+    return type_ == wanted or (is_exact(type_) and is_exact(wanted))
+
+
+def _word(call: Call) -> str:
+    return "minus" if call.name == "negate" else "plus" if call.name == "positive" else call.name

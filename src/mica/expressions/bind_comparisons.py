@@ -1,0 +1,164 @@
+"""Comparisons bound: the type and the collation in which two values are compared.
+
+The rule: values of one class are compared, by the collation that Spark would take; what Spark refuses is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mica.collation.identifier import Identifier
+from mica.collation.identifier import parse as identifier
+from mica.collation.names import BINARY, is_binary
+from mica.errors import UserError
+from mica.expressions.bind_leaves import LeafBinder, needs_cast
+from mica.expressions.bound_expr import type_of
+from mica.expressions.coerce import boolean_equality, common_type, common_type_of_list, holds, is_exact
+from mica.expressions.collations import PLAIN, Held, Strength, common_of, stripped
+from mica.expressions.tree import (
+    Collate,
+    Compare,
+    Expr,
+    In,
+    LeafRef,
+    Literal,
+    Not,
+    Op,
+    Or,
+    to_sql,
+)
+from mica.schema.collations import of_field
+from mica.schema.ddl import type_to_ddl
+from mica.schema.types import (
+    BOOLEAN,
+    INTEGRALS,
+    STRING,
+    VARIANT,
+    VOID,
+    DataType,
+    Primitive,
+    decimal,
+)
+
+
+class ComparisonBinder(LeafBinder):
+    """Binds comparisons, IN and COLLATE."""
+
+    # --- comparisons
+
+    def compare(self, expr: Compare) -> Expr:
+        """A comparison: both sides in their common type and by one collation."""
+        sides = self.bind(expr.left), self.bind(expr.right)
+        left, right = map(stripped, sides)
+        self.refuse_padded(left, right)
+        types = type_of(left), type_of(right)
+        common = common_type(written_as(expr.left, *types), written_as(expr.right, types[1], types[0]), ansi=self.ansi)
+        if common is None and not self.ansi and expr.op in (Op.EQ, Op.NE, Op.SAFE_EQ, Op.DISTINCT):
+            left, right = _zero_or_one(left, right)
+            common = boolean_equality(type_of(left), type_of(right))
+        self.check_comparable(expr, common, type_of(left), type_of(right))
+        collation = self.common_collation(expr, common, sides)
+        left, right = self.to_common(left, common), self.to_common(right, common)
+        return Compare(expr.op, left, right, collation=collation, at=expr.at)
+
+    def is_in(self, expr: In) -> Expr:
+        """IN and NOT IN; values that are no constants make it comparisons."""
+        sides = [self.bind(v) for v in (expr.child, *expr.values)]
+        child, *values = map(stripped, sides)
+        self.refuse_padded(child, *values)
+        types = [type_of(child), *map(type_of, values)]
+        common = common_type_of_list(types, ansi=self.ansi)
+        self.check_comparable(expr, common, types[0], next((t for t in types[1:] if t != types[0]), types[0]))
+        collation = self.common_collation(expr, common, sides)
+        child = self.to_common(child, common)
+        values = [self.to_common(v, common) for v in values]
+        if all(isinstance(v, Literal) for v in values):
+            return In(child, tuple(values), expr.negated, collation=collation, at=expr.at)
+        parts = tuple(Compare(Op.EQ, child, v, collation=collation, at=expr.at) for v in values)
+        either: Expr = parts[0] if len(parts) == 1 else Or(parts, at=expr.at)
+        return Not(either, at=expr.at) if expr.negated else either
+
+    def to_common(self, bound: Expr, common: DataType | None) -> Expr:
+        """A side in the common type; integers and decimals are compared by value."""
+        assert common is not None
+        if is_exact(common) and is_exact(type_of(bound)) and holds(common, type_of(bound)):
+            return bound  # integers and decimals are compared by value
+        if type_of(bound) == VOID:
+            return Literal(None, common, at=bound.at)
+        return self.cast_to(bound, common, bound.at)
+
+    def check_comparable(self, expr: Expr, common: DataType | None, left: DataType, right: DataType) -> None:
+        """Errors: TYPE_MISMATCH, UNSUPPORTED_EXPRESSION for types that cannot be compared."""
+        if common is None or VARIANT in (left, right):
+            what = f"{type_to_ddl(left)} and {type_to_ddl(right)} cannot be compared"
+            hint = needs_cast(VARIANT) if VARIANT in (left, right) else "Cast one of them."
+            raise self.error("TYPE_MISMATCH", what, expr.at, hint)
+        if not isinstance(common, Primitive) or not common.known:
+            raise self.error("UNSUPPORTED_EXPRESSION", f"{type_to_ddl(common)} cannot be compared here yet", expr.at)
+
+    # --- collations
+
+    def collate(self, expr: Collate) -> Expr:
+        """A string with the collation that was written."""
+        child = stripped(self.bind(expr.child))
+        if type_of(child) == VOID:
+            child = Literal(None, STRING, at=expr.at)
+        if type_of(child) != STRING:
+            what = f"{to_sql(expr.child)} is {type_to_ddl(type_of(child))}, only a STRING has a collation"
+            raise self.error("TYPE_MISMATCH", what, expr.at)
+        return Collate(child, expr.collation, at=expr.at)
+
+    def common_collation(self, expr: Expr, common: DataType | None, sides: Iterable[Expr]) -> str | None:
+        """The collation by which the sides are compared; None: by their bytes."""
+        if common != STRING:
+            return None
+        try:
+            return common_of(map(self.held, sides), to_sql(expr))
+        except UserError as e:
+            raise self.error(e.code, e.message, expr.at, e.hint) from None
+
+    def held(self, side: Expr) -> Held:
+        """A side's collation; what became a string only to be compared has none of its own."""
+        match side:
+            case Collate(_, name, explicit):
+                return Strength.EXPLICIT if explicit else Strength.IMPLICIT, identifier(name)
+            case LeafRef(index, type_) if type_ == STRING and self.leaves[index].path is None:
+                return Strength.IMPLICIT, self.of_column(self.leaves[index].column).get("", BINARY)
+        return PLAIN
+
+    def of_column(self, column: tuple[str, ...]) -> dict[str, Identifier]:
+        """The collations of a column: the way from it → identifier."""
+        f = self.fields[column]
+        return {place[len(f.name) :]: found for place, found in of_field(f).items()}
+
+    def kept_collations(self, bound: Expr) -> tuple[tuple[str, str], ...]:
+        """What a value keeps of its collations when it leaves the scan as a column."""
+        match bound:
+            case Collate(_, name) if not is_binary(identifier(name)):
+                return (("", name),)
+            case LeafRef(index) if self.leaves[index].path is None:
+                return tuple((way, str(found)) for way, found in self.of_column(self.leaves[index].column).items())
+        return ()
+
+    def refuse_padded(self, *sides: Expr) -> None:
+        """Padded columns are compared by rules that binary bounds and binary order do not know."""
+        for side in sides:
+            if isinstance(side, LeafRef) and (name := self.padded.get(self.leaves[side.index].column)) is not None:
+                what = f"{side.text} is compared by rules of its own ({name}), which cannot be done here yet"
+                raise self.error("UNSUPPORTED_EXPRESSION", what, side.at)
+
+
+def written_as(expr: Expr, type_: DataType, facing: DataType) -> DataType:
+    """The type of one side: an integer as it is written has just its own digits beside a decimal (but a 1Y: Spark)."""
+    if isinstance(expr, Literal) and type_ in INTEGRALS[1:] and is_exact(facing) and facing not in INTEGRALS:
+        return decimal(len(str(abs(expr.value))), 0)
+    return type_
+
+
+def _zero_or_one(left: Expr, right: Expr) -> tuple[Expr, Expr]:
+    """Beside a boolean a constant 0 or 1 of any type of number is a boolean."""
+    for one, other in ((left, right), (right, left)):
+        if type_of(one) == BOOLEAN and isinstance(other, Literal) and other.value in (0, 1):
+            found = Literal(bool(other.value), BOOLEAN, at=other.at)
+            return (found if other is left else left), (found if other is right else right)
+    return left, right

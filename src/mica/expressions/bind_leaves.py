@@ -1,0 +1,188 @@
+"""Names and casts bound: what a file must give, and in which types.
+
+The rule: every leaf has a place and a type. Names are found without regard to case, as in Spark, and take the schema's
+spelling; keys inside a Variant are exact.
+"""
+
+from __future__ import annotations
+
+from mica.collation.names import BINARY
+from mica.errors import UserError
+from mica.expressions import casts
+from mica.expressions.bound_expr import Leaf, type_of
+from mica.expressions.collations import stripped
+from mica.expressions.tokens import syntax_error
+from mica.expressions.tree import (
+    Cast,
+    Collate,
+    Column,
+    Expr,
+    LeafRef,
+    Literal,
+    Path,
+    Text,
+    to_sql,
+)
+from mica.schema.ddl import type_to_ddl
+from mica.schema.types import (
+    BOOLEAN,
+    STRING,
+    VARIANT,
+    VOID,
+    DataType,
+    Primitive,
+    StructField,
+    StructType,
+)
+from mica.variant.path import VariantPath
+
+#: The key of a field's metadata that says what a string column was declared as.
+CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
+
+
+class LeafBinder:
+    """Binds names, paths and casts; `bind`, which whoever knows all expressions has, binds what stands in them."""
+
+    def __init__(
+        self, schema: StructType, ansi: bool, timezone: str, partition_columns: tuple[str, ...], text: str | None
+    ) -> None:
+        self.schema, self.ansi, self.timezone, self.text = schema, ansi, timezone, text
+        self.partition_columns = {name.lower() for name in partition_columns}
+        self.leaves: list[Leaf] = []
+        #: The field of each column that was named, and those whose values are padded before they are compared.
+        self.fields: dict[tuple[str, ...], StructField] = {}
+        self.padded: dict[tuple[str, ...], str] = {}
+
+    def bind(self, expr: Expr) -> Expr:
+        """The expression with everything in it bound."""
+        raise NotImplementedError
+
+    def boolean(self, expr: Expr) -> Expr:
+        """The expression, which must be BOOLEAN; NULL is one."""
+        bound = self.bind(expr)
+        if type_of(bound) not in (BOOLEAN, VOID):
+            what = f"{to_sql(expr)} is {type_to_ddl(type_of(bound))} where a BOOLEAN is needed"
+            raise self.error("TYPE_MISMATCH", what, expr.at, needs_cast(type_of(bound)))
+        return Literal(None, BOOLEAN, at=expr.at) if type_of(bound) == VOID else bound
+
+    # --- leaves
+
+    def column(self, expr: Column) -> tuple[str, ...]:
+        """The names as the schema spells them."""
+        here, found = self.schema, []
+        for i, name in enumerate(expr.names):
+            f = here.find(name)
+            if f is None:
+                asked = ".".join(expr.names)
+                known = ", ".join(here.names[:20])
+                raise self.error("UNKNOWN_COLUMN", f"there is no column {asked!r}", expr.at, f"There are: {known}.")
+            found.append(f.name)
+            self.fields[tuple(found)] = f
+            padded = str(f.metadata.get(CHAR_VARCHAR, ""))
+            if padded.startswith("char("):  # Spark pads both sides before it compares
+                self.padded[tuple(found)] = padded
+            if i + 1 < len(expr.names):
+                if not isinstance(f.type, StructType):
+                    hint = f"Write {'.'.join(found)}:{expr.names[i + 1]}." if f.type == VARIANT else None
+                    what = f"{'.'.join(found)} is {type_to_ddl(f.type)}, it has no field {expr.names[i + 1]!r}"
+                    raise self.error("TYPE_MISMATCH", what, expr.at, hint)
+                here = f.type
+        return tuple(found)
+
+    def path(self, expr: Path) -> tuple[tuple[str, ...], VariantPath]:
+        """The Variant column of a path and the steps in it; paths of paths are joined."""
+        child, steps = expr.child, expr.path.steps
+        while isinstance(child, Path) or (isinstance(child, Cast) and child.type == VARIANT):
+            steps = (*child.path.steps, *steps) if isinstance(child, Path) else steps
+            child = child.child
+        if not isinstance(child, Column):
+            raise self.error("TYPE_MISMATCH", "a path can be taken of a variant column only", expr.at)
+        column = self.column(child)
+        if self.type_at(column) != VARIANT:
+            what = f"{'.'.join(column)} is {type_to_ddl(self.type_at(column))}, a path needs a VARIANT"
+            raise self.error("TYPE_MISMATCH", what, expr.at)
+        return column, VariantPath(steps)
+
+    def type_at(self, column: tuple[str, ...]) -> DataType:
+        """The type of a column or field by its names."""
+        here: DataType = self.schema
+        for name in column:
+            assert isinstance(here, StructType)
+            here = here.field(name).type
+        return here
+
+    def leaf(
+        self, column: tuple[str, ...], path: VariantPath | None, type_: DataType | None, *, strict: bool, at: int
+    ) -> LeafRef:
+        """The reference to a leaf; equal leaves are one."""
+        partition = len(column) == 1 and column[0].lower() in self.partition_columns
+        own = self.type_at(column) if type_ is None else type_
+        leaf = Leaf(column, path, own, strict, partition)
+        if leaf not in self.leaves:
+            self.leaves.append(leaf)
+        text = leaf.name if path is None or own == VARIANT else _cast_text(leaf)
+        return LeafRef(self.leaves.index(leaf), own, text, at=at)
+
+    # --- casts and constants
+
+    def text_literal(self, expr: Text) -> Literal:
+        """DATE, TIMESTAMP and TIMESTAMP_NTZ texts as constants."""
+        try:
+            value = casts.time_value(expr.text, expr.type, self.timezone)
+        except casts.CastFailedError:
+            what = f"{expr.text!r} is no {type_to_ddl(expr.type)}"
+            raise self.error("INVALID_EXPRESSION", what, expr.at) from None
+        return Literal(value, expr.type, at=expr.at)
+
+    def cast(self, expr: Cast) -> Expr:
+        """A cast; that of a path belongs to its leaf, for the file gives the type that is asked for."""
+        child = expr.child
+        if isinstance(child, Path):
+            column, path = self.path(child)
+            return self.leaf(column, path, expr.type, strict=expr.strict, at=expr.at)
+        if isinstance(child, Column) and self.type_at(column := self.column(child)) == VARIANT and expr.type != VARIANT:
+            return self.leaf(column, VariantPath(), expr.type, strict=expr.strict, at=expr.at)
+        bound = self.bind(child)
+        if expr.type == STRING and type_of(bound) == STRING:
+            # A cast to a plain string says "binary", as a column would.
+            return Collate(stripped(bound), str(BINARY), explicit=False, at=expr.at)
+        return self.cast_to(stripped(bound), expr.type, expr.at, tries=not expr.strict)
+
+    def cast_to(self, bound: Expr, target: DataType, at: int, *, tries: bool = False) -> Expr:
+        """TRY_CAST has the rules of ANSI whatever the session has, and null instead of an error."""
+        source, legacy = type_of(bound), not self.ansi and not tries
+        strict = self.ansi and not tries
+        if source == target:
+            return bound
+        if not casts.can_cast(source, target, ansi=not legacy):
+            shown = f"from {type_to_ddl(source)} to {type_to_ddl(target)}"
+            if all(isinstance(t, Primitive) and t.known and t != VARIANT for t in (source, target)):
+                loose = not legacy and casts.can_cast(source, target, ansi=False)
+                raise self.error("TYPE_MISMATCH", f"there is no cast {shown}{' with ANSI' * loose}", at)
+            raise self.error("UNSUPPORTED_EXPRESSION", f"a cast {shown} cannot be used here yet", at)
+        if isinstance(bound, Literal):
+            try:
+                value = casts.cast_value(bound.value, source, target, self.timezone, ansi=not legacy)
+            except casts.CastFailedError:
+                if strict:
+                    what = f"{to_sql(bound)} cannot be cast to {type_to_ddl(target)}"
+                    raise self.error("INVALID_CAST", what, at) from None
+                value = None
+            return Literal(value, target, at=at)
+        return Cast(bound, target, strict, legacy=legacy, at=at)
+
+    def error(self, code: str, what: str, at: int, hint: str | None = None) -> UserError:
+        """An error that points to its place in the text, where there is one."""
+        if self.text is None:
+            return UserError(code, what, hint=hint)
+        return syntax_error(self.text, at, what, hint, code)
+
+
+def _cast_text(leaf: Leaf) -> str:
+    ddl = type_to_ddl(leaf.type).lower()
+    return f"{leaf.name}::{ddl}" if leaf.strict else f"try_cast({leaf.name} AS {ddl})"
+
+
+def needs_cast(type_: DataType) -> str | None:
+    """The way out for a Variant where another type is wanted."""
+    return "Say which type the path has, as in v:a::bigint = 1." if type_ == VARIANT else None
