@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 import mica
 from benchmarks.peers.serve import fresh
-from mica.collation.comparator import Comparator
+from mica.engines.spark.comparator import SparkComparator
 
 SYLLABLES = (
     "ba be bi bo bu ca ce co da de di do fa fe fi ga ge gi ha he hi ja ka ke ki la le li lo ma me mi mo na ne no pa pe "
@@ -91,7 +91,7 @@ class Strings:
         table = mica.Table.create(fresh(target), f"s STRING COLLATE {collation}")
         table.append(self._session().createDataFrame([("k00000000 a",), ("k00000000 b",)], "s string").coalesce(1))
         (row,) = table.files().to_pylist()
-        key = f"icu.{collation}.{Comparator(self._session()).version}"
+        key = f"icu.{collation}.{SparkComparator(self._session()).version}"
         lines = []
         for number in range(files):
             low, high = f"k{number:08} a", f"k{number:08} b"

@@ -10,8 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from mica import engines
 from mica.arguments import OPTIONS, PATH, PATHS, SHREDDING, takes
-from mica.engines.spark import types as spark_types
+from mica.engines.local import BATCH_ROWS
 from mica.errors import UserError
 from mica.log.folders import refuse_delta
 from mica.log.opened import snapshot_of
@@ -23,10 +24,10 @@ from mica.scan.table import TableSource
 from mica.schema.arrow import from_arrow, looks_like_variant
 from mica.schema.types import STRING, VARIANT, ArrayType, StructField, StructType
 from mica.storage import Storage
-from mica.tasks.write import FACTS, write_files
+from mica.write import flow
 from mica.write.bare import LAYOUTS, UNTYPED, Written, bare_spec, empty_folder, written
 from mica.write.given import arrow
-from mica.write.rows import on_spark
+from mica.write.rows import source
 
 
 @takes(paths=PATHS, storage_options=OPTIONS)
@@ -88,20 +89,17 @@ def write_parquet(
         raise UserError.bad_value("untyped", untyped, " or ".join(map(repr, UNTYPED)) + ", the latter of early files")
     refuse_delta(text, storage_options)
     named = list(shredding) if isinstance(shredding, Mapping) else []
-    if spark_types.is_frame(data):
-        schema = _as_meant(spark_types.from_spark(data.schema), named)
-        spec = bare_spec(empty_folder(text, storage_options), schema, shredding)
-        spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
-        return written(spec.storage, on_spark(spec, data))
-    source = arrow(data, StructType(tuple(StructField(name, VARIANT) for name in named)))
-    schema = _as_meant(from_arrow(source.schema), named)
-    single = text.endswith(".parquet")
+    engine = engines.of(data)
+    rows = data if engine.owns(data) else arrow(data, StructType(tuple(StructField(n, VARIANT) for n in named)))
+    schema = _as_meant(from_arrow(engine.schema(rows)), named)
+    single = text.endswith(".parquet") and not engine.owns(data)
     folder = (os.path.dirname(text) or ".") if single else text  # noqa: PTH120 - may be a URI
     place = Storage.open(folder, storage_options) if single else empty_folder(folder, storage_options)
     spec = bare_spec(place, schema, shredding, os.path.basename(text) if single else None)  # noqa: PTH119
     spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
-    batches = source if isinstance(source, pa.RecordBatchReader) else source.to_batches(max_chunksize=16_384)
-    return written(place, pa.Table.from_batches(write_files(spec, batches), FACTS))
+    if single and isinstance(rows, pa.Table):
+        rows = rows.to_reader(max_chunksize=BATCH_ROWS)  # one file is written by one task
+    return written(place, flow.write(engine, spec, source(engine, spec, rows)))
 
 
 def _as_meant(schema: StructType, named: Sequence[str]) -> StructType:

@@ -459,7 +459,7 @@ class Table:
     def _write(self, data: Any, shredding: Any, *, overwrite: bool, where: str | None) -> Commit:
         target = open_target(
             self._snapshot.storage, self.schema, (), mode="overwrite" if overwrite else "append",
-            operation="WRITE", properties={}, snapshot=self._snapshot, where=where,
+            properties={}, snapshot=self._snapshot, where=where,
         )  # fmt: skip
         commit = write_rows(target, data, shredding)
         assert commit.snapshot is not None

@@ -12,7 +12,7 @@ import pytest
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.paths import encode_path, escape_partition_value
 from mica.log.snapshot import Snapshot, load
-from mica.log.transaction import Transaction, add_line
+from mica.log.transaction import Transaction
 from mica.storage import Storage
 from tests.unit.log.tables import create
 
@@ -57,13 +57,13 @@ def append(table: Snapshot, number: int) -> Snapshot:
     transaction = Transaction(table, "WRITE", {"mode": "Append"})
     transaction.add_files(
         [
-            add_line(
-                encode_path(rel),
-                path.stat().st_size,
-                1,
-                partition_values={"p": value, "q": f"2024-01-0{number % 9 + 1}"},
-                stats=orjson.dumps(stats).decode(),
-            )
+            {
+                "path": encode_path(rel),
+                "size": path.stat().st_size,
+                "modification_time": 1,
+                "partition_values": {"p": value, "q": f"2024-01-0{number % 9 + 1}"},
+                "stats": orjson.dumps(stats).decode(),
+            }
         ]
     )
     return transaction.commit().snapshot

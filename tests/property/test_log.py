@@ -19,7 +19,7 @@ from mica.log.snapshot import Snapshot, load
 from mica.log.stats_struct import format_stats, parse_stats, stats_type
 from mica.log.transaction import Transaction
 from mica.schema.ddl import parse_ddl
-from tests.unit.log.tables import create, line
+from tests.unit.log.tables import added, create, line
 
 NAMES = st.sampled_from(["a", "b", "c", "d e", "f%g", "é"])
 VECTORS = st.none() | st.sampled_from(
@@ -104,7 +104,7 @@ def test_any_course_of_a_table_opens_the_same_with_and_without_checkpoints(cours
             elif what == "remove" and expected:
                 transaction.remove_files([0])
                 expected.discard(table.files["path"][0].as_py())
-            transaction.add_files([line(path, low=number, tags={"n": str(number)})])
+            transaction.add_files([added(path, low=number, tags={"n": str(number)})])
             expected.add(path)
             table = transaction.commit().snapshot
         fresh = load(table.storage)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from mica.collation.comparator import Comparator
 from mica.collation.names import BASES
 from mica.collation.narrow import Signs, changed, groups, narrowed, plain_bases
+from mica.engines.spark.comparator import SparkComparator
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -103,7 +103,7 @@ def test_the_ends_by_spark_are_among_those_that_stay(spark: SparkSession, rng: r
 @pytest.mark.parametrize("part", range(2))
 def test_signs_are_those_of_spark(spark: SparkSession, rng: random.Random, part: int) -> None:
     """Of pairs of random strings: what is certain is what Spark says, and what Comparator says is in any case."""
-    comparator = Comparator(spark)
+    comparator = SparkComparator(spark)
     names = [base + rng.choice(SUFFIXES) for base in BASES[part::2]] + ["UTF8_LCASE", "UTF8_LCASE_RTRIM"]
     columns, asked, certain = [], [], 0
     for _ in range(8 if CAMPAIGN else 1):

@@ -119,11 +119,13 @@ def test_every_value_is_found_by_every_bound(
 
 def without_statistics(table: mica.Table, path: Path) -> mica.Table:
     """A table of the same files, of which the log says nothing."""
-    from mica.log.transaction import Transaction, add_line
+    from mica.log.transaction import Transaction
 
     copy = mica.Table.create(path, table.schema)
     transaction: Any = Transaction(copy.snapshot, "WRITE")
     files = table.files().to_pylist()
-    transaction.add_files([add_line(f"{table.path}/{f['path']}", f["size"], 1) for f in files])
+    transaction.add_files(
+        [{"path": f"{table.path}/{f['path']}", "size": f["size"], "modification_time": 1} for f in files]
+    )
     transaction.commit()
     return copy.refresh()

@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 import mica
-from mica.collation.comparator import Comparator
+from mica.engines.spark.comparator import SparkComparator
 from mica.skipping.reasons import undecided_files
 from tests.support import ROOT, older_icu
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PROGRAM = """
 import json, sys, warnings
 import mica
-from mica.collation.comparator import Comparator
+from mica.engines.spark.comparator import SparkComparator
 
 path, words = sys.argv[1], sys.argv[2:]
 spark = mica.session(master="local[1]", **{"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"})
@@ -42,7 +42,7 @@ rows = table.scan("s = 'APFEL'", spark=spark).to_df(spark).count()
 done = table.restats(spark=spark).files
 after = len(table.scan("s = 'k'", spark=spark).plan.dropped)
 print("RESULT", json.dumps({
-    "version": Comparator(spark).version, "before": before, "told": [str(w.message) for w in told], "rows": rows,
+    "version": SparkComparator(spark).version, "before": before, "told": [str(w.message) for w in told], "rows": rows,
     "restats": done, "after": after,
 }))
 """
@@ -90,7 +90,7 @@ def test_each_version_skips_on_its_own_bounds(spark: SparkSession, older_home: P
     for word in ("Apfel", "Zebra", "Öl"):
         table.append(spark.createDataFrame([(word,)], "s string").coalesce(1))
     older = older_engine(older_home, path, "apfel", "Übel")
-    assert (older["version"], Comparator(spark).version) == ("77.1", "78.3")
+    assert (older["version"], SparkComparator(spark).version) == ("77.1", "78.3")
     # Before restats it skips the file of its own that holds no match, and says what it could not skip.
     assert (older["before"], older["rows"]) == (2, 2)
     assert len(older["told"]) == 1

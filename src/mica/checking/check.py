@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -26,12 +26,13 @@ from mica.engines import local
 from mica.errors import CorruptDataError, StorageError, UserError
 from mica.log.deletion_vectors import deleted_rows
 from mica.log.opened import Opened, snapshot_of
-from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.scan.find import find
 from mica.schema.types import VARIANT, walk
 from mica.stats.columns import physical_names
 from mica.storage import Storage
+from mica.storage.options import ALLOW_EXTERNAL
+from mica.tasks.parts import FilePart, parts_of
 from mica.variant import kernel
 
 if TYPE_CHECKING:
@@ -65,8 +66,10 @@ def check(
         raise UserError("INVALID_ARGUMENT", "Parquet files have no versions", hint="Name a table.")
     assert not isinstance(path, Opened)
     files = find(path, storage_options, whatever_counts=True)
-    storage = Storage.open(os.path.dirname(files[0]) or ".", storage_options)  # noqa: PTH120 - may be a URI
-    return _run([_bare(*storage.at(name), name) for name in files], limit)
+    # Who names files names them wherever they are; one that is not there is the caller's mistake.
+    anywhere = {**(storage_options or {}), ALLOW_EXTERNAL: "true"}
+    storage = Storage.open(os.path.dirname(files[0]) or ".", anywhere)  # noqa: PTH120 - may be a URI
+    return _run([_Work(storage, FilePart(name, _size(storage, name))) for name in files], limit)
 
 
 def check_table(snapshot: Snapshot, limit: int = LIMIT, spark: SparkSession | None = None) -> Report:
@@ -86,43 +89,36 @@ def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[s
     works = []
     for path, text in zip(paths, statistics, strict=True):
         said = Statistics(snapshot.schema, snapshot.partition_columns, text)
-        works.append(_File(snapshot.storage, path, path, statistics=said, variants=variants))
+        works.append(_Work(snapshot.storage, FilePart(path, None), said, variants))
     return _run(works, LIMIT)
 
 
-def _run(works: Sequence[_File], limit: int) -> Report:
+def _run(works: Sequence[_Work], limit: int) -> Report:
     empty = Report(len(works), VIOLATIONS.empty_table(), TOTALS.empty_table())
     return empty.with_more(local.run(partial(_check_file, limit), works))
 
 
 @dataclass(frozen=True)
-class _File:
+class _Work:
     """A file to be checked, with what a table's log says of it."""
 
+    #: The location of the table, or one from which every file can be named.
     storage: Storage
-    rel: str
-    name: str
-    size: int | None = None
+    file: FilePart
     statistics: Statistics | None = None
     variants: tuple[tuple[str, ...], ...] = ()
-    table: Storage | None = None
-    deletion_vector: Mapping[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """How a report names the file."""
+        return self.file.path
 
 
-def _bare(place: Storage, rel: str, name: str) -> _File:
-    """A file that no log speaks of; one that is not there is the caller's mistake."""
-    return _File(place, rel, name, place.size(rel))
-
-
-def _of_table(snapshot: Snapshot) -> Iterator[_File]:
+def _of_table(snapshot: Snapshot) -> Iterator[_Work]:
     """The files of a version."""
     variants = _variants(snapshot)
-    files = snapshot.files
-    columns = [files.column(name).to_pylist() for name in ("path", "size", "deletion_vector")]
-    for path, size, vector, text in zip(*columns, snapshot.stats().to_pylist(), strict=True):
-        place, rel = snapshot.locate(path)
-        statistics = Statistics(snapshot.schema, snapshot.partition_columns, text)
-        yield _File(place, rel, decode_path(path), size, statistics, variants, snapshot.storage, vector)
+    for part, text in zip(parts_of(snapshot.files, of_log=True), snapshot.stats().to_pylist(), strict=True):
+        yield _Work(snapshot.storage, part, Statistics(snapshot.schema, snapshot.partition_columns, text), variants)
 
 
 def _variants(snapshot: Snapshot) -> tuple[tuple[str, ...], ...]:
@@ -131,59 +127,63 @@ def _variants(snapshot: Snapshot) -> tuple[tuple[str, ...], ...]:
     return tuple(physical_names(schema, at) for at, f in walk(schema) if f.type == VARIANT)
 
 
-def _check_file(limit: int, file: _File) -> Iterator[pa.RecordBatch]:
+def _check_file(limit: int, work: _Work) -> Iterator[pa.RecordBatch]:
     """Violations as batches, and how many there were."""
     try:
         # A table's files are of the standard layout, whatever a struct in them looks like.
-        early = file.statistics is None
-        reader = kernel.open_file(file.storage, file.rel, file.size, variants=file.variants, early=early)
+        early = work.statistics is None
+        place, rel = work.storage.locate(work.name)
+        reader = kernel.open_file(place, rel, work.file.size, variants=work.variants, early=early)
         checked = reader.check(limit=limit)
         for batch in checked:
             if batch.num_rows:
-                yield _with_file(batch, file.name, VIOLATIONS)
-        totals = _with_file(checked.totals(), file.name, TOTALS)
+                yield _with_file(batch, work.name, VIOLATIONS)
+        totals = _with_file(checked.totals(), work.name, TOTALS)
         if totals.num_rows:
             yield totals
     except CorruptDataError as e:
         # A file without a readable footer, or one that was promised and is not there.
         yield from _listed(
-            [{"kind": "unreadable", "path": e.context.get("path") or "", "found": e.message}], file, limit
+            [{"kind": "unreadable", "path": e.context.get("path") or "", "found": e.message}], work, limit
         )
     except StorageError as e:
         if e.code != "NOT_FOUND":
             raise
-        yield from _listed([{"kind": "missing_file", "path": "", "found": e.message}], file, limit)
+        yield from _listed([{"kind": "missing_file", "path": "", "found": e.message}], work, limit)
     else:
-        if file.statistics is not None:
-            yield from _listed(_of_log(file, file.statistics, reader), file, limit)
+        if work.statistics is not None:
+            yield from _listed(_of_log(work, work.statistics, reader), work, limit)
 
 
-def _of_log(file: _File, statistics: Statistics, reader: kernel.FileReader) -> Iterator[Found]:
+def _of_log(work: _Work, statistics: Statistics, reader: kernel.FileReader) -> Iterator[Found]:
     """What the log says of the file and does not hold."""
-    actual = file.storage.size(file.rel)
-    if file.size is not None and file.size != actual:
+    actual, size, vector = _size(work.storage, work.name), work.file.size, work.file.deletion_vector
+    if size is not None and size != actual:
         # Readers find the footer by it: they refuse the file, or read beyond its end.
-        yield {"kind": "file_size", "path": "size", "found": f"{file.size} bytes by the log, {actual} in the file"}
+        yield {"kind": "file_size", "path": "size", "found": f"{size} bytes by the log, {actual} in the file"}
     wanted: list[Bounds] = []
     yield from spelled(statistics, reader, wanted)
     yield from collated_spelled(statistics)
-    deleted = None
-    if file.deletion_vector is not None and file.table is not None:
-        deleted = deleted_rows(file.table, file.deletion_vector)
+    deleted = None if vector is None else deleted_rows(work.storage, vector)
     yield from compare(wanted, reader, deleted)
 
 
-def _listed(found: Iterable[Found], file: _File, limit: int) -> Iterator[pa.RecordBatch]:
+def _size(storage: Storage, name: str) -> int:
+    place, rel = storage.locate(name)
+    return place.size(rel)
+
+
+def _listed(found: Iterable[Found], work: _Work, limit: int) -> Iterator[pa.RecordBatch]:
     counts: dict[tuple[str, int | None], int] = {}
     rows = []
     for one in found:
         key = (one["kind"], one.get("rule"))
         counts[key] = counts.get(key, 0) + 1
         if counts[key] <= limit:
-            rows.append({**one, "file": file.name})
+            rows.append({**one, "file": work.name})
     if counts:
         yield pa.RecordBatch.from_pylist(rows, VIOLATIONS)
-        totals = [{"kind": kind, "rule": rule, "count": n, "file": file.name} for (kind, rule), n in counts.items()]
+        totals = [{"kind": kind, "rule": rule, "count": n, "file": work.name} for (kind, rule), n in counts.items()]
         yield pa.RecordBatch.from_pylist(totals, TOTALS)
 
 

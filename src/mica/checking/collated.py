@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from mica import engines
 from mica.checking.statistics import Found, Statistics
-from mica.collation import lcase, trust
-from mica.collation.comparator import Comparator
+from mica.collation import trust
 from mica.collation.identifier import parse
 from mica.collation.names import all_names, from_sql
+from mica.engines.base import Engine
 from mica.errors import MicaError, UserError
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
@@ -29,6 +30,7 @@ from mica.schema.types import STRING, StructType
 from mica.stats import documents
 from mica.stats.collated import CollatedBounds, CollatedColumn
 from mica.stats.columns import leaves_of
+from mica.tasks.parts import parts_of
 from mica.write.collated import collated_bounds, comparable
 
 if TYPE_CHECKING:
@@ -106,7 +108,8 @@ def compared(snapshot: Snapshot, spark: SparkSession | None, unread: Collection[
     files that cannot be read (paths, decoded).
     """
     leaves = {leaf.names: leaf for leaf in _strings(snapshot.schema, snapshot.partition_columns)}
-    version = lcase.ICU if spark is None else Comparator(spark).version
+    engine = engines.of(spark)
+    version = engine.comparator.version
     asked: dict[int, list[tuple[CollatedColumn, str | None, str | None]]] = {}
     unjudged: Counter[str] = Counter()
     for number, text in enumerate(snapshot.stats().to_pylist()):
@@ -119,7 +122,7 @@ def compared(snapshot: Snapshot, spark: SparkSession | None, unread: Collection[
             wanted = [
                 CollatedColumn(leaves[names].column, names, name) for names in dict.fromkeys(places) if names in leaves
             ]
-            able, _ = comparable(wanted, spark)
+            able, _ = comparable(wanted, engine)
             if len(able) < len(wanted):
                 unjudged[
                     f"bounds of {key}, which need a Spark session: spark=mica.session(), or mica check --spark"
@@ -130,27 +133,26 @@ def compared(snapshot: Snapshot, spark: SparkSession | None, unread: Collection[
     notes = [f"not judged: {why}, in {count:,} files" for why, count in unjudged.items()]
     paths = snapshot.files.column("path").to_pylist()
     found, more = _judged(
-        snapshot, spark, version, {n: a for n, a in asked.items() if decode_path(paths[n]) not in unread}
+        snapshot, engine, version, {n: a for n, a in asked.items() if decode_path(paths[n]) not in unread}
     )
     return Compared(found, (*notes, *more))
 
 
 def _judged(
     snapshot: Snapshot,
-    spark: SparkSession | None,
+    engine: Engine,
     version: str,
     asked: Mapping[int, Sequence[tuple[CollatedColumn, str | None, str | None]]],
 ) -> tuple[dict[str, list[Found]], list[str]]:
     """The bounds that do not hold. Deleted rows are among those that are read: where there are any, nothing is said."""
     if not asked:
         return {}, []
-    files = snapshot.files
-    paths, sizes, vectors = (files.column(name).to_pylist() for name in ("path", "size", "deletion_vector"))
+    parts = parts_of(snapshot.files, of_log=True)
     numbers = list(asked)
     leaves = list(dict.fromkeys(leaf for wanted in asked.values() for leaf, _, _ in wanted))
-    named = [(decode_path(paths[number]), sizes[number]) for number in numbers]
     try:
-        rows = dict(zip(numbers, collated_bounds(spark, snapshot.storage, leaves, version, named), strict=True))
+        found_bounds = collated_bounds(engine, snapshot.storage, leaves, version, [parts[number] for number in numbers])
+        rows = dict(zip(numbers, found_bounds, strict=True))
     except MicaError as e:
         # What is wrong with the rows stands in the list already.
         return {}, [f"not judged: collated bounds, for their columns cannot be read: {e.message}"]
@@ -159,16 +161,16 @@ def _judged(
     deleted = 0
     for number, wanted in asked.items():
         real = {bounds.leaf: bounds for bounds in rows[number]}
-        if vectors[number] is not None:
+        if parts[number].deletion_vector is not None:
             deleted += 1
             continue
         for leaf, low, high in wanted:
             bounds = real[leaf]
             pairs += [(number, leaf, *pair) for pair in _pairs(bounds, low, high)]
-    for (number, leaf, side, bound, real_end), sign in zip(pairs, _signs(spark, pairs), strict=True):
+    for (number, leaf, side, bound, real_end), sign in zip(pairs, _signs(engine, pairs), strict=True):
         if (sign < 0) == (side == "minimum") and sign:
             why = f"the {side} by {leaf.collation}.{version} is {_short(bound)}, and a row holds {_short(real_end)}"
-            found.setdefault(decode_path(paths[number]), []).append(_beyond(leaf, why))
+            found.setdefault(parts[number].path, []).append(_beyond(leaf, why))
     return found, [f"not judged: collated bounds of {deleted:,} files with deleted rows"] if deleted else []
 
 
@@ -179,16 +181,13 @@ def _pairs(bounds: CollatedBounds, low: str | None, high: str | None) -> Iterato
             yield side, bound, end
 
 
-def _signs(spark: SparkSession | None, pairs: Sequence[_Pair]) -> list[int]:
+def _signs(engine: Engine, pairs: Sequence[_Pair]) -> list[int]:
     """How each end of the rows compares with its bound: -1, 0 or 1; 0 also where no order can be trusted."""
     bounds, ends = (pa.array([pair[place] for pair in pairs], pa.string()) for place in (3, 4))
-    if spark is None:
-        folded = zip(lcase.folded(ends).to_pylist(), lcase.folded(bounds).to_pylist(), strict=True)
-        return [(end > bound) - (end < bound) for end, bound in folded]
     names = [
         leaf.sql if trust.decides_ties(leaf.sql, bound) else trust.primary(leaf.sql) for _, leaf, _, bound, _ in pairs
     ]
-    found: list[int] = Comparator(spark).compared(ends, bounds, names).tolist()
+    found: list[int] = engine.comparator.compared(ends, bounds, names).tolist()
     return found
 
 

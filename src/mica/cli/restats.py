@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from mica import engines
 from mica.cli import options
 from mica.cli.console import out, print_json, spark_session, storage_options
 from mica.stats.collated import collated_leaves
@@ -28,7 +29,7 @@ def run(
     leaves = collated_leaves(opened.schema, opened.properties, opened.partition_by)
     leaves = [leaf for leaf in leaves if named is None or ".".join(leaf.column).lower() in named]
     # What is compared in process needs no JVM.
-    made, _ = comparable(leaves, None)
+    made, _ = comparable(leaves, engines.of())
     spark = spark_session() if len(made) < len(leaves) else None
     commit = opened.restats(column or None, spark=spark)
     if json:

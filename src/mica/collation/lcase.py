@@ -96,7 +96,7 @@ def ends(strings: pa.Array) -> pa.Array:
 
 
 class InProcess:
-    """The comparator of this module, for who has no Spark session."""
+    """The comparator of this module, without a Spark session."""
 
     version = ICU
 
@@ -113,6 +113,11 @@ class InProcess:
             above = pc.greater(lowered[column], other).cast(pa.int8())
             found.append(pc.subtract(above, pc.less(lowered[column], other).cast(pa.int8())))
         return found
+
+    def compared(self, left: pa.Array, right: pa.Array, collations: Sequence[str]) -> NDArray[np.int8]:  # noqa: ARG002 - it is this one
+        """As `Comparator.compared`, for UTF8_LCASE."""
+        a, b = folded(left), folded(right)
+        return np.asarray(pc.subtract(pc.greater(a, b).cast(pa.int8()), pc.less(a, b).cast(pa.int8())))
 
 
 def _utf8_bytes(points: NDArray[np.uint32]) -> NDArray[np.int64]:

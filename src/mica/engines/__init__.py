@@ -1,1 +1,23 @@
-"""The places where tasks run: threads of this process (`local`) or Spark (`spark`). Neither knows a format."""
+"""Where tasks run: this process or Spark.
+
+`of` is the only place that tells which: by a session, by a DataFrame, or by their absence.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mica.engines.base import Engine
+from mica.engines.local import IN_PROCESS
+
+
+def of(given: Any = None) -> Engine:
+    """The engine of a Spark session or of a Spark DataFrame; of whatever else (None, Arrow, pandas) this process.
+
+    pyspark is not imported to find out.
+    """
+    if type(given).__module__.startswith("pyspark.sql"):
+        from mica.engines.spark.engine import Spark
+
+        return Spark(given.sparkSession if hasattr(given, "mapInArrow") else given)
+    return IN_PROCESS

@@ -1,4 +1,4 @@
-"""Tasks on threads of this process.
+"""This process as the engine: tasks on threads.
 
 The rule: batches come out in the order of the tasks, whatever finishes first, and what waits for the caller is
 bounded by bytes. The kernel releases the GIL, so threads are real. A caller who stops early (a limit, an error) stops
@@ -8,19 +8,31 @@ the tasks.
 from __future__ import annotations
 
 import contextvars
+import itertools
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
+
+from mica.collation import lcase
+from mica.engines.base import AS_THEY_COME, NO_ENDS, Ends, Engine, MadeRows, Order, Rows, RowsTask, Watch
+from mica.engines.base import Task as AnyTask
+from mica.expressions.bind import BoundExpr
+from mica.schema.arrow import to_arrow
+from mica.tasks import ranges
 
 Task = TypeVar("Task")
 
 #: Bytes of finished batches that may wait for the caller.
 WAITING_BYTES = 256 << 20
+
+#: Bytes in memory that are worth a thread and a file of their own, and rows of a batch of them.
+SHARE_BYTES = 64 << 20
+BATCH_ROWS = 16_384
 
 
 def threads() -> int:
@@ -133,3 +145,95 @@ def _produce(function: Callable[[Task], Iterable[pa.RecordBatch]], task: Task, i
         error = e
     finally:
         outputs.end(index, error)
+
+
+class Threads(Engine):
+    """The threads of this process. Of collations they compare UTF8_LCASE alone, as Spark does (`collation.lcase`)."""
+
+    shuffles = False
+    comparator = lcase.InProcess()
+
+    @property
+    def parallelism(self) -> int:
+        """The cores that this process may use."""
+        return threads()
+
+    def settings(self, ansi: bool, timezone: str) -> tuple[bool, str]:
+        """Those that are asked for."""
+        return ansi, timezone
+
+    def read_alike(self, predicate: BoundExpr) -> BoundExpr:
+        """All of them: who skips the files reads the rows."""
+        return predicate
+
+    def owns(self, data: Any) -> bool:  # noqa: ARG002 - whatever it is, `write.given` says how it is read
+        """None."""
+        return False
+
+    def schema(self, rows: Rows) -> pa.Schema:
+        """The columns of an Arrow table or reader."""
+        found: pa.Schema = rows.schema
+        return found
+
+    def run(
+        self,
+        task: AnyTask,
+        inputs: Sequence[Any],
+        schema: pa.Schema,
+        *,
+        ends: Ends = NO_ENDS,
+        watch: Watch | None = None,  # noqa: ARG002 - batches arrive as they are made
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches come in the order of the inputs."""
+        return _ended(run(task, inputs), schema, ends)
+
+    def write(
+        self,
+        rows: Rows,
+        task: RowsTask,
+        schema: pa.Schema,
+        *,
+        order: Order = AS_THEY_COME,
+        ends: Ends = NO_ENDS,
+        watch: Watch | None = None,  # noqa: ARG002 - as above
+    ) -> Iterator[pa.RecordBatch]:
+        """A stream goes through one thread as it comes; a table in shares of contiguous rows, sorted in memory."""
+        if isinstance(rows, pa.RecordBatchReader):
+            return _ended(iter(task(rows)), schema, ends)
+        share_bytes = SHARE_BYTES
+        if isinstance(rows, MadeRows):
+            share_bytes = rows.share_bytes
+            rows = pa.Table.from_batches(run(rows.task, rows.inputs), to_arrow(rows.schema))
+        if order.keys:
+            by = [*((name, False) for name in order.partition_by), *order.keys]
+            places = ranges.sort_indices(rows, by)
+            rows = rows.drop_columns([name for name, _ in order.keys]).take(places)
+        count = max(1, min(threads(), rows.nbytes // share_bytes))
+        edges = [rows.num_rows * i // count for i in range(count + 1)]
+        shares = [rows.slice(start, end - start) for start, end in itertools.pairwise(edges)]
+
+        def share(table: pa.Table) -> Iterable[pa.RecordBatch]:
+            return task(table.to_batches(max_chunksize=BATCH_ROWS))
+
+        return _ended(run(share, shares), schema, ends)
+
+
+IN_PROCESS = Threads()
+
+
+def _ended(batches: Iterator[pa.RecordBatch], schema: pa.Schema, ends: Ends) -> Iterator[pa.RecordBatch]:
+    """The batches, with the ends of their strings where these are asked for."""
+    if not ends.of:
+        yield from batches
+        return
+    wanted = ends.schema(schema)
+    rows: dict[Any, dict[str, Any]] = {}
+    for number, row in enumerate(row for batch in batches for row in batch.to_pylist()):
+        one = rows.setdefault(number if ends.by is None else row[ends.by], {**row, **dict.fromkeys(ends.of, ())})
+        for name in ends.of:
+            strings = pa.array([*one[name], *(row[name] or ())], pa.string())
+            one[name] = lcase.ends(strings).to_pylist()
+    for one in rows.values():
+        for name in ends.of:
+            one[f"{name}_min"], one[f"{name}_max"] = one[name] or (None, None)
+    yield pa.RecordBatch.from_pylist(list(rows.values()), schema=wanted)

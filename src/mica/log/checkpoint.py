@@ -144,7 +144,7 @@ def read_checkpoint(storage: Storage, checkpoint: Checkpoint) -> State:
             state = _read_part(storage, entry.path, entry.size, state, sidecars)
     for sidecar in sidecars:
         name = _sidecar(sidecar)
-        holder, rel = storage.at_of_log(name) if name.startswith("/") or ":/" in name else (storage, name)
+        holder, rel = storage.locate(name)
         state = _read_part(holder, rel, int(sidecar.get("sizeInBytes") or 0), state, [])
     if state.protocol is None or state.metadata is None:
         raise _corrupt(storage, checkpoint.entries[0].path, "it holds no protocol or no metaData")

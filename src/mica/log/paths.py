@@ -78,11 +78,6 @@ def decode_path(uri: str) -> str:
     return unquote(uri, errors="surrogateescape") if "%" in uri else uri
 
 
-def is_absolute(uri: str) -> bool:
-    """Whether a path of the log names a file outside the table's own directory tree."""
-    return uri.startswith("/") or re.match(r"[A-Za-z][A-Za-z0-9+.-]*:", uri) is not None
-
-
 def escape_partition_value(value: str) -> str:
     """A partition column or value as a directory name, escaped as Hive and Spark do."""
     return "".join(f"%{ord(c):02X}" if c in _HIVE_ESCAPED or c < " " or c == "\x7f" else c for c in value)

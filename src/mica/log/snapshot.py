@@ -26,7 +26,7 @@ from mica.log.checkpoint import PartSource, read_checkpoint
 from mica.log.column_mapping import effective, mode_of
 from mica.log.commit_info import commit_info, in_commit_timestamp
 from mica.log.fingerprint import Fingerprint, fingerprint_in, fingerprint_of, stands
-from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, decode_path, is_absolute
+from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, decode_path
 from mica.log.replay import FILES, LineSource, State, apply, parse_commits, partition_keys
 from mica.log.segment import LogFile, Segment, choose_segment, read_listing
 from mica.log.stats_struct import format_stats
@@ -154,8 +154,7 @@ class Snapshot:
 
     def locate(self, path: str) -> tuple[Storage, str]:
         """Where a file of the log lies: a location and a plain name below it. `path` is as in `files`."""
-        decoded = decode_path(path)
-        return self.storage.at_of_log(decoded) if is_absolute(path) else (self.storage, decoded)
+        return self.storage.locate(decode_path(path))
 
     def stands(self) -> bool:
         """Whether the table still has this version; not one that was made anew in its place."""

@@ -12,7 +12,7 @@ import logging
 import random
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,8 +22,9 @@ import pyarrow as pa
 
 from mica import properties
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UserError
-from mica.log import conflicts, features
+from mica.log import added, conflicts, features
 from mica.log.actions import Metadata, Protocol, format_line
+from mica.log.added import Added
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import clean_log
 from mica.log.commit_info import commit_info
@@ -59,7 +60,7 @@ class Transaction:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     engine_info: str = "mica"
     metrics: dict[str, Any] = field(default_factory=dict)
-    _adds: list[pa.Array | list[str]] = field(default_factory=list, repr=False)
+    _adds: list[Added] = field(default_factory=list, repr=False)
     _removed: list[np.ndarray] = field(default_factory=list, repr=False)
     _updated: list[np.ndarray] = field(default_factory=list, repr=False)
     _removes_change_data: bool = True
@@ -127,18 +128,15 @@ class Transaction:
         """Says that the outcome depends on the files for which `predicate` holds. An append reads nothing."""
         self._reads.append(predicate)
 
-    def add_files(self, lines: pa.Array | pa.ChunkedArray | Sequence[str]) -> None:
-        """Adds files by their ready log lines (`add_line`)."""
-        if isinstance(lines, pa.ChunkedArray):
-            self._adds += lines.chunks
-        else:
-            self._adds.append(lines if isinstance(lines, pa.Array) else list(lines))
+    def add_files(self, files: Added) -> None:
+        """Adds files by what is known of them (`added.ADDED`)."""
+        self._adds.append(files)
 
-    def update_files(self, indices: Iterable[int] | np.ndarray | pa.Array, lines: Sequence[str]) -> None:
-        """Gives files of the snapshot, by their positions in `snapshot.files`, other statistics or tags by their ready
-        log lines (`add_line`, no change of data). Nobody else may have removed them: they would be back."""
+    def update_files(self, indices: Iterable[int] | np.ndarray | pa.Array, files: Added) -> None:
+        """Gives files of the snapshot, by their positions in `snapshot.files`, other statistics or tags (no change of
+        data). Nobody else may have removed them: they would be back."""
         self._updated.append(np.asarray(_list(indices), np.int64))
-        self.add_files(lines)
+        self.add_files(files)
 
     def remove_files(
         self, indices: Iterable[int] | np.ndarray | pa.Array | None = None, *, data_change: bool = True
@@ -249,11 +247,8 @@ class Transaction:
             action = {"domain": domain, "configuration": configuration or "", "removed": configuration is None}
             lines.append(format_line("domainMetadata", action))
         lines += self._remove_lines(now)
-        parts = ["\n".join(lines)] if lines else []
-        for part in self._adds:
-            texts = part.to_pylist() if isinstance(part, pa.Array) else part
-            parts += ["\n".join(texts)] if texts else []
-        return "".join(part + "\n" for part in parts).encode()
+        lines += [add_line(file) for part in self._adds for file in added.rows(part)]
+        return "".join(line + "\n" for line in lines).encode()
 
     def _remove_lines(self, now: int) -> list[str]:
         indices = self._removed_indices()
@@ -366,31 +361,22 @@ class Transaction:
         return Committed(version, snapshot)
 
 
-def add_line(
-    path: str,
-    size: int,
-    modification_time: int,
-    *,
-    partition_values: Mapping[str, str | None] | None = None,
-    stats: str | None = None,
-    tags: Mapping[str, str] | None = None,
-    data_change: bool = True,
-    deletion_vector: Mapping[str, Any] | None = None,
-) -> str:
-    """The log line of a file. `path` is encoded already (`paths.encode_path`); times in ms since the epoch."""
+def add_line(file: Mapping[str, Any]) -> str:
+    """The log line of a file, given as a row of `added.ADDED`."""
     action: dict[str, Any] = {
-        "path": path,
-        "partitionValues": dict(partition_values or {}),
-        "size": size,
-        "modificationTime": modification_time,
-        "dataChange": data_change,
+        "path": file["path"],
+        "partitionValues": dict(file.get("partition_values") or {}),
+        "size": file["size"],
+        "modificationTime": file["modification_time"],
+        "dataChange": file.get("data_change") is not False,
     }
-    if stats is not None:
-        action["stats"] = stats
-    if tags:
-        action["tags"] = dict(tags)
-    if deletion_vector is not None:
-        action["deletionVector"] = {key: value for key, value in deletion_vector.items() if value is not None}
+    if file.get("stats") is not None:
+        action["stats"] = file["stats"]
+    if file.get("tags"):
+        action["tags"] = dict(file["tags"])
+    vector = file.get("deletion_vector")
+    if vector is not None:
+        action["deletionVector"] = {key: value for key, value in vector.items() if value is not None}
     return format_line("add", action)
 
 

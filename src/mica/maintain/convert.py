@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import os
 import time
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from mica.engines import local
+from mica import engines
 from mica.errors import UserError
 from mica.log.folders import refuse_delta
 from mica.log.opened import Opened, snapshot_of
@@ -26,11 +22,12 @@ from mica.scan.find import Paths, find
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, walk
-from mica.tasks.file import FilePart
 from mica.tasks.move import MoveSpec, move_files
-from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec
+from mica.tasks.parts import FilePart, parts_of
+from mica.tasks.write import WriteSpec
+from mica.write import flow
 from mica.write.bare import LAYOUTS, bare_spec, empty_folder
-from mica.write.target import open_target, undone_where_it_fails
+from mica.write.target import open_target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -91,7 +88,7 @@ def convert_files(
     conversion that fails commits nothing to a table, and deletes what it wrote as far as it can; where the answer to
     its commit was lost, everything stays, for the table may be there.
     """
-    began = time.monotonic()
+    began, engine = time.monotonic(), engines.of(spark)
     if layout not in LAYOUTS:
         raise UserError.bad_value("layout", layout, " or ".join(map(repr, LAYOUTS)))
     kind = to or ("delta" if layout == "standard" else "parquet")
@@ -99,31 +96,25 @@ def convert_files(
         raise UserError.bad_value("to", to, "'parquet', or 'delta' in the standard layout")
     given = _given(source, early, storage_options)
     text = os.fspath(target)
-    commit = None
+    rows = flow.FromTasks(lambda spec: partial(move_files, given.move(spec)), [[part] for part in given.files])
+    version = None
     if kind == "delta":
-        commit = open_target(
-            text, given.schema, (), mode="error", properties={}, storage_options=storage_options, operation="convert"
-        )
-        write = commit.write_spec({})
+        table = open_target(text, given.schema, (), mode="error", properties={}, storage_options=storage_options)
+        commit, facts = flow.commit(engine, table, table.write_spec({}), rows)
+        version, storage = commit.version, table.storage
     else:
         refuse_delta(text, storage_options)
         storage = empty_folder(text, storage_options)
-        write = bare_spec(storage, given.schema, {})
-    spec = given.move(replace(write, layout=layout, mark=f"{uuid.uuid4().hex[:12]}-"))
-    with undone_where_it_fails(spec.write):
-        facts = _on_spark(spark, spec, given.files) if spark is not None else _in_process(spec, given.files)
-    done = None if commit is None else commit.commit(facts, spark)
-    kinds = facts.column("kind")
-    adds, copied, rebuilt = (facts.filter(pc.equal(kinds, kind)) for kind in ("add", "copied", "rebuilt"))
+        facts = flow.write(engine, replace(bare_spec(storage, given.schema, {}), layout=layout), rows)
     return Conversion(
-        target=str(write.storage),
+        target=str(storage),
         layout=layout,
-        version=None if done is None else done.version,
-        files=adds.num_rows,
-        rows=pc.sum(adds.column("rows")).as_py() or 0,
-        bytes=pc.sum(adds.column("bytes")).as_py() or 0,
-        copied=pc.sum(copied.column("rows")).as_py() or 0,
-        rebuilt=pc.sum(rebuilt.column("rows")).as_py() or 0,
+        version=version,
+        files=facts.files.num_rows,
+        rows=facts.rows,
+        bytes=facts.bytes,
+        copied=facts.counted("copied"),
+        rebuilt=facts.counted("rebuilt"),
         seconds=time.monotonic() - began,
     )
 
@@ -145,7 +136,7 @@ def _given(source: Paths | Opened, early: bool | Sequence[str] | None, options: 
         raise UserError("INVALID_ARGUMENT", f"{tables[0].storage} is a table", hint="Convert a table alone.")
     if tables:
         scan = Scan(TableSource(tables[0]))
-        reading, origin = scan.spec(spark=False), scan.source
+        reading, origin = scan.spec(), scan.source
         variants = tuple(path for path, f in walk(origin.schema) if f.type == VARIANT)
         every_row = origin.column_mapping or bool(origin.partition_by)
         move = partial(MoveSpec, origin.storage, early=False, variants=variants, reading=reading, every_row=every_row)
@@ -154,10 +145,8 @@ def _given(source: Paths | Opened, early: bool | Sequence[str] | None, options: 
         return _Given(schema, scan.whole_files(), move)
     paths = find([os.fspath(place) for place in given if not isinstance(place, Opened)], options)
     files = FilesSource(paths, options, early_option(early))
-    listed = files.all_files()
-    pairs = zip(listed.column("path").to_pylist(), listed.column("size").to_pylist(), strict=True)
     move = partial(MoveSpec, files.storage, early=files.early)
-    return _Given(files.schema, [FilePart(path, size) for path, size in pairs], move)
+    return _Given(files.schema, parts_of(files.all_files()), move)
 
 
 def _unmapped(type_: DataType) -> DataType:
@@ -173,16 +162,3 @@ def _unmapped(type_: DataType) -> DataType:
         case MapType():
             return replace(type_, key=_unmapped(type_.key), value=_unmapped(type_.value))
     return type_
-
-
-def _in_process(spec: MoveSpec, files: list[FilePart]) -> pa.Table:
-    return pa.Table.from_batches(local.run(partial(move_files, spec), [[part] for part in files]), FACTS)
-
-
-def _on_spark(spark: SparkSession, spec: MoveSpec, files: list[FilePart]) -> pa.Table:
-    from mica.engines.spark import jobs
-
-    def work() -> pa.Table:
-        return jobs.collect(jobs.over_tasks(spark, partial(move_files, spec), [[part] for part in files], FACTS_DDL))
-
-    return jobs.interruptible(spark, work)

@@ -8,34 +8,32 @@ gets one commit that removes faulty files and adds their rewrites. What was writ
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
-import orjson
+import numpy as np
 import pyarrow as pa
 
+from mica import engines
 from mica.checking.check import check, check_files, check_table
 from mica.checking.report import Report
 from mica.errors import CorruptDataError, UserError
 from mica.log.folders import refuse_delta
 from mica.log.opened import Opened, snapshot_of
-from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
-from mica.log.transaction import Transaction
 from mica.scan.find import find
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.arrow import is_variant
-from mica.stats.columns import physical_names
 from mica.storage import Storage, Writer
-from mica.tasks.file import FilePart, ReadSpec
-from mica.tasks.read import read_file
-from mica.tasks.write import WriteSpec, write_files
+from mica.tasks.parts import parts_of
+from mica.tasks.rewrite import RewriteSpec, rewrite_files
 from mica.variant import kernel
 from mica.variant.shredding import Limits
-from mica.write.target import open_target
+from mica.write import flow
+from mica.write.facts import Facts
+from mica.write.target import Replaced, open_target
 
 #: Key of the Arrow schema that a writer left in the footer: it is made anew.
 _ARROW_SCHEMA = "ARROW:schema"
@@ -151,63 +149,27 @@ def _variants(schema: pa.Schema) -> Iterator[tuple[str, ...]]:
 def _table(snapshot: Snapshot) -> Repair:
     report = check_table(snapshot)
     faulty = set(report.faulty)
-    files = snapshot.files
-    paths = [decode_path(path) for path in files.column("path").to_pylist()]
-    chosen = [i for i, path in enumerate(paths) if path in faulty]
+    chosen = [part for part in parts_of(snapshot.files, of_log=True) if part.path in faulty]
     if not chosen:
         return Repair((), 0, None, report)
-    target = open_target(
-        snapshot.storage, snapshot.schema, (), mode="append", operation="REPAIR", properties={}, snapshot=snapshot
-    )
-    spec = replace(target.write_spec({}), target_file_size=1 << 62, data_change=False)
-    columns = [files.column(name).to_pylist() for name in ("size", "partition_values", "deletion_vector")]
-    parts = [FilePart(paths[i], columns[0][i], dict(columns[1][i] or ()), columns[2][i]) for i in chosen]
-    facts: list[dict[str, Any]] = []
-    reading = Scan(TableSource(snapshot)).spec(spark=False)
-    try:
-        for part, i in zip(parts, chosen, strict=True):
-            place, rel = snapshot.locate(files.column("path")[i].as_py())
-            reader = kernel.open_file(place, rel, part.size, variants=spec.variants)
-            facts += _rewritten(reading, _shredded_as(spec, reader), part)
-        written = [fact["path"] for fact in facts]
-        statistics = [orjson.loads(fact["line"])["add"].get("stats") for fact in facts]
-        left = check_files(snapshot, written, statistics)
+    target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
+    target.operation, target.parameters, target.data_change = "REPAIR", {"files": len(chosen)}, False
+    target.replaced = Replaced(np.array([part.number for part in chosen], np.int64))
+    reading = Scan(TableSource(snapshot)).spec()
+
+    def checked(facts: Facts) -> None:
+        left = check_files(snapshot, facts.names, facts.files.column("stats").to_pylist())
         if not left.ok:
             raise _failed(str(snapshot.storage), left)
-    except BaseException:
-        snapshot.storage.discard(fact["path"] for fact in facts)
-        raise
-    transaction = Transaction(
-        snapshot,
-        "REPAIR",
-        {"files": len(chosen)},
-        engine_info=f"mica/{kernel.version()}",
-        metrics={"numRemovedFiles": len(chosen), "numAddedFiles": len(facts)},
+
+    commit, facts = flow.commit(
+        engines.of(),
+        target,
+        replace(target.write_spec({}), target_file_size=1 << 62),
+        flow.FromTasks(lambda spec: partial(rewrite_files, RewriteSpec(reading, spec)), [[part] for part in chosen]),
+        looks=flow.Looks(files=checked),
     )
-    transaction.remove_files(chosen, data_change=False)
-    transaction.add_files([fact["line"] for fact in facts])
-    try:
-        committed = transaction.commit(clock=time.time)
-    except BaseException:
-        if transaction.certainly_not_written:
-            snapshot.storage.discard(fact["path"] for fact in facts)
-        raise
-    rows = sum(fact["rows"] for fact in facts)
-    return Repair(tuple(written), rows, committed.version, report)
-
-
-def _shredded_as(spec: WriteSpec, reader: kernel.FileReader) -> WriteSpec:
-    """The writing of a file that shreds Variants as this one does, where the table lets files shred."""
-    if spec.trees is None:
-        return spec
-    found = {names: reader.tree(physical_names(spec.schema, names)) for names in spec.variants}
-    return replace(spec, trees={names: one[0] for names, one in found.items() if one is not None})
-
-
-def _rewritten(reading: ReadSpec, spec: WriteSpec, part: FilePart) -> list[dict[str, Any]]:
-    """The facts of the files that now hold the rows of one; a file of no rows is gone."""
-    batches = write_files(spec, read_file(reading, part))
-    return [fact for batch in batches for fact in batch.to_pylist() if fact["kind"] == "add"]
+    return Repair(tuple(facts.names), facts.rows, commit.version, report)
 
 
 def _failed(what: str, left: Report) -> CorruptDataError:

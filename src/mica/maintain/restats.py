@@ -15,30 +15,27 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from mica.engines import local
+from mica import engines
+from mica.engines.base import Engine
 from mica.errors import UserError
 from mica.log import features
 from mica.log.domains import COLLATIONS_DOMAIN, with_versions
-from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
-from mica.log.transaction import Transaction, add_line
+from mica.log.transaction import Transaction
 from mica.schema import collations
 from mica.schema.types import VARIANT
 from mica.stats.collated import CollatedColumn, collated_leaves, with_bounds
 from mica.stats.collect import PathBounds, with_variant_bounds
 from mica.stats.columns import IndexedColumn, indexed_leaves
-from mica.tasks.strings import StringsFile
-from mica.tasks.variant_bounds import PATHS_DDL, VariantBoundsSpec, bounds_of_files
+from mica.tasks.parts import FilePart, in_tasks, parts_of
+from mica.tasks.variant_bounds import PATHS, VariantBoundsSpec, bounds_of_files
 from mica.variant import kernel
 from mica.variant.shredding import Limits
-from mica.write.collated import collated_bounds, comparable, grouped, tagged
+from mica.write.collated import collated_bounds, comparable, tagged
 from mica.write.target import Commit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-#: Bytes of files that a task reads.
-TASK_BYTES = 64 << 20
 
 
 def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSession | None) -> Commit:
@@ -47,16 +44,12 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
     Errors: NEEDS_SPARK for collated columns without a session, UNKNOWN_COLUMN, what
     `features.check_write` refuses, ConflictError where a file was removed meanwhile.
     """
-    table = str(snapshot.storage)
+    table, engine = str(snapshot.storage), engines.of(spark)
     features.check_write(snapshot.protocol, snapshot.metadata, table)
     collations.check(snapshot.schema, table)
     leaves, variants = _asked(snapshot, columns)
     files = snapshot.files
-    places = [decode_path(path) for path in files.column("path").to_pylist()]
-    numbered = [
-        StringsFile(number, path, size)
-        for number, (path, size) in enumerate(zip(places, files.column("size").to_pylist(), strict=True))
-    ]
+    numbered = parts_of(files, of_log=True)
     texts: list[str | None] = snapshot.stats().to_pylist()
     tags = snapshot.tags().to_pylist(maps_as_pydicts="lossy")
     before = list(zip(texts, tags, strict=True))
@@ -65,7 +58,7 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
         engine_info=f"mica/{kernel.version()}",
     )  # fmt: skip
     if leaves and numbered:
-        made, version = comparable(leaves, spark)
+        made, version = comparable(leaves, engine)
         left = [".".join(leaf.column) for leaf in leaves if leaf not in made]
         if left:
             raise UserError(
@@ -73,7 +66,7 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
                 f"bounds of the collated column {left[0]} are made by Spark's comparator, and there is no session here",
                 hint="Give restats a session: spark=mica.session(). Variant columns and UTF8_LCASE need none.",
             )
-        found = collated_bounds(spark, snapshot.storage, leaves, version, [(f.path, f.size) for f in numbered])
+        found = collated_bounds(engine, snapshot.storage, leaves, version, numbered)
         texts = [with_bounds(text, own, version) for text, own in zip(texts, found, strict=True)]
         tags = [tagged(own) for own in tags]
         names = [leaf.collation for leaf in leaves]
@@ -81,7 +74,7 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
         if domain is not None:
             transaction.set_domain(COLLATIONS_DOMAIN, domain)
     if variants and numbered:
-        paths = _variant_bounds(snapshot, variants, numbered, spark)
+        paths = _variant_bounds(snapshot, variants, numbered, engine)
         texts = [
             with_variant_bounds(
                 text, own, snapshot.schema, snapshot.properties, [leaf.names for leaf in variants],
@@ -92,15 +85,14 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
     changed = [i for i, now in enumerate(zip(texts, tags, strict=True)) if now != before[i]]
     if not changed:
         return Commit(snapshot.version, 0, 0, 0, snapshot)
-    rows = files.take(pa.array(changed)).to_pylist(maps_as_pydicts="lossy")
-    lines = [
-        add_line(
-            row["path"], row["size"], row["modification_time"], partition_values=row["partition_values"],
-            stats=texts[i], tags=tags[i], data_change=False, deletion_vector=row["deletion_vector"],
-        )
-        for i, row in zip(changed, rows, strict=True)
-    ]  # fmt: skip
-    transaction.update_files(changed, lines)
+    rows = files.take(pa.array(changed)).to_pylist()
+    transaction.update_files(
+        changed,
+        [
+            {**row, "stats": texts[i], "tags": tags[i], "data_change": False}
+            for i, row in zip(changed, rows, strict=True)
+        ],
+    )
     transaction.metrics["numUpdatedFiles"] = len(changed)
     done = transaction.commit()
     return Commit(done.version, len(changed), 0, 0, done.snapshot)
@@ -128,19 +120,13 @@ def _asked(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[list[Coll
 
 
 def _variant_bounds(
-    snapshot: Snapshot, variants: Sequence[IndexedColumn], files: Sequence[StringsFile], spark: SparkSession | None
+    snapshot: Snapshot, variants: Sequence[IndexedColumn], files: Sequence[FilePart], engine: Engine
 ) -> list[list[PathBounds]]:
     """The path bounds of each file."""
     spec = VariantBoundsSpec(snapshot.storage, tuple(leaf.names for leaf in variants), Limits().to_kernel())
     run = partial(bounds_of_files, spec)
-    if spark is None:
-        batches = list(local.run(run, grouped(files, TASK_BYTES, local.threads())))
-        rows = [row for batch in batches for row in batch.to_pylist()]
-    else:
-        from mica.engines.spark import jobs
-
-        tasks = grouped(files, TASK_BYTES, jobs.parallelism(spark))
-        rows = jobs.collect(jobs.over_tasks(spark, run, tasks, PATHS_DDL)).to_pylist()
+    batches = engine.run(run, in_tasks(files, engine.parallelism), PATHS)
+    rows = [row for batch in batches for row in batch.to_pylist()]
     found: list[list[PathBounds]] = [[] for _ in files]
     for row in rows:
         place = PathBounds(tuple(row["column"]), row["path"], row["rows"], bytes(row["min"]), bytes(row["max"]))

@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 
 from mica import properties
 from mica.errors import StorageError
-from mica.log import features
+from mica.log import added, features
 from mica.log.arrays import one_array
 from mica.log.deletion_vectors import file_of
-from mica.log.paths import file_keys, is_absolute
+from mica.log.paths import file_keys
 from mica.log.snapshot import Snapshot
-from mica.log.transaction import Transaction, add_line
+from mica.log.transaction import Transaction
 from mica.variant import kernel
 from mica.write.inputs import forgotten
 
@@ -86,7 +86,7 @@ def restore(newest: Snapshot, older: Snapshot) -> Restore:
     )  # fmt: skip
     transaction.read()
     transaction.remove_files(gone)
-    transaction.add_files(_lines(older, back))
+    transaction.add_files(added.again(older, back))
     kept = {n: newest.properties[n] for n in _STAY if n in newest.properties}
     own = {n: v for n, v in older.properties.items() if n not in _STAY}
     metadata = replace(older.metadata, configuration={**own, **kept})
@@ -107,20 +107,6 @@ def _keys(files: pa.Table) -> pa.Array:
     return file_keys(one_array(files.column("path")), one_array(files.column("deletion_vector")))
 
 
-def _lines(older: Snapshot, back: np.ndarray) -> list[str]:
-    """The log lines of files of the older version."""
-    rows = older.files.take(pa.array(back)).to_pylist(maps_as_pydicts="lossy")
-    stats = older.stats(back).to_pylist()
-    tags = older.tags(back).to_pylist(maps_as_pydicts="lossy")
-    return [
-        add_line(
-            row["path"], row["size"], row["modification_time"], partition_values=row["partition_values"],
-            stats=own, tags=tag, deletion_vector=row["deletion_vector"],
-        )
-        for row, own, tag in zip(rows, stats, tags, strict=True)
-    ]  # fmt: skip
-
-
 def _refuse_missing(older: Snapshot, back: np.ndarray) -> None:
     """A version whose files were vacuumed cannot be had."""
     paths = older.files.column("path").take(pa.array(back)).to_pylist()
@@ -129,7 +115,7 @@ def _refuse_missing(older: Snapshot, back: np.ndarray) -> None:
     for vector in vectors:
         file = None if vector is None else file_of(older.storage, vector)
         if file is not None:
-            named.append(older.storage.at_of_log(file) if is_absolute(file) else (older.storage, file))
+            named.append(older.storage.locate(file))
     with ThreadPoolExecutor(LOOKERS, thread_name_prefix="mica") as pool:
         there = list(pool.map(lambda place: place[0].exists(place[1]), named))
     missing = [storage.path(rel) for (storage, rel), found in zip(named, there, strict=True) if not found]

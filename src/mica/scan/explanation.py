@@ -22,7 +22,8 @@ from mica.expressions.tree import to_sql
 from mica.schema.ddl import type_to_ddl
 from mica.skipping.reasons import dropped_files, undecided_files
 from mica.tasks.costs import COSTS, footer_costs, measured_costs
-from mica.tasks.file import FilePart, ReadSpec
+from mica.tasks.file import ReadSpec
+from mica.tasks.parts import FilePart
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -81,7 +82,7 @@ class Explanation:
         groups = 1 if self.analyze and self.scan.limit is not None else max(1, min(len(parts), 8 * local.threads()))
         size = -(-len(parts) // groups) or 1
         tasks = [parts[at : at + size] for at in range(0, len(parts), size)]
-        task = _Costs(self.scan.spec(spark=False), self.analyze)
+        task = _Costs(self.scan.spec(), self.analyze)
         return pa.Table.from_batches(local.run(task, tasks), COSTS)
 
     def to_dict(self) -> dict[str, Any]:

@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica import engines
 from mica.arguments import COLUMNS, COUNT, FLAG, SESSION, TEXT, refuse_other, takes
-from mica.collation.comparator import Comparator
-from mica.collation.lcase import InProcess
 from mica.engines import local
 from mica.errors import UnsupportedTableError, UserError, extra
 from mica.expressions.bind import BoundExpr, bind, bind_columns
 from mica.expressions.collations import collations_of, refuse_in_process
-from mica.log.paths import is_absolute
 from mica.scan.source import Source
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
@@ -30,7 +28,8 @@ from mica.schema.types import VARIANT, StructType, contains
 from mica.skipping.partitions import holds, is_decided
 from mica.skipping.plan import FilePlan
 from mica.skipping.reasons import other_versions
-from mica.tasks.file import FilePart, ReadSpec
+from mica.tasks.file import ReadSpec
+from mica.tasks.parts import FilePart, in_tasks, parts_of
 from mica.tasks.read import count_rows, read_parts
 
 if TYPE_CHECKING:
@@ -40,17 +39,8 @@ if TYPE_CHECKING:
 
     from mica.scan.explanation import Explanation
 
-#: A task reads about this many bytes of files, so that a job has neither one task nor thousands of tiny ones.
-TASK_BYTES = 64 << 20
-
 #: More rows than there are anywhere; the kernel counts in 64 bits.
 _NO_LIMIT = 1 << 62
-
-#: Files smaller than this are not shared between tasks.
-SHARED_BYTES = 8 << 20
-
-#: Into more parts no file is cut: what size the log gives it is checked only where it is opened.
-MAX_SHARES = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +114,7 @@ class Scan:
     @cached_property
     def schema(self) -> StructType:
         """The columns that come out, with their types."""
-        return self.spec(spark=False).schema
+        return self.spec().schema
 
     @cached_property
     def plan(self) -> FilePlan:
@@ -136,12 +126,8 @@ class Scan:
             return self.planned
         if self.predicate is None or not collations_of(self.predicate.expr):
             return self.source.plan(self.predicate)
-        if self.spark is None:
-            found = self.source.plan(self.predicate, InProcess())
-        else:
-            from mica.engines.spark.zones import read_alike
-
-            found = self.source.plan(read_alike(self.spark, self.predicate), Comparator(self.spark))
+        engine = engines.of(self.spark)
+        found = self.source.plan(engine.read_alike(self.predicate), engine.comparator)
         stale = other_versions(found)
         if stale:
             warnings.warn(f"{self.source.name}: {stale}", stacklevel=3)
@@ -172,9 +158,9 @@ class Scan:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The rows as Arrow batches, in the order of files and rows; memory stays flat."""
         self._refuse_collated()
-        spec = self.spec(spark=False)
+        spec = self.spec()
         left = self.limit
-        for batch in local.run(_Read(spec), self.tasks(local.threads(), TASK_BYTES)):
+        for batch in local.run(_Read(spec), self.tasks(local.threads())):
             piece = batch if left is None else batch.slice(0, left)
             yield piece
             if left is not None:
@@ -238,7 +224,7 @@ class Scan:
         named = zip(self.kept.column("path").to_pylist(), self.kept.column("deletion_vector").to_pylist(), strict=True)
         found = []
         for path, vector in named:
-            storage, rel = self.source.storage.at_of_log(path) if is_absolute(path) else (self.source.storage, path)
+            storage, rel = self.source.storage.locate(path)
             if vector is not None:
                 raise UnsupportedTableError(
                     "DELETED_ROWS",
@@ -266,8 +252,8 @@ class Scan:
             known = pc.and_(rows.is_valid(), whole)
             total = pc.sum(rows.filter(known)).as_py() or 0
             unknown = unknown.filter(pc.invert(known))
-        spec = self.spec(spark=False)
-        for batch in local.run(_Count(spec), self.tasks(local.threads(), TASK_BYTES, unknown)):
+        spec = self.spec()
+        for batch in local.run(_Count(spec), self.tasks(local.threads(), unknown)):
             total += batch.column("rows")[0].as_py()
         return total if self.limit is None else min(total, self.limit)
 
@@ -292,11 +278,12 @@ class Scan:
         """
         if unsupported not in ("error", "string"):
             raise UserError.bad_value("unsupported", unsupported, "'error' or 'string'")
-        from mica.engines.spark import jobs, reader
+        from mica.engines.spark import reader
+        from mica.engines.spark.batches import Late
+        from mica.engines.spark.engine import Spark
         from mica.engines.spark.session import session
-        from mica.engines.spark.types import to_spark
 
-        spark = session() if spark is None else spark
+        spark = spark or session()
         scan = self.of_session(spark)
         if scan.collations:
             return _compared_by(spark, scan, unsupported)
@@ -304,19 +291,20 @@ class Scan:
         if reader.reason_for_kernel(reading) is None and unsupported == "error":
             return reader.native(spark, reading)
         kept = scan.kept
-        tasks = scan.tasks(jobs.parallelism(spark), TASK_BYTES)
+        engine = Spark(spark)
+        tasks = scan.tasks(engine.parallelism)
         size = 4 * (pc.sum(kept.column("size")).as_py() or 0)
-        spec = replace(scan.spec(spark=True), late_as_text=unsupported == "string")
-        frame = jobs.over_tasks(spark, _Read(spec), tasks, to_spark(scan.schema), size_in_bytes=size, for_people=True)
+        late = Late(unsupported == "string", scan.timezone)
+        frame = engine.frame(_Read(scan.spec()), tasks, scan.schema, size, late)
         return frame if scan.limit is None else frame.limit(scan.limit)
 
     def of_session(self, spark: SparkSession) -> Scan:
         """The same scan under the ANSI mode and time zone of a Spark session."""
-        ansi = str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
-        timezone = str(spark.conf.get("spark.sql.session.timeZone"))
-        if (ansi, timezone) == (self.ansi, self.timezone) and (self.spark is not None or not self.collations):
-            return self
-        return replace(self, ansi=ansi, timezone=timezone, spark=self.spark or spark)
+        ansi, timezone = engines.of(spark).settings(self.ansi, self.timezone)
+        found = self
+        if (ansi, timezone) != (self.ansi, self.timezone):
+            found = replace(self, ansi=ansi, timezone=timezone)
+        return replace(found, spark=spark) if found.collations and not found.spark else found
 
     def reading(self) -> Any:
         """What the choice of a reader on Spark depends on."""
@@ -353,7 +341,7 @@ class Scan:
 
     # --- both --------------------------------------------------------------------------------------------------------
 
-    def spec(self, *, spark: bool) -> ReadSpec:
+    def spec(self) -> ReadSpec:
         """What every task of the scan is told."""
         return ReadSpec(
             storage=self.source.storage,
@@ -363,7 +351,6 @@ class Scan:
             predicate=self.predicate,
             limit=self.limit,
             timezone=self.timezone,
-            spark=spark,
             version=self.source.version,
             early=self.source.early,
             by_id=self.source.by_id,
@@ -371,31 +358,11 @@ class Scan:
 
     def whole_files(self) -> list[FilePart]:
         """The kept files, one part each."""
-        columns = [self.kept.column(n).to_pylist() for n in ("path", "size", "partition_values", "deletion_vector")]
-        return [
-            FilePart(path, size, dict(values or ()), vector)
-            for path, size, values, vector in zip(*columns, strict=True)
-        ]
+        return parts_of(self.kept)
 
-    def tasks(self, parallelism: int, task_bytes: int, kept: pa.Table | None = None) -> list[list[FilePart]]:
-        """The kept files in groups of about `task_bytes`, smaller ones while cores would be idle."""
-        kept = self.kept if kept is None else kept
-        sizes = kept.column("size").to_pylist()
-        per_task = max(1 << 20, min(task_bytes, sum(sizes) // max(1, parallelism)))
-        tasks: list[list[FilePart]] = []
-        filled = per_task
-        paths = kept.column("path").to_pylist()
-        vectors = kept.column("deletion_vector").to_pylist()
-        partitions = kept.column("partition_values").to_pylist()
-        for path, size, values, vector in zip(paths, sizes, partitions, vectors, strict=True):
-            shares = min(MAX_SHARES, max(1, -(-size // per_task))) if size > SHARED_BYTES else 1
-            for part in range(shares):
-                if filled >= per_task:
-                    tasks.append([])
-                    filled = 0
-                tasks[-1].append(FilePart(path, size, dict(values or ()), vector, part, shares))
-                filled += size // shares
-        return tasks
+    def tasks(self, parallelism: int, kept: pa.Table | None = None) -> list[list[FilePart]]:
+        """The kept files, or some of them, in tasks for as many cores; large files are cut."""
+        return in_tasks(parts_of(self.kept if kept is None else kept), parallelism, shared=True)
 
 
 def _compared_by(spark: SparkSession, scan: Scan, unsupported: Literal["error", "string"]) -> DataFrame:

@@ -18,6 +18,7 @@ from mica.skipping.plan import FilePlan, plan_files
 from mica.stats.columns import physical_names
 from mica.stats.partition import column_texts, parse_values
 from mica.tasks.late_types import may_hold_late_types
+from mica.tasks.parts import parts_of
 
 
 class TableSource(Source):
@@ -77,11 +78,8 @@ class TableSource(Source):
         """Whether one of the files at `indices` may hold in its Variants what Spark has no type for."""
         key = ("late types", tuple(indices.to_pylist()))
         if key not in self._cache:
-            found, tags = self.snapshot.files.take(indices), self.snapshot.tags(indices)
-            sizes = found.column("size").to_pylist()
-            places = [self.snapshot.locate(path) for path in found.column("path").to_pylist()]
-            files = [(place, rel, size) for (place, rel), size in zip(places, sizes, strict=True)]
-            self._cache[key] = may_hold_late_types(files, tags.to_pylist(maps_as_pydicts="lossy"))
+            tags = self.snapshot.tags(indices).to_pylist(maps_as_pydicts="lossy")
+            self._cache[key] = may_hold_late_types(self.storage, parts_of(self.files(indices)), tags)
         return bool(self._cache[key])
 
 

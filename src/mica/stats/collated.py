@@ -33,6 +33,9 @@ from mica.schema.types import StructType
 from mica.stats import documents
 from mica.stats.columns import indexed_leaves
 
+#: Where the bounds stand in a file's statistics.
+KEY = "statsWithCollation"
+
 #: The tag of a file whose collated bounds hold by the rules of `collation.trust` and of this file, and its value.
 TAG = "mica.collatedBounds"
 MADE_BY = "spark/2"
@@ -92,7 +95,29 @@ def with_bounds(stats: str | None, bounds: Iterable[CollatedBounds], version: st
     `version` is the comparator's. A collation of which nothing is known has no key.
     """
     document = documents.read(stats)
-    before: dict[str, Any] = dict(document.get("statsWithCollation") or {})
+    before: dict[str, Any] = dict(document.get(KEY) or {})
+    made = _sides(bounds, version)
+    # Ours stand where they stood, so that statistics which say the same are the same text.
+    spelled = {key.lower(): key for key in made}
+    collated: dict[str, Any] = {}
+    for key, sides in before.items():
+        own_key = spelled.get(key.lower())
+        collated[own_key or key] = sides if own_key is None else made[own_key]
+    collated = {key: sides for key, sides in {**collated, **made}.items() if sides or key not in made}
+    document.pop(KEY, None)
+    if collated:
+        document[KEY] = collated
+    return documents.write(document)
+
+
+def added_bounds(stats: str, bounds: Iterable[CollatedBounds], version: str) -> str:
+    """The statistics that `stats.collect` made of a new file, with these bounds: the text is not read again."""
+    made = {key: sides for key, sides in _sides(bounds, version).items() if sides}
+    return f'{stats[:-1]},"{KEY}":{documents.write(made)}}}' if made else stats
+
+
+def _sides(bounds: Iterable[CollatedBounds], version: str) -> dict[str, dict[str, Any]]:
+    """What stands under `statsWithCollation`; a collation of which no bound is known has an empty object."""
     made: dict[str, dict[str, Any]] = {}
     for b in bounds:
         own = made.setdefault(f"{b.leaf.collation}.{version}", {})
@@ -102,17 +127,7 @@ def with_bounds(stats: str | None, bounds: Iterable[CollatedBounds], version: st
                 for name in b.leaf.names[:-1]:
                     place = place.setdefault(name, {})
                 place[b.leaf.names[-1]] = value
-    # Ours stand where they stood, so that statistics which say the same are the same text.
-    spelled = {key.lower(): key for key in made}
-    collated: dict[str, Any] = {}
-    for key, sides in before.items():
-        own_key = spelled.get(key.lower())
-        collated[own_key or key] = sides if own_key is None else made[own_key]
-    collated = {key: sides for key, sides in {**collated, **made}.items() if sides or key not in made}
-    document.pop("statsWithCollation", None)
-    if collated:
-        document["statsWithCollation"] = collated
-    return documents.write(document)
+    return made
 
 
 def _low(b: CollatedBounds) -> str | None:
@@ -185,13 +200,13 @@ def read_bounds(texts: pa.Array, tags: pa.Array, names: tuple[str, ...], collati
 
 
 def _collated(text: str | None) -> Mapping[str, Any]:
-    if text is None or "statsWithCollation" not in text:
+    if text is None or KEY not in text:
         return {}
     try:
         document = orjson.loads(text)
     except orjson.JSONDecodeError:
         return {}
-    found = document.get("statsWithCollation") if isinstance(document, dict) else None
+    found = document.get(KEY) if isinstance(document, dict) else None
     return found if isinstance(found, dict) else {}
 
 

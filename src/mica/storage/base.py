@@ -197,6 +197,11 @@ class Storage(ABC):
             )
         return self.at(absolute)
 
+    def locate(self, name: str) -> tuple[Storage, str]:
+        """Where a file is that a log names, its name decoded: a location and a name below it. Errors: EXTERNAL_PATH."""
+        absolute = name.startswith("/") or split_scheme(name)[0] is not None
+        return self.at_of_log(name) if absolute else (self, name)
+
     def __str__(self) -> str:
         return self.local_path if self.local_path is not None else self.uri
 

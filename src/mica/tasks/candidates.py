@@ -48,10 +48,11 @@ class Candidates:
         """Whether they are too many to be kept."""
         return self._bytes > MAX_BYTES
 
-    def give_up(self) -> None:
-        """Keeps nothing from now on."""
-        self.whole = False
-        self._forget()
+    def keep_few(self) -> None:
+        """Keeps nothing from now on where they are too many."""
+        if self.many:
+            self.whole = False
+            self._forget()
 
     def take(self) -> pa.Array:
         """What is left of them, once."""
@@ -85,11 +86,6 @@ def columns(leaves: Sequence[CollatedColumn]) -> list[pa.Field]:
         for i, _ in enumerate(leaves)
         for field in (pa.field(f"c{i}", pa.list_(pa.string())), pa.field(f"c{i}_whole", pa.bool_()))
     ]
-
-
-def ddl(leaves: Sequence[CollatedColumn]) -> str:
-    """The same for Spark."""
-    return ", ".join(f"c{i} array<string>, c{i}_whole boolean" for i, _ in enumerate(leaves))
 
 
 def values(rows: Sequence[Sequence[Candidates]], leaves: Sequence[CollatedColumn]) -> list[pa.Array]:

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 
 from mica.skipping.footer import Ranges
-from mica.tasks.file import DataFileReader, FilePart, ReadSpec
+from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.leaf_values import distinct
+from mica.tasks.parts import FilePart
 
 #: One row a file (`path`), and one for each reason that left something of it (`path` is null then): by what, for which
 #: part of the predicate, how many spans (row groups or pages) and rows.

@@ -8,7 +8,7 @@ lacks, is one value in every row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,6 @@ from mica.errors import CorruptDataError, StorageError, UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, filter_rows
 from mica.log.deletion_vectors import deleted_rows
-from mica.log.paths import is_absolute
 from mica.schema.arrow import to_arrow_type
 from mica.schema.collations import COLLATIONS
 from mica.schema.ddl import type_to_ddl
@@ -31,6 +30,7 @@ from mica.stats.partition import parse_values
 from mica.storage import Storage
 from mica.tasks.file_columns import Cast, Located, aligned, field_at, has_ids, locate
 from mica.tasks.leaf_values import Leaves, distinct, item
+from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import located, text, whole
 from mica.variant import kernel
 
@@ -51,15 +51,12 @@ class ReadSpec:
     predicate: BoundExpr | None = None
     limit: int | None = None
     timezone: str = "UTC"
-    spark: bool = False
     #: The version of the table, None for bare files.
     version: int | None = None
     #: Whether files know columns by their ids, not by names.
     by_id: bool = False
     #: Which columns may be of the early shredding layout; a table's never are.
     early: bool | list[list[str]] = False
-    #: Whether times, nanoseconds and UUIDs in Variants become texts for Spark, which has no such types; else an error.
-    late_as_text: bool = False
 
     @property
     def schema(self) -> StructType:
@@ -71,24 +68,12 @@ def _metadata(name: str, value: BoundExpr) -> dict[str, Any]:
     return {COLLATIONS: {name + way: found for way, found in value.collations}} if value.collations else {}
 
 
-@dataclass(frozen=True)
-class FilePart:
-    """A file to read, or the part-th of `parts` shares of its row groups. `path` is decoded, relative or absolute."""
-
-    path: str
-    size: int
-    partition: Mapping[str, str | None] = field(default_factory=dict)
-    deletion_vector: Mapping[str, Any] | None = None
-    part: int = 0
-    parts: int = 1
-
-
 class DataFileReader:
     """One open file, and what its log line says of it."""
 
     def __init__(self, spec: ReadSpec, part: FilePart) -> None:
         self.spec, self.part = spec, part
-        storage, rel = spec.storage.at_of_log(part.path) if is_absolute(part.path) else (spec.storage, part.path)
+        storage, rel = spec.storage.locate(part.path)
         self.name = name = storage.path(rel)
         # Files of old writers lack the annotation: the table's schema says which groups are Variants.
         asked = [at for at, f in walk(spec.columns) if f.type == VARIANT]

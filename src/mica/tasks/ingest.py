@@ -104,11 +104,11 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
                     break
                 writer.write(complete(spec, batch, split.name), {(spec.column,): tree} if tree != pa.null() else {})
                 progress.rows += batch.num_rows
-                yield from progress.facts(reader.bytes_read, every=1.0)
-            yield from progress.facts(reader.bytes_read, every=0.0)
+                yield from progress.facts(spec.write, reader.bytes_read, every=1.0)
+            yield from progress.facts(spec.write, reader.bytes_read, every=0.0)
         adds = writer.close()
         bad.close()
-    yield facts(adds)
+    yield facts(adds, spec.write.collated)
 
 
 def ingest_rows(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
@@ -166,11 +166,12 @@ class ReadCounter:
         self.rows = self.bad = self._bytes = 0
         self._at = time.monotonic()
 
-    def facts(self, bytes_read: int, *, every: float) -> Iterator[pa.RecordBatch]:
+    def facts(self, spec: WriteSpec, bytes_read: int, *, every: float) -> Iterator[pa.RecordBatch]:
         """One fact, if `every` seconds have passed since the last."""
         now = time.monotonic()
         if now - self._at >= every:
-            yield facts([{"kind": "read", "rows": self.rows, "bytes": bytes_read - self._bytes, "bad": self.bad}])
+            one = {"kind": "read", "rows": self.rows, "bytes": bytes_read - self._bytes, "bad": self.bad}
+            yield facts([one], spec.collated)
             self.rows = self.bad = 0
             self._bytes, self._at = bytes_read, now
 

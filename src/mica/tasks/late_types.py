@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from mica.errors import MicaError
 from mica.storage import Storage
+from mica.tasks.parts import FilePart
 from mica.variant import kernel
 
 #: A tag of a file: whether its Variants hold a time, nanoseconds or a UUID ("no"), or may.
@@ -30,19 +32,19 @@ def late_tags(may_hold: bool) -> dict[str, str]:
     return {} if may_hold else {TAG: "no"}
 
 
-def may_hold_late_types(files: Sequence[tuple[Storage, str, int]], own: Sequence[Mapping[str, str] | None]) -> bool:
-    """Whether one of the files (place, path, size) with these tags may hold what Spark has no type for."""
+def may_hold_late_types(storage: Storage, files: Sequence[FilePart], own: Sequence[Mapping[str, str] | None]) -> bool:
+    """Whether one of a table's files with these tags may hold what Spark has no type for."""
     unknown = [file for file, said in zip(files, own, strict=True) if (said or {}).get(TAG) != "no"]
     if not unknown:
         return False
     with ThreadPoolExecutor(min(_READERS, len(unknown))) as pool:
-        return not all(pool.map(_by_spark, unknown))
+        return not all(pool.map(partial(_by_spark, storage), unknown))
 
 
-def _by_spark(file: tuple[Storage, str, int]) -> bool:
+def _by_spark(storage: Storage, file: FilePart) -> bool:
     """Whether Spark wrote the file; who cannot be asked did not."""
     try:
-        reader = kernel.open_file(*file)
+        reader = kernel.open_file(*storage.locate(file.path), file.size)
     except MicaError:
         return False
     return (reader.created_by or "").startswith("parquet-mr") and _SPARK_VERSION in reader.key_value_metadata

@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.errors import CorruptDataError, UserError
-from mica.log.paths import is_absolute
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, contains
 from mica.storage import Storage
-from mica.tasks.file import FilePart, ReadSpec
+from mica.tasks.file import ReadSpec
 from mica.tasks.file_columns import aligned, find
+from mica.tasks.parts import FilePart
 from mica.tasks.read import read_file
 from mica.tasks.write import DataFileWriter, TableWriter, WriteSpec, facts, write_files
 from mica.variant import kernel
@@ -54,9 +54,8 @@ def move_files(spec: MoveSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordB
                 kinds = pc.replace_substring(batch.column("kind"), "read", "rebuilt")
                 yield batch.set_column(0, batch.schema.field(0), kinds)
             continue
-        place, rel = spec.source.at_of_log(part.path) if is_absolute(part.path) else (spec.source, part.path)
-        reader = kernel.open_file(place, rel, part.size, variants=spec.variants, early=spec.early)
-        yield facts(_transcribed(spec.write, reader) or _moved(spec.write, reader))
+        reader = kernel.open_file(*spec.source.locate(part.path), part.size, variants=spec.variants, early=spec.early)
+        yield facts(_transcribed(spec.write, reader) or _moved(spec.write, reader), spec.write.collated)
 
 
 def _transcribed(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]] | None:

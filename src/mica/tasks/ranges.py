@@ -26,7 +26,7 @@ STRIDE = 4 << 20
 EVERY = 64
 
 #: What a sampling task yields: keys and weights of some rows, as an Arrow stream.
-SAMPLE_DDL = "rows binary not null"
+SAMPLE = pa.schema([pa.field("rows", pa.binary(), nullable=False)])
 
 _WEIGHT = "weight"
 
@@ -80,7 +80,7 @@ def _keys(spec: IngestSpec, split: Split, every: int, weight: float) -> Iterator
         packed = pa.BufferOutputStream()
         with pa.ipc.new_stream(packed, rows.schema) as stream:
             stream.write_table(rows)
-        yield pa.RecordBatch.from_arrays([pa.array([packed.getvalue().to_pybytes()])], ["rows"])
+        yield pa.RecordBatch.from_arrays([pa.array([packed.getvalue().to_pybytes()])], schema=SAMPLE)
 
 
 def plan(samples: Iterable[bytes], count: int, descending: Sequence[bool]) -> Ranges | None:

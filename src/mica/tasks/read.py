@@ -14,9 +14,10 @@ import pyarrow as pa
 from mica.expressions.bind import Leaf
 from mica.expressions.evaluate import RowError, evaluate
 from mica.schema.arrow import to_arrow
-from mica.tasks.batches import Late, cut, for_spark
-from mica.tasks.file import DataFileReader, FilePart, ReadSpec
+from mica.tasks.batches import cut
+from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.leaf_values import distinct
+from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import located
 
 
@@ -34,7 +35,7 @@ def read_parts(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordB
 
 def read_file(spec: ReadSpec, part: FilePart, limit: int | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of the file that pass, at most `limit`, as batches of the scan's schema."""
-    schema, late = to_arrow(spec.schema), Late(spec.late_as_text, spec.timezone)
+    schema = to_arrow(spec.schema)
     leaves = distinct(leaf for value in spec.outputs.values() for leaf in value.leaves)
     file, done = DataFileReader(spec, part), 0
     for found in file.read(leaves, spec.predicate, limit):
@@ -50,8 +51,7 @@ def read_file(spec: ReadSpec, part: FilePart, limit: int | None = None) -> Itera
                 raise located(e, file.name, again) from None
             arrays.append(array if array.type == wanted.type else array.cast(wanted.type))
         done += found.rows
-        for piece in cut(pa.RecordBatch.from_arrays(arrays, schema=schema)):
-            yield for_spark(piece, spec.schema, late) if spec.spark else piece
+        yield from cut(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
 def count_rows(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:

@@ -13,10 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from mica.log.paths import is_absolute
 from mica.storage import Storage
 from mica.tasks.file_columns import called
-from mica.tasks.strings import StringsFile
+from mica.tasks.parts import FilePart
 from mica.variant import kernel
 
 #: One row per path of a column of a file; `min` and `max` are encoded primitives of one type.
@@ -29,10 +28,6 @@ PATHS = pa.schema(
         pa.field("min", pa.binary(), False),
         pa.field("max", pa.binary(), False),
     ]
-)
-PATHS_DDL = (
-    "file int not null, column array<string> not null, path string not null, rows bigint not null, "
-    "min binary not null, max binary not null"
 )
 
 #: Rows of a batch; the first one is the sample of the shredding schema.
@@ -49,11 +44,10 @@ class VariantBoundsSpec:
     limits: Mapping[str, Any] = field(default_factory=dict)
 
 
-def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[StringsFile]) -> Iterator[pa.RecordBatch]:
+def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """The path bounds of each file, of all of its rows, deleted ones too."""
     for file in files:
-        storage, rel = spec.storage.at_of_log(file.path) if is_absolute(file.path) else (spec.storage, file.path)
-        reader = kernel.open_file(storage, rel, file.size, variants=spec.columns)
+        reader = kernel.open_file(*spec.storage.locate(file.path), file.size, variants=spec.columns)
         places = {str(i): called(reader.schema, names) for i, names in enumerate(spec.columns)}
         there = {name: spec.columns[int(name)] for name, names in places.items() if names is not None}
         if not there:

@@ -1,6 +1,6 @@
 """Batches to data files and their facts.
 
-The rule: a fact is given only for a file that is whole and durable, and carries the line that a commit adds for it.
+The rule: a fact is given only for a file that is whole and durable, and has all that a commit needs of it as columns.
 File names hold a unique id per attempt, so a retry never meets what an earlier attempt left; an attempt that fails
 deletes what it wrote where it still can.
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,8 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.errors import MicaError
+from mica.log.added import ADDED
 from mica.log.paths import encode_path, escape_partition_value, new_file_name
-from mica.log.transaction import add_line
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
 from mica.schema.types import VARIANT, StructType, contains
@@ -32,34 +33,27 @@ from mica.storage import Storage, Writer
 from mica.tasks import candidates
 from mica.tasks.batches import cut
 from mica.tasks.late_types import late_tags
+from mica.tasks.strings import gathered
 from mica.tasks.unshred import unshredded
 from mica.variant import kernel
 from mica.variant.plain import to_variants
 
-#: What a write task yields. `kind` is `add` (a file: its log line, rows, bytes) or `read` (what the task took in).
+#: What a write task yields. `kind` is `add` (a file, with the columns of `ADDED`), `read` (rows and bytes that the task
+#: took in, and its bad lines), or what a task counts by that name: `copied`, `rebuilt`.
 FACTS = pa.schema(
     [
         pa.field("kind", pa.string(), nullable=False),
-        pa.field("path", pa.string()),
-        pa.field("line", pa.string()),
+        *ADDED,
         pa.field("rows", pa.int64(), nullable=False),
         pa.field("bytes", pa.int64(), nullable=False),
         pa.field("bad", pa.int64(), nullable=False),
     ]
 )
-FACTS_DDL = (
-    "kind string not null, path string, line string, rows bigint not null, bytes bigint not null, bad bigint not null"
-)
 
 
 def facts_schema(leaves: Sequence[CollatedColumn]) -> pa.Schema:
-    """`FACTS`, and the columns of `tasks.candidates` for leaves whose bounds somebody else makes."""
+    """`FACTS`, and the columns of `tasks.candidates` for leaves whose bounds the engine makes."""
     return pa.schema([*FACTS, *candidates.columns(leaves)])
-
-
-def facts_ddl(leaves: Sequence[CollatedColumn]) -> str:
-    """The same for Spark."""
-    return ", ".join([FACTS_DDL, *([candidates.ddl(leaves)] if leaves else [])])
 
 
 #: Rows and bytes that are looked at before a file's shredding schema is chosen.
@@ -105,6 +99,11 @@ class WriteSpec:
     version: str = ""
 
 
+def new_mark() -> str:
+    """What no other write has in the names of its files."""
+    return f"{uuid.uuid4().hex[:12]}-"
+
+
 def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Writes the rows and yields facts. The batches have the columns of the table; Variants are unshredded, shredded,
     or what becomes one (`variant.plain`).
@@ -129,8 +128,8 @@ def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[
 def facts(rows: list[dict[str, Any]], leaves: Sequence[CollatedColumn] = ()) -> pa.RecordBatch:
     """Facts as a batch; numbers that are left out are 0."""
     batch = pa.RecordBatch.from_pylist([{"rows": 0, "bytes": 0, "bad": 0, **row} for row in rows], schema=FACTS)
-    gathered = candidates.values([row.get("candidates", ()) for row in rows], leaves)
-    return pa.RecordBatch.from_arrays([*batch.columns, *gathered], schema=facts_schema(leaves))
+    strings = candidates.values([row.get("candidates", ()) for row in rows], leaves)
+    return pa.RecordBatch.from_arrays([*batch.columns, *strings], schema=facts_schema(leaves))
 
 
 class TableWriter:
@@ -278,10 +277,9 @@ class DataFileWriter:
             if trees is None:
                 kernel.validate_nested(batch)
             self._late_types = self._late_types or kernel.may_hold_late_types(batch)
-        for gathered in self._candidates:
-            gathered.add(candidates.leaf_strings(batch, gathered.leaf))
-            if gathered.many:
-                gathered.give_up()
+        for found in self._candidates:
+            found.add(candidates.leaf_strings(batch, found.leaf))
+            found.keep_few()
         if self._writer is None and trees is None and self._must_infer():
             self._waiting.append(batch)
             self._waiting_bytes += batch.nbytes
@@ -304,6 +302,9 @@ class DataFileWriter:
         self._late_types = made.may_hold_late_types
         while made.step():
             self._drain()
+        for _ in gathered(reader, self._candidates):
+            for found in self._candidates:
+                found.keep_few()
         return made
 
     def begin_empty(self) -> None:
@@ -322,23 +323,25 @@ class DataFileWriter:
             self._upload.close()
         else:
             storage.sync(self.path)
-        line = add_line(
-            encode_path(self.path),
-            closed["size"],
-            time.time_ns() // 1_000_000,
-            partition_values=self.values,
-            stats=stats_json(
+        return {
+            "kind": "add",
+            "path": encode_path(self.path),
+            "partition_values": self.values,
+            "size": closed["size"],
+            "modification_time": time.time_ns() // 1_000_000,
+            "data_change": self.spec.data_change,
+            "stats": stats_json(
                 closed,
                 self.spec.schema,
                 self.spec.properties,
                 variant_bounds=self.spec.bounds,
                 partition_columns=self.spec.partition_by,
             ),
-            data_change=self.spec.data_change,
-            tags={**late_tags(self._late_types), **self.spec.tags} if self._has_variants else None,
-        )
-        fact = {"kind": "add", "path": self.path, "line": line, "rows": closed["rows"], "bytes": closed["size"]}
-        return fact | {"candidates": self._candidates}
+            "tags": {**late_tags(self._late_types), **self.spec.tags} if self._has_variants else None,
+            "rows": closed["rows"],
+            "bytes": closed["size"],
+            "candidates": self._candidates,
+        }
 
     def abort(self) -> None:
         """Leaves nothing behind, as far as the storage lets us."""

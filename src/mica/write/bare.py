@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from mica.errors import UserError
 from mica.schema.types import VARIANT, StructType, walk
 from mica.storage import Storage
-from mica.tasks.write import WriteSpec
+from mica.tasks.write import WriteSpec, new_mark
 from mica.variant.shredding import Limits, trees_of
+from mica.write.facts import Facts
 
 #: How shredded Variants are laid out, and where early files have `untyped_value`.
 LAYOUTS = ("standard", "early")
@@ -49,15 +47,11 @@ def bare_spec(storage: Storage, schema: StructType, shredding: Any, name: str | 
         trees=trees_of(shredding, variants),
         limits=Limits().to_kernel(),
         name=name,
+        mark=new_mark(),
         target_file_size=(1 << 62) if name else (128 << 20),
     )
 
 
-def written(storage: Storage, facts: pa.Table) -> Written:
+def written(storage: Storage, facts: Facts) -> Written:
     """What the facts of a write say."""
-    adds = facts.filter(pc.equal(facts.column("kind"), "add"))
-    return Written(
-        files=tuple(storage.path(rel) for rel in adds.column("path").to_pylist()),
-        rows=pc.sum(adds.column("rows")).as_py() or 0,
-        bytes=pc.sum(adds.column("bytes")).as_py() or 0,
-    )
+    return Written(files=tuple(map(storage.path, facts.names)), rows=facts.rows, bytes=facts.bytes)

@@ -6,45 +6,28 @@ fails there is no commit, and what was written is never read.
 
 from __future__ import annotations
 
-import itertools
 import os
 import time
-import uuid
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
-from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, OPTIONS, PATH, SESSION, SIZE, TEXT, TEXTS, Mode, one_of, takes
-from mica.engines import local
-from mica.errors import UserError
-from mica.expressions.bind import BoundExpr, bind_value
-from mica.properties import BYTES
-from mica.schema.arrow import to_arrow
-from mica.schema.ddl import type_to_ddl
-from mica.schema.evolution import plan_write
-from mica.schema.types import INTEGER, VARIANT, VOID, Primitive, StructField, StructType
+from mica import engines
+from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, OPTIONS, PATH, SESSION, SIZE, TEXT, TEXTS, Mode, takes
+from mica.engines.base import Engine, MadeRows, Order
 from mica.storage import Storage
 from mica.tasks import ranges
 from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits
-from mica.tasks.write import FACTS, FACTS_DDL, WriteSpec, write_files
-from mica.tasks.zones import zone_tags
-from mica.variant import kernel
-from mica.variant.shredding import ShreddingSchema, trees_of
-from mica.write import computed, inputs
-from mica.write.target import Target, load_if_any, open_target, undone_where_it_fails
+from mica.write import flow, inputs
+from mica.write.ingest_options import IngestOptions, largest_of, size_of
+from mica.write.ingest_plan import IngestPlan, plan
+from mica.write.target import Commit, load_if_any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-#: The largest Variant that Spark reads.
-MAX_SIZE = 128 << 20
-
-#: The column that says into which file of a sorted job a row goes; it is in no table.
-RANGE = "__mica_range"
 
 #: Bytes on disk per byte of plain JSON, about, for choosing how many files a sorted job writes.
 ON_DISK = 0.22
@@ -148,78 +131,28 @@ def ingest_json(
     is partitioned by one that nobody computes; INPUT_CHANGED for a file that was written again since it was ingested;
     NOT_FOUND, IS_A_DIRECTORY, NOT_A_FILE, PERMISSION_DENIED, DISK_FULL. Nothing is committed then.
     """
-    began = time.monotonic()
-    one_of("mode", mode, ("append", "error", "ignore", "overwrite"))
-    one_of("format", format, ("auto", "ndjson", "json"))
-    one_of("on_error", on_error, ("fail", "quarantine"))
-    one_of("duplicate_keys", duplicate_keys, ("error", "last"))
-    one_of("invalid_utf8", invalid_utf8, ("error", "replace"))
-    largest = _size(max_size)
-    if largest is None or largest > MAX_SIZE:
-        raise UserError.bad_value("max_size", max_size, "at most 128MB: Spark reads no larger Variant")
-    if spark is not None:
-        ansi = str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true"
-        timezone = str(spark.conf.get("spark.sql.session.timeZone"))
-    kernel.fixed_offset(timezone)  # a zone that does not exist is an error now, whether or not a column asks for it
-    if idempotent and mode == "overwrite":
-        raise UserError.bad_value("idempotent", idempotent, "False with mode='overwrite', which replaces all rows")
+    began, engine = time.monotonic(), engines.of(spark)
+    ansi, timezone = engine.settings(ansi, timezone)
+    options = IngestOptions(
+        column, columns or {}, partition_by, sort_by, shredding, mode, format, on_error, quarantine,
+        size_of(target_file_size), properties or {}, duplicate_keys, invalid_utf8, largest_of(max_size), idempotent,
+        ansi, timezone, storage_options,
+    )  # fmt: skip
     storage = Storage.open(table, storage_options)
     found = load_if_any(storage)
     if found is not None and mode == "ignore":
         note = f"there is a table at {storage} already: nothing was read"
         return _nothing(str(storage), found.version, 0, time.monotonic() - began, [note])
-    given, kept = columns or {}, computed.kept_in(found)
-    document = StructType((StructField(column, VARIANT),))
-    bound = computed.bound(given, kept, document, ansi=ansi, timezone=timezone)
-    schema = _schema(document, bound)
-    target = open_target(
-        storage, schema, tuple(partition_by), mode="error" if mode == "ignore" else mode, properties=properties or {},
-        operation="ingest_json", snapshot=found, kept=computed.as_property(given),
-    )  # fmt: skip
-    computed.refuse_without(str(storage), target.metadata.partition_columns, bound, column)
-    target.notes += computed.others(given, kept)
-    plan_write(target.schema, to_arrow(schema))
-    # Names match without regard to case; from here on the table's spelling is the one name of each column.
-    column = target.schema.field(column).name
-    document = StructType((StructField(column, VARIANT),))
-    again = computed.bound(given, kept, document, ansi=ansi, timezone=timezone)
-    bound = {target.schema.field(name).name: value for name, value in again.items()}
-    keys = _sort_keys(sort_by, document, bound, ansi, timezone)
-    tree = _tree(shredding, column)
-    write = target.write_spec({} if tree is None else {(column,): tree}, target_file_size=_size(target_file_size))
-    write = replace(write, from_json=True, tags=zone_tags())
-    kept_aside = _quarantine(target, quarantine, storage_options) if on_error == "quarantine" else None
-    spec = IngestSpec(
-        write=write,
-        column=column,
-        tree=tree,
-        columns=bound,
-        keys=keys,
-        quarantine=kept_aside,
-        reader={
-            "duplicate_keys": duplicate_keys,
-            "max_size": largest,
-            "replace_invalid_utf8": invalid_utf8 == "replace",
-        },
-        timezone=timezone,
-    )
+    planned = plan(storage, found, options)
+    target = planned.target
     every = files = inputs.find(paths, storage_options, format)
     if idempotent:
         files, target.applications = inputs.unread(every, {} if found is None else found.app_transactions)
     if not files:
         assert found is not None
         return _nothing(str(storage), found.version, len(every), time.monotonic() - began, target.notes)
-    run = _Run(spec, files, [name.endswith(" desc") for name in _lower(sort_by)], progress)
-    try:
-        with undone_where_it_fails(write):
-            facts = run.on_spark(spark) if spark is not None else run.in_process()
-        commit = target.commit(facts, spark)
-    except BaseException:
-        if kept_aside is not None and target.certainly_not_written:
-            kept_aside.clear()
-        raise
-    # Not from the facts: where rows are sorted or shuffled, the tasks that read are not those that write.
-    bad = count_bad_lines(kept_aside) if kept_aside is not None else 0
+    commit, bad = _run(engine, planned, files, options.descending, progress)
+    kept_aside = planned.spec.quarantine
     return IngestReport(
         table=str(target.storage),
         version=commit.version,
@@ -241,165 +174,56 @@ def _nothing(table: str, version: int, skipped: int, seconds: float, notes: list
     return IngestReport(table, version, 0, 0, 0, seconds, 0, 0, skipped_files=skipped, notes=notes)
 
 
-class _Run:
-    """One ingest on an engine: direct where order does not matter, in two stages where it does."""
-
-    def __init__(
-        self, spec: IngestSpec, files: list[Split], descending: list[bool], progress: Callable[[Progress], None] | None
-    ) -> None:
-        self.spec, self.files, self.descending = spec, files, descending
-        self._report = progress
-        self._progress = Progress(total_bytes=sum(f.size for f in files))
-
-    def in_process(self) -> pa.Table:
-        tasks = inputs.share(self.files, local.threads())
-        if not self.spec.keys:
-            return self._collected(local.run(partial(ingest_splits, self.spec), tasks))
-        rows = pa.Table.from_batches(local.run(partial(ingest_rows, self.spec), tasks), to_arrow(self.spec.rows_schema))
-        partitions = [(name, False) for name in self.spec.write.partition_by]
-        order = ranges.sort_indices(rows, [*partitions, *zip(self.spec.keys, self.descending, strict=True)])
-        ordered = rows.drop_columns(list(self.spec.keys)).take(order)
-        shares = _even(ordered, local.threads())
-        return self._collected(local.run(partial(_write_table, self.spec.write), shares))
-
-    def on_spark(self, spark: SparkSession) -> pa.Table:
-        from mica.engines.spark import jobs
-
-        return jobs.interruptible(spark, lambda: self._on_spark(spark))
-
-    def _on_spark(self, spark: SparkSession) -> pa.Table:
-        from mica.engines.spark import jobs
-
-        spec = self.spec
-        tasks = inputs.share(self.files, jobs.parallelism(spark))
-        if not spec.keys and not spec.write.partition_by:
-            return jobs.collect(jobs.over_tasks(spark, partial(ingest_splits, spec), tasks, FACTS_DDL), self._watch)
-        from mica.engines.spark.types import to_spark
-
-        plain = sum(f.size for f in self.files)
-        keys = list(zip(spec.keys, self.descending, strict=True))
-        found = self._ranges(spark, tasks, max(1, round(plain * ON_DISK / spec.write.target_file_size)))
-        schema = _with_range(spec.rows_schema)
-        frame = jobs.over_tasks(spark, partial(_for_spark, spec, found), tasks, to_spark(schema), size_in_bytes=plain)
-        into = (RANGE, 1 if found is None else len(found)) if keys else None
-        frame = jobs.arranged(frame, spec.write.partition_by, keys, into).drop(*spec.keys, RANGE)
-        if keys:
-            # Each range is to be one file: one that came out larger than planned is not cut into a file and a rest.
-            spec = replace(spec, write=replace(spec.write, target_file_size=spec.write.target_file_size * 3 // 2))
-        return jobs.collect(jobs.over_rows(frame, partial(write_files, spec.write), FACTS_DDL), self._watch)
-
-    def _ranges(self, spark: SparkSession, tasks: list[list[Split]], count: int) -> ranges.Ranges | None:
-        """Where the files of a sorted job begin; None where there is no order or one file."""
-        from mica.engines.spark import jobs
-
-        if not self.spec.keys or count == 1:
-            return None
-        task = partial(ranges.sample, self.spec, sum(f.size for f in self.files))
-        samples = jobs.collect(jobs.over_tasks(spark, task, tasks, ranges.SAMPLE_DDL))
-        return ranges.plan(samples.column("rows").to_pylist(), count, self.descending)
-
-    @property
-    def _watch(self) -> Callable[[float], None] | None:
-        """What is told of a Spark job's progress, when somebody looks on."""
-        report, total = self._report, self._progress.total_bytes
-        if report is None:
-            return None
-        return lambda share: report(replace(self._progress, input_bytes=int(total * share)))
-
-    def _collected(self, batches: Iterator[pa.RecordBatch]) -> pa.Table:
-        kept = []
-        for batch in batches:
-            kept.append(batch)
-            if self._report is not None:
-                for row in batch.to_pylist():
-                    self._progress.rows += row["rows"] if row["kind"] == "read" else 0
-                    self._progress.input_bytes += row["bytes"] if row["kind"] == "read" else 0
-                    self._progress.files += row["kind"] == "add"
-                self._report(replace(self._progress))
-        return pa.Table.from_batches(kept, FACTS)
+def _run(
+    engine: Engine,
+    planned: IngestPlan,
+    files: Sequence[Split],
+    descending: Sequence[bool],
+    progress: Callable[[Progress], None] | None,
+) -> tuple[Commit, int]:
+    """Writes and commits; the commit, and how many bad lines there were."""
+    spec, plain = planned.spec, sum(f.size for f in files)
+    write, aside = spec.write, spec.quarantine
+    source = _source(engine, spec, inputs.share(files, engine.parallelism), plain, descending)
+    if spec.keys and engine.shuffles:
+        # Each range is to be one file: one that came out larger than planned is not cut into a file and a rest.
+        write = replace(write, target_file_size=write.target_file_size * 3 // 2)
+    looks = flow.NOBODY if progress is None else _looks(progress, plain)
+    commit, _ = flow.commit(engine, planned.target, write, source, looks=looks, aside=aside)
+    # Not from the facts: where rows are sorted or shuffled, the tasks that read are not those that write.
+    return commit, 0 if aside is None else count_bad_lines(aside)
 
 
-def _with_range(schema: StructType) -> StructType:
-    return StructType((*schema.fields, StructField(RANGE, INTEGER)))
+def _source(
+    engine: Engine, spec: IngestSpec, tasks: list[list[Split]], plain: int, descending: Sequence[bool]
+) -> flow.RowSource:
+    """Direct where order does not matter; rows that the engine arranges where it does. `plain` bytes are the text."""
+    if not spec.keys and not (spec.write.partition_by and engine.shuffles):
+        return flow.FromTasks(lambda write: partial(ingest_splits, replace(spec, write=write)), tasks)
+    rows = MadeRows(
+        task=partial(ingest_rows, spec),
+        inputs=tasks,
+        schema=spec.rows_schema,
+        size=plain,
+        files=max(1, round(plain * ON_DISK / spec.write.target_file_size)),
+        sample=partial(ranges.sample, spec, plain),
+        share_bytes=inputs.LEAST_BYTES,
+    )
+    return flow.FromRows(rows, Order(spec.write.partition_by, tuple(zip(spec.keys, descending, strict=True))))
 
 
-def _for_spark(spec: IngestSpec, found: ranges.Ranges | None, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-    from mica.tasks.batches import for_spark
+def _looks(report: Callable[[Progress], None], total: int) -> flow.Looks:
+    """Who is told how far the ingest has come: by facts as they come, or by the share of a Spark job."""
+    progress = Progress(total_bytes=total)
 
-    schema = _with_range(spec.rows_schema)
-    for batch in ingest_rows(spec, splits):
-        if found is None:
-            numbers = pa.repeat(pa.scalar(0, pa.int32()), batch.num_rows)
-        else:
-            numbers = found.of([batch.column(name) for name in (*spec.write.partition_by, *spec.keys)])
-        yield for_spark(batch.append_column(RANGE, numbers), schema)
+    def facts(batch: pa.RecordBatch) -> None:
+        for row in batch.select(["kind", "rows", "bytes"]).to_pylist():
+            progress.rows += row["rows"] if row["kind"] == "read" else 0
+            progress.input_bytes += row["bytes"] if row["kind"] == "read" else 0
+            progress.files += row["kind"] == "add"
+        report(replace(progress))
 
-
-def _write_table(spec: WriteSpec, table: pa.Table) -> Iterator[pa.RecordBatch]:
-    return write_files(spec, table.to_batches(max_chunksize=16_384))
-
-
-def _even(table: pa.Table, parallelism: int) -> list[pa.Table]:
-    """Contiguous shares for as many threads as there is work for."""
-    count = max(1, min(parallelism, table.nbytes // inputs.LEAST_BYTES))
-    edges = [table.num_rows * i // count for i in range(count + 1)]
-    return [table.slice(start, end - start) for start, end in itertools.pairwise(edges)]
-
-
-def _schema(document: StructType, bound: Mapping[str, BoundExpr]) -> StructType:
-    return StructType((*document.fields, *(StructField(name, value.type) for name, value in bound.items())))
-
-
-def _sort_keys(
-    sort_by: Sequence[str], document: StructType, bound: Mapping[str, BoundExpr], ansi: bool, timezone: str
-) -> dict[str, BoundExpr]:
-    """Hidden columns to sort by. A key may be a computed column's name or an expression, with ASC or DESC behind it."""
-    keys = {}
-    for place, text in enumerate(sort_by):
-        words = text.strip()
-        for direction in (" asc", " desc"):
-            if words.lower().endswith(direction):
-                words = words[: -len(direction)]
-        known = next((value for name, value in bound.items() if name.lower() == words.lower()), None)
-        key = known or bind_value(words, document, ansi=ansi, timezone=timezone)
-        if not isinstance(key.type, Primitive) or key.type in (VARIANT, VOID):
-            raise UserError("TYPE_MISMATCH", f"rows cannot be sorted by {words!r}, which is {type_to_ddl(key.type)}",
-                            hint="Say which type the path has, as in v:a::bigint.")  # fmt: skip
-        keys[f"__mica_sort_{place}"] = key
-    return keys
-
-
-def _lower(sort_by: Sequence[str]) -> list[str]:
-    return [text.strip().lower() for text in sort_by]
-
-
-def _tree(shredding: Any, column: str) -> pa.DataType | None:
-    if isinstance(shredding, Mapping) and not {str(name).lower() for name in shredding} <= {column.lower()}:
-        warnings.warn(
-            f"a mapping of shredding= is by column: give {{{column!r}: {{…}}}}", DeprecationWarning, stacklevel=4
-        )
-        return ShreddingSchema.of(shredding).tree
-    return trees_of(shredding, [(column,)]).get((column,))
-
-
-def _quarantine(
-    target: Target, where: str | os.PathLike[str] | None, storage_options: Mapping[str, str] | None
-) -> Storage:
-    run = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) + "-" + uuid.uuid4().hex[:8]
-    if where is not None:
-        return Storage.open(where, storage_options).child(run)
-    return target.storage.child(f"_quarantine/{run}")
-
-
-def _size(size: int | str | None) -> int | None:
-    if size is None or isinstance(size, int):
-        if size is not None and size <= 0:
-            raise UserError.bad_value("a size", size, "a positive number of bytes or a text such as 128MB")
-        return size
-    try:
-        return BYTES.parse(size)
-    except ValueError:
-        raise UserError.bad_value("a size", size, BYTES.expected) from None
+    return flow.Looks(facts, lambda share: report(replace(progress, input_bytes=int(total * share))))
 
 
 def _mb(size: int) -> str:

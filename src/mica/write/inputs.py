@@ -15,6 +15,7 @@ from typing import Any
 from mica.errors import StorageError, UserError
 from mica.storage import SCHEMES, Storage, patterns, split_scheme
 from mica.tasks.ingest import Split, look
+from mica.tasks.parts import packed
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Any
 
@@ -95,16 +96,7 @@ def share(files: Sequence[Split], parallelism: int) -> list[list[Split]]:
     if count > parallelism:
         count = -(-count // parallelism) * parallelism  # no core waits in the last round
     per_task = max(1, -(-total // count))
-    tasks: list[list[Split]] = [[]]
-    room = per_task
-    for split in (part for f in files for part in _cut(f, per_task)):
-        # Half a file over is nearer to even than half a file under.
-        if tasks[-1] and room < _weight(split) // 2:
-            tasks.append([])
-            room = per_task
-        tasks[-1].append(split)
-        room -= _weight(split)
-    return tasks
+    return packed((part for f in files for part in _cut(f, per_task)), _weight, per_task)
 
 
 def _cut(file: Split, per_task: int) -> Iterable[Split]:

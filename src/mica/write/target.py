@@ -6,20 +6,18 @@ protocol and its property allow it, and neither is ever changed by a write.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
-import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from mica.errors import ConflictError, MicaError, UserError
+from mica.errors import ConflictError, UserError
 from mica.expressions.bind import bind
 from mica.log import creation, features
 from mica.log.actions import Metadata, Protocol
@@ -28,7 +26,7 @@ from mica.log.configuration import checked
 from mica.log.conflicts import FilePredicate, every_file
 from mica.log.domains import COLLATIONS_DOMAIN, with_versions, write_versions
 from mica.log.snapshot import Snapshot, load
-from mica.log.transaction import Committed, Transaction
+from mica.log.transaction import Transaction
 from mica.properties import CODEC, TARGET_FILE_SIZE
 from mica.schema import collations
 from mica.schema import json as schema_json
@@ -37,14 +35,11 @@ from mica.skipping import partitions
 from mica.stats.bloom_columns import bloom_columns
 from mica.stats.collated import CollatedColumn, collated_leaves
 from mica.storage import Storage
-from mica.tasks.write import WriteSpec
+from mica.tasks.write import WriteSpec, new_mark
 from mica.variant import kernel
 from mica.variant.shredding import Limits
-from mica.write.collated import bounds_of_facts, collated_lines, comparable
+from mica.write.facts import Facts
 from mica.write.inputs import forgotten
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 #: Lost races (code, whether the table was to be made) after which an append joins the winner.
 _JOINED = {("TABLE_EXISTS", True), ("CONCURRENT_DOMAIN", False)}
@@ -63,6 +58,18 @@ class Commit:
     snapshot: Snapshot | None = field(default=None, repr=False, compare=False)
 
 
+@dataclass(frozen=True)
+class Replaced:
+    """Files of the snapshot that a commit removes as it adds others."""
+
+    #: Their positions in `snapshot.files`.
+    files: NDArray[np.int64]
+    #: Which files the outcome depends on; None: on those that are removed, and no others.
+    reads: FilePredicate | None = None
+    #: The partitions that are replaced, where not all of them are: the files that are added must be of these.
+    where: str | None = None
+
+
 @dataclass
 class Target:
     """A table that is about to be written; `snapshot` is None where the write makes the table."""
@@ -71,11 +78,14 @@ class Target:
     snapshot: Snapshot | None
     protocol: Protocol
     metadata: Metadata
-    operation: str
-    overwrite: bool = False
+    #: What the history says of the commit; the parameters of a WRITE are made here.
+    operation: str = "WRITE"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    replaced: Replaced | None = None
+    #: False where the rows are those of the files that are replaced.
+    data_change: bool = True
     #: Whether a write that was to make the table adds to the one that another writer made meanwhile.
     joins: bool = True
-    where: str | None = None
     notes: list[str] = field(default_factory=list)
     #: The collations of which bounds are written, and their version.
     versions: tuple[Sequence[str], str] | None = None
@@ -123,7 +133,8 @@ class Target:
                 "bloom_filters": bloom_columns(schema, self.metadata.configuration),
             },
             target_file_size=target_file_size or TARGET_FILE_SIZE.of(self.metadata.configuration),
-            mark=f"{uuid.uuid4().hex[:12]}-",
+            mark=new_mark(),
+            data_change=self.data_change,
         )
 
     @property
@@ -131,67 +142,46 @@ class Target:
         """Whether no log can name what was written for this target."""
         return self._last is None or self._last.certainly_not_written
 
-    def comparing(self, spark: SparkSession | None) -> tuple[list[CollatedColumn], str]:
-        """The columns that get collated bounds when files are written, and the version of who compares them."""
-        leaves = collated_leaves(self.schema, self.metadata.configuration, self.metadata.partition_columns)
-        return comparable(leaves, spark)
+    @property
+    def collated(self) -> list[CollatedColumn]:
+        """The columns of which files have collated bounds, where somebody can compare them."""
+        return collated_leaves(self.schema, self.metadata.configuration, self.metadata.partition_columns)
 
-    def commit(self, facts: pa.Table, spark: SparkSession | None = None) -> Commit:
-        """Adds the files that the facts tell of, in one commit; collated columns get what bounds can be made here."""
-        adds = facts.filter(pc.equal(facts.column("kind"), "add"))
+    def commit(self, facts: Facts) -> Commit:
+        """Adds the files and removes those that are replaced, in one commit."""
+        self._check_rows(facts)
         try:
-            done, rows, size = self._commit(adds, spark)
-        except BaseException:
-            if self.certainly_not_written:
-                self.storage.discard(adds.column("path").to_pylist())
-            raise
-        return Commit(done.version, adds.num_rows, rows, size, done.snapshot)
-
-    def _commit(self, adds: pa.Table, spark: SparkSession | None) -> tuple[Committed, int, int]:
-        rows, size = (pc.sum(adds.column(name)).as_py() or 0 for name in ("rows", "bytes"))
-        lines = adds.column("line")
-        leaves, version = self.comparing(spark)
-        if leaves and len(lines):
-            bounds = bounds_of_facts(adds, spark, self.storage, leaves, version)
-            lines = pa.chunked_array([collated_lines(lines, bounds, version)], pa.string())
-            self.versions = ([leaf.collation for leaf in leaves], version)
-        try:
-            self._last = self.transaction(lines, rows, size)
-            return self._last.commit(clock=time.time), rows, size
+            self._last = self.transaction(facts)
+            done = self._last.commit(clock=time.time)
         except ConflictError as e:
-            if self.overwrite or not self.joins or (e.code, self.snapshot is None) not in _JOINED:
+            if self.replaced is not None or not self.joins or (e.code, self.snapshot is None) not in _JOINED:
                 raise
             # Another writer made the table first, or named the same version of a collation: ours becomes an append to
             # what is there now, if it is the same table.
-            self._last = self._joined(e).transaction(lines, rows, size)
-            return self._last.commit(clock=time.time), rows, size
+            self._last = self._joined(e).transaction(facts)
+            done = self._last.commit(clock=time.time)
+        return Commit(done.version, facts.files.num_rows, facts.rows, facts.bytes, done.snapshot)
 
-    def transaction(self, lines: pa.ChunkedArray, rows: int, size: int) -> Transaction:
-        """The commit to be, of files by their ready lines."""
-        mode = "Overwrite" if self.overwrite else "Append"
-        parameters: dict[str, Any] = {"mode": mode}
-        if self.snapshot is None or self.metadata.partition_columns:
-            parameters["partitionBy"] = list(self.metadata.partition_columns)
-        if self.where is not None:
-            parameters["predicate"] = self.where
+    def transaction(self, facts: Facts) -> Transaction:
+        """The commit to be."""
+        parameters, metrics = self._described(facts)
         transaction = Transaction(
             self.storage if self.snapshot is None else self.snapshot,
-            "WRITE",
+            self.operation,
             parameters,
             engine_info=f"mica/{kernel.version()}",
-            metrics={"numFiles": len(lines), "numOutputRows": rows, "numOutputBytes": size},
+            metrics=metrics,
         )
         if self.snapshot is None:
             transaction.update_protocol(self.protocol)
             transaction.update_metadata(self.metadata)
-        elif self.overwrite:
-            chosen = self._chosen()
-            self._check_rows(lines, chosen)
-            transaction.read(chosen)
-            transaction.remove_files(np.flatnonzero(np.asarray(chosen(self.snapshot.files))))
-            if self.where is None:
+        elif self.replaced is not None:
+            if self.replaced.reads is not None:
+                transaction.read(self.replaced.reads)
+            transaction.remove_files(self.replaced.files, data_change=self.data_change)
+            if self.replaced.reads is every_file and self.data_change:
                 transaction.set_application_transactions(forgotten(self.snapshot.app_transactions))
-        transaction.add_files(lines)
+        transaction.add_files(facts.files)
         transaction.set_application_transactions(self.applications)
         if self.versions is not None:
             before = None if self.snapshot is None else self.snapshot.domains.get(COLLATIONS_DOMAIN)
@@ -200,24 +190,31 @@ class Target:
                 transaction.set_domain(COLLATIONS_DOMAIN, domain)
         return transaction
 
-    def _chosen(self) -> FilePredicate:
-        """Which files an overwrite replaces."""
-        if self.where is None:
-            return every_file
-        return partition_predicate(self.where, self.schema, self.metadata.partition_columns)
+    def _described(self, facts: Facts) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What the history says of the commit: parameters and metrics."""
+        files = facts.files.num_rows
+        if self.operation != "WRITE":
+            removed = 0 if self.replaced is None else len(self.replaced.files)
+            return dict(self.parameters), {"numRemovedFiles": removed, "numAddedFiles": files}
+        parameters: dict[str, Any] = {"mode": "Append" if self.replaced is None else "Overwrite"}
+        if self.snapshot is None or self.metadata.partition_columns:
+            parameters["partitionBy"] = list(self.metadata.partition_columns)
+        if self.replaced is not None and self.replaced.where is not None:
+            parameters["predicate"] = self.replaced.where
+        return parameters, {"numFiles": files, "numOutputRows": facts.rows, "numOutputBytes": facts.bytes}
 
-    def _check_rows(self, lines: pa.ChunkedArray, chosen: FilePredicate) -> None:
+    def _check_rows(self, facts: Facts) -> None:
         """A replaced part gets rows of that part alone, or rows would stand where nobody looks for them."""
-        if self.where is None or len(lines) == 0:
+        replaced = self.replaced
+        if replaced is None or replaced.where is None or replaced.reads is None or not facts.files.num_rows:
             return
-        values = [orjson.loads(line)["add"]["partitionValues"] for line in lines.to_pylist()]
-        kind = pa.map_(pa.string(), pa.string())
-        matches = chosen(pa.table({"partition_values": pa.array([list(v.items()) for v in values], kind)}))
+        matches = replaced.reads(facts.files)
         if not pc.all(matches).as_py():
-            stray = values[pc.index(matches, False).as_py()]
+            stray = facts.files.column("partition_values")[pc.index(matches, False).as_py()].as_py()
             raise UserError(
                 "ROWS_OUTSIDE_OVERWRITE",
-                f"rows of the partition {stray} were given, and only those with {self.where} are to be replaced",
+                f"rows of the partition {dict(stray)} were given, and only those with {replaced.where} are to be "
+                "replaced",
                 hint="Filter the rows first.",
             )
 
@@ -235,10 +232,7 @@ class Target:
                 hint="Nothing was written. Repeat the operation.",
                 version=snapshot.version,
             ) from error
-        return Target(
-            self.storage, snapshot, snapshot.protocol, snapshot.metadata, self.operation, versions=self.versions,
-            applications=self.applications,
-        )  # fmt: skip
+        return replace(self, snapshot=snapshot, protocol=snapshot.protocol, metadata=snapshot.metadata)
 
 
 def open_target(
@@ -247,7 +241,6 @@ def open_target(
     partition_by: Sequence[str],
     *,
     mode: Mode,
-    operation: str,
     properties: Mapping[str, str],
     storage_options: Mapping[str, str] | None = None,
     snapshot: Snapshot | None = None,
@@ -264,7 +257,7 @@ def open_target(
     if snapshot is None:
         made = {**(kept or {}), **properties}
         protocol, metadata = creation.new_table(schema, partition_by, made, created_time=int(time.time() * 1000))
-        return Target(storage, None, protocol, metadata, operation, joins=mode == "append")
+        return Target(storage, None, protocol, metadata, joins=mode == "append")
     if mode == "error":
         raise UserError(
             "TABLE_EXISTS", f"there is a table at {storage} already", hint="Use mode='append' or 'overwrite'."
@@ -287,19 +280,11 @@ def open_target(
             f"there is a table at {storage} already, with other properties than {wrong}",
             hint="Change them with Table.set_properties.",
         )
-    return Target(storage, snapshot, snapshot.protocol, found, operation, overwrite=mode == "overwrite", where=where)
-
-
-@contextlib.contextmanager
-def undone_where_it_fails(spec: WriteSpec) -> Iterator[None]:
-    """Deletes the files of a write whose tasks fail, those of tasks too whose facts nobody has; no log names them."""
-    try:
-        yield
-    except BaseException:
-        with contextlib.suppress(MicaError):
-            names = [entry.path for entry in spec.storage.list()]
-            spec.storage.discard(name for name in names if name.rpartition("/")[2].startswith(f"part-{spec.mark}"))
-        raise
+    target = Target(storage, snapshot, snapshot.protocol, found)
+    if mode == "overwrite":
+        reads = every_file if where is None else partition_predicate(where, target.schema, found.partition_columns)
+        target.replaced = Replaced(np.flatnonzero(np.asarray(reads(snapshot.files))), reads, where)
+    return target
 
 
 def load_if_any(storage: Storage) -> Snapshot | None:

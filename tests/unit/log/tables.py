@@ -22,17 +22,22 @@ def create(location: object, ddl: str = "id BIGINT", partition_by: tuple[str, ..
     return transaction.commit().snapshot
 
 
-def line(name: str, *, rows: int = 1, low: int = 0, high: int = 9, **more: object) -> str:
-    """The add line of a file that holds ids from `low` to `high`."""
+def added(name: str, *, rows: int = 1, low: int = 0, high: int = 9, **more: object) -> dict[str, object]:
+    """A file that holds ids from `low` to `high`."""
     bounds = {"minValues": {"id": low}, "maxValues": {"id": high}, "nullCount": {"id": 0}}
     stats = orjson.dumps({"numRecords": rows, **bounds}).decode()
-    return add_line(name, 100, 1, stats=stats, **more)  # type: ignore[arg-type]
+    return {"path": name, "size": 100, "modification_time": 1, "stats": stats, **more}
+
+
+def line(name: str, **more: object) -> str:
+    """Its line in the log."""
+    return add_line(added(name, **more))  # type: ignore[arg-type]
 
 
 def append(snapshot: Snapshot, *names: str, **more: object) -> Committed:
     """Appends files of these names."""
     transaction = Transaction(snapshot, "WRITE", {"mode": "Append"})
-    transaction.add_files([line(name, **more) for name in names])
+    transaction.add_files([added(name, **more) for name in names])
     return transaction.commit()
 
 

@@ -21,7 +21,7 @@ from mica.log.snapshot import load
 from mica.log.transaction import Transaction
 from mica.storage import AlreadyExistsError, Storage
 from mica.storage.local import LocalStorage
-from tests.unit.log.tables import append, create, line, paths
+from tests.unit.log.tables import added, append, create, paths
 
 
 def write_some(root: str, writer: int, count: int) -> None:
@@ -64,7 +64,7 @@ def test_of_overwrites_at_once_each_sees_the_one_before_or_fails(tmp_path: Path)
         transaction = Transaction(base, "WRITE", {"mode": "Overwrite"})
         transaction.read()
         transaction.remove_files()
-        transaction.add_files([line(f"new{writer}")])
+        transaction.add_files([added(f"new{writer}")])
         try:
             transaction.commit()
         except ConflictError as error:

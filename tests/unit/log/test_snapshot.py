@@ -14,12 +14,12 @@ from mica.errors import CorruptDataError, UnsupportedTableError, UserError
 from mica.log.actions import Metadata
 from mica.log.checkpoint_writer import checkpoint_table, parquet_bytes, write_checkpoint
 from mica.log.snapshot import Snapshot, load
-from mica.log.transaction import Transaction, add_line
+from mica.log.transaction import Transaction
 from mica.schema.ddl import parse_ddl
 from mica.stats.variant import encode_bounds
 from mica.storage import Storage
 from mica.storage.remote import RemoteStorage
-from tests.unit.log.tables import append, create, line, paths
+from tests.unit.log.tables import added, append, create, paths
 
 LOG = "_delta_log"
 
@@ -48,7 +48,7 @@ def test_every_way_to_a_version_gives_the_same(storage: Storage) -> None:
     first = table
     for number in range(7):
         transaction = Transaction(table, "WRITE")
-        transaction.add_files([line(f"f{number}", tags={"n": str(number)})])
+        transaction.add_files([added(f"f{number}", tags={"n": str(number)})])
         if number % 3 == 2:
             transaction.remove_files([0])
         transaction.set_application_transactions({"app": number})
@@ -202,7 +202,7 @@ def test_unknown_keys_domains_and_tags_survive_commits_and_checkpoints(tmp_path:
     transaction = Transaction(table, "WRITE")
     transaction.update_metadata(Metadata.parse({**table.metadata.action(), "fromTheFuture": {"deep": [1, 2]}}))
     transaction.set_domain("other.engine", '{"a":1}')
-    transaction.add_files([line("a", tags={"SHREDDING_STATE": "x", "ä": "ö"})])
+    transaction.add_files([added("a", tags={"SHREDDING_STATE": "x", "ä": "ö"})])
     table = transaction.commit().snapshot
     write_checkpoint(table)
     (tmp_path / LOG / f"{0:020d}.json").unlink()
@@ -252,7 +252,8 @@ def test_variant_bounds_stand_in_checkpoints_as_variants(tmp_path: Path, form: s
         "nullCount": {"id": 0, "v": 1, "s": {"w": 0, "x": 0}},
     }
     transaction = Transaction(table, "WRITE")
-    transaction.add_files([add_line("a", 1, 1, stats=orjson.dumps(stats).decode()), add_line("b", 1, 1)])
+    one = {"path": "a", "size": 1, "modification_time": 1}
+    transaction.add_files([{**one, "stats": orjson.dumps(stats).decode()}, {**one, "path": "b"}])
     table = transaction.commit().snapshot
     write_checkpoint(table)
     for version in range(2):
@@ -296,7 +297,7 @@ def test_a_checkpoint_holds_the_statistics_that_the_protocol_asks_for(
     table = append(create(tmp_path, **properties), "a", tags={"x": "y"}).snapshot
     transaction = Transaction(table, "DELETE")
     transaction.remove_files()
-    transaction.add_files([line("b")])
+    transaction.add_files([added("b")])
     write_checkpoint(transaction.commit().snapshot)
     (path,) = (tmp_path / LOG).glob("*.checkpoint.parquet")
     schema = pq.read_schema(path)

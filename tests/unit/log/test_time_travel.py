@@ -15,7 +15,7 @@ from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp, to_millis
 from mica.log.transaction import Transaction
 from mica.storage import Storage
-from tests.unit.log.tables import append, create, line
+from tests.unit.log.tables import added, append, create
 
 
 def with_times(root: Path, *times: int, **properties: str) -> Snapshot:
@@ -56,7 +56,7 @@ def test_in_commit_timestamps_count_and_not_the_files_times(tmp_path: Path) -> N
     for number in range(4):
         # A clock that stands still: each stamp is one more than the last.
         transaction = Transaction(table, "WRITE")
-        transaction.add_files([line(f"f{number}")])
+        transaction.add_files([added(f"f{number}")])
         table = transaction.commit(clock=lambda: 5.0).snapshot
         stamps.append(table.timestamp)
     assert stamps == sorted(set(stamps))
@@ -72,7 +72,7 @@ def test_after_a_checkpoint_the_commit_s_own_time_counts(tmp_path: Path, cleaned
     """A checkpoint holds no time: the clock of whoever wrote the file must not take its place."""
     table = create(tmp_path, delta__enableInCommitTimestamps="true")
     transaction = Transaction(table, "WRITE")
-    transaction.add_files([line("f")])
+    transaction.add_files([added("f")])
     table = transaction.commit(clock=lambda: 9e9).snapshot  # its clock is ahead of all others
     write_checkpoint(table)
     if cleaned:
@@ -82,7 +82,7 @@ def test_after_a_checkpoint_the_commit_s_own_time_counts(tmp_path: Path, cleaned
     again = load(Storage.open(tmp_path))
     assert again.timestamp == (table.timestamp if not cleaned else 0)
     stamp = Transaction(again, "WRITE")
-    stamp.add_files([line("g")])
+    stamp.add_files([added("g")])
     following = stamp.commit(clock=lambda: 1.0).snapshot
     assert cleaned or following.timestamp == table.timestamp + 1
     times = history(table.storage)["timestamp"].cast("int64").to_pylist()

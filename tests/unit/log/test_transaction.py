@@ -11,13 +11,14 @@ import pytest
 
 from mica.errors import ConflictError, UnsupportedTableError, UserError
 from mica.log.actions import Protocol
+from mica.log.added import ADDED
 from mica.log.creation import altered
 from mica.log.history import history
 from mica.log.replay import REMOVES
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
 from mica.storage import Storage
-from tests.unit.log.tables import append, create, line, paths
+from tests.unit.log.tables import added, append, create, line, paths
 
 
 def lines(root: Path, version: int) -> list[dict[str, dict[str, object]]]:
@@ -27,8 +28,8 @@ def lines(root: Path, version: int) -> list[dict[str, dict[str, object]]]:
 def test_a_commit_is_commit_info_first_and_one_action_a_line(tmp_path: Path) -> None:
     table = create(tmp_path)
     transaction = Transaction(table, "WRITE", {"mode": "Append", "partitionBy": ["a"]}, "mica/1", {"numFiles": 2})
-    transaction.add_files(pa.array([line("a"), line("b")]))
-    transaction.add_files(pa.chunked_array([[line("c")], [line("d")]]))
+    transaction.add_files(pa.Table.from_pylist([added("a"), added("b")], ADDED))
+    transaction.add_files([added("c"), added("d")])
     done = transaction.commit()
     assert [next(iter(action)) for action in lines(tmp_path, 1)] == ["commitInfo", "add", "add", "add", "add"]
     info = lines(tmp_path, 1)[0]["commitInfo"]
@@ -46,7 +47,7 @@ def test_overwriting_removes_with_all_that_is_known(tmp_path: Path) -> None:
     transaction = Transaction(table, "WRITE", {"mode": "Overwrite"})
     transaction.read()
     transaction.remove_files()
-    transaction.add_files([line("b", partition_values={"p": None})])
+    transaction.add_files([added("b", partition_values={"p": None})])
     done = transaction.commit().snapshot
     assert paths(done) == ["b"]
     info, removed, _ = lines(tmp_path, 2)
@@ -69,10 +70,8 @@ def test_removing_a_file_with_a_deletion_vector_names_the_vector(tmp_path: Path)
         "sizeInBytes": 40,
         "cardinality": 6,
     }
-    add = orjson.loads(line("a"))
-    add["add"]["deletionVector"] = vector
     transaction = Transaction(table, "WRITE")
-    transaction.add_files([orjson.dumps(add).decode()])
+    transaction.add_files([added("a", deletion_vector=vector)])
     table = transaction.commit().snapshot
     transaction = Transaction(table, "DELETE")
     transaction.remove_files([0])
@@ -92,7 +91,7 @@ def test_append_only_refuses_removing_and_lets_rearrange(tmp_path: Path) -> None
     assert caught.value.code == "APPEND_ONLY"
     transaction = Transaction(table, "OPTIMIZE")
     transaction.remove_files(data_change=False)
-    transaction.add_files([line("b", data_change=False)])
+    transaction.add_files([added("b", data_change=False)])
     assert paths(transaction.commit().snapshot) == ["b"]
 
 
@@ -121,7 +120,7 @@ def test_a_domain_needs_its_feature(tmp_path: Path) -> None:
 
 def test_a_transaction_is_committed_once(tmp_path: Path) -> None:
     transaction = Transaction(create(tmp_path), "WRITE")
-    transaction.add_files([line("a")])
+    transaction.add_files([added("a")])
     transaction.commit()
     with pytest.raises(UserError, match="already"):
         transaction.commit()
@@ -174,7 +173,7 @@ def overwrite(table: Snapshot, name: str, predicate=None) -> Transaction:
     files = table.files
     keep = predicate(files).to_pylist() if predicate else [True] * files.num_rows
     transaction.remove_files([at for at, gone in enumerate(keep) if gone])
-    transaction.add_files([line(name, partition_values={"p": "x"})])
+    transaction.add_files([added(name, partition_values={"p": "x"})])
     return transaction
 
 
@@ -195,7 +194,7 @@ def base(tmp_path: Path) -> Snapshot:
 
 def test_an_append_goes_on_top_of_anything_but_metadata(base: Snapshot) -> None:
     mine = Transaction(base, "WRITE")
-    mine.add_files([line("mine", partition_values={"p": "x"})])
+    mine.add_files([added("mine", partition_values={"p": "x"})])
     append(base, "theirs", partition_values={"p": "x"})
     overwrite(base.refresh(), "new").commit()
     done = mine.commit()
@@ -222,9 +221,9 @@ def test_overwriting_a_partition_conflicts_with_what_came_into_it(base: Snapshot
 def test_rearranged_data_is_no_new_data(base: Snapshot) -> None:
     mine = Transaction(base, "MERGE")
     mine.read(in_partition("x"))
-    mine.add_files([line("mine", partition_values={"p": "x"})])
+    mine.add_files([added("mine", partition_values={"p": "x"})])
     theirs = Transaction(base, "OPTIMIZE")
-    theirs.add_files([line("packed", partition_values={"p": "x"}, data_change=False)])
+    theirs.add_files([added("packed", partition_values={"p": "x"}, data_change=False)])
     theirs.commit()
     assert "mine" in paths(mine.commit().snapshot)
 
@@ -252,7 +251,7 @@ def test_removing_another_file_does_not_conflict(base: Snapshot) -> None:
 def test_reading_what_another_removed_conflicts(base: Snapshot) -> None:
     mine = Transaction(base, "MERGE")
     mine.read(in_partition("x"))
-    mine.add_files([line("mine", partition_values={"p": "y"})])
+    mine.add_files([added("mine", partition_values={"p": "y"})])
     names = base.files["path"].to_pylist()
     theirs = Transaction(base, "DELETE")
     theirs.remove_files([names.index("x0")])
@@ -268,7 +267,7 @@ def test_a_change_of_metadata_or_protocol_conflicts_with_everything(base: Snapsh
         ({"delta.enableVariantShredding": "true"}, "PROTOCOL_CHANGED"),
     ]:
         mine = Transaction(base, "WRITE")
-        mine.add_files([line("mine")])
+        mine.add_files([added("mine")])
         theirs = Transaction(base, "SET TBLPROPERTIES")
         protocol, metadata = altered(base.protocol, base.metadata, changes=changes)
         theirs.update_protocol(protocol)
@@ -284,7 +283,7 @@ def test_two_of_one_application_conflict(base: Snapshot) -> None:
     def batch(app: str) -> Transaction:
         transaction = Transaction(base, "STREAMING UPDATE")
         transaction.set_application_transactions({app: 7})
-        transaction.add_files([line(f"of-{app}")])
+        transaction.add_files([added(f"of-{app}")])
         return transaction
 
     mine, other = batch("a"), batch("b")

@@ -50,7 +50,8 @@ def table(
         "configuration": {} if mode is None else {"delta.columnMapping.mode": mode},
     }
     size = (path / "f.parquet").stat().st_size
-    add = add_line("f.parquet", size, 1, partition_values=partition_values)
+    file = {"path": "f.parquet", "size": size, "modification_time": 1, "partition_values": partition_values}
+    add = add_line(file)
     lines = [orjson.dumps({"protocol": protocol}), orjson.dumps({"metaData": metadata}), add.encode()]
     (path / "_delta_log" / f"{0:020}.json").write_bytes(b"\n".join(lines) + b"\n")
     return mica.Table.open(path)

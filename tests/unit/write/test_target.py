@@ -12,15 +12,16 @@ from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError
 from mica.log import transaction
 from mica.table import Table
 from mica.tasks.write import FACTS
-from mica.write import target as writing
+from mica.write import collated
+from mica.write.facts import Facts
 from mica.write.target import Target, open_target
+
+NOTHING = Facts(FACTS.empty_table())
 
 
 def target(table: Table, version: str, *, mode: str = "append") -> Target:
     """A write without files, which has bounds of a collation to name."""
-    made = open_target(
-        table.snapshot.storage, table.schema, (), mode=mode, operation="WRITE", properties={}, snapshot=table.snapshot
-    )  # type: ignore[arg-type]
+    made = open_target(table.snapshot.storage, table.schema, (), mode=mode, properties={}, snapshot=table.snapshot)  # type: ignore[arg-type]
     made.versions = (["icu.de"], version)
     return made
 
@@ -28,7 +29,7 @@ def target(table: Table, version: str, *, mode: str = "append") -> Target:
 def test_the_version_that_another_named_meanwhile_stays(tmp_path: Path) -> None:
     table = Table.create(tmp_path / "t", "s STRING COLLATE de")
     one, other, same = target(table, "78.3"), target(table, "79.1"), target(table, "78.3")
-    assert [t.commit(FACTS.empty_table()).version for t in (one, other, same)] == [1, 2, 3]
+    assert [t.commit(NOTHING).version for t in (one, other, same)] == [1, 2, 3]
     found = table.refresh().snapshot.domains["collations"]
     assert orjson.loads(found) == {"writeVersions": {"icu.de": ["78.3", "79.1"]}}
 
@@ -36,9 +37,9 @@ def test_the_version_that_another_named_meanwhile_stays(tmp_path: Path) -> None:
 def test_an_overwrite_does_not_join(tmp_path: Path) -> None:
     table = Table.create(tmp_path / "t", "s STRING COLLATE de")
     late = target(table, "79.1", mode="overwrite")
-    target(table, "78.3").commit(FACTS.empty_table())
+    target(table, "78.3").commit(NOTHING)
     with pytest.raises(ConflictError):
-        late.commit(FACTS.empty_table())
+        late.commit(NOTHING)
 
 
 def test_files_whose_bounds_cannot_be_made_do_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,7 +47,7 @@ def test_files_whose_bounds_cannot_be_made_do_not_stay(tmp_path: Path, monkeypat
         raise CorruptDataError("CORRUPT_LOG", "the session is gone")
 
     table = Table.create(tmp_path / "t", "s STRING COLLATE UTF8_LCASE")
-    monkeypatch.setattr(writing, "bounds_of_facts", lost)
+    monkeypatch.setattr(collated, "bounded", lost)
     with pytest.raises(CorruptDataError):
         table.append(pa.table({"s": ["a"]}))
     assert [f.name for f in (tmp_path / "t").iterdir()] == ["_delta_log"]

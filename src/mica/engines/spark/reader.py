@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from mica.engines.spark.types import to_spark
-from mica.log.paths import is_absolute
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import StructType
 from mica.stats.partition import format_values, parse_values
@@ -82,7 +81,7 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
     branches = []
     zone = str(spark.conf.get("spark.sql.session.timeZone"))
     for values, paths in reading.files.items():
-        found = [storage.path(rel) for storage, rel in (_place(reading.storage, path) for path in paths)]
+        found = [storage.path(rel) for storage, rel in map(reading.storage.locate, paths)]
         frame = spark.read.schema(stored).parquet(*[f"file:{unglobbed(path)}" for path in found])
         for name, text in zip(reading.partition_by, values, strict=True):
             if name in reading.schema.names:
@@ -100,7 +99,3 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
 def unglobbed(path: str) -> str:
     """The path with what Hadoop takes for a pattern escaped (`FileSystem.globStatus`)."""
     return re.sub(r"([\\{}\[\]*?,])", r"\\\1", path)
-
-
-def _place(storage: Storage, path: str) -> tuple[Storage, str]:
-    return storage.at_of_log(path) if is_absolute(path) else (storage, path)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from mica.schema import json as schema_json
+from mica.schema.arrow import from_arrow
 from mica.schema.collations import for_spark
 from mica.schema.types import StructType
 
@@ -18,6 +21,11 @@ def to_spark(schema: StructType) -> SparkStructType:
     from pyspark.sql.types import StructType as SparkStructType
 
     return SparkStructType.fromJson(json.loads(schema_json.dumps(for_spark(schema))))
+
+
+def of_arrow(schema: pa.Schema) -> SparkStructType:
+    """The schema of Arrow batches as PySpark's StructType."""
+    return to_spark(from_arrow(schema))
 
 
 def from_spark(schema: SparkStructType) -> StructType:

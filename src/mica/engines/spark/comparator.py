@@ -8,7 +8,7 @@ alone are used, so that Spark Connect serves as well.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from mica.collation.identifier import parse
 from mica.collation.names import to_sql
 from mica.collation.narrow import Signs
+from mica.engines.base import Ends
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,7 +33,7 @@ _VERSIONS: WeakKeyDictionary[SparkSession, str] = WeakKeyDictionary()
 JOB_PAIRS = 1_000_000
 
 
-class Comparator:
+class SparkComparator:
     """The comparator of a Spark session. Collations are given by their SQL names: `de`, `UNICODE_CI`."""
 
     def __init__(self, spark: SparkSession) -> None:
@@ -119,26 +120,20 @@ class Comparator:
             start += len(rows)
 
 
-def ends(rows: DataFrame, collations: Mapping[str, str]) -> DataFrame:
-    """Rows whose columns `collations` (column → SQL name) are arrays of strings, with `<column>_min` and
-    `<column>_max` instead: array functions find them where the row is, nothing is shuffled.
+def with_ends(rows: DataFrame, ends: Ends) -> DataFrame:
+    """The rows with the ends of their strings, where these are asked for: array functions find them where the row is,
+    nothing is shuffled but one row for each value of `ends.by`.
     """
     from pyspark.sql import functions as sql
 
-    found = [sql.col(name) for name in rows.columns if name not in collations]
-    for name, collation in collations.items():
+    if not ends.of:
+        return rows
+    found = [sql.col(name) for name in rows.columns if name not in ends.of]
+    for name, collation in ends.of.items():
         strings = sql.col(name).cast(f"array<string collate {collation}>")
         found += [sql.array_min(strings).alias(f"{name}_min"), sql.array_max(strings).alias(f"{name}_max")]
-    return rows.select(*found)
-
-
-def extremes(batches: DataFrame, collations: Mapping[str, str]) -> DataFrame:
-    """Per file: the least and the greatest string of each column. `batches` has `file` (int), and per column an array
-    of strings; `collations` maps columns to SQL names. Comes out as file, `<column>_min`, `<column>_max`.
-    """
-    from pyspark.sql import functions as sql
-
-    whole = []
-    for name in collations:
-        whole += [sql.min(f"{name}_min").alias(f"{name}_min"), sql.max(f"{name}_max").alias(f"{name}_max")]
-    return ends(batches, collations).groupBy("file").agg(*whole)
+    whole = rows.select(*found)
+    if ends.by is None:
+        return whole
+    both = [(sql.min(f"{n}_min").alias(f"{n}_min"), sql.max(f"{n}_max").alias(f"{n}_max")) for n in ends.of]
+    return whole.groupBy(ends.by).agg(*(column for pair in both for column in pair))

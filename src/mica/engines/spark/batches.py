@@ -1,0 +1,121 @@
+"""Batches as Spark takes them from a Python function.
+
+The rule: no value changes on the way. Types that Spark's Variants lack (time, nanoseconds, UUID), on which it would
+fail without saying where, are refused with their path, or become texts where that was asked for. Variants are
+`struct<metadata, value>` within mica and `struct<value, metadata>` for Spark, which matches fields by position
+(docs/decisions.md, "Spark"); dictionaries, which Spark cannot read, are decoded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.errors import UserError
+from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType
+from mica.variant import kernel
+
+_SPARK_VARIANT = pa.struct(
+    [pa.field("value", pa.binary(), False), pa.field("metadata", pa.binary(), False, {b"variant": b"true"})]
+)
+
+
+@dataclass(frozen=True)
+class Late:
+    """What becomes of types that Spark's Variants lack, and the zone in which texts of them are spelled."""
+
+    as_text: bool = False
+    timezone: str = "UTC"
+
+
+REFUSED = Late()
+
+
+def for_spark(batch: pa.RecordBatch, schema: StructType, late: Late = REFUSED) -> pa.RecordBatch:
+    """The batch (already in `schema`) as Spark takes it from a Python function. Errors: UNSUPPORTED_BY_SPARK."""
+    arrays = [_for_spark(c, f.type, f.name, late) for c, f in zip(batch.columns, schema.fields, strict=True)]
+    fields = [pa.field(f.name, a.type, f.nullable) for f, a in zip(schema.fields, arrays, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def _filled(array: pa.Array) -> pa.Array:
+    # A null variant has no bytes: its children may be null there, and Spark's type says that they are not.
+    array = _plain(array).cast(pa.binary())
+    return array if array.null_count == 0 else pc.fill_null(array, b"")
+
+
+def _for_spark(array: pa.Array, type_: DataType, at: str, late: Late) -> pa.Array:
+    match type_:
+        case StructType(fields):
+            children = [_for_spark(_child(array, i), f.type, f"{at}.{f.name}", late) for i, f in enumerate(fields)]
+            inner = [pa.field(f.name, c.type, f.nullable) for f, c in zip(fields, children, strict=True)]
+            return pa.StructArray.from_arrays(children, fields=inner, mask=_mask(array))
+        case ArrayType(element, contains_null) if _holds_struct(element):
+            values = _for_spark(array.values, element, f"{at}.element", late)
+            wanted = pa.list_(pa.field("element", values.type, contains_null))
+            return pa.ListArray.from_arrays(_offsets(array), values, type=wanted)
+        case MapType(key, value, value_contains_null) if _holds_struct(key) or _holds_struct(value):
+            keys = _for_spark(array.keys, key, f"{at}.key", late)
+            items = _for_spark(array.items, value, f"{at}.value", late)
+            wanted = pa.map_(pa.field("key", keys.type, False), pa.field("value", items.type, value_contains_null))
+            return pa.MapArray.from_arrays(_offsets(array), keys, items, type=wanted)
+    if type_ == VARIANT:
+        array = _without_late_types(array, at, late)
+        children = [_filled(array.field("value")), _filled(array.field("metadata"))]
+        return pa.StructArray.from_arrays(children, fields=list(_SPARK_VARIANT), mask=_mask(array))
+    return _plain(array)
+
+
+def _without_late_types(array: pa.Array, at: str, late: Late) -> pa.Array:
+    batch = pa.record_batch([_plain(array)], names=["v"])
+    try:
+        return kernel.without_late_types(batch, as_text=late.as_text, timezone=late.timezone).column(0)
+    except UserError as e:
+        raise UserError(
+            "UNSUPPORTED_BY_SPARK",
+            f"in a value of {at}, {e.message}: a type that Spark's Variants do not have",
+            hint="Read it in process, or as text with to_df(unsupported='string').",
+            column=at,
+            path=e.context.get("path"),
+        ) from None
+
+
+def _holds_struct(type_: DataType) -> bool:
+    match type_:
+        case ArrayType(element):
+            return _holds_struct(element)
+        case MapType(key, value):
+            return _holds_struct(key) or _holds_struct(value)
+        case _:
+            return isinstance(type_, StructType) or type_ == VARIANT
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """Without dictionary, run ends or extension."""
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
+    if pa.types.is_dictionary(array.type):
+        return array.dictionary_decode()
+    if pa.types.is_run_end_encoded(array.type):
+        return pc.run_end_decode(array)
+    return array
+
+
+def _child(array: pa.StructArray, i: int) -> pa.Array:
+    # `field` leaves the parent's nulls out, which we put back with `_mask`; it does respect slices.
+    return array.field(i)
+
+
+def _mask(array: pa.Array) -> pa.Array | None:
+    return array.is_null() if array.null_count else None
+
+
+def _offsets(array: pa.Array) -> pa.Array:
+    """Offsets with nulls where the list is null, which is how `from_arrays` is told of them; slices are respected."""
+    offsets = array.offsets
+    if array.null_count == 0:
+        return offsets
+    missing = pa.concat_arrays([array.is_null(), pa.array([False])])
+    return pc.if_else(missing, pa.scalar(None, offsets.type), offsets)

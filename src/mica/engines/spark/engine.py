@@ -1,0 +1,165 @@
+"""Spark as the engine: what runs is a job, what it needs to know of types is derived from Arrow schemas here.
+
+The rule: a task is the same function that threads run; batches are turned into what Spark reads behind it. Data never
+passes through the driver: what comes here are facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from mica.engines.base import AS_THEY_COME, NO_ENDS, Ends, Engine, MadeRows, Order, Rows, RowsTask, Task, Watch
+from mica.engines.spark import comparator, jobs, types, zones
+from mica.engines.spark.batches import REFUSED, Late, for_spark
+from mica.expressions.bind import BoundExpr
+from mica.schema.arrow import to_arrow
+from mica.schema.ddl import quote_if_needed
+from mica.schema.types import INTEGER, StructField, StructType
+from mica.tasks import ranges
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: The column that says into which file of a sorted job a row goes; it is in no table.
+RANGE = "__mica_range"
+
+
+class Spark(Engine):
+    """A Spark session, classic or Connect."""
+
+    shuffles = True
+
+    def __init__(self, session: SparkSession) -> None:
+        self.session = session
+
+    @property
+    def parallelism(self) -> int:
+        """The cores that Spark says it has."""
+        return jobs.parallelism(self.session)
+
+    @property
+    def comparator(self) -> comparator.SparkComparator:
+        """Spark's own."""
+        return comparator.SparkComparator(self.session)
+
+    def settings(self, ansi: bool, timezone: str) -> tuple[bool, str]:  # noqa: ARG002 - the session decides
+        """Those of the session."""
+        conf = self.session.conf
+        return str(conf.get("spark.sql.ansi.enabled")).lower() == "true", str(conf.get("spark.sql.session.timeZone"))
+
+    def read_alike(self, predicate: BoundExpr) -> BoundExpr:
+        """Those that compare no time which the session may read otherwise."""
+        return zones.read_alike(self.session, predicate)
+
+    def owns(self, data: Any) -> bool:
+        """A DataFrame."""
+        return types.is_frame(data)
+
+    def schema(self, rows: Rows) -> pa.Schema:
+        """The columns of a DataFrame."""
+        return to_arrow(types.from_spark(rows.schema))
+
+    def run(
+        self,
+        task: Task,
+        inputs: Sequence[Any],
+        schema: pa.Schema,
+        *,
+        ends: Ends = NO_ENDS,
+        watch: Watch | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """One job; its batches come when it has ended."""
+
+        def frame() -> DataFrame:
+            return jobs.over_tasks(self.session, task, inputs, types.of_arrow(schema))
+
+        return self._collected(frame, schema, ends, watch)
+
+    def write(
+        self,
+        rows: Rows,
+        task: RowsTask,
+        schema: pa.Schema,
+        *,
+        order: Order = AS_THEY_COME,
+        ends: Ends = NO_ENDS,
+        watch: Watch | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """One job, with a shuffle where the order asks for one."""
+
+        def frame() -> DataFrame:
+            arranged = self._made(rows, order) if isinstance(rows, MadeRows) else _together(rows, order)
+            return jobs.over_rows(arranged, task, types.of_arrow(schema))
+
+        return self._collected(frame, schema, ends, watch)
+
+    def frame(self, task: Task, inputs: Sequence[Any], schema: StructType, size: int, late: Late) -> DataFrame:
+        """What the task yields as a DataFrame for people, about `size` bytes large; nothing runs yet."""
+        run = _ForSpark(task, schema, late)
+        spark_schema = types.to_spark(schema)
+        return jobs.over_tasks(self.session, run, inputs, spark_schema, size_in_bytes=size, for_people=True)
+
+    def _collected(self, frame: Any, schema: pa.Schema, ends: Ends, watch: Watch | None) -> Iterator[pa.RecordBatch]:
+        def work() -> pa.Table:
+            # Each task's comparator has the strings that its Python function gathered: bounds take no job of their own.
+            return jobs.collect(comparator.with_ends(frame(), ends), watch)
+
+        found = jobs.interruptible(self.session, work)
+        return iter(found.cast(ends.schema(schema)).to_batches())
+
+    def _made(self, rows: MadeRows, order: Order) -> DataFrame:
+        """The rows that tasks make, arranged: each is told its file before the sort, so that no task runs twice."""
+        found = self._ranges(rows, order)
+        schema = StructType((*rows.schema.fields, StructField(RANGE, INTEGER)))
+        task = _ForSpark(_Numbered(rows.task, found, (*order.partition_by, *dict(order.keys))), schema)
+        frame = jobs.over_tasks(self.session, task, rows.inputs, types.to_spark(schema), size_in_bytes=rows.size)
+        into = (RANGE, 1 if found is None else len(found)) if order.keys else None
+        return jobs.arranged(frame, order.partition_by, order.keys, into).drop(*dict(order.keys), RANGE)
+
+    def _ranges(self, rows: MadeRows, order: Order) -> ranges.Ranges | None:
+        """Where the files of a sorted job begin; None where there is no order or one file."""
+        if not order.keys or rows.files == 1 or rows.sample is None:
+            return None
+        samples = pa.Table.from_batches(self.run(rows.sample, rows.inputs, ranges.SAMPLE), ranges.SAMPLE)
+        return ranges.plan(samples.column("rows").to_pylist(), rows.files, [down for _, down in order.keys])
+
+
+def _together(frame: DataFrame, order: Order) -> DataFrame:
+    """The rows of one partition value brought together, so that its files reach their size."""
+    wanted = {name.lower() for name in order.partition_by}
+    columns = [name for name in frame.columns if name.lower() in wanted]
+    return frame.hint("rebalance", *map(quote_if_needed, columns)) if columns else frame
+
+
+@dataclass(frozen=True)
+class _ForSpark:
+    """A task, its batches as Spark reads them."""
+
+    task: Task
+    schema: StructType
+    late: Late = REFUSED
+
+    def __call__(self, given: Any) -> Iterator[pa.RecordBatch]:
+        for batch in self.task(given):
+            yield for_spark(batch, self.schema, self.late)
+
+
+@dataclass(frozen=True)
+class _Numbered:
+    """A task, its rows with the number of their range."""
+
+    task: Task
+    found: ranges.Ranges | None
+    keys: tuple[str, ...]
+
+    def __call__(self, given: Any) -> Iterator[pa.RecordBatch]:
+        for batch in self.task(given):
+            if self.found is None:
+                numbers = pa.repeat(pa.scalar(0, pa.int32()), batch.num_rows)
+            else:
+                numbers = self.found.of([batch.column(name) for name in self.keys])
+            yield batch.append_column(RANGE, numbers)

@@ -1,0 +1,54 @@
+"""The files that a commit adds, as columns.
+
+The rule: what is known of a new file is one row of typed columns, from the task that wrote it to the transaction, which
+alone makes a line of the log of it.
+
+Source: PROTOCOL.md, "Add File and Remove File".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES
+
+if TYPE_CHECKING:
+    from mica.log.snapshot import Snapshot
+
+#: `path` is the URI that the log names the file by (`paths.encode_path`), times are in ms since the epoch; null stands
+#: for what the line leaves out.
+ADDED = pa.schema(
+    [
+        pa.field("path", pa.string()),
+        pa.field("partition_values", PARTITION_VALUES),
+        pa.field("size", pa.int64()),
+        pa.field("modification_time", pa.int64()),
+        pa.field("data_change", pa.bool_()),
+        pa.field("stats", pa.string()),
+        pa.field("tags", pa.map_(pa.string(), pa.string())),
+        pa.field("deletion_vector", DELETION_VECTOR),
+    ]
+)
+
+#: A table with the columns of `ADDED` (others are ignored), or rows of such columns; what a row lacks is null.
+Added: TypeAlias = pa.Table | Sequence[Mapping[str, Any]]
+
+
+def again(snapshot: Snapshot, indices: np.ndarray) -> pa.Table:
+    """Files of a version, by their positions in `snapshot.files`, as a commit adds them again as they are."""
+    files = snapshot.files.take(pa.array(indices))
+    known = {**{name: files.column(name) for name in files.column_names}, "stats": snapshot.stats(indices)}
+    known |= {"tags": snapshot.tags(indices), "data_change": pa.nulls(len(indices), pa.bool_())}
+    return pa.table([known[name] for name in ADDED.names], schema=ADDED)
+
+
+def rows(files: Added) -> Iterator[Mapping[str, Any]]:
+    """The files one by one."""
+    if isinstance(files, pa.Table):
+        yield from files.select(ADDED.names).to_pylist(maps_as_pydicts="lossy")
+    else:
+        yield from files

@@ -1,0 +1,42 @@
+"""Data files of a table written anew, one by one.
+
+The rule: the rows are those that a scan of the table reads, and Variants keep the shredding schemas that they have in
+the file, where the table lets files shred.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from mica.stats.columns import physical_names
+from mica.tasks.file import ReadSpec
+from mica.tasks.parts import FilePart
+from mica.tasks.read import read_file
+from mica.tasks.write import WriteSpec, write_files
+from mica.variant import kernel
+
+
+@dataclass(frozen=True)
+class RewriteSpec:
+    """What is the same for every file."""
+
+    read: ReadSpec
+    write: WriteSpec
+
+
+def rewrite_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
+    """Facts of the files that now hold the rows; a file of no rows is gone."""
+    for part in files:
+        reader = kernel.open_file(*spec.read.storage.locate(part.path), part.size, variants=spec.write.variants)
+        yield from write_files(_shredded_as(spec.write, reader), read_file(spec.read, part))
+
+
+def _shredded_as(spec: WriteSpec, reader: kernel.FileReader) -> WriteSpec:
+    """The writing of a file that shreds Variants as this one does."""
+    if spec.trees is None:
+        return spec
+    found = {names: reader.tree(physical_names(spec.schema, names)) for names in spec.variants}
+    return replace(spec, trees={names: one[0] for names, one in found.items() if one is not None})

@@ -1,0 +1,151 @@
+"""The one way to write: rows, by an engine, to files and their facts, and in a table to one commit.
+
+The rule: everything or nothing. Files are written first and one commit makes them part of the table; where anything
+fails there is no commit, and what was written is deleted, as far as it can be and unless a log may name it: files of
+tasks too whose facts nobody has. All that a file needs beside its rows (statistics, collated bounds) is gathered in the
+one pass that writes it.
+
+    append, overwrite, ingest, convert, repair, …     what is written, and what the commit removes
+                │  RowSource
+            write │ commit                            this file
+                │  WriteSpec, tasks
+              Engine                                  where it runs
+                │  Facts
+             Target                                   the transaction
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from mica.engines.base import AS_THEY_COME, Engine, Order, Rows, Task, Watch
+from mica.errors import MicaError
+from mica.storage import Storage
+from mica.tasks.write import WriteSpec, facts_schema, write_files
+from mica.write import collated
+from mica.write.facts import Facts
+from mica.write.target import Commit, Target
+
+
+class RowSource(ABC):
+    """Where the rows of a write come from."""
+
+    @abstractmethod
+    def run(self, engine: Engine, spec: WriteSpec, watch: Watch | None) -> Iterator[pa.RecordBatch]:
+        """Writes the rows; facts, with the ends of collated columns."""
+
+
+@dataclass(frozen=True)
+class FromRows(RowSource):
+    """Rows of the engine, or rows that tasks make and the engine arranges."""
+
+    rows: Rows
+    order: Order = AS_THEY_COME
+
+    def run(self, engine: Engine, spec: WriteSpec, watch: Watch | None) -> Iterator[pa.RecordBatch]:
+        """The engine moves them to tasks that write."""
+        schema, ends = facts_schema(spec.collated), collated.wanted(spec.collated)
+        task = partial(write_files, spec)
+        return engine.write(self.rows, task, schema, order=self.order, ends=ends, watch=watch)
+
+
+@dataclass(frozen=True)
+class FromTasks(RowSource):
+    """Tasks that read their rows themselves; `task` is what runs, by how files are written."""
+
+    task: Callable[[WriteSpec], Task]
+    inputs: Sequence[Any]
+
+    def run(self, engine: Engine, spec: WriteSpec, watch: Watch | None) -> Iterator[pa.RecordBatch]:
+        """Each input is read and written by one task."""
+        schema, ends = facts_schema(spec.collated), collated.wanted(spec.collated)
+        return engine.run(self.task(spec), self.inputs, schema, ends=ends, watch=watch)
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Who looks on: at each batch of facts, at the share of a job that is done, and at the files before the commit."""
+
+    facts: Callable[[pa.RecordBatch], None] | None = None
+    share: Watch | None = None
+    #: May refuse the files by an error.
+    files: Callable[[Facts], None] | None = None
+
+
+NOBODY = Looks()
+
+
+def write(engine: Engine, spec: WriteSpec, source: RowSource) -> Facts:
+    """Writes files that are in no table."""
+    with _undone(spec, lambda: True):
+        return _written(engine, spec, source, NOBODY)
+
+
+def commit(
+    engine: Engine,
+    target: Target,
+    spec: WriteSpec,
+    source: RowSource,
+    *,
+    looks: Looks = NOBODY,
+    aside: Storage | None = None,
+) -> tuple[Commit, Facts]:
+    """Writes files and makes them part of the table. `aside` is where tasks put what is no part of it: nothing stays
+    there of a write that failed."""
+    leaves, version = collated.comparable(target.collated, engine)
+    spec = replace(spec, collated=tuple(leaves), version=version)
+    with _undone(spec, lambda: target.certainly_not_written, aside) as undo:
+        facts = _written(engine, spec, source, looks)
+        undo.files = facts.names
+        bounded = collated.bounded(engine, spec, facts)
+        if looks.files is not None:
+            looks.files(bounded)
+        if leaves and facts.files.num_rows:
+            target.versions = ([leaf.collation for leaf in leaves], version)
+        return target.commit(bounded), facts
+
+
+def _written(engine: Engine, spec: WriteSpec, source: RowSource, looks: Looks) -> Facts:
+    def seen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if looks.facts is not None:
+                looks.facts(batch)
+            yield batch
+
+    schema = collated.wanted(spec.collated).schema(facts_schema(spec.collated))
+    return Facts.of(seen(source.run(engine, spec, looks.share)), schema)
+
+
+@dataclass
+class _Undo:
+    """The files that are to be deleted; None: all that carry the mark of the write."""
+
+    files: list[str] | None = field(default=None)
+
+
+@contextlib.contextmanager
+def _undone(spec: WriteSpec, may: Callable[[], bool], aside: Storage | None = None) -> Iterator[_Undo]:
+    """Deletes what a write left that fails, where it may: where no log can name the files."""
+    undo = _Undo()
+    try:
+        yield undo
+    except BaseException:
+        if may():
+            with contextlib.suppress(MicaError):
+                spec.storage.discard(_marked(spec) if undo.files is None else undo.files)
+            if aside is not None:
+                aside.clear()
+        raise
+
+
+def _marked(spec: WriteSpec) -> list[str]:
+    """The files of a write whose facts nobody has, by their names."""
+    names = [entry.path for entry in spec.storage.list()]
+    return [name for name in names if name.rpartition("/")[2].startswith(f"part-{spec.mark}")]

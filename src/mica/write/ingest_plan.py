@@ -1,0 +1,119 @@
+"""How the options of an ingest and a table that may exist become a target and the tasks' specification.
+
+The rule: names match without regard to case; from here on the table's spelling is the one name of each column.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from mica.errors import UserError
+from mica.expressions.bind import BoundExpr, bind_value
+from mica.log.snapshot import Snapshot
+from mica.schema.arrow import to_arrow
+from mica.schema.ddl import type_to_ddl
+from mica.schema.evolution import plan_write
+from mica.schema.types import VARIANT, VOID, Primitive, StructField, StructType
+from mica.storage import Storage
+from mica.tasks.ingest import IngestSpec
+from mica.tasks.zones import zone_tags
+from mica.variant.shredding import ShreddingSchema, trees_of
+from mica.write import computed
+from mica.write.ingest_options import IngestOptions
+from mica.write.target import Target, open_target
+
+
+@dataclass(frozen=True)
+class IngestPlan:
+    """A table that is about to get the documents, and what its tasks are told."""
+
+    target: Target
+    spec: IngestSpec
+
+
+def plan(storage: Storage, found: Snapshot | None, options: IngestOptions) -> IngestPlan:
+    """The plan of an ingest into a table that exists (`found`) or is to be made. Errors: those of `ingest_json` that
+    do not depend on what the documents hold."""
+    target = _target(storage, found, options)
+    column = target.schema.field(options.column).name
+    bound = {target.schema.field(name).name: value for name, value in _bound(column, found, options).items()}
+    tree = _tree(options.shredding, column)
+    write = target.write_spec({} if tree is None else {(column,): tree}, target_file_size=options.target_file_size)
+    spec = IngestSpec(
+        write=replace(write, from_json=True, tags=zone_tags()),
+        column=column,
+        tree=tree,
+        columns=bound,
+        keys=_sort_keys(options.sort_by, _document(column), bound, options.ansi, options.timezone),
+        quarantine=_quarantine(storage, options) if options.on_error == "quarantine" else None,
+        reader=options.reader,
+        timezone=options.timezone,
+    )
+    return IngestPlan(target, spec)
+
+
+def _target(storage: Storage, found: Snapshot | None, options: IngestOptions) -> Target:
+    """The table, whose columns take what the documents give."""
+    bound = _bound(options.column, found, options)
+    fields = [StructField(name, value.type) for name, value in bound.items()]
+    schema = StructType((*_document(options.column).fields, *fields))
+    target = open_target(
+        storage, schema, tuple(options.partition_by), mode=options.on_table,
+        properties=options.properties, snapshot=found, kept=computed.as_property(options.columns),
+    )  # fmt: skip
+    computed.refuse_without(str(storage), target.metadata.partition_columns, bound, options.column)
+    target.notes += computed.others(options.columns, computed.kept_in(found))
+    plan_write(target.schema, to_arrow(schema))
+    return target
+
+
+def _document(column: str) -> StructType:
+    return StructType((StructField(column, VARIANT),))
+
+
+def _bound(column: str, found: Snapshot | None, options: IngestOptions) -> dict[str, BoundExpr]:
+    """The columns that are computed of each document, which `column` holds."""
+    kept = computed.kept_in(found)
+    return computed.bound(options.columns, kept, _document(column), ansi=options.ansi, timezone=options.timezone)
+
+
+def _sort_keys(
+    sort_by: Sequence[str], document: StructType, bound: Mapping[str, BoundExpr], ansi: bool, timezone: str
+) -> dict[str, BoundExpr]:
+    """Hidden columns to sort by. A key may be a computed column's name or an expression, with ASC or DESC behind it."""
+    keys = {}
+    for place, text in enumerate(sort_by):
+        words = text.strip()
+        for direction in (" asc", " desc"):
+            if words.lower().endswith(direction):
+                words = words[: -len(direction)]
+        known = next((value for name, value in bound.items() if name.lower() == words.lower()), None)
+        key = known or bind_value(words, document, ansi=ansi, timezone=timezone)
+        if not isinstance(key.type, Primitive) or key.type in (VARIANT, VOID):
+            raise UserError("TYPE_MISMATCH", f"rows cannot be sorted by {words!r}, which is {type_to_ddl(key.type)}",
+                            hint="Say which type the path has, as in v:a::bigint.")  # fmt: skip
+        keys[f"__mica_sort_{place}"] = key
+    return keys
+
+
+def _tree(shredding: Any, column: str) -> pa.DataType | None:
+    if isinstance(shredding, Mapping) and not {str(name).lower() for name in shredding} <= {column.lower()}:
+        warnings.warn(
+            f"a mapping of shredding= is by column: give {{{column!r}: {{…}}}}", DeprecationWarning, stacklevel=5
+        )
+        return ShreddingSchema.of(shredding).tree
+    return trees_of(shredding, [(column,)]).get((column,))
+
+
+def _quarantine(table: Storage, options: IngestOptions) -> Storage:
+    run = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) + "-" + uuid.uuid4().hex[:8]
+    if options.quarantine is not None:
+        return Storage.open(options.quarantine, options.storage_options).child(run)
+    return table.child(f"_quarantine/{run}")
