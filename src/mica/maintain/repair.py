@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
-import numpy as np
 import pyarrow as pa
 
 from mica import engines
@@ -33,7 +32,7 @@ from mica.variant import kernel
 from mica.variant.shredding import Limits
 from mica.write import flow
 from mica.write.facts import Facts
-from mica.write.target import Replaced, open_target
+from mica.write.target import open_target
 
 #: Key of the Arrow schema that a writer left in the footer: it is made anew.
 _ARROW_SCHEMA = "ARROW:schema"
@@ -154,7 +153,6 @@ def _table(snapshot: Snapshot) -> Repair:
         return Repair((), 0, None, report)
     target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
     target.operation, target.parameters, target.data_change = "REPAIR", {"files": len(chosen)}, False
-    target.replaced = Replaced(np.array([part.number for part in chosen], np.int64))
     reading = Scan(TableSource(snapshot)).spec()
 
     def checked(facts: Facts) -> None:

@@ -15,7 +15,7 @@ from mica.stats.columns import physical_names
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_file
-from mica.tasks.write import WriteSpec, write_files
+from mica.tasks.write import WriteSpec, facts, write_files
 from mica.variant import kernel
 
 
@@ -28,10 +28,11 @@ class RewriteSpec:
 
 
 def rewrite_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
-    """Facts of the files that now hold the rows; a file of no rows is gone."""
+    """Facts of the files that now hold the rows, and that those which held them go; a file of no rows becomes none."""
     for part in files:
         reader = kernel.open_file(*spec.read.storage.locate(part.path), part.size, variants=spec.write.variants)
         yield from write_files(_shredded_as(spec.write, reader), read_file(spec.read, part))
+        yield facts([{"kind": "remove", "file": part.number}], spec.write.collated)
 
 
 def _shredded_as(spec: WriteSpec, reader: kernel.FileReader) -> WriteSpec:

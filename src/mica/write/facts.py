@@ -5,31 +5,28 @@ The rule: facts stay columns from the task to the commit; nobody reads a line of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from mica.log.paths import decode_path
 
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts of a write: a row for each file (of kind `add`), and rows of other kinds; see `tasks.write.FACTS`."""
+    """The facts of a write, see `tasks.write.FACTS`: the files that were written, and all that is of another kind."""
 
-    table: pa.Table
+    files: pa.Table
+    others: pa.Table
 
     @classmethod
-    def of(cls, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Facts:
-        """Those that an engine gives."""
-        return cls(pa.Table.from_batches(batches, schema))
-
-    @cached_property
-    def files(self) -> pa.Table:
-        """The files that were written, with the columns of `log.added.ADDED` and more."""
-        return self._of("add")
+    def of(cls, found: pa.Table) -> Facts:
+        """Those that an engine gave."""
+        is_file = pc.equal(found.column("kind"), "add")
+        return cls(found.filter(is_file), found.filter(pc.invert(is_file)))
 
     @property
     def names(self) -> list[str]:
@@ -46,20 +43,26 @@ class Facts:
         """The bytes of the files."""
         return _sum(self.files, "size")
 
+    @property
+    def removed(self) -> NDArray[np.int64]:
+        """The files of the snapshot whose rows were written anew, or need not be: their positions in it."""
+        found: NDArray[np.int64] = self._of("remove").column("file").to_numpy().astype(np.int64)
+        return found
+
     def counted(self, kind: str) -> int:
         """The rows that tasks counted by that name."""
         return _sum(self._of(kind), "rows")
 
     def with_columns(self, **columns: pa.Array) -> Facts:
-        """The files alone, with other values in these columns."""
+        """The same with other values in these columns of the files."""
         files = self.files
         for name, values in columns.items():
             at = files.schema.get_field_index(name)
             files = files.set_column(at, files.schema.field(at), values)
-        return Facts(files)
+        return replace(self, files=files)
 
     def _of(self, kind: str) -> pa.Table:
-        return self.table.filter(pc.equal(self.table.column("kind"), kind))
+        return self.others.filter(pc.equal(self.others.column("kind"), kind))
 
 
 def _sum(files: pa.Table, name: str) -> int:

@@ -120,7 +120,7 @@ def _written(engine: Engine, spec: WriteSpec, source: RowSource, looks: Looks) -
             yield batch
 
     schema = collated.wanted(spec.collated).schema(facts_schema(spec.collated))
-    return Facts.of(seen(source.run(engine, spec, looks.share)), schema)
+    return Facts.of(pa.Table.from_batches(seen(source.run(engine, spec, looks.share)), schema))
 
 
 @dataclass
@@ -147,5 +147,7 @@ def _undone(spec: WriteSpec, may: Callable[[], bool], aside: Storage | None = No
 
 def _marked(spec: WriteSpec) -> list[str]:
     """The files of a write whose facts nobody has, by their names."""
+    if not spec.mark:
+        return []  # no name says whose it is
     names = [entry.path for entry in spec.storage.list()]
     return [name for name in names if name.rpartition("/")[2].startswith(f"part-{spec.mark}")]

@@ -60,13 +60,13 @@ class Commit:
 
 @dataclass(frozen=True)
 class Replaced:
-    """Files of the snapshot that a commit removes as it adds others."""
+    """Files of the snapshot that an overwrite replaces; tasks that rewrite files name theirs in their facts."""
 
     #: Their positions in `snapshot.files`.
     files: NDArray[np.int64]
-    #: Which files the outcome depends on; None: on those that are removed, and no others.
-    reads: FilePredicate | None = None
-    #: The partitions that are replaced, where not all of them are: the files that are added must be of these.
+    #: Which files those are: the outcome depends on all of which it holds.
+    reads: FilePredicate
+    #: The partitions that are replaced, where not all are: the files that are added must be of these.
     where: str | None = None
 
 
@@ -82,7 +82,7 @@ class Target:
     operation: str = "WRITE"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     replaced: Replaced | None = None
-    #: False where the rows are those of the files that are replaced.
+    #: False where the rows are those of the files that are removed.
     data_change: bool = True
     #: Whether a write that was to make the table adds to the one that another writer made meanwhile.
     joins: bool = True
@@ -154,7 +154,8 @@ class Target:
             self._last = self.transaction(facts)
             done = self._last.commit(clock=time.time)
         except ConflictError as e:
-            if self.replaced is not None or not self.joins or (e.code, self.snapshot is None) not in _JOINED:
+            replaces = self.replaced is not None or len(facts.removed) > 0
+            if replaces or not self.joins or (e.code, self.snapshot is None) not in _JOINED:
                 raise
             # Another writer made the table first, or named the same version of a collation: ours becomes an append to
             # what is there now, if it is the same table.
@@ -176,11 +177,12 @@ class Target:
             transaction.update_protocol(self.protocol)
             transaction.update_metadata(self.metadata)
         elif self.replaced is not None:
-            if self.replaced.reads is not None:
-                transaction.read(self.replaced.reads)
-            transaction.remove_files(self.replaced.files, data_change=self.data_change)
-            if self.replaced.reads is every_file and self.data_change:
+            transaction.read(self.replaced.reads)
+            transaction.remove_files(self.replaced.files)
+            if self.replaced.where is None:
                 transaction.set_application_transactions(forgotten(self.snapshot.app_transactions))
+        if len(facts.removed):
+            transaction.remove_files(facts.removed, data_change=self.data_change)
         transaction.add_files(facts.files)
         transaction.set_application_transactions(self.applications)
         if self.versions is not None:
@@ -194,8 +196,7 @@ class Target:
         """What the history says of the commit: parameters and metrics."""
         files = facts.files.num_rows
         if self.operation != "WRITE":
-            removed = 0 if self.replaced is None else len(self.replaced.files)
-            return dict(self.parameters), {"numRemovedFiles": removed, "numAddedFiles": files}
+            return dict(self.parameters), {"numRemovedFiles": len(facts.removed), "numAddedFiles": files}
         parameters: dict[str, Any] = {"mode": "Append" if self.replaced is None else "Overwrite"}
         if self.snapshot is None or self.metadata.partition_columns:
             parameters["partitionBy"] = list(self.metadata.partition_columns)
@@ -206,7 +207,7 @@ class Target:
     def _check_rows(self, facts: Facts) -> None:
         """A replaced part gets rows of that part alone, or rows would stand where nobody looks for them."""
         replaced = self.replaced
-        if replaced is None or replaced.where is None or replaced.reads is None or not facts.files.num_rows:
+        if replaced is None or replaced.where is None or not facts.files.num_rows:
             return
         matches = replaced.reads(facts.files)
         if not pc.all(matches).as_py():

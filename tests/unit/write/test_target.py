@@ -16,7 +16,7 @@ from mica.write import collated
 from mica.write.facts import Facts
 from mica.write.target import Target, open_target
 
-NOTHING = Facts(FACTS.empty_table())
+NOTHING = Facts.of(FACTS.empty_table())
 
 
 def target(table: Table, version: str, *, mode: str = "append") -> Target:
