@@ -65,8 +65,7 @@ def check(
         raise UserError("INVALID_ARGUMENT", "Parquet files have no versions", hint="Name a table.")
     assert not isinstance(path, Opened)
     files = find(path, storage_options, whatever_counts=True)
-    storage = Storage.open(os.path.dirname(files[0]) or ".", storage_options)  # noqa: PTH120 - may be a URI
-    return _run([_bare(*storage.at(name), name) for name in files], limit)
+    return _run([_File(place, entry.path, place.path(entry.path), entry.size) for place, entry in files], limit)
 
 
 def check_table(snapshot: Snapshot, limit: int = LIMIT, spark: SparkSession | None = None) -> Report:
@@ -107,11 +106,6 @@ class _File:
     variants: tuple[tuple[str, ...], ...] = ()
     table: Storage | None = None
     deletion_vector: Mapping[str, Any] | None = None
-
-
-def _bare(place: Storage, rel: str, name: str) -> _File:
-    """A file that no log speaks of; one that is not there is the caller's mistake."""
-    return _File(place, rel, name, place.size(rel))
 
 
 def _of_table(snapshot: Snapshot) -> Iterator[_File]:
