@@ -28,6 +28,7 @@ from mica.skipping.plan import FilePlan
 from mica.storage import Storage
 from mica.storage.options import ALLOW_EXTERNAL
 from mica.storage.patterns import Found
+from mica.storage.tails import Tails
 from mica.variant import kernel
 
 #: Which columns are of the early layout: told by their fields, none, or those at these paths.
@@ -54,8 +55,9 @@ class FilesSource(Source):
         anywhere = {**(storage_options or {}), ALLOW_EXTERNAL: "true"}
         self.storage = Storage.open(os.path.dirname(paths[0]) or ".", anywhere)  # noqa: PTH120 - may be a URI
         self.name = paths[0] if len(paths) == 1 else f"{len(paths)} Parquet files"
+        self.tails = Tails()
         with ThreadPoolExecutor(min(local.threads(), len(paths))) as threads:
-            heads = list(threads.map(partial(_head, early=early), found))
+            heads = list(threads.map(partial(_head, early=early, tails=self.tails), found))
         self.early = early
         self.schema = _one_schema(paths, [from_arrow(head.schema) for head in heads])
         self._files = pa.table(
@@ -94,9 +96,9 @@ class Head:
     rows: int
 
 
-def _head(found: Found, early: Early) -> Head:
+def _head(found: Found, early: Early, tails: Tails) -> Head:
     place, entry = found
-    reader = kernel.open_file(place, entry.path, entry.size, early=early)
+    reader = kernel.open_file(place, entry.path, entry.size, early=early, tails=tails)
     return Head(reader.schema, reader.num_rows)
 
 

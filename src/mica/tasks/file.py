@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from mica.skipping.footer import Ranges, Verdicts, intersect, verdicts
 from mica.stats.columns import physical_name, physical_names
 from mica.stats.partition import parse_values
 from mica.storage import Storage
+from mica.storage.tails import Tails
 from mica.tasks.file_columns import Cast, Located, aligned, field_at, has_ids, locate
 from mica.tasks.leaf_values import Leaves, distinct, item
 from mica.tasks.row_errors import located, text, whole
@@ -60,6 +60,8 @@ class ReadSpec:
     early: bool | list[list[str]] = False
     #: Whether times, nanoseconds and UUIDs in Variants become texts for Spark, which has no such types; else an error.
     late_as_text: bool = False
+    #: The ends of files that were opened before.
+    tails: Tails = field(default_factory=Tails, repr=False, compare=False)
 
     @property
     def schema(self) -> StructType:
@@ -95,7 +97,7 @@ class DataFileReader:
         variants = [list(physical_names(spec.columns, at)) for at in asked]
         place: dict[str, Any] = {"path": name}
         if storage.local_path is None:
-            place = {"fetch": partial(storage.read_ranges, rel)}
+            place = {"fetch": spec.tails.fetch(storage, rel, part.size)}
         try:
             self.reader = kernel.FileReader(name=name, size=part.size, variants=variants, early=spec.early, **place)
             self.schema = self.reader.schema
