@@ -8,7 +8,7 @@ up to `LIMIT` of them in all, and do not travel to workers. Local files need non
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from mica.storage.base import Storage
 
@@ -30,26 +30,36 @@ class Tails:
     def __reduce__(self) -> tuple[type[Tails], tuple[()]]:
         return Tails, ()
 
-    def fetch(self, storage: Storage, rel: str, size: int) -> Callable[[Ranges], list[bytes]]:
-        """As `storage.read_ranges` of a file of that size, less what is kept."""
-        key = storage.path(rel), size
+    def of(self, key: tuple[str, int]) -> bytes:
+        """What is kept of a file, by its full name and its size."""
+        return self._kept.get(key, b"")
 
-        def read(ranges: Ranges) -> list[bytes]:
-            end = self._kept.get(key, b"")
-            begin = size - len(end)
-            if all(start >= begin for start, _ in ranges):
-                return [end[start - begin : stop - begin] for start, stop in ranges]
-            found = storage.read_ranges(rel, ranges)
-            if len(found) == 1 and ranges[0][1] == begin:
-                self._keep(key, end, bytes(found[0]))
-            return found
-
-        return read
-
-    def _keep(self, key: tuple[str, int], end: bytes, before: bytes) -> None:
-        """Keeps `before` in front of what is kept: a long footer comes in two steps."""
+    def keep(self, key: tuple[str, int], end: bytes, before: bytes) -> None:
+        """Keeps `before` in front of what is kept, `end`: a long footer comes in two steps."""
         with self._lock:
             fits = self._bytes + len(before) <= LIMIT and len(end) + len(before) <= LIMIT_OF_ONE
-            if fits and self._kept.get(key, b"") == end:
+            if fits and self.of(key) == end:
                 self._kept[key] = before + end
                 self._bytes += len(before)
+
+
+class Fetch:
+    """`storage.read_ranges` of one file, less what is kept of it."""
+
+    def __init__(self, tails: Tails, storage: Storage, rel: str, size: int) -> None:
+        self._tails, self._storage, self._rel, self._size = tails, storage, rel, size
+        self._key = storage.path(rel), size
+        #: Bytes that were read.
+        self.fetched = 0
+
+    def __call__(self, ranges: Ranges) -> list[bytes]:
+        """The bytes [start, end) of each range."""
+        end = self._tails.of(self._key)
+        begin = self._size - len(end)
+        if all(start >= begin for start, _ in ranges):
+            return [end[start - begin : stop - begin] for start, stop in ranges]
+        found = self._storage.read_ranges(self._rel, ranges)
+        self.fetched += sum(map(len, found))
+        if len(found) == 1 and ranges[0][1] == begin:
+            self._tails.keep(self._key, end, bytes(found[0]))
+        return found

@@ -28,7 +28,7 @@ from mica.skipping.footer import Ranges, Verdicts, intersect, verdicts
 from mica.stats.columns import physical_name, physical_names
 from mica.stats.partition import parse_values
 from mica.storage import Storage
-from mica.storage.tails import Tails
+from mica.storage.tails import Fetch, Tails
 from mica.tasks.file_columns import Cast, Located, aligned, field_at, has_ids, locate
 from mica.tasks.leaf_values import Leaves, distinct, item
 from mica.tasks.row_errors import located, text, whole
@@ -97,7 +97,8 @@ class DataFileReader:
         variants = [list(physical_names(spec.columns, at)) for at in asked]
         place: dict[str, Any] = {"path": name}
         if storage.local_path is None:
-            place = {"fetch": spec.tails.fetch(storage, rel, part.size)}
+            place = {"fetch": Fetch(spec.tails, storage, rel, part.size)}
+        self._fetch: Fetch | None = place.get("fetch")
         try:
             self.reader = kernel.FileReader(name=name, size=part.size, variants=variants, early=spec.early, **place)
             self.schema = self.reader.schema
@@ -115,6 +116,11 @@ class DataFileReader:
         self.passed: Ranges = []
         #: In which row groups a leaf can match by its residual alone; there the predicate reads nothing else of it.
         self.untyped: dict[Leaf, set[int]] = {}
+
+    @property
+    def bytes_fetched(self) -> int:
+        """Bytes read so far, footer included."""
+        return int(self.reader.bytes_read) if self._fetch is None else self._fetch.fetched
 
     def _gone(self, name: str) -> StorageError:
         return StorageError(

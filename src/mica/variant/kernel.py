@@ -17,7 +17,7 @@ from mica.codes import CODES
 from mica.errors import MicaError, StorageError, UserError
 from mica.storage import Storage
 from mica.storage.local import ERRNO_CODES
-from mica.storage.tails import Tails
+from mica.storage.tails import Fetch, Tails
 
 try:
     from mica import _native
@@ -308,4 +308,4 @@ def open_file(
     if place.local_path is not None:
         return FileReader(path=place.path(rel), **options)
     size = place.size(rel) if size is None else size
-    return FileReader(size=size, fetch=(tails or Tails()).fetch(place, rel, size), **options)
+    return FileReader(size=size, fetch=Fetch(tails or Tails(), place, rel, size), **options)

@@ -10,7 +10,7 @@ import pytest
 
 from mica.storage import tails
 from mica.storage.local import LocalStorage
-from mica.storage.tails import Tails
+from mica.storage.tails import Fetch, Tails
 
 SIZE = 1000
 BYTES = bytes(i % 251 for i in range(SIZE))
@@ -32,7 +32,9 @@ class Counted(LocalStorage):
 def _read(kept: Tails, disk: Counted, *ranges: tuple[int, int]) -> list[tuple[int, int]]:
     """Which ranges are asked of the disk for these."""
     disk.asked = []
-    assert kept.fetch(disk, "f", SIZE)(ranges) == [BYTES[start:end] for start, end in ranges]
+    fetch = Fetch(kept, disk, "f", SIZE)
+    assert fetch(ranges) == [BYTES[start:end] for start, end in ranges]
+    assert fetch.fetched == sum(end - start for start, end in disk.asked)
     return disk.asked
 
 
@@ -50,7 +52,7 @@ def test_what_lies_in_the_end_is_read_once(tmp_path: Path) -> None:
 def test_other_files_and_other_sizes_are_others(tmp_path: Path) -> None:
     disk, kept = Counted(tmp_path), Tails()
     _read(kept, disk, (900, SIZE))
-    kept.fetch(disk, "f", SIZE - 1)([(900, SIZE - 1)])
+    Fetch(kept, disk, "f", SIZE - 1)([(900, SIZE - 1)])
     assert disk.asked[-1] == (900, SIZE - 1)
     assert _read(Tails(), disk, (900, SIZE)) == [(900, SIZE)]
     assert _read(pickle.loads(pickle.dumps(kept)), disk, (900, SIZE)) == [(900, SIZE)], "workers get none"
