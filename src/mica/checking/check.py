@@ -84,7 +84,7 @@ def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[s
     variants = _variants(snapshot)
     works = []
     for path, text in zip(paths, statistics, strict=True):
-        said = Statistics(snapshot.schema, snapshot.partition_columns, text)
+        said = Statistics(snapshot.schema, snapshot.partition_columns, text, snapshot.mapping == "id")
         works.append(_File(snapshot.storage, path, path, statistics=said, variants=variants))
     return _run(works, LIMIT)
 
@@ -115,7 +115,7 @@ def _of_table(snapshot: Snapshot) -> Iterator[_File]:
     columns = [files.column(name).to_pylist() for name in ("path", "size", "deletion_vector")]
     for path, size, vector, text in zip(*columns, snapshot.stats().to_pylist(), strict=True):
         place, rel = snapshot.locate(path)
-        statistics = Statistics(snapshot.schema, snapshot.partition_columns, text)
+        statistics = Statistics(snapshot.schema, snapshot.partition_columns, text, snapshot.mapping == "id")
         yield _File(place, rel, decode_path(path), size, statistics, variants, snapshot.storage, vector)
 
 
