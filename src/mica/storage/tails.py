@@ -44,7 +44,7 @@ class Tails:
 
 
 class Fetch:
-    """`storage.read_ranges` of one file, less what is kept of it."""
+    """`Storage.read_ranges` of one file, less what is kept of it."""
 
     def __init__(self, tails: Tails, storage: Storage, rel: str, size: int) -> None:
         self._tails, self._storage, self._rel, self._size = tails, storage, rel, size
