@@ -83,6 +83,18 @@ def test_inspect_shows_the_tree_of_a_file(table: Path) -> None:
     assert "name" in mica("inspect", file).stdout
 
 
+def test_inspect_shows_rare_rows(tmp_path: Path) -> None:
+    rows = [{"a": i} for i in range(5000)]
+    rows[7] = {"a": 7, "rare": 1}
+    rows[9] = {"a": "odd"}  # type: ignore[dict-item]
+    (tmp_path / "in.ndjson").write_bytes(b"\n".join(map(orjson.dumps, rows)))
+    assert mica("ingest", tmp_path / "in.ndjson", tmp_path / "t").returncode == 0
+    lines = mica("inspect", next((tmp_path / "t").glob("*.parquet"))).stdout.splitlines()
+    shown = {line.split()[0]: line.split() for line in lines if len(line.split()) == 6}
+    assert [shown["v"][at] for at in (2, 4)] == ["100.0%", "1"], "an object, with a rare field in one row"
+    assert [shown["a"][at] for at in (2, 4)] == [">99.9%", "1"]
+
+
 def test_log_shows_the_commits(table: Path) -> None:
     (row,) = orjson.loads(mica("log", table, "--json").stdout)
     assert row["version"] == 0

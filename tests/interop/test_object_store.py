@@ -8,7 +8,7 @@ leans on it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ import pytest
 import mica
 from mica.cli.events import lines
 from mica.storage import AlreadyExistsError, Storage
+from mica.storage.remote import RemoteStorage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -198,6 +199,30 @@ def test_every_spelling_of_the_options_opens_the_table(
     for name, value in (upper | keys).items():
         monkeypatch.setenv(name, value)
     assert mica.Table.open(f"{bucket}/t").scan().count() == 1
+
+
+def test_the_end_of_a_file_is_fetched_once(
+    server: dict[str, str], bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends: list[str] = []
+    read = RemoteStorage.read_ranges
+
+    def counted(self: RemoteStorage, rel: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        ends.extend(self.path(rel) for _, end in ranges if end == self.size(rel) and rel.endswith(".parquet"))
+        return read(self, rel, ranges)
+
+    rows = pa.table({"n": range(50_000)})
+    mica.write_parquet(rows, f"{bucket}/a.parquet", storage_options=server)
+    table = mica.Table.create(f"{bucket}/t", "n BIGINT", storage_options=server)
+    table.append(rows)
+    monkeypatch.setattr(RemoteStorage, "read_ranges", counted)
+    bare = mica.read_parquet(f"{bucket}/a.parquet", where="n >= 49000", storage_options=server)
+    scan = table.scan(where="n >= 49000")
+    for planned in (bare, scan):
+        assert planned.explain().to_dict()["rows"]["total"] == 50_000
+        assert planned.explain(analyze=True).to_dict()["analyze"]["rows"] == 1000
+        assert planned.count() == planned.to_arrow().num_rows == 1000
+    assert len(ends) == len(set(ends)) == 2
 
 
 def test_patterns_and_folders_in_a_bucket_are_read_as_on_a_disk(server: dict[str, str], bucket: str) -> None:

@@ -1,8 +1,11 @@
-"""Pages that are printed from tables say what the tables say."""
+"""Pages that are printed from tables say what the tables say, and files that texts name are there."""
 
 from __future__ import annotations
 
+import re
 import runpy
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -15,3 +18,21 @@ PAGES = runpy.run_path(str(ROOT / "scripts" / "docs.py"))["pages"]()
 def test_a_page_is_what_its_table_prints(page: str) -> None:
     written = (ROOT / "docs" / page).read_text(encoding="utf-8")
     assert written == PAGES[page], "run `make docs`"
+
+
+LISTED = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False).stdout.split()
+ROOMS = {path.name for path in (ROOT / "src" / "mica").iterdir() if path.is_dir()}
+TEXTS = [path for path in LISTED if (path.endswith(".md") and path != "CHANGELOG.md") or path.startswith("src/mica/")]
+FILE = re.compile(r"`((?:[\w.-]+/)*[\w-]+\.(?:py|rs|txt|sh|toml))`")
+MODULE = re.compile(r"`(\w+)\.(\w+)(?:\.\w+)?`")
+
+
+@pytest.mark.parametrize("text", [path for path in TEXTS if path.endswith((".md", ".py"))])
+def test_files_and_modules_that_a_text_names_are_there(text: str) -> None:
+    written = (ROOT / text).read_text(encoding="utf-8")
+    gone = {name for name in FILE.findall(written) if not any(f"/{path}".endswith(f"/{name}") for path in LISTED)}
+    for room, module in MODULE.findall(written) if text.endswith(".py") else ():
+        inside = Path("src/mica", room, module)
+        if room in ROOMS and not {f"{inside}.py", f"{inside}/__init__.py"} & set(LISTED):
+            gone.add(f"{room}.{module}")
+    assert gone == set()

@@ -10,14 +10,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from obstore.store import MemoryStore
 
 import mica
 from mica.checking.inspect import inspect_file
 from mica.schema import ddl
 from mica.schema.arrow import variant_field
-from mica.storage import Storage, patterns
-from mica.storage.remote import RemoteStorage
 
 
 def _variants(*texts: str) -> pa.Table:
@@ -169,29 +166,3 @@ def test_what_looks_like_a_variant_is_not_written_as_a_struct_without_a_word(tmp
         mica.write_parquet(frame, tmp_path / "a.parquet")
     mica.write_parquet(frame, tmp_path / "b.parquet", shredding={"v": None})
     assert ddl.to_ddl(mica.read_parquet(tmp_path / "b.parquet").schema) == "v VARIANT"
-
-
-@pytest.mark.parametrize(
-    ("pattern", "names"),
-    [
-        ("*.parquet", ["a.parquet", "b.parquet"]),
-        ("**/*.parquet", ["a.parquet", "b.parquet", "d/c.parquet"]),
-        ("d/?.parquet", ["d/c.parquet"]),
-        ("[!b].parquet", ["a.parquet"]),
-        ("[bx].parquet", ["b.parquet"]),
-        ("*/*.parquet", ["d/c.parquet"]),
-    ],
-)
-@pytest.mark.parametrize("remote", [False, True])
-def test_a_pattern_means_the_same_everywhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, names: list[str], remote: bool
-) -> None:
-    where: Storage = Storage.open(tmp_path)
-    if remote:
-        where = RemoteStorage("s3://bucket", "x", None, MemoryStore())
-        monkeypatch.setattr(Storage, "open", lambda place, _=None: where.child(str(place)[len("s3://bucket/x/") :]))
-    for name in ("a.parquet", "b.parquet", "d/c.parquet"):
-        where.put(name, b"")
-    root = "s3://bucket/x" if remote else str(tmp_path)
-    found = [f"{storage}/{entry.path}" for storage, entry in patterns.matching(f"{root}/{pattern}")]
-    assert sorted(found) == [f"{root}/{name}" for name in names]

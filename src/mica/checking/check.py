@@ -66,10 +66,11 @@ def check(
         raise UserError("INVALID_ARGUMENT", "Parquet files have no versions", hint="Name a table.")
     assert not isinstance(path, Opened)
     files = find(path, storage_options, whatever_counts=True)
-    # Who names files names them wherever they are; one that is not there is the caller's mistake.
+    # Who names files names them wherever they are.
     anywhere = {**(storage_options or {}), ALLOW_EXTERNAL: "true"}
-    storage = Storage.open(os.path.dirname(files[0]) or ".", anywhere)  # noqa: PTH120 - may be a URI
-    return _run([_Work(storage, FilePart(name, _size(storage, name))) for name in files], limit)
+    names = [(place.path(entry.path), entry.size) for place, entry in files]
+    storage = Storage.open(os.path.dirname(names[0][0]) or ".", anywhere)  # noqa: PTH120 - may be a URI
+    return _run([_Work(storage, FilePart(name, size)) for name, size in names], limit)
 
 
 def check_table(snapshot: Snapshot, limit: int = LIMIT, spark: SparkSession | None = None) -> Report:
@@ -88,7 +89,7 @@ def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[s
     variants = _variants(snapshot)
     works = []
     for path, text in zip(paths, statistics, strict=True):
-        said = Statistics(snapshot.schema, snapshot.partition_columns, text)
+        said = Statistics(snapshot.schema, snapshot.partition_columns, text, snapshot.mapping == "id")
         works.append(_Work(snapshot.storage, FilePart(path, None), said, variants))
     return _run(works, LIMIT)
 
@@ -118,7 +119,8 @@ def _of_table(snapshot: Snapshot) -> Iterator[_Work]:
     """The files of a version."""
     variants = _variants(snapshot)
     for part, text in zip(parts_of(snapshot.files, of_log=True), snapshot.stats().to_pylist(), strict=True):
-        yield _Work(snapshot.storage, part, Statistics(snapshot.schema, snapshot.partition_columns, text), variants)
+        said = Statistics(snapshot.schema, snapshot.partition_columns, text, snapshot.mapping == "id")
+        yield _Work(snapshot.storage, part, said, variants)
 
 
 def _variants(snapshot: Snapshot) -> tuple[tuple[str, ...], ...]:

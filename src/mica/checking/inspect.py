@@ -18,10 +18,11 @@ def inspect_file(path: str, storage_options: Mapping[str, str] | None = None) ->
     place = Storage.open(head or slash or ".", storage_options)
     if not rel or (place.local_path is not None and os.path.isdir(place.path(rel))):  # noqa: PTH112
         below = find(path, storage_options, whatever_counts=True)
+        storage, first = below[0]
         raise StorageError(
             "IS_A_DIRECTORY",
             f"{path} is a directory of {len(below)} Parquet files, and one file can be inspected",
-            hint=f"Name one of them, such as {below[0]}.",
+            hint=f"Name one of them, such as {storage.path(first.path)}.",
             path=path,
         )
     reader = kernel.open_file(place, rel, early=True)

@@ -23,7 +23,7 @@ from mica.stats import documents, z85
 from mica.stats.codec import Wanted, read_stats
 from mica.stats.columns import IndexedColumn, leaves_of
 from mica.stats.variant import Value, paths, split
-from mica.tasks.file_columns import find
+from mica.tasks.file_columns import Located, locate
 from mica.variant import kernel
 from mica.variant.path import VariantPath
 
@@ -43,11 +43,14 @@ Found = dict[str, Any]
 
 @dataclass(frozen=True)
 class Statistics:
-    """What the log says of a file, as JSON; None where it says nothing."""
+    """What the log says of a file, as JSON; None where it says nothing. Statistics name columns physically in both
+    modes of column mapping; the file knows them by id where `by_id` says so.
+    """
 
     schema: StructType
     partition_columns: tuple[str, ...]
     text: str | None
+    by_id: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,24 +83,28 @@ def spelled(statistics: Statistics, reader: kernel.FileReader, wanted: list[Boun
         found = f"numRecords is {said}, the file has {rows} rows"
         yield {"kind": "number_of_rows", "path": "numRecords", "found": found}
     for leaf in leaves_of(statistics.schema, statistics.partition_columns):
-        if find(schema, leaf.names) is None:
+        try:
+            there = locate(schema, statistics.schema, leaf.column, by_id=statistics.by_id)
+        except CorruptDataError:  # no name that means one column: reading says so
+            continue
+        if there is None:
             continue
         if leaf.type == VARIANT:
-            yield from _variant(leaf, document, wanted)
-            yield from _variant_nulls(leaf, document, reader)
+            yield from _variant(leaf, there, document, wanted)
+            yield from _variant_nulls(leaf, there, document, reader)
         elif leaf.has_bounds:
-            wanted += _plain(leaf, statistics.text)
+            wanted += _plain(leaf, there, statistics.text)
 
 
-def _plain(leaf: IndexedColumn, text: str) -> Iterator[Bounds]:
+def _plain(leaf: IndexedColumn, there: Located, text: str) -> Iterator[Bounds]:
     (found,) = read_stats(pa.array([text]), [Wanted(leaf.names, leaf.type, was_float=leaf.was_float)])
     sides = [side[0] if side[0].is_valid else None for side in (found.min, found.max)]
     nulls = found.null_count[0].as_py()
     if sides != [None, None] or nulls is not None:
-        yield Bounds(".".join(leaf.column), {"column": list(leaf.names)}, found.min.type, sides[0], sides[1], nulls)
+        yield Bounds(".".join(leaf.column), {"column": list(there.names)}, found.min.type, sides[0], sides[1], nulls)
 
 
-def _variant(leaf: IndexedColumn, document: dict[str, Any], wanted: list[Bounds]) -> Iterator[Found]:
+def _variant(leaf: IndexedColumn, there: Located, document: dict[str, Any], wanted: list[Bounds]) -> Iterator[Found]:
     column = ".".join(leaf.column)
     sides: list[dict[str, Value | None]] = []
     for side in ("minValues", "maxValues"):
@@ -129,14 +136,16 @@ def _variant(leaf: IndexedColumn, document: dict[str, Any], wanted: list[Bounds]
                 continue
             type_ = _TYPES.get(any_.kind) or _exact(low, high)
             ends = [None if side is None else _scalar(side, type_) for side in (low, high)]
-            item = {"column": list(leaf.names), "path": list(steps), "type": type_}
+            item = {"column": list(there.names), "path": list(steps), "type": type_}
             wanted.append(Bounds(path, item, type_, ends[0], ends[1]))
 
 
-def _variant_nulls(leaf: IndexedColumn, document: dict[str, Any], reader: kernel.FileReader) -> Iterator[Found]:
+def _variant_nulls(
+    leaf: IndexedColumn, there: Located, document: dict[str, Any], reader: kernel.FileReader
+) -> Iterator[Found]:
     """Nulls of a Variant column against the footer, where it counts them: deleted rows count on both sides."""
     said = documents.at(document, ("nullCount", *leaf.names))
-    counts = reader.bounds([{"column": list(leaf.names), "name": "v"}]).column("v").field("null_count").to_pylist()
+    counts = reader.bounds([{"column": list(there.names), "name": "v"}]).column("v").field("null_count").to_pylist()
     if said is not None and None not in counts and said != sum(counts):
         found = f"nullCount is {said}, the column has {sum(counts)} nulls"
         yield {"kind": "null_count", "path": ".".join(leaf.column), "found": found}

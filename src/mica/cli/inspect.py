@@ -16,7 +16,7 @@ def run(
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
-    """Show a file's shredding tree: type, share typed, bytes and residual bytes per path."""
+    """Show a file's shredding tree: type, share typed, bytes, and rows and bytes of the residual per path."""
     rows = inspect_file(file, storage_options(storage_option or ()))
     if json:
         print_json(rows)
@@ -25,18 +25,20 @@ def run(
     from rich.text import Text
 
     table = Table(title=Text(file), title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for name in ("path", "type", "typed", "bytes", "residual bytes"):
+    for name in ("path", "type", "typed", "bytes", "residual rows", "residual bytes"):
         table.add_column(name, justify="left" if name in ("path", "type") else "right")
     for row in rows:
         path = row["path"].removeprefix("$")
         depth = path.count("['") + path.count("[*")
         shown = "  " * depth + (path[path.rfind("[") :].strip("[]'") if path else row["column"])
-        sizes = [f"{row[name]:,}" for name in ("typed_bytes", "residual_bytes")]
+        sizes = [f"{row[name]:,}" for name in ("typed_bytes", "residual_rows", "residual_bytes")]
         table.add_row(Text(shown), Text(row["type"]), _share(row), *sizes)
     out().print(table)
 
 
 def _share(row: dict[str, Any]) -> str:
     typed, residual = row["typed_rows"], row["residual_rows"]
-    # An object that is typed and has a residual is counted on both sides: the residual holds its rare fields.
-    return f"{typed / max(typed, typed + residual if row['type'] != 'object' else typed, 1):.1%}"
+    # An object that is typed may have a residual too, with its rare fields: how many do is a column of its own.
+    share = typed / max(typed, typed + residual if row["type"] != "object" else typed, 1)
+    # Rare rows are the news: neither all nor none is said where there are some.
+    return ">99.9%" if 0.9995 <= share < 1 else "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"

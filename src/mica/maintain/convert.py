@@ -143,8 +143,8 @@ def _given(source: Paths | Opened, early: bool | Sequence[str] | None, options: 
         # The new files have the columns' own names.
         schema = StructType(tuple(replace(f, type=_unmapped(f.type)) for f in reading.schema.fields))
         return _Given(schema, scan.whole_files(), move)
-    paths = find([os.fspath(place) for place in given if not isinstance(place, Opened)], options)
-    files = FilesSource(paths, options, early_option(early))
+    found = find([os.fspath(place) for place in given if not isinstance(place, Opened)], options)
+    files = FilesSource(found, options, early_option(early))
     move = partial(MoveSpec, files.storage, early=files.early)
     return _Given(files.schema, parts_of(files.all_files()), move)
 

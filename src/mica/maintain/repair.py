@@ -80,15 +80,14 @@ def _file(source: str, target: str, options: Mapping[str, str] | None) -> Repair
     if len(found) > 1:
         raise UserError("INVALID_ARGUMENT", f"{source!r} is more than one file", hint="Repair one file at a time.")
     refuse_delta(target, options)
-    path = found[0]
-    report = check(path, storage_options=options)
-    place, rel = Storage.open(os.path.dirname(path) or ".", options).at(path)  # noqa: PTH120 - may be a URI
+    [(place, entry)] = found
+    report = check(source, storage_options=options)
     out, name = Storage.open(os.path.dirname(target) or ".", options), os.path.basename(target)  # noqa: PTH119, PTH120
     if any(entry.path == name for entry in out.list(recursive=False)):
         raise UserError("FILE_EXISTS", f"{target!r} exists", hint="Name a file that does not.", path=target)
     bare = [v.path for v in report if v.kind == "missing_annotation"]
     unmarked = [path.replace(".list.element", ".element").split(".") for path in bare]
-    reader = kernel.open_file(place, rel, variants=unmarked, early=True)
+    reader = kernel.open_file(place, entry.path, entry.size, variants=unmarked, early=True)
     with out.writer(name) as upload:
         rows = _rewrite(reader, upload)
     left = check(out.path(name), storage_options=options)

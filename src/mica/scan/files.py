@@ -19,7 +19,6 @@ import pyarrow as pa
 from mica.engines import local
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
-from mica.scan.find import absolute
 from mica.scan.source import Source
 from mica.schema.arrow import from_arrow, looks_like_variant
 from mica.schema.ddl import type_to_ddl
@@ -28,6 +27,8 @@ from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan
 from mica.storage import Storage
 from mica.storage.options import ALLOW_EXTERNAL
+from mica.storage.patterns import Found
+from mica.storage.tails import Tails
 from mica.variant import kernel
 
 #: Which columns are of the early layout: told by their fields, none, or those at these paths.
@@ -47,20 +48,22 @@ class FilesSource(Source):
     """A list of Parquet files, each opened once for its schema and its number of rows."""
 
     def __init__(
-        self, paths: Sequence[str], storage_options: Mapping[str, str] | None = None, early: Early = True
+        self, found: Sequence[Found], storage_options: Mapping[str, str] | None = None, early: Early = True
     ) -> None:
+        paths = [place.path(entry.path) for place, entry in found]
         # Who names files names them wherever they are.
         anywhere = {**(storage_options or {}), ALLOW_EXTERNAL: "true"}
         self.storage = Storage.open(os.path.dirname(paths[0]) or ".", anywhere)  # noqa: PTH120 - may be a URI
         self.name = paths[0] if len(paths) == 1 else f"{len(paths)} Parquet files"
+        self.tails = Tails()
         with ThreadPoolExecutor(min(local.threads(), len(paths))) as threads:
-            heads = list(threads.map(partial(_head, self.storage, early=early), paths))
+            heads = list(threads.map(partial(_head, early=early, tails=self.tails), found))
         self.early = early
         self.schema = _one_schema(paths, [from_arrow(head.schema) for head in heads])
         self._files = pa.table(
             {
                 "path": pa.array(paths, pa.string()),
-                "size": pa.array([head.size for head in heads], pa.int64()),
+                "size": pa.array([entry.size for _, entry in found], pa.int64()),
                 "partition_values": pa.nulls(len(paths), pa.map_(pa.string(), pa.string())),
                 "deletion_vector": pa.nulls(len(paths)),
                 "rows": pa.array([head.rows for head in heads], pa.int64()),
@@ -91,14 +94,12 @@ class Head:
 
     schema: pa.Schema
     rows: int
-    size: int
 
 
-def _head(storage: Storage, path: str, early: Early) -> Head:
-    place, rel = storage.at(absolute(path))
-    size = place.size(rel)
-    reader = kernel.open_file(place, rel, size, early=early)
-    return Head(reader.schema, reader.num_rows, size)
+def _head(found: Found, early: Early, tails: Tails) -> Head:
+    place, entry = found
+    reader = kernel.open_file(place, entry.path, entry.size, early=early, tails=tails)
+    return Head(reader.schema, reader.num_rows)
 
 
 def _one_schema(paths: Sequence[str], schemas: Sequence[StructType]) -> StructType:

@@ -11,42 +11,42 @@ from collections.abc import Mapping, Sequence
 
 from mica.errors import StorageError, UserError
 from mica.log.folders import is_local, table_above, table_below
-from mica.storage import Storage, patterns, split_scheme
+from mica.storage import Storage, patterns
+from mica.storage.patterns import Found
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
-def find(paths: Paths, storage_options: Mapping[str, str] | None = None, *, whatever_counts: bool = False) -> list[str]:
-    """The files of paths, patterns and directories, absolute. Who looks at bytes alone (`whatever_counts`) may take
-    those of a table by their names. Errors: NOT_FOUND, DELTA_TABLE."""
+def find(
+    paths: Paths, storage_options: Mapping[str, str] | None = None, *, whatever_counts: bool = False
+) -> list[Found]:
+    """The files of paths, patterns and directories. Who looks at bytes alone (`whatever_counts`) may take those of a
+    table by their names. Errors: NOT_FOUND, DELTA_TABLE."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    found: list[str] = []
+    found: list[Found] = []
     for path in [os.fspath(p) for p in given]:
-        files = _files_of(path, storage_options, whatever_counts)
+        if patterns.is_pattern(path, storage_options):
+            files, below = patterns.matching(path, storage_options), patterns.fixed_part(path)
+        elif not _is_directory(path):
+            found += patterns.files_of(path, storage_options)
+            continue
+        else:
+            files, below = _below(Storage.open(path, storage_options)), path
+        if not whatever_counts:
+            _refuse_tables(path, below, [storage.path(entry.path) for storage, entry in files], storage_options)
         if not files:
             raise StorageError("NOT_FOUND", f"no Parquet file is at {path!r}", hint="Check the path.", path=path)
         found += files
     if not found:
         raise UserError("NO_INPUT", "no file was named")
-    return [absolute(path) for path in found]
+    return found
 
 
-def _files_of(path: str, options: Mapping[str, str] | None, whatever_counts: bool) -> list[str]:
-    scheme, rest = split_scheme(path)
-    if patterns.is_pattern(path, options):
-        files = [storage.path(entry.path) for storage, entry in patterns.matching(path, options)]
-        if not whatever_counts:
-            _refuse_tables(path, patterns.fixed_part(path), files, options)
-        return files
-    local_path = path if scheme is None else "/" + rest.lstrip("/")
-    if is_local(path) and not os.path.isdir(local_path):  # noqa: PTH112
-        return [local_path]
-    if not is_local(path) and path.endswith(".parquet"):
-        return [path]
-    files = _below(Storage.open(path, options))
-    if not whatever_counts:
-        _refuse_tables(path, path, files, options)
-    return files
+def _is_directory(path: str) -> bool:
+    """Object stores have none: what does not end as a Parquet file does is asked for files below it."""
+    if is_local(path):
+        return os.path.isdir(Storage.open(path).local_path or path)  # noqa: PTH112
+    return not path.endswith(".parquet")
 
 
 def _refuse_tables(asked: str, below: str, files: Sequence[str], options: Mapping[str, str] | None) -> None:
@@ -62,15 +62,10 @@ def _refuse_tables(asked: str, below: str, files: Sequence[str], options: Mappin
             )
 
 
-def _below(storage: Storage) -> list[str]:
+def _below(storage: Storage) -> list[Found]:
     """The `*.parquet` files of a directory; names that begin with `_` or `.` are not data, as for Spark."""
     return [
-        storage.path(entry.path)
+        (storage, entry)
         for entry in storage.list()
         if entry.path.endswith(".parquet") and not any(part[0] in "_." for part in entry.path.split("/") if part)
     ]
-
-
-def absolute(path: str) -> str:
-    """A local path made absolute; a URI as it is."""
-    return path if split_scheme(path)[0] is not None else os.path.abspath(path)  # noqa: PTH100

@@ -354,6 +354,7 @@ class Scan:
             version=self.source.version,
             early=self.source.early,
             by_id=self.source.by_id,
+            tails=self.source.tails,
         )
 
     def whole_files(self) -> list[FilePart]:

@@ -9,6 +9,7 @@ from mica.schema.types import StructType
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan
 from mica.storage import Storage
+from mica.storage.tails import Tails
 
 
 class Source:
@@ -24,6 +25,8 @@ class Source:
     column_mapping: bool = False
     #: Whether files know columns by their ids, not by names.
     by_id: bool = False
+    #: The ends of its files that were read already.
+    tails: Tails
     #: Which columns are of the early shredding layout: by their fields, none, or those at these paths.
     early: bool | list[list[str]] = False
 

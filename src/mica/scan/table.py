@@ -17,6 +17,7 @@ from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan, plan_files
 from mica.stats.columns import physical_names
 from mica.stats.partition import column_texts, parse_values
+from mica.storage.tails import Tails
 from mica.tasks.late_types import may_hold_late_types
 from mica.tasks.parts import parts_of
 
@@ -33,7 +34,7 @@ class TableSource(Source):
         self.partition_by = snapshot.partition_columns
         self.column_mapping = snapshot.mapping != "none"
         self.by_id = snapshot.mapping == "id"
-
+        self.tails = Tails()
         # Statistics that were read for one scan serve the next: a snapshot never changes.
         self._cache: dict[Any, Any] = {}
 

@@ -1,6 +1,6 @@
 """Which columns have statistics, and where they stand in the JSON.
 
-The rule: the statistics mirror the schema, by the names in the file (physical ones where columns are mapped).
+The rule: the statistics mirror the schema, by the physical names where columns are mapped, by name and by id alike.
 `delta.dataSkippingStatsColumns` names the columns; otherwise the first `delta.dataSkippingNumIndexedCols` leaves
 (32, -1 for all) have them, counted depth first and without partition columns. Leaves of ordered types and variants
 have bounds, all leaves a null count; arrays and maps are one leaf without bounds.
@@ -12,7 +12,8 @@ have bounds, all leaves a null count; arrays and maps are one leaf without bound
     ├── maxValues         the same; strings cut upwards, timestamps cut to ms (read: plus 1 ms)
     └── nullCount         {"id": 0, "s": {"x": 2}, "v": 1, "l": 0}
 
-Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistics for Variant Columns".
+Source: Delta protocol, "Per-file Statistics", "Writer Requirements for Column Mapping"; Variant Shredding RFC,
+"Statistics for Variant Columns".
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@ not there name nothing.
 
 | property | read by |
 |---|---|
-| `delta.dataSkippingStatsColumns` | `stats/schema.py`: the columns with statistics |
+| `delta.dataSkippingStatsColumns` | `stats/columns.py`: the columns with statistics |
 | `mica.variantStats.paths`: `v:a.b, s.v:c['d e']` | `stats/collect.py`: the paths with bounds, in this order |
-| `mica.bloomFilter.paths` | `stats/bloom.py`: the paths with bloom filters |
+| `mica.bloomFilter.paths` | `stats/bloom_columns.py`: the paths with bloom filters |
 """
 
 from __future__ import annotations

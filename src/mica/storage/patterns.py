@@ -1,4 +1,4 @@
-"""Patterns of names in any location: `*` and `?` within a directory, `[…]`, `**` across directories.
+"""Files by path and by pattern, in any location: `*` and `?` within a directory, `[…]`, `**` across directories.
 
 The rule: a pattern means the same on a disk and in an object store, gives its files in the order of their names, and a
 name with such characters is itself where there is a file of that very name.
@@ -12,6 +12,9 @@ import re
 from collections.abc import Mapping
 
 from mica.storage.base import Entry, Storage, file_uri_path, refuse_credentials, split_scheme
+
+#: A file that was found: its location, and its name and size there.
+Found = tuple[Storage, Entry]
 
 _SPECIAL = re.compile(r"[*?\[]")
 _TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\[(?P<not>[!^]?)(?P<set>\]?[^\]/]*)\]|.", re.DOTALL)
@@ -38,8 +41,17 @@ def fixed_part(pattern: str) -> str:
     return head or slash or "."
 
 
-def matching(pattern: str, options: Mapping[str, str] | None = None) -> list[tuple[Storage, Entry]]:
-    """The files that a pattern matches: each by its location and its entry there."""
+def files_of(path: str, options: Mapping[str, str] | None = None) -> list[Found]:
+    """The file that a path names, or those that a pattern matches. Errors: NOT_FOUND for a path."""
+    if is_pattern(path, options):
+        return matching(path, options)
+    head, slash, name = path.rpartition("/")
+    storage = Storage.open(head or slash or ".", options)
+    return [(storage, storage.stat(name))]
+
+
+def matching(pattern: str, options: Mapping[str, str] | None = None) -> list[Found]:
+    """The files that a pattern matches."""
     scheme, rest = split_scheme(pattern)
     if scheme in (None, "file"):
         local = pattern if scheme is None else file_uri_path(rest)

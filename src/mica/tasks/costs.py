@@ -68,7 +68,7 @@ def measured_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.Rec
             left -= passed
         took = {
             "rows_passed": passed,
-            "bytes_fetched": file.reader.bytes_read,
+            "bytes_fetched": file.bytes_fetched,
             "seconds": time.perf_counter() - began,
         }
         yield _rows(file, ranges, file.passed, took)

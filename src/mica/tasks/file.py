@@ -8,8 +8,7 @@ lacks, is one value in every row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from mica.skipping.footer import Ranges, Verdicts, intersect, verdicts
 from mica.stats.columns import physical_name, physical_names
 from mica.stats.partition import parse_values
 from mica.storage import Storage
+from mica.storage.tails import Fetch, Tails
 from mica.tasks.file_columns import Cast, Located, aligned, field_at, has_ids, locate
 from mica.tasks.leaf_values import Leaves, distinct, item
 from mica.tasks.parts import FilePart
@@ -57,6 +57,8 @@ class ReadSpec:
     by_id: bool = False
     #: Which columns may be of the early shredding layout; a table's never are.
     early: bool | list[list[str]] = False
+    #: The ends of files that were opened before.
+    tails: Tails = field(default_factory=Tails, repr=False, compare=False)
 
     @property
     def schema(self) -> StructType:
@@ -80,7 +82,9 @@ class DataFileReader:
         variants = [list(physical_names(spec.columns, at)) for at in asked]
         place: dict[str, Any] = {"path": name}
         if storage.local_path is None:
-            place = {"fetch": partial(storage.read_ranges, rel)}
+            size = storage.size(rel) if part.size is None else part.size
+            place = {"fetch": Fetch(spec.tails, storage, rel, size)}
+        self._fetch: Fetch | None = place.get("fetch")
         try:
             self.reader = kernel.FileReader(name=name, size=part.size, variants=variants, early=spec.early, **place)
             self.schema = self.reader.schema
@@ -98,6 +102,11 @@ class DataFileReader:
         self.passed: Ranges = []
         #: In which row groups a leaf can match by its residual alone; there the predicate reads nothing else of it.
         self.untyped: dict[Leaf, set[int]] = {}
+
+    @property
+    def bytes_fetched(self) -> int:
+        """Bytes read so far, footer included."""
+        return int(self.reader.bytes_read) if self._fetch is None else self._fetch.fetched
 
     def _gone(self, name: str) -> StorageError:
         return StorageError(

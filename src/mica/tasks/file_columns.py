@@ -1,7 +1,7 @@
 """Columns of a table as they are in a file.
 
 The rule: `locate` alone finds a column in a file: by `field_id` where the table maps by id, else by the name that the
-schema says (`stats.schema.physical_name`), the exact one or the one that differs in case alone, as in Spark. `aligned`
+schema says (`stats.columns.physical_name`), the exact one or the one that differs in case alone, as in Spark. `aligned`
 alone makes the table's values of it: what a file lacks is null, what the table lacks is skipped, what is narrower is
 widened, and an INT64 or INT96 instant without the UTC mark is one in UTC, as Spark reads it. Anything else is an error.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, ParamSpec, TypeVar
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from mica.codes import CODES
 from mica.errors import MicaError, StorageError, UserError
 from mica.storage import Storage
 from mica.storage.local import ERRNO_CODES
+from mica.storage.tails import Fetch, Tails
 
 try:
     from mica import _native
@@ -298,12 +299,13 @@ def open_file(
     *,
     variants: Sequence[Sequence[str]] = (),
     early: bool | list[list[str]] = False,
+    tails: Tails | None = None,
 ) -> FileReader:
     """The Parquet file `rel` of a location. `variants` are columns that are Variants whatever the file says, `early`
-    those that may be of the early shredding layout.
+    those that may be of the early shredding layout; `tails` keeps the end of the file for who opens it again.
     """
     options: dict[str, Any] = {"name": place.path(rel), "variants": [list(names) for names in variants], "early": early}
     if place.local_path is not None:
         return FileReader(path=place.path(rel), **options)
     size = place.size(rel) if size is None else size
-    return FileReader(size=size, fetch=partial(place.read_ranges, rel), **options)
+    return FileReader(size=size, fetch=Fetch(tails or Tails(), place, rel, size), **options)

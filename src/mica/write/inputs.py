@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from mica.errors import StorageError, UserError
-from mica.storage import SCHEMES, Storage, patterns, split_scheme
+from mica.storage import SCHEMES, patterns, split_scheme
 from mica.tasks.ingest import Split, look
 from mica.tasks.parts import packed
 
@@ -41,14 +41,17 @@ def find(paths: Paths, storage_options: Mapping[str, str] | None = None, format:
     """
     found: list[Split] = []
     for path in _texts(paths):
-        files = (
-            _matching(path, storage_options)
-            if patterns.is_pattern(path, storage_options)
-            else [_one(path, storage_options)]
-        )
+        if os.path.isdir(path):  # noqa: PTH112 - may be a URI
+            raise StorageError(
+                "IS_A_DIRECTORY",
+                f"{path} is a directory where a file is needed",
+                hint=f"Write {path.rstrip('/')}/*.",
+                path=path,
+            )
+        files = patterns.files_of(path, storage_options)
         if not files:
             raise StorageError("NOT_FOUND", f"no file matches {path!r}", hint="Check the pattern.", path=path)
-        found.extend(files)
+        found += [Split(place, entry.path, entry.size, modified=entry.modified) for place, entry in files]
     if not found:
         raise UserError("NO_INPUT", "no input file was named")
     return [replace(split, format=format) for split in found]
@@ -121,22 +124,3 @@ def _texts(paths: Any) -> list[str]:
     if hasattr(paths, "mapInArrow"):
         return [row[0] for row in paths.select(paths.columns[0]).collect()]
     return [os.fspath(path) for path in paths]
-
-
-def _one(path: str, options: Mapping[str, str] | None) -> Split:
-    if os.path.isdir(path):  # noqa: PTH112 - may be a URI
-        raise StorageError(
-            "IS_A_DIRECTORY",
-            f"{path} is a directory where a file is needed",
-            hint=f"Write {path.rstrip('/')}/*.",
-            path=path,
-        )
-    head, slash, name = path.rpartition("/")
-    storage = Storage.open(head or slash or ".", options)
-    entry = storage.stat(name)
-    return Split(storage, name, entry.size, modified=entry.modified)
-
-
-def _matching(pattern: str, options: Mapping[str, str] | None) -> list[Split]:
-    found = patterns.matching(pattern, options)
-    return [Split(storage, entry.path, entry.size, modified=entry.modified) for storage, entry in found]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -308,3 +309,32 @@ def test_wrong_arguments(table: Path) -> None:
     with pytest.raises(mica.MicaError) as caught:
         mica.check(table / "nothing")
     assert caught.value.code == "NOT_FOUND"
+
+
+def test_statistics_are_named_physically_where_files_know_columns_by_id(tmp_path: Path) -> None:
+    """PROTOCOL.md, "Reader Requirements for Column Mapping": columns of files by id, statistics by physical name."""
+    mica.Table.create(tmp_path, "a BIGINT, b BIGINT").append(pa.table({"a": [1, 2], "b": [8, 9]}))
+    log = tmp_path / "_delta_log"
+    made = orjson.loads((log / f"{0:020}.json").read_bytes().splitlines()[2])["metaData"]
+    schema = orjson.loads(made["schemaString"])
+    for number, f in enumerate(schema["fields"], 1):
+        f["metadata"] = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"p{f['name']}"}
+    made |= {"schemaString": orjson.dumps(schema).decode(), "configuration": {"delta.columnMapping.mode": "id"}}
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["columnMapping"],
+                "writerFeatures": ["columnMapping"]}  # fmt: skip
+    (log / f"{0:020}.json").write_bytes(b"\n".join(map(orjson.dumps, ({"protocol": protocol}, {"metaData": made}))))
+    # Whoever made the file called each column by the other's name.
+    ids = [pa.field(name, pa.int64(), metadata={"PARQUET:field_id": n}) for name, n in (("pb", "1"), ("pa", "2"))]
+    [file] = tmp_path.glob("*.parquet")
+    pq.write_table(pa.table([[1, 2], [8, 9]], schema=pa.schema(ids)), file)
+
+    def state(bounds: dict[str, int]) -> mica.Report:
+        stats = {"numRecords": 2, "minValues": bounds, "maxValues": {"pa": 2, "pb": 9}, "nullCount": {"pa": 0, "pb": 0}}
+        add = {"path": file.name, "partitionValues": {}, "size": file.stat().st_size, "modificationTime": 1,
+               "dataChange": True, "stats": orjson.dumps(stats).decode()}  # fmt: skip
+        (log / f"{1:020}.json").write_bytes(orjson.dumps({"add": add}))
+        return mica.check(tmp_path)
+
+    assert list(state({"pa": 1, "pb": 8})) == []
+    assert mica.Table.open(tmp_path).scan(where="a = 2").to_arrow().to_pylist() == [{"a": 2, "b": 9}]
+    assert [(v.kind, v.path) for v in state({"pa": 1, "pb": 9})] == [("bound", "b")]

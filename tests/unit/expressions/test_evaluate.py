@@ -81,17 +81,6 @@ def test_paths_bring_their_failures() -> None:
     assert filter_rows(tried, [a, last]).to_pylist() == [False, True, False, True]
 
 
-def test_leaves_name_what_a_file_must_give() -> None:
-    bound = bind("v:a['x y'][0]::int = 1 and V is null and st.vv:q is not null and p = 'a' and St.K = 1", SCHEMA,
-                 partition_columns=["p"])  # fmt: skip
-    assert [leaf.item for leaf in bound.leaves[:2]] == [
-        {"column": ["v"], "path": ["a", "x y", 0], "type": pa.int32()},
-        {"column": ["v"]},
-    ]
-    assert [leaf.column for leaf in bound.leaves] == [("v",), ("v",), ("st", "vv"), ("p",), ("st", "k")]
-    assert [leaf.partition for leaf in bound.leaves] == [False, False, False, True, False]
-
-
 def test_projections() -> None:
     columns = bind_columns({"did": "v:did::string", "whole": "v", "k": "st.k"}, SCHEMA)
     assert columns is not None
@@ -100,24 +89,6 @@ def test_projections() -> None:
     assert evaluate(bound, [ROWS["id"]]).to_pylist() == ["1", "2", None, "4"]
     assert list(bind_columns(["ID", "p"], SCHEMA) or {}) == ["ID", "p"]
     assert list(bind_columns(["end", "a.b"], parse_ddl("end int, `a.b` int")) or {}) == ["end", "a.b"]
-
-
-@pytest.mark.parametrize(
-    ("where", "code"),
-    [
-        ("zz = 1", "UNKNOWN_COLUMN"), ("st.z = 1", "UNKNOWN_COLUMN"), ("v = 1", "TYPE_MISMATCH"),
-        ("v:a = 1", "TYPE_MISMATCH"), ("id:a = 1", "TYPE_MISMATCH"), ("v.a = 1", "TYPE_MISMATCH"),
-        ("id", "NOT_A_PREDICATE"), ("v:a", "NOT_A_PREDICATE"), ("s and b", "TYPE_MISMATCH"), ("id = true",
-        "TYPE_MISMATCH"),
-        ("d = 5", "TYPE_MISMATCH"), ("id = 'x'", "INVALID_CAST"), ("arr = arr", "UNSUPPORTED_EXPRESSION"),
-        ("c = p", "COLLATION_MISMATCH"), ("c in ('a', p)", "COLLATION_MISMATCH"), ("d = DATE'x'",
-        "INVALID_EXPRESSION"),
-    ],
-)  # fmt: skip
-def test_refuses_what_spark_refuses(where: str, code: str) -> None:
-    with pytest.raises(UserError) as raised:
-        bind(where, SCHEMA)
-    assert raised.value.code == code
 
 
 def test_time_zones() -> None:

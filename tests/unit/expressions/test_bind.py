@@ -1,0 +1,140 @@
+"""Binding: after it nothing is open, and what Spark would not analyse is refused with its place."""
+
+from __future__ import annotations
+
+import pickle
+
+import pyarrow as pa
+import pytest
+
+from mica.errors import UserError
+from mica.expressions.bind import bind, bind_columns, bind_value, type_of
+from mica.expressions.tree import Collate, Column, Compare, In, LeafRef, Path, Text, to_sql, walk
+from mica.schema.ddl import parse_ddl, type_to_ddl
+from mica.schema.types import BOOLEAN, INTEGRALS, Primitive
+
+SCHEMA = parse_ddl(
+    "id bigint, i int, s string, d date, ts timestamp, f float, x double, n decimal(10,2), b boolean, bin binary, "
+    "v variant, st struct<k: int, vv: variant>, arr array<int>, p string, c string collate de"
+)
+
+#: Text → the bound expression, the leaves that a file must give.
+BOUND: list[tuple[str, str, list[str]]] = [
+    ("ID = 1", "id = 1", ["id BIGINT"]),
+    ("i = id", "i = id", ["i INT", "id BIGINT"]),
+    ("i = 1.5", "i = 1.5", ["i INT"]),
+    ("i = '1'", "i = 1", ["i INT"]),
+    ("s = 1", "s::BIGINT = 1", ["s STRING"]),
+    ("x = 1", "x = 1.0", ["x DOUBLE"]),
+    ("x = f", "x = f::DOUBLE", ["x DOUBLE", "f FLOAT"]),
+    ("n = 1", "n = 1.00", ["n DECIMAL(10,2)"]),
+    ("n = x", "n::DOUBLE = x", ["n DECIMAL(10,2)", "x DOUBLE"]),
+    ("ts = d", "ts = d::TIMESTAMP", ["ts TIMESTAMP", "d DATE"]),
+    ("d = '2020-01-01'", "d = DATE'2020-01-01'", ["d DATE"]),
+    ("b = 'true'", "b = TRUE", ["b BOOLEAN"]),
+    ("s = null", "s = NULL", ["s STRING"]),
+    ("V:a::int = 1", "v:a::int = 1", ["v:a INT"]),
+    ("v::int = 1", "v::int = 1", ["v INT"]),
+    ("(v:a):b::int = 1", "v:a.b::int = 1", ["v:a.b INT"]),
+    ("ST.vv:q::string = 'a'", "st.vv:q::string = 'a'", ["st.vv:q STRING"]),
+    ("variant_get(v, '$.a', 'int') = v:a::int", "v:a::int = v:a::int", ["v:a INT"]),
+    ("try_variant_get(v, '$.a', 'int') = v:a::int", "try_cast(v:a AS int) = v:a::int", ["v:a INT?", "v:a INT"]),
+    ("v:a::variant is null", "v:a IS NULL", ["v:a VARIANT"]),
+    ("i in (1, 2.5, null)", "i IN (1, 2.5, NULL)", ["i INT"]),
+    ("i not in (id, 1)", "NOT (i = id OR i = 1)", ["i INT", "id BIGINT"]),
+    ("i between 1 and id", "i >= 1 AND i <= id", ["i INT", "id BIGINT"]),
+    ("1 + 1 = i", "2 = i", ["i INT"]),
+    ("b and null", "b AND NULL", ["b BOOLEAN"]),
+    ("s = 'a' collate utf8_lcase", "s COLLATE UTF8_LCASE = 'a'", ["s STRING"]),
+]
+
+
+@pytest.mark.parametrize(("text", "shown", "leaves"), BOUND)
+def test_names_casts_and_constants(text: str, shown: str, leaves: list[str]) -> None:
+    bound = bind(text, SCHEMA)
+    assert to_sql(bound.expr) == shown
+    found = [f"{leaf.name} {type_to_ddl(leaf.type)}{'' if leaf.strict else '?'}" for leaf in bound.leaves]
+    assert found == leaves
+
+
+@pytest.mark.parametrize("text", [text for text, _, _ in BOUND])
+def test_nothing_is_open(text: str) -> None:
+    bound = pickle.loads(pickle.dumps(bind(text, SCHEMA)))
+    assert bound == bind(text, SCHEMA)
+    assert bound.type == BOOLEAN
+    assert len(set(bound.leaves)) == len(bound.leaves)
+    numbers = set()
+    for node in walk(bound.expr):
+        assert not isinstance(node, Column | Path | Text | Collate), "a name, a path or a text is left"
+        if isinstance(node, LeafRef):
+            assert type_of(node) == bound.leaves[node.index].type
+            numbers.add(node.index)
+        sides = [node.left, node.right] if isinstance(node, Compare) else []
+        sides = [node.child, *node.values] if isinstance(node, In) else sides
+        assert len({_class(type_of(side)) for side in sides}) <= 1, "values of two classes are compared"
+    assert numbers == set(range(len(bound.leaves))), "a leaf is asked for that nothing needs"
+
+
+def _class(type_: object) -> str:
+    """Integers and decimals are compared by value."""
+    assert isinstance(type_, Primitive)
+    return "exact" if type_ in INTEGRALS or type_.decimal is not None else type_.name
+
+
+def test_a_text_that_was_bound_means_the_same_again() -> None:
+    """What `explain` shows can be given back as `where`."""
+    for text, shown, _ in BOUND:
+        again = bind(shown, SCHEMA)
+        assert (to_sql(again.expr), again.leaves) == (shown, bind(text, SCHEMA).leaves), text
+
+
+def test_leaves_name_what_a_file_must_give() -> None:
+    bound = bind("v:a['x y'][0]::int = 1 and V is null and st.vv:q is not null and p = 'a' and St.K = 1", SCHEMA,
+                 partition_columns=["p"])  # fmt: skip
+    assert [leaf.item for leaf in bound.leaves[:2]] == [
+        {"column": ["v"], "path": ["a", "x y", 0], "type": pa.int32()},
+        {"column": ["v"]},
+    ]
+    assert [leaf.column for leaf in bound.leaves] == [("v",), ("v",), ("st", "vv"), ("p",), ("st", "k")]
+    assert [leaf.partition for leaf in bound.leaves] == [False, False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("where", "code"),
+    [
+        ("zz = 1", "UNKNOWN_COLUMN"), ("st.z = 1", "UNKNOWN_COLUMN"), ("v = 1", "TYPE_MISMATCH"),
+        ("v:a = 1", "TYPE_MISMATCH"), ("id:a = 1", "TYPE_MISMATCH"), ("v.a = 1", "TYPE_MISMATCH"),
+        ("id", "NOT_A_PREDICATE"), ("v:a", "NOT_A_PREDICATE"), ("s and b", "TYPE_MISMATCH"), ("id = true",
+        "TYPE_MISMATCH"),
+        ("d = 5", "TYPE_MISMATCH"), ("id = 'x'", "INVALID_CAST"), ("arr = arr", "UNSUPPORTED_EXPRESSION"),
+        ("c = p", "COLLATION_MISMATCH"), ("c in ('a', p)", "COLLATION_MISMATCH"), ("d = DATE'x'",
+        "INVALID_EXPRESSION"),
+    ],
+)  # fmt: skip
+def test_refuses_what_spark_refuses(where: str, code: str) -> None:
+    with pytest.raises(UserError) as raised:
+        bind(where, SCHEMA)
+    assert raised.value.code == code
+
+
+def test_columns_of_a_scan() -> None:
+    columns = bind_columns({"did": "v:did::string", "whole": "v", "k": "ST.K"}, SCHEMA)
+    assert columns is not None
+    assert [type_to_ddl(column.type) for column in columns.values()] == ["STRING", "VARIANT", "INT"]
+    assert bind_columns(None, SCHEMA) is None
+    assert list(bind_columns(["ID"], SCHEMA) or {}) == ["ID"], "a person's own spelling is the name that comes out"
+    with pytest.raises(UserError) as caught:
+        bind_columns("id", SCHEMA)
+    assert caught.value.code == "INVALID_ARGUMENT"
+
+
+def test_ansi_decides_which_casts_there_are() -> None:
+    assert to_sql(bind("s = i", SCHEMA).expr) == "s::BIGINT = i"
+    assert to_sql(bind("s = i", SCHEMA, ansi=False).expr) == "try_cast(s AS INT) = i"
+    assert bind("i = 'x'", SCHEMA, ansi=False).expr == bind("i = cast(null as int)", SCHEMA).expr
+    assert bind_value("v:a::int", SCHEMA, ansi=False).leaves[0].strict
+
+
+def test_errors_show_the_place() -> None:
+    with pytest.raises(UserError, match=r"there is no column 'zz', at offset 6 of"):
+        bind("b and zz", SCHEMA)

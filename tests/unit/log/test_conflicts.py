@@ -1,0 +1,124 @@
+"""Two commits conflict exactly when the loser would have done something else after the winner: a table of each rule,
+and the law itself over every small pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, combinations
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from mica.errors import ConflictError
+from mica.log.conflicts import FilePredicate, Intent, check, every_file
+from mica.log.paths import file_keys
+from mica.log.replay import Commits, parse_commits
+
+VECTOR = {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "sizeInBytes": 4, "cardinality": 1}
+
+
+def add(path: str, **more: Any) -> dict[str, Any]:
+    values = {"p": path[0]}
+    return {
+        "add": {"path": path, "partitionValues": values, "size": 1, "modificationTime": 1, "dataChange": True} | more
+    }
+
+
+def remove(path: str, **more: Any) -> dict[str, Any]:
+    return {"remove": {"path": path, "dataChange": True} | more}
+
+
+def commit(actions: Iterable[dict[str, Any]]) -> Commits:
+    lines = [{"commitInfo": {"operation": "WRITE"}}, *actions]
+    return parse_commits([b"\n".join(map(orjson.dumps, lines))], ["p"], "the commit")
+
+
+def partition(value: str) -> FilePredicate:
+    def holds(files: pa.Table) -> pa.Array:
+        maps = files["partition_values"].to_pylist(maps_as_pydicts="strict")
+        return pa.array([row.get("p") == value for row in maps], pa.bool_())
+
+    return holds
+
+
+BASE = commit([add("x0"), add("x1"), add("y0")]).adds
+
+
+def intent(
+    *reads: FilePredicate, removes: Iterable[str] = (), apps: Iterable[str] = (), domains: Iterable[str] = ()
+) -> Intent:
+    chosen = BASE.filter(pc.is_in(BASE["path"], value_set=pa.array(list(removes), pa.string())))
+    keys = file_keys(chosen["path"].combine_chunks(), chosen["deletion_vector"].combine_chunks())
+    return Intent(reads, BASE, keys, frozenset(apps), frozenset(domains))
+
+
+def outcome(mine: Intent, *theirs: dict[str, Any]) -> str | None:
+    try:
+        check(mine, commit(theirs), 7, "the table")
+    except ConflictError as e:
+        return e.code
+    return None
+
+
+APPEND = intent()
+REPLACE_X = intent(partition("x"), removes=["x0", "x1"])
+DELETE_X0 = intent(removes=["x0"])
+PROTOCOL = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
+METADATA = {"metaData": {"id": "i", "format": {"provider": "parquet"}, "schemaString": "{}", "partitionColumns": ["p"]}}
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "code"),
+    [
+        (APPEND, [PROTOCOL], "PROTOCOL_CHANGED"),
+        (APPEND, [METADATA], "METADATA_CHANGED"),
+        (APPEND, [add("x2"), remove("x0")], None),
+        (REPLACE_X, [add("x2")], "CONCURRENT_APPEND"),
+        (REPLACE_X, [add("x2", dataChange=False)], None),
+        (REPLACE_X, [add("y2"), remove("y0")], None),
+        (intent(every_file), [add("y2")], "CONCURRENT_APPEND"),
+        (intent(every_file), [{"cdc": {"path": "c", "partitionValues": {}, "size": 1, "dataChange": False}}], None),
+        (DELETE_X0, [remove("x0")], "CONCURRENT_DELETE"),
+        (DELETE_X0, [remove("x1")], None),
+        (DELETE_X0, [remove("x0", deletionVector=VECTOR)], None),
+        (intent(partition("x")), [remove("x1")], "CONCURRENT_DELETE"),
+        (intent(partition("x")), [remove("y0")], None),
+        (intent(partition("z"), partition("y")), [remove("y0")], "CONCURRENT_DELETE"),
+        (intent(apps=["a"]), [{"txn": {"appId": "a", "version": 1}}], "CONCURRENT_TRANSACTION"),
+        (intent(apps=["a"]), [{"txn": {"appId": "b", "version": 1}}], None),
+        (APPEND, [{"txn": {"appId": "a", "version": 1}}], None),
+        (intent(domains=["d"]), [{"domainMetadata": {"domain": "d", "configuration": "", "removed": True}}],
+         "CONCURRENT_DOMAIN"),
+        (intent(domains=["d"]), [{"domainMetadata": {"domain": "e", "configuration": "", "removed": False}}], None),
+        (intent(every_file, apps=["a"], domains=["d"]), [], None),
+    ],
+)  # fmt: skip
+def test_each_rule(mine: Intent, theirs: list[dict[str, Any]], code: str | None) -> None:
+    assert outcome(mine, *theirs) == code
+
+
+def test_a_conflict_names_the_winner_and_says_that_nothing_was_written() -> None:
+    with pytest.raises(ConflictError, match="committed version 7 of the table meanwhile") as caught:
+        check(APPEND, commit([METADATA]), 7, "the table")
+    assert caught.value.context["version"] == 7
+    assert "Nothing was written" in str(caught.value)
+
+
+def _subsets(actions: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], ...]]:
+    return chain.from_iterable(combinations(actions, n) for n in range(len(actions) + 1))
+
+
+@pytest.mark.parametrize("value", ["x", "y", "z"])
+def test_replacing_a_partition_conflicts_exactly_where_its_files_are_others(value: str) -> None:
+    """Replacing reads the files of the partition: done after the winner, it would have removed those that are there."""
+    before = {path for path in BASE["path"].to_pylist() if path.startswith(value)}
+    mine = intent(partition(value), removes=before)
+    for theirs in _subsets([add("x2"), add("y2"), remove("x0"), remove("x1"), remove("y0")]):
+        added = {a["add"]["path"] for a in theirs if "add" in a}
+        removed = {a["remove"]["path"] for a in theirs if "remove" in a}
+        after = {path for path in (set(BASE["path"].to_pylist()) | added) - removed if path.startswith(value)}
+        assert (outcome(mine, *theirs) is None) is (after == before), theirs

@@ -1,0 +1,62 @@
+"""Bare Parquet files by path, pattern and directory: what is named is there, and no table is read by its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mica
+from mica.errors import MicaError
+from mica.scan.find import find
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("a.parquet", "b.parquet", "d/c.parquet", "_x/c.parquet", "d/.c.parquet", "_b.parquet", "a.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"12")
+    (tmp_path / "empty").mkdir()
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        (".", ["a.parquet", "b.parquet", "d/c.parquet"]),
+        ("d", ["d/c.parquet"]),
+        ("*.parquet", ["_b.parquet", "a.parquet", "b.parquet"]),
+        ("_b.parquet", ["_b.parquet"]),
+        ("a.txt", ["a.txt"]),
+        (["b.parquet", "a.parquet", "b.parquet"], ["b.parquet", "a.parquet", "b.parquet"]),
+        (["d", "a.*"], ["d/c.parquet", "a.parquet", "a.txt"]),
+    ],
+)
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_files(folder: Path, asked: str | list[str], names: list[str], scheme: str) -> None:
+    paths = [f"{scheme}{folder}/{path}" for path in ([asked] if isinstance(asked, str) else asked)]
+    found = find(paths[0] if isinstance(asked, str) else paths)
+    assert [str(Path(storage.path(entry.path)).relative_to(folder)) for storage, entry in found] == names
+    assert {entry.size for _, entry in found} == {2}
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [("none.parquet", "NOT_FOUND"), ("*.none", "NOT_FOUND"), ("empty", "NOT_FOUND"), (None, "NO_INPUT")],
+)
+def test_what_is_not_there_is_an_error(folder: Path, asked: str | None, code: str) -> None:
+    with pytest.raises(MicaError) as caught:
+        find([] if asked is None else folder / asked)
+    assert caught.value.code == code
+
+
+def test_a_table_is_not_read_by_its_files(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, p STRING", ["p"])
+    table.append([{"id": 1, "p": "a"}])
+    [file] = (tmp_path / "t").rglob("*.parquet")
+    assert [storage.path(entry.path) for storage, entry in find(file)] == [str(file)], "one by one they are"
+    for asked in (tmp_path, tmp_path / "t", tmp_path / "t" / "*" / "*.parquet", tmp_path / "t" / "p=a"):
+        with pytest.raises(MicaError) as caught:
+            find(asked)
+        assert (caught.value.code, caught.value.context["path"]) == ("DELTA_TABLE", str(tmp_path / "t"))
+        assert len(find(asked, whatever_counts=True)) == 1

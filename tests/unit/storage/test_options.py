@@ -1,0 +1,75 @@
+"""Options of stores as obstore, deltalake and Spark spell them."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+import pytest
+
+import mica
+from mica.errors import StorageError, UserError
+from mica.storage import Storage, options
+
+SECRET = "hush-hush-very-secret"
+S3 = ("access_key_id", "secret_access_key", "endpoint")
+
+
+@pytest.mark.parametrize(
+    ("given", "means"),
+    [
+        ({"AWS_ACCESS_KEY_ID": "a", "aws_secret_access_key": "b"}, {"access_key_id": "a", "secret_access_key": "b"}),
+        ({"Aws_Region": "r", "AWS_ENDPOINT_URL": "http://e"}, {"region": "r", "endpoint": "http://e"}),
+        ({"AWS_ALLOW_HTTP": "TRUE", "AWS_S3_ALLOW_UNSAFE_RENAME": "true"}, {"allow_http": "TRUE"}),
+        ({"fs.s3a.access.key": "a", "spark.hadoop.fs.s3a.secret.key": "b"}, dict(zip(S3, "ab", strict=False))),
+        (
+            {"fs.s3a.endpoint": "host:9000", "fs.s3a.connection.ssl.enabled": "false"},
+            {"endpoint": "http://host:9000", "allow_http": "true"},
+        ),
+        ({"fs.s3a.path.style.access": "true"}, {"virtual_hosted_style_request": "false"}),
+        ({"region": "r", "AWS_REGION": "r"}, {"region": "r"}),
+    ],
+)
+def test_options_are_read_as_deltalake_and_spark_spell_them(given: dict[str, str], means: dict[str, str]) -> None:
+    assert options.normalized(given, "s3") == means
+
+
+def test_options_of_azure_and_google_are_read_too() -> None:
+    key = "fs.azure.account.key.acct.dfs.core.windows.net"
+    assert options.normalized({key: "k"}, "abfss") == {"account_key": "k", "account_name": "acct"}
+    assert options.normalized({"AZURE_STORAGE_SAS_TOKEN": "t"}, "az") == {"sas_key": "t"}
+    both = {"GOOGLE_SERVICE_ACCOUNT": "f", "AWS_REGION": "r", "fs.s3a.access.key": "a"}  # one set for several stores
+    assert options.normalized(both, "gs") == {"service_account": "f"}
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "says"),
+    [
+        ({"AWS_REGION": "one", "region": "two"}, "INVALID_ARGUMENT", "two values of region"),
+        ({"acces_key_id": SECRET}, "UNKNOWN_STORAGE_OPTION", "Is access_key_id meant"),
+        ({"secret_access_key": [SECRET]}, "INVALID_ARGUMENT", "a value of type list under 'secret_access_key'"),
+        (SECRET, "INVALID_ARGUMENT", "storage_options is a str"),
+    ],
+)
+def test_wrong_options_are_refused_without_their_values(given: Any, code: str, says: str) -> None:
+    for call in (
+        lambda: Storage.open("s3://bucket/x", given).read("y"),
+        lambda: mica.Table.open("s3://bucket/x", storage_options=given),
+        lambda: mica.read_parquet("s3://bucket/x.parquet", storage_options=given),
+        lambda: mica.check("s3://bucket/x", storage_options=given),
+    ):
+        with pytest.raises(UserError, match=says) as caught:
+            call()
+        assert caught.value.code == code
+        text = "".join(traceback.format_exception(caught.value)) + repr(caught.value)
+        assert SECRET not in text.replace(repr(given), "")
+
+
+def test_every_spelling_makes_a_store_and_none_a_panic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """obstore panics where two families of names are mixed."""
+    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")
+    mixed = {"AWS_ALLOW_HTTP": "true", "access_key_id": "a", "fs.s3a.secret.key": "b", "aws_region": "r"}
+    with pytest.raises(StorageError) as caught:
+        Storage.open("s3://bucket/x", {**mixed, "endpoint": "http://127.0.0.1:1", "timeout": "1s"}).read("y")
+    assert "anic" not in caught.value.message
+    assert options.normalized({}, "s3") == {"allow_http": "true"}

@@ -1,0 +1,59 @@
+"""A pattern means the same on a disk and in a store, and a name that looks like one is a name where it is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from obstore.store import MemoryStore
+
+from mica.errors import StorageError
+from mica.storage import Storage, patterns
+from mica.storage.remote import RemoteStorage
+
+
+@pytest.mark.parametrize(
+    ("pattern", "names"),
+    [
+        ("*.parquet", ["a.parquet", "b.parquet"]),
+        ("**/*.parquet", ["a.parquet", "b.parquet", "d/c.parquet"]),
+        ("d/?.parquet", ["d/c.parquet"]),
+        ("[!b].parquet", ["a.parquet"]),
+        ("[bx].parquet", ["b.parquet"]),
+        ("*/*.parquet", ["d/c.parquet"]),
+    ],
+)
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_pattern_means_the_same_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, names: list[str], remote: bool
+) -> None:
+    where: Storage = Storage.open(tmp_path)
+    if remote:
+        where = RemoteStorage("s3://bucket", "x", None, MemoryStore())
+        monkeypatch.setattr(Storage, "open", lambda place, _=None: where.child(str(place)[len("s3://bucket/x/") :]))
+    for name in ("a.parquet", "b.parquet", "d/c.parquet"):
+        where.put(name, b"")
+    root = "s3://bucket/x" if remote else str(tmp_path)
+    found = [f"{storage}/{entry.path}" for storage, entry in patterns.matching(f"{root}/{pattern}")]
+    assert sorted(found) == [f"{root}/{name}" for name in names]
+
+
+def test_a_path_names_one_file_with_its_size(tmp_path: Path) -> None:
+    (tmp_path / "a*b.parquet").write_bytes(b"123")
+    (tmp_path / "aab.parquet").write_bytes(b"")
+    for path in (f"{tmp_path}/a*b.parquet", f"file://{tmp_path}/a*b.parquet"):
+        [(storage, entry)] = patterns.files_of(path)
+        assert (storage.path(entry.path), entry.size) == (f"{tmp_path}/a*b.parquet", 3), "it is there: no pattern"
+    assert [entry.path for _, entry in patterns.files_of(f"{tmp_path}/a?b.parquet")] == ["a*b.parquet", "aab.parquet"]
+    assert patterns.files_of(f"{tmp_path}/*.none") == []
+    with pytest.raises(StorageError) as caught:
+        patterns.files_of(f"{tmp_path}/none")
+    assert caught.value.code == "NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "folder"),
+    [("a/b/*.x", "a/b"), ("a/**/b/*.x", "a"), ("/*", "/"), ("*.x", "."), ("s3://b/p/x?", "s3://b/p"), ("a/b.x", "a")],
+)
+def test_the_folder_below_which_all_of_it_is(pattern: str, folder: str) -> None:
+    assert patterns.fixed_part(pattern) == folder

@@ -1,0 +1,54 @@
+"""What an object store says, and never says: its secrets."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from mica.errors import UserError
+from mica.storage import Storage
+
+SECRET = "hush-hush-very-secret"
+
+
+def test_secrets_stand_in_no_text() -> None:
+    options = {"secret_access_key": SECRET, "access_key_id": "id-" + SECRET, "region": "r", "nonsense": "1"}
+    with pytest.raises(UserError) as caught:
+        Storage.open("s3://bucket/x", options)
+    assert caught.value.code == "UNKNOWN_STORAGE_OPTION"
+    del options["nonsense"]
+    storage = Storage.open("s3://bucket/x", options)
+    for text in [repr(storage), str(storage), str(caught.value), repr(caught.value), storage.uri, storage.path("x")]:
+        assert SECRET not in text
+    assert caught.value.__cause__ is None
+
+
+def test_a_store_that_cannot_be_reached_is_an_error_without_secrets() -> None:
+    options = {
+        "secret_access_key": SECRET,
+        "access_key_id": "id",
+        "region": "r",
+        "endpoint": "http://127.0.0.1:1",
+        "allow_http": "true",
+        "timeout": "1s",
+    }
+    code = textwrap.dedent(
+        f"""
+        from obstore.store import S3Store
+        from mica.storage.remote import RemoteStorage
+        from mica.errors import StorageError
+        store = S3Store("bucket", config={{"secret_access_key": {SECRET!r}, "access_key_id": "id", "region": "r",
+            "endpoint": "http://127.0.0.1:1"}},
+            client_options={{"allow_http": True}}, retry_config={{"max_retries": 0}})
+        try:
+            RemoteStorage("s3://bucket", "x", {options!r}, store).read("y")
+        except StorageError as error:
+            print(error.code, error)
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("IO "), done.stderr
+    assert SECRET not in done.stdout + done.stderr

@@ -1,0 +1,68 @@
+"""The end of a file is read once, in one step or two, up to a bound; what is read of it is what the file holds."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from mica.storage import tails
+from mica.storage.local import LocalStorage
+from mica.storage.tails import Fetch, Tails
+
+SIZE = 1000
+BYTES = bytes(i % 251 for i in range(SIZE))
+
+
+class Counted(LocalStorage):
+    """A disk that says which ranges were asked of it."""
+
+    def __init__(self, directory: Path) -> None:
+        super().__init__(str(directory), False)
+        self.asked: list[tuple[int, int]] = []
+        (directory / "f").write_bytes(BYTES)
+
+    def read_ranges(self, rel: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+        self.asked += ranges
+        return super().read_ranges(rel, ranges)
+
+
+def _read(kept: Tails, disk: Counted, *ranges: tuple[int, int]) -> list[tuple[int, int]]:
+    """Which ranges are asked of the disk for these."""
+    disk.asked = []
+    fetch = Fetch(kept, disk, "f", SIZE)
+    assert fetch(ranges) == [BYTES[start:end] for start, end in ranges]
+    assert fetch.fetched == sum(end - start for start, end in disk.asked)
+    return disk.asked
+
+
+def test_what_lies_in_the_end_is_read_once(tmp_path: Path) -> None:
+    disk, kept = Counted(tmp_path), Tails()
+    assert _read(kept, disk, (900, SIZE)) == [(900, SIZE)]
+    assert _read(kept, disk, (900, SIZE)) == []
+    assert _read(kept, disk, (950, 960), (910, 999)) == []
+    assert _read(kept, disk, (800, 900)) == [(800, 900)], "the rest of a long footer"
+    assert _read(kept, disk, (850, SIZE)) == []
+    assert _read(kept, disk, (799, 850)) == [(799, 850)]
+    assert _read(kept, disk, (900, 910), (0, 10)) == [(900, 910), (0, 10)]
+
+
+def test_other_files_and_other_sizes_are_others(tmp_path: Path) -> None:
+    disk, kept = Counted(tmp_path), Tails()
+    _read(kept, disk, (900, SIZE))
+    Fetch(kept, disk, "f", SIZE - 1)([(900, SIZE - 1)])
+    assert disk.asked[-1] == (900, SIZE - 1)
+    assert _read(Tails(), disk, (900, SIZE)) == [(900, SIZE)]
+    assert _read(pickle.loads(pickle.dumps(kept)), disk, (900, SIZE)) == [(900, SIZE)], "workers get none"
+
+
+@pytest.mark.parametrize("limit", ["LIMIT", "LIMIT_OF_ONE"])
+def test_no_more_is_kept_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    monkeypatch.setattr(tails, limit, 100)
+    disk, kept = Counted(tmp_path), Tails()
+    _read(kept, disk, (900, SIZE))
+    _read(kept, disk, (899, 900))
+    assert _read(kept, disk, (899, SIZE)) == [(899, SIZE)]
+    assert _read(kept, disk, (900, SIZE)) == []
