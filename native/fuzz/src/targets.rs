@@ -9,20 +9,19 @@ use arrow::array::{ArrayRef, BinaryArray, RecordBatch, StringArray, StructArray}
 use arrow::datatypes::{DataType, Field, Schema};
 use bytes::Bytes;
 use mica_kernel::Result;
-use mica_kernel::convert::shred::{infer_column, shred_batch};
+use mica_kernel::batch::values::{json_to_variant, type_texts, variant_to_json};
 use mica_kernel::check::Check;
+use mica_kernel::convert::shred::{infer_column, shred_batch};
 use mica_kernel::infer::Limits;
 use mica_kernel::ingest::JsonIngest;
+use mica_kernel::item::{Item, ItemKind};
 use mica_kernel::json::{Compression, DuplicateKeys, Format, OnError, ParseOptions, ReaderOptions};
-use mica_kernel::layout::Layout;
+use mica_kernel::layout::{Layout, standard};
+use mica_kernel::layout::recognise::Early;
 use mica_kernel::parquet::file::FileReader;
-use mica_kernel::parquet::residuals::Early;
-use mica_kernel::read::items::{Item, ItemKind};
-use mica_kernel::read::scan::{Scan, ScanOptions, Step};
 use mica_kernel::parquet::source::Source;
-use mica_kernel::layout::standard;
-use mica_kernel::batch::values::{json_to_variant, type_texts, variant_to_json};
 use mica_kernel::parquet::write::{FileWriter, WriteOptions};
+use mica_kernel::read::scan::{Scan, ScanOptions, Step};
 use mica_kernel::text::zone::Zone;
 
 /// A target: its name, what it does with an input, and what it begins with.

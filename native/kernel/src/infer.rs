@@ -12,9 +12,10 @@
 use hashbrown::HashMap;
 
 use crate::error::{Code, Error, Result};
+use crate::limits::MAX_TREE_DEPTH;
 use crate::names::{NO_NAME, Names};
 use crate::tape::{Kind, Node, TapeView};
-use crate::tree::{Field, LeafType, MAX_TREE_DEPTH, Tree};
+use crate::tree::{Field, LeafType, Tree};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
@@ -59,6 +60,9 @@ impl Limits {
         Ok(())
     }
 }
+
+/// Rows that are looked at for names that rows share.
+pub const COMMON_ROWS: usize = 256;
 
 /// Bytes of rows that are looked at, however few rows they make.
 const SAMPLE_BYTES: usize = 8 << 20;

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use arrow::array::{BinaryArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{Schema, SchemaRef};
 
-use crate::convert::shred::COMMON_ROWS;
 use crate::error::Result;
-use crate::infer::{Limits, Sample};
+use crate::infer::{COMMON_ROWS, Limits, Sample};
 use crate::json::{JsonParser, Next, ParseOptions, ReaderOptions, RowReader};
 use crate::layout::standard::variant_field;
+use crate::limits::MAX_TREE_DEPTH;
 use crate::names::Names;
 use crate::shred::Shredder;
 use crate::tape::Tape;
-use crate::tree::{MAX_TREE_DEPTH, Tree};
+use crate::tree::Tree;
 
 /// A batch is handed over after this time at the latest, whatever it holds.
 const PATIENCE: Duration = Duration::from_millis(500);

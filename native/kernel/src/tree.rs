@@ -8,6 +8,7 @@
 use arrow::datatypes::{DataType, Field as ArrowField, Fields, TimeUnit};
 
 use crate::error::{Code, Error, Result};
+use crate::limits::MAX_TREE_DEPTH;
 
 /// The leaf types of the standard's table (rule 21): no unsigned types, no milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,9 +51,6 @@ pub struct Field {
     pub name: String,
     pub tree: Tree,
 }
-
-/// Deeper trees are refused wherever they come from: recursion over a tree is then safe everywhere.
-pub const MAX_TREE_DEPTH: usize = 100;
 
 impl Tree {
     pub fn untyped() -> Self {

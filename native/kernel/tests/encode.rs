@@ -4,7 +4,8 @@
 
 use mica_kernel::Code;
 use mica_kernel::codec::decode::VariantDecoder;
-use mica_kernel::codec::primitive::{Dictionary, DictionaryCache, TapeEncoder, variant_size};
+use mica_kernel::codec::dictionary::{Dictionary, DictionaryCache};
+use mica_kernel::codec::encode::{TapeEncoder, variant_size};
 use mica_kernel::json::print::JsonPrinter;
 use mica_kernel::json::{JsonParser, ParseOptions};
 use mica_kernel::names::Names;

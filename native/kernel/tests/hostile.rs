@@ -6,7 +6,8 @@ mod common;
 
 use common::random::Random;
 use mica_kernel::codec::decode::VariantDecoder;
-use mica_kernel::codec::primitive::{DictionaryCache, TapeEncoder};
+use mica_kernel::codec::dictionary::DictionaryCache;
+use mica_kernel::codec::encode::TapeEncoder;
 use mica_kernel::json::print::JsonPrinter;
 use mica_kernel::json::{DuplicateKeys, JsonParser, ParseOptions};
 use mica_kernel::names::Names;
@@ -106,7 +107,7 @@ fn mutated_variants_are_refused_or_read_soundly() {
         if matches!(type_id, 15 | 16) {
             value[2..5].fill(0);
         }
-        value.truncate(mica_kernel::codec::residual::length(&value, 0).unwrap());
+        value.truncate(mica_kernel::codec::head::length(&value, 0).unwrap());
         seeds.push((vec![0x11, 0, 0], value));
     }
     let targets = [arrow::datatypes::DataType::Utf8, arrow::datatypes::DataType::Int64];

@@ -13,10 +13,10 @@ use common::random::Random;
 use common::sound::Memory;
 use common::thrift::{File, Value, parse};
 use mica_kernel::check::Check;
+use mica_kernel::item::{Item, ItemKind};
+use mica_kernel::layout::recognise::Early;
 use mica_kernel::parquet::file::FileReader;
-use mica_kernel::parquet::residuals::Early;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions};
-use mica_kernel::read::items::{Item, ItemKind};
 use mica_kernel::read::scan::{Scan, ScanOptions, Step};
 use mica_kernel::{Code, Error, Result};
 

@@ -6,11 +6,12 @@
 use std::path::Path;
 
 use mica_kernel::codec::decode::VariantDecoder;
-use mica_kernel::codec::primitive::{DictionaryCache, TapeEncoder};
+use mica_kernel::codec::dictionary::DictionaryCache;
+use mica_kernel::codec::encode::TapeEncoder;
 use mica_kernel::json::{DuplicateKeys, JsonParser, ParseOptions};
 use mica_kernel::names::Names;
 use mica_kernel::tape::Tape;
-use mica_kernel::text::lossy::decode_like_java;
+use mica_kernel::text::utf8::decode_like_java;
 use mica_kernel::{Code, Result};
 
 fn variant(text: &str, options: ParseOptions) -> Result<(Vec<u8>, Vec<u8>)> {
@@ -114,7 +115,7 @@ fn the_public_encoding_examples_are_read() {
             let (mut tape, mut names, mut decoder) = (Tape::default(), Names::new(), VariantDecoder::new());
             let findings = decoder.decode(&metadata, &value, &mut tape, &mut names).unwrap();
             let dictionary =
-                mica_kernel::codec::primitive::Dictionary::over(metadata, decoder.fields().to_vec(), &names);
+                mica_kernel::codec::dictionary::Dictionary::over(metadata, decoder.fields().to_vec(), &names);
             let mut again = Vec::new();
             TapeEncoder::new().encode(&tape.view(&value, &names), 0, &dictionary, &mut again).unwrap();
             assert!(!findings.unsorted_ids, "{path:?}");

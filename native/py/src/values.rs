@@ -3,14 +3,11 @@
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use arrow_pyarrow::PyArrowType;
-use mica_kernel::batch::decimals;
+use mica_kernel::batch::cast::cast_column;
 use mica_kernel::batch::decimals::Operator;
-use mica_kernel::batch::late;
-use mica_kernel::batch::nested;
-use mica_kernel::batch::values;
+use mica_kernel::batch::{decimals, late, nested, values};
 use mica_kernel::json::{DuplicateKeys, ParseOptions};
 use mica_kernel::text::zone::{DATABASE, Zone};
-use mica_kernel::values::cast::column::cast_column;
 use mica_kernel::{Code, Error, Result};
 use pyo3::prelude::*;
 

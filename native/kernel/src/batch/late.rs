@@ -10,13 +10,15 @@ use arrow::datatypes::{DataType, FieldRef, TimeUnit};
 
 use crate::batch::values::{Bytes, bytes_of, parts_of, variants};
 use crate::codec::decode::VariantDecoder;
-use crate::codec::primitive::{DictionaryCache, TapeEncoder, id};
-use crate::codec::residual::{head, number};
+use crate::codec::dictionary::DictionaryCache;
+use crate::codec::encode::TapeEncoder;
+use crate::codec::head::{head, number};
+use crate::codec::primitive::id;
 use crate::error::{Code, Error, Result};
 use crate::json::print::push_plain;
 use crate::layout::standard::{METADATA, TYPED_VALUE, is_variant};
 use crate::names::Names;
-use crate::parquet::inspect::quoted;
+use crate::path::quoted;
 use crate::tape::{Kind, Node, Tape, TapeView};
 use crate::text::zone::Zone;
 

@@ -1,5 +1,10 @@
 //! Whole batches, as Python hands them over.
+//!
+//! - `values`: JSON text to Variants and back; `type_text`: their types as text
+//! - `cast`, `decimals`: plain columns to another type, and calculated with
+//! - `late`: Variants without the types that the encoding got late; `nested`: those inside of lists and maps
 
+pub mod cast;
 pub mod decimals;
 pub mod late;
 pub mod nested;

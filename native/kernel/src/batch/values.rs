@@ -10,14 +10,15 @@ use arrow::record_batch::RecordBatch;
 
 use crate::batch::type_text::TypePrinter;
 use crate::codec::decode::VariantDecoder;
-use crate::codec::primitive::{DictionaryCache, TapeEncoder};
+use crate::codec::dictionary::DictionaryCache;
+use crate::codec::encode::TapeEncoder;
 use crate::error::{Code, Error, Result};
 use crate::json::print::JsonPrinter;
 use crate::json::{JsonParser, ParseOptions};
 use crate::layout::standard;
 use crate::names::Names;
 use crate::tape::Tape;
-use crate::text::lossy::decode_like_java;
+use crate::text::utf8::decode_like_java;
 use crate::text::zone::Zone;
 
 /// JSON texts (strings or binary of any flavour, column 0) as the variant column `v`. Binary that is no UTF-8 is

@@ -13,7 +13,7 @@ use arrow::compute::kernels::cmp::{gt, lt};
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::util::display::array_value_to_string;
 
-use crate::check::{Findings, Kind};
+use crate::check::findings::{Findings, Kind};
 use crate::error::{Code, Result};
 use crate::parquet::bounds::{Bound, Span, chunk_bound, page_bound, trusted};
 use crate::parquet::file::FileReader;

@@ -9,18 +9,18 @@
 //! - `bounds`: the footer's bounds and null counts against the rows
 
 mod bounds;
+mod findings;
 mod schema;
 mod values;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Schema};
 use parquet::DecodeResult;
 use parquet::arrow::push_decoder::ParquetPushDecoder;
 
 use crate::check::bounds::FooterBounds;
+use crate::check::findings::{Findings, Kind, batch};
 use crate::check::values::Walker;
 use crate::error::{Code, Error, Result};
 use crate::parquet::decoder::batch_size;
@@ -31,68 +31,8 @@ use crate::parquet::guard::guard;
 const ROWS: usize = 8192;
 const BYTES: usize = 32 << 20;
 
-/// A kind of violation: a stable word, and the rule of the checklist that it breaks, where it is one.
-pub type Kind = (&'static str, Option<u8>);
-
 /// A column of the file that cannot be decoded.
 const UNREADABLE: Kind = ("unreadable", None);
-
-struct Violation {
-    kind: Kind,
-    path: String,
-    row_group: Option<usize>,
-    row: Option<u64>,
-    found: String,
-}
-
-/// Violations, the first `limit` of each kind kept.
-pub struct Findings {
-    limit: u64,
-    kept: Vec<Violation>,
-    totals: BTreeMap<Kind, u64>,
-    row_group: Option<usize>,
-}
-
-impl Findings {
-    /// `row` counts in the file; `found` is made only for those that are kept.
-    fn add(&mut self, kind: Kind, path: &str, row: Option<u64>, found: impl FnOnce() -> String) {
-        let total = self.totals.entry(kind).or_default();
-        *total += 1;
-        if *total <= self.limit {
-            let (path, found) = (path.to_string(), found());
-            self.kept.push(Violation { kind, path, row_group: self.row_group, row, found });
-        }
-    }
-
-    fn take(&mut self) -> Result<RecordBatch> {
-        let kept = std::mem::take(&mut self.kept);
-        let text = |of: &dyn Fn(&Violation) -> &str| -> ArrayRef {
-            Arc::new(kept.iter().map(|v| Some(of(v))).collect::<StringArray>())
-        };
-        let number = |of: &dyn Fn(&Violation) -> Option<i64>| -> ArrayRef {
-            Arc::new(kept.iter().map(of).collect::<Int64Array>())
-        };
-        let columns = vec![
-            text(&|v| v.kind.0),
-            number(&|v| v.kind.1.map(i64::from)),
-            text(&|v| &v.path),
-            number(&|v| v.row_group.map(|group| group as i64)),
-            number(&|v| v.row.map(|row| row as i64)),
-            text(&|v| &v.found),
-        ];
-        let names = ["kind", "rule", "path", "row_group", "row", "found"];
-        batch(&names, columns)
-    }
-}
-
-fn batch(names: &[&str], columns: Vec<ArrayRef>) -> Result<RecordBatch> {
-    let fields = names.iter().zip(&columns).map(|(name, column)| {
-        let nullable = matches!(*name, "rule" | "row_group" | "row");
-        Field::new(*name, column.data_type().clone(), nullable)
-    });
-    debug_assert!(columns.iter().all(|c| matches!(c.data_type(), DataType::Utf8 | DataType::Int64)));
-    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns)?)
-}
 
 /// A running check of one file.
 pub struct Check {
@@ -109,7 +49,7 @@ pub struct Check {
 
 impl Check {
     pub fn new(file: Arc<FileReader>, limit: u64) -> Self {
-        let findings = Findings { limit, kept: Vec::new(), totals: BTreeMap::new(), row_group: None };
+        let findings = Findings::new(limit);
         Check { file, findings, started: false, group: 0, column: 0, first_row: 0, given: 0, current: None }
     }
 

@@ -6,13 +6,13 @@
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
 use parquet::schema::types::Type;
 
-use crate::check::{Findings, Kind};
+use crate::check::findings::{Findings, Kind};
 use crate::layout::Layout;
 use crate::layout::standard::{METADATA, TYPED_VALUE, VALUE, is_variant};
+use crate::limits::MAX_TREE_DEPTH;
 use crate::parquet::file::FileReader;
-use crate::parquet::residuals::layout;
+use crate::parquet::level::layout;
 use crate::parquet::schema::Node;
-use crate::tree::MAX_TREE_DEPTH;
 
 const NO_ANNOTATION: Kind = ("missing_annotation", Some(1));
 const NO_VERSION: Kind = ("missing_version", Some(1));

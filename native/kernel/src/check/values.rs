@@ -9,13 +9,14 @@ use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, StructArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field};
 
-use crate::check::{Findings, Kind};
+use crate::check::findings::{Findings, Kind};
+use crate::codec::head::{head, number};
 use crate::codec::metadata::Dictionary;
-use crate::codec::residual::{Entry, Residual, head, number};
+use crate::codec::residual::{Entry, Residual};
 use crate::error::{Code, Error, Result};
 use crate::layout::Layout;
 use crate::layout::standard::{METADATA, TYPED_VALUE, VALUE, is_variant};
-use crate::tree::MAX_TREE_DEPTH;
+use crate::limits::MAX_TREE_DEPTH;
 use crate::values::level::VariantColumn;
 use crate::values::reconstruct::unshred;
 use crate::values::standardize::standardize_column;

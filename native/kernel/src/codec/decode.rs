@@ -6,16 +6,14 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use crate::codec::head::{Head, cut, fault, head, number, too_deep};
 use crate::codec::metadata as dictionary;
 use crate::codec::primitive::id;
-use crate::codec::residual::{Head, head, number};
 use crate::error::{Code, Error, Result};
+use crate::limits::MAX_VALUE_DEPTH;
 use crate::names::{Mark, NO_NAME, Names};
 use crate::tape::{Kind, Node, Tape};
 use crate::text::utf8::is_utf8;
-
-/// The text has no limit (rule 18), this is ours.
-pub const MAX_DEPTH: usize = 1000;
 
 /// What was accepted although the specification says otherwise.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -71,7 +69,7 @@ impl VariantDecoder {
     fn walk(&mut self, value: &[u8], tape: &mut Tape, findings: &mut Findings) -> Result<()> {
         let end = self.one(value, 0, NO_NAME, tape, findings)?;
         if end != value.len() {
-            return Err(fault(15, end, "bytes follow the end of the value".into()));
+            return Err(fault(15, end, "bytes follow the end of the value"));
         }
         while let Some(frame) = self.stack.last_mut() {
             let head = frame.head;
@@ -95,7 +93,7 @@ impl VariantDecoder {
             let offset_at = head.offsets + index * head.offset_width;
             let child = head.body + number(value, offset_at, head.offset_width)? as usize;
             if child >= head.end {
-                return Err(fault(15, offset_at, "an offset points beyond its object or array".into()));
+                return Err(fault(15, offset_at, "an offset points beyond its object or array"));
             }
             let depth = self.stack.len();
             let end = self.one(value, child, name, tape, findings)?;
@@ -103,7 +101,7 @@ impl VariantDecoder {
             let Some(parent) = self.stack.get_mut(depth - 1) else { continue };
             match parent.left.checked_sub(end - child) {
                 Some(left) if end <= head.end => parent.left = left,
-                _ => return Err(fault(15, child, "a child reaches beyond its object or array".into())),
+                _ => return Err(fault(15, child, "a child reaches beyond its object or array")),
             }
         }
         Ok(())
@@ -121,13 +119,13 @@ impl VariantDecoder {
     }
 
     fn open(&mut self, value: &[u8], at: usize, name: u32, tape: &mut Tape, findings: &mut Findings) -> Result<usize> {
-        if self.stack.len() >= MAX_DEPTH {
+        if self.stack.len() >= MAX_VALUE_DEPTH {
             return Err(too_deep(at));
         }
         let head = head(value, at)?;
         if head.count > head.end - head.body {
             // Every child takes a byte at least.
-            return Err(fault(15, at, "an object or array has more children than bytes for them".into()));
+            return Err(fault(15, at, "an object or array has more children than bytes for them"));
         }
         if head.object {
             self.check_ids(value, at, &head, findings)?;
@@ -169,7 +167,7 @@ impl VariantDecoder {
         }
         self.ranks.sort_unstable();
         if self.ranks.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(fault(12, at, "an object holds the same field twice".into()));
+            return Err(fault(12, at, "an object holds the same field twice"));
         }
         findings.unsorted_ids = true;
         Ok(())
@@ -284,7 +282,7 @@ fn decimal(value: &[u8], at: usize, width: usize, unscaled: i128, name: u32, tap
 fn text(value: &[u8], at: usize, start: usize, len: usize, name: u32, tape: &mut Tape) -> Result<usize> {
     let bytes = value.get(start..start + len).ok_or_else(|| cut(at))?;
     if !is_utf8(bytes) {
-        return Err(fault(6, at, "a string is no UTF-8".into()));
+        return Err(fault(6, at, "a string is no UTF-8"));
     }
     tape.nodes.push(Node::with_range(Kind::Str, name, start, len, false));
     Ok(start + len)
@@ -293,23 +291,6 @@ fn text(value: &[u8], at: usize, start: usize, len: usize, name: u32, tape: &mut
 #[inline]
 fn fixed<const N: usize>(value: &[u8], at: usize) -> Result<[u8; N]> {
     value.get(at..).and_then(|rest| rest.first_chunk::<N>()).copied().ok_or_else(|| cut(at))
-}
-
-#[cold]
-fn fault(rule: u8, offset: usize, message: String) -> Error {
-    Error::new(Code::MalformedVariant, message).rule(rule).offset(offset as u64)
-}
-
-/// An object or array has too many around it.
-#[cold]
-pub fn too_deep(at: usize) -> Error {
-    let message = format!("objects and arrays nest deeper than {MAX_DEPTH} levels");
-    Error::new(Code::TooDeep, message).rule(18).offset(at as u64)
-}
-
-#[cold]
-fn cut(at: usize) -> Error {
-    fault(15, at, "the value is cut short".into())
 }
 
 /// A metadata resolved: its names as ids of [`Names`], and their ranks in byte order (equal for equal names).
@@ -373,7 +354,7 @@ fn resolve(metadata: &[u8], names: &mut Names) -> Result<Resolved> {
     let text = |range: &(u32, u32)| metadata.get(range.0 as usize..range.1 as usize).unwrap_or(&[]);
     let mut fields = Vec::with_capacity(ranges.len());
     for range in &ranges {
-        let name = std::str::from_utf8(text(range)).map_err(|_| fault(5, 0, "a field name is no UTF-8".into()))?;
+        let name = std::str::from_utf8(text(range)).map_err(|_| fault(5, 0, "a field name is no UTF-8"))?;
         fields.push(names.intern(name));
     }
     let mut order: Vec<usize> = (0..ranges.len()).collect();

@@ -5,11 +5,10 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use crate::codec::primitive::{push_uint, uint_width};
 use crate::error::{Code, Error, Result};
 use crate::names::{Mark, NO_NAME, Names};
 use crate::tape::TapeView;
-
-use crate::codec::primitive::{push_uint, uint_width};
 
 const ABSENT: u32 = u32::MAX;
 

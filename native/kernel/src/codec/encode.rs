@@ -1,11 +1,10 @@
 //! Tape to value bytes in two passes without recursion: sizes from the last node to the first (children stand
 //! after their parent), then bytes from the first to the last (a value is laid out in the order of the tape).
 
-use crate::error::{Code, Error, Result};
-use crate::tape::{Kind, Node, TapeView};
-
 use crate::codec::dictionary::{Dictionary, DictionaryCache};
 use crate::codec::primitive::{Header, decimal_width, int_width, push_scalar, push_string, push_uint, string_size};
+use crate::error::{Code, Error, Result};
+use crate::tape::{Kind, Node, TapeView};
 
 /// Reusable: keep one and encode many rows.
 #[derive(Default)]

@@ -3,6 +3,7 @@
 pub mod decode;
 pub mod dictionary;
 pub mod encode;
+pub mod head;
 pub mod metadata;
 pub mod primitive;
 pub mod residual;

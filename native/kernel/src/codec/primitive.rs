@@ -1,9 +1,6 @@
 //! Writing the Variant encoding, always in its smallest widths: `dictionary` writes metadata, `tape` turns a tape
 //! into a value. This file knows the bytes of one scalar and one header.
 
-pub use crate::codec::dictionary::{Dictionary, DictionaryCache};
-pub use crate::codec::encode::{TapeEncoder, variant_size};
-
 use crate::tape::Scalar;
 
 /// Primitive type ids of the encoding (rule 7).

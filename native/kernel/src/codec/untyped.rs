@@ -1,7 +1,7 @@
 //! `untyped_value`: a whole Variant in one binary, "the metadata and value of a normal Variant are concatenated".
 //! Where the value begins is read from the metadata's own header, dictionary size and last offset.
 
-use crate::codec::residual::number;
+use crate::codec::head::number;
 use crate::error::{Code, Error, Result};
 
 /// Metadata and value of an `untyped_value`; neither is validated beyond their border.

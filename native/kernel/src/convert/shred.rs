@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Schema};
 
 use crate::codec::decode::VariantDecoder;
 use crate::error::{Code, Error, Result};
-use crate::infer::{Limits, Sample, max_depth_at};
+use crate::infer::{COMMON_ROWS, Limits, Sample, max_depth_at};
 use crate::layout::Layout;
 use crate::layout::standard::{METADATA, VALUE, is_variant, mark, tree_of};
 use crate::names::Names;
@@ -21,9 +21,6 @@ use crate::shred::Shredder;
 use crate::tape::Tape;
 use crate::tree::Tree;
 use crate::values::reconstruct::unshred;
-
-/// Rows that are looked at for names that rows share.
-pub const COMMON_ROWS: usize = 256;
 
 /// The tree of the variant column at `path`, names from the top.
 pub fn infer_column(batch: &RecordBatch, path: &[String], limits: Limits) -> Result<Tree> {
@@ -106,7 +103,7 @@ pub(crate) fn shred_column(
     let mut shredder = match layout {
         Layout::Early => Shredder::early(tree, &mut names)?,
         Layout::Standard => {
-            let mut sample = Sample::new(Limits { max_depth: crate::tree::MAX_TREE_DEPTH, ..Limits::default() })?;
+            let mut sample = Sample::new(Limits { max_depth: crate::limits::MAX_TREE_DEPTH, ..Limits::default() })?;
             for row in 0..column.len().min(COMMON_ROWS) {
                 if sample.is_full() {
                     break;

@@ -12,10 +12,19 @@
 //! No NDJSON line ends with `{`, `[` or `,`, but a line that was cut short may: the second line tells.
 
 use crate::json::parse::{JsonParser, ParseOptions};
-use crate::json::reader::Format;
 use crate::json::split::Inside;
 use crate::names::Names;
 use crate::tape::Tape;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// A document a line; blank lines are skipped.
+    Ndjson,
+    /// One array whose elements are the rows, or values one after the other.
+    Json,
+    /// Whichever of both the whole input is: see [`Detector`].
+    Auto,
+}
 
 /// The state between two looks at a text that grows: no byte is looked at twice but those of its first two lines.
 #[derive(Debug, Clone, Copy, Default)]

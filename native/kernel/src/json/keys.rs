@@ -1,9 +1,8 @@
 //! Guessing keys: events repeat their keys in the same order, so after a key the two that followed it before are
 //! compared first, and only a wrong guess costs a scan and a hash.
 
-use crate::names::{Mark, Names};
-
 use crate::json::scan::string_stop;
+use crate::names::{Mark, Names};
 
 /// Up to fifteen bytes of a key and its closing quote, for one comparison; `len` is 0 when the key is longer.
 #[derive(Clone, Copy, Default)]

@@ -10,6 +10,7 @@ pub mod reader;
 pub mod scan;
 pub mod split;
 
+pub use crate::json::format::Format;
 pub use crate::json::input::Compression;
 pub use crate::json::parse::{DuplicateKeys, JsonParser, ParseOptions};
-pub use crate::json::reader::{BadRow, Format, Next, OnError, ReaderOptions, RowReader};
+pub use crate::json::reader::{BadRow, Next, OnError, ReaderOptions, RowReader};

@@ -2,9 +2,8 @@
 //! an exponent is a Decimal while precision and scale stay within 38; all else is a Double.
 
 use crate::error::Result;
-use crate::tape::{Kind, Node, Tape};
-
 use crate::json::scan::{bad, word};
+use crate::tape::{Kind, Node, Tape};
 
 const MAX_DIGITS: usize = 38;
 

@@ -2,14 +2,13 @@
 //! differences, both towards refusing: text after the document is an error (Spark ignores it), and so is a value
 //! beyond the size limit.
 
-use crate::codec::primitive as encode;
+use crate::codec::encode::variant_size;
 use crate::error::{Code, Error, Result};
-use crate::names::{NO_NAME, Names};
-use crate::tape::{Kind, Node, Tape};
-
 use crate::json::keys::KeyGuess;
 use crate::json::number::number;
 use crate::json::scan::{bad, bad_string, string_stop, unescape};
+use crate::names::{NO_NAME, Names};
+use crate::tape::{Kind, Node, Tape};
 
 /// What a second value under the same key of one object does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +97,7 @@ impl JsonParser {
             return Err(bad(end, format!("found {} after the end of the document", shown(text, end))));
         }
         if text.len() > self.options.max_size / GROWTH {
-            let size = encode::variant_size(&tape.view(bytes, names), 0)?;
+            let size = variant_size(&tape.view(bytes, names), 0)?;
             if size > self.options.max_size {
                 return Err(too_large(size, self.options.max_size));
             }

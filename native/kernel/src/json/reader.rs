@@ -4,21 +4,10 @@
 use std::io::{BufRead, BufReader, Read};
 
 use crate::error::{Code, Error, Result};
-
-use crate::json::format::{Detector, is_ndjson_name};
+use crate::json::format::{Detector, Format, is_ndjson_name};
 use crate::json::input::{Compression, Filled, Input};
 use crate::json::split::{Found, Splitter};
-use crate::text::lossy::decode_like_java;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// A document a line; blank lines are skipped.
-    Ndjson,
-    /// One array whose elements are the rows, or values one after the other.
-    Json,
-    /// Whichever of both the whole input is: see [`Detector`].
-    Auto,
-}
+use crate::text::utf8::decode_like_java;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnError {

@@ -2,7 +2,6 @@
 //! after the other. It counts brackets and skips strings, no more: the parser judges what is in between.
 
 use crate::error::Result;
-
 use crate::json::scan::{bad, string_stop};
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

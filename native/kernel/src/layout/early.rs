@@ -23,7 +23,8 @@ use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields};
 
 use crate::error::{Code, Error, Result};
 use crate::layout::standard::{ELEMENT, METADATA, TYPED_VALUE, VALUE, is_variant};
-use crate::tree::{LeafType, MAX_TREE_DEPTH, Tree};
+use crate::limits::MAX_TREE_DEPTH;
+use crate::tree::{LeafType, Tree};
 
 pub const UNTYPED_VALUE: &str = "untyped_value";
 pub const OBJECT: &str = "object";

@@ -11,12 +11,12 @@
 //! A column without a typed place is spelled alike in both: `metadata` and `value`.
 
 pub mod early;
+pub mod recognise;
 pub mod standard;
 
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields};
 
 use crate::error::Result;
-use crate::parquet::schema::Node;
 use crate::tree::Tree;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -75,49 +75,5 @@ impl Layout {
             Layout::Standard => standard::element_field(element),
             Layout::Early => early::element_field(element),
         }
-    }
-}
-
-/// The columns of one level in a file's schema.
-pub struct Columns<'a> {
-    /// Untyped bytes: a leaf column.
-    pub residual: Option<&'a Node>,
-    /// A group whose children are the fields.
-    pub object: Option<&'a Node>,
-    /// A list whose one child is the element.
-    pub array: Option<&'a Node>,
-    pub leaf: Option<&'a Node>,
-}
-
-impl<'a> Columns<'a> {
-    pub fn of(level: &'a Node, layout: Layout) -> Self {
-        let typed = level.child(standard::TYPED_VALUE);
-        match layout {
-            Layout::Standard => Columns {
-                residual: level.child(standard::VALUE),
-                object: typed.filter(|t| t.is_struct()),
-                array: typed.filter(|t| t.is_list()),
-                leaf: typed.filter(|t| t.is_leaf()),
-            },
-            Layout::Early => Columns {
-                residual: level.child(early::UNTYPED_VALUE),
-                object: level.child(early::OBJECT),
-                array: level.child(early::ARRAY),
-                leaf: typed,
-            },
-        }
-    }
-
-    /// The field of the shredded object with this name.
-    pub fn field(&self, key: &str) -> Option<&'a Node> {
-        self.object.and_then(|o| o.child(key))
-    }
-
-    pub fn element(&self) -> Option<&'a Node> {
-        self.array.and_then(|a| a.children.first())
-    }
-
-    pub fn is_typed(&self) -> bool {
-        self.object.is_some() || self.array.is_some() || self.leaf.is_some()
     }
 }

@@ -19,7 +19,8 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields};
 
 use crate::error::{Code, Error, Result};
-use crate::tree::{Field, LeafType, MAX_TREE_DEPTH, Tree};
+use crate::limits::MAX_TREE_DEPTH;
+use crate::tree::{Field, LeafType, Tree};
 
 pub const METADATA: &str = "metadata";
 pub const VALUE: &str = "value";

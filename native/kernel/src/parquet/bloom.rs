@@ -13,14 +13,13 @@ use parquet::bloom_filter::Sbbf;
 use twox_hash::XxHash64;
 
 use crate::error::Result;
+use crate::item::Item;
 use crate::parquet::bounds::resolve;
 use crate::parquet::file::FileReader;
-use crate::parquet::footer;
 use crate::parquet::guard::guard;
 use crate::parquet::projection::all_null;
-use crate::parquet::rows;
 use crate::parquet::rows::Rows;
-use crate::read::items::Item;
+use crate::parquet::{footer, rows};
 
 /// Bytes of a filter's header when it is written plainly: a number of up to five bytes within fourteen others.
 const HEADER: u64 = 19;

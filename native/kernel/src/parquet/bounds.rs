@@ -19,19 +19,19 @@ use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::statistics::Statistics;
 
 use crate::error::{Code, Error, Result};
+use crate::item::{Item, ItemKind};
+use crate::layout::Layout;
 use crate::layout::standard::is_variant;
-use crate::layout::{Columns, Layout};
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
+use crate::parquet::level::{Columns, layout};
 use crate::parquet::physical::{Raw, raw_array};
 use crate::parquet::projection::all_null;
-use crate::parquet::residuals as early;
-use crate::parquet::residuals::hides_above;
+use crate::parquet::residuals::{hides_above, only_variant_nulls, page_of_variant_nulls};
 use crate::parquet::rows;
 use crate::parquet::rows::Rows;
 use crate::parquet::schema::{Node, find};
-use crate::read::items::{Item, ItemKind};
-use crate::values::extract::Step;
+use crate::path::Step;
 
 /// A leaf as the file has it.
 pub(crate) struct Resolved {
@@ -169,7 +169,7 @@ impl Resolved {
 
 /// `above`: residuals of the levels above may hold the path too.
 fn resolve_path(column: &Node, steps: &[Step], above: bool) -> Resolved {
-    let layout = early::layout(column);
+    let layout = layout(column);
     let early = layout == Layout::Early;
     let mut node = column;
     let mut residuals = Vec::new();
@@ -231,9 +231,9 @@ fn bound(file: &FileReader, leaf: &Resolved, span: &Span, pages: bool) -> Bound 
             continue;
         }
         let null_or_variant_null = |index: &ColumnIndexMetaData, page| {
-            index.is_null_page(page) || early::page_of_variant_nulls(metadata, index, residual, page)
+            index.is_null_page(page) || page_of_variant_nulls(metadata, index, residual, page)
         };
-        if !leaf.early || !early::only_variant_nulls(metadata, group, residual) && !page_nulls(&null_or_variant_null) {
+        if !leaf.early || !only_variant_nulls(metadata, group, residual) && !page_nulls(&null_or_variant_null) {
             return Bound::default();
         }
         variant_nulls = true;

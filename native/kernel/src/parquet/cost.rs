@@ -4,12 +4,11 @@
 use std::ops::Range;
 
 use crate::error::Result;
+use crate::item::Item;
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
-use crate::parquet::projection;
-use crate::parquet::rows;
 use crate::parquet::rows::Rows;
-use crate::read::items::Item;
+use crate::parquet::{projection, rows};
 
 /// Row groups, pages and compressed bytes of the leaf columns that are needed; dictionary pages count as bytes alone.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -7,18 +7,16 @@ use arrow::datatypes::SchemaRef;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::file::metadata::ParquetMetaData;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::layout::Layout;
+use crate::layout::recognise::{Early, mark_early};
 use crate::layout::standard::is_variant;
-use crate::parquet::footer;
 use crate::parquet::guard::guard;
 use crate::parquet::legacy::Legacy;
-use crate::parquet::pages::PageIndex;
-use crate::parquet::residuals as early;
-use crate::parquet::residuals::Early;
-use crate::parquet::schema;
+use crate::parquet::page_index::PageIndex;
 use crate::parquet::schema::Node;
 use crate::parquet::source::Source;
+use crate::parquet::{footer, schema};
 use crate::tree::Tree;
 
 /// One open Parquet file.
@@ -51,9 +49,9 @@ impl FileReader {
             let plain = ArrowReaderMetadata::try_new(metadata.clone(), options())
                 .map_err(|e| footer::corrupt(source.as_ref(), &e))?;
             let plain = schema::reading_schema(plain.schema(), metadata.file_metadata().schema_descr());
-            let marked = early::mark_early(&plain, early).map_err(|e| early::in_file(e, source.name()))?;
+            let marked = mark_early(&plain, early).map_err(|e| in_file(e, source.name()))?;
             let marked = schema::mark_variants(&marked, variants);
-            let schema = Arc::new(marked.map_err(|e| early::in_file(e, source.name()))?);
+            let schema = Arc::new(marked.map_err(|e| in_file(e, source.name()))?);
             let columns = Node::columns(schema.fields());
             let decoding = Arc::new(schema::decoding_schema(&plain, &schema));
             let arrow = ArrowReaderMetadata::try_new(metadata.clone(), options().with_schema(decoding))
@@ -132,4 +130,9 @@ fn first_rows(metadata: &ParquetMetaData) -> Vec<u64> {
 /// The embedded Arrow schema is ignored: the Parquet types say what the data is, whoever wrote it.
 fn options() -> ArrowReaderOptions {
     ArrowReaderOptions::new().with_skip_arrow_metadata(true)
+}
+
+fn in_file(mut error: Error, file: &str) -> Error {
+    error.message = format!("{file}: {}", error.message);
+    error
 }

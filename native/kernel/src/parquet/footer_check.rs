@@ -4,7 +4,7 @@
 
 use crate::parquet::thrift::{Fields, Kind, Walker};
 
-/// Groups around a leaf at most. A Variant that is shredded as deep as mica reads ([`crate::tree::MAX_TREE_DEPTH`])
+/// Groups around a leaf at most. A Variant that is shredded as deep as mica reads ([`crate::limits::MAX_TREE_DEPTH`])
 /// takes three a level; a thread's stack of 2 MiB takes this many frames of the library.
 const MAX_DEPTH: usize = 400;
 

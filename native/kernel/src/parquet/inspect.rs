@@ -10,12 +10,13 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArra
 use arrow::datatypes::{DataType, Field, Schema};
 
 use crate::error::Result;
+use crate::layout::Layout;
 use crate::layout::standard::is_variant;
-use crate::layout::{Columns, Layout};
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
-use crate::parquet::residuals::layout;
+use crate::parquet::level::{Columns, layout};
 use crate::parquet::schema::Node;
+use crate::path::quoted;
 
 #[derive(Default)]
 struct Report {
@@ -156,27 +157,6 @@ fn follow(mut array: ArrayRef, moves: &[Move]) -> Option<ArrayRef> {
         };
     }
     Some(array)
-}
-
-/// A name as RFC 9535, section 2.7 writes it in a normalized path.
-pub fn quoted(name: &str) -> String {
-    let mut text = String::with_capacity(name.len() + 2);
-    text.push('\'');
-    for c in name.chars() {
-        match c {
-            '\u{8}' => text.push_str("\\b"),
-            '\u{c}' => text.push_str("\\f"),
-            '\n' => text.push_str("\\n"),
-            '\r' => text.push_str("\\r"),
-            '\t' => text.push_str("\\t"),
-            '\'' => text.push_str("\\'"),
-            '\\' => text.push_str("\\\\"),
-            c if c < ' ' => text.push_str(&format!("\\u{:04x}", c as u32)),
-            c => text.push(c),
-        }
-    }
-    text.push('\'');
-    text
 }
 
 impl Report {

@@ -1,15 +1,11 @@
 //! The page index, loaded for the row groups and leaf columns that something asks of, and for no other: a lookup
 //! that reads two columns of one row group does not pay for where the pages of all others begin.
 
-use std::any::Any;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::page_index::PageIndexProvider;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
-use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::page_index::index_reader::{decode_column_index, decode_offset_index};
 use parquet::file::page_index::offset_index::OffsetIndexMetaData;
 
@@ -18,54 +14,6 @@ use crate::parquet::file::FileReader;
 use crate::parquet::footer;
 use crate::parquet::guard::guard;
 use crate::parquet::thrift::{Kind, Walker};
-
-type Loaded<T> = OnceLock<Option<Box<T>>>;
-
-#[derive(Debug, Default)]
-struct Slot {
-    columns: Loaded<ColumnIndexMetaData>,
-    offsets: Loaded<OffsetIndexMetaData>,
-}
-
-/// What has been loaded so far. It stands in the file's metadata, where the Parquet library looks for it.
-#[derive(Debug)]
-pub struct PageIndex {
-    groups: Vec<OnceLock<Box<[Slot]>>>,
-    leaves: usize,
-}
-
-impl PageIndex {
-    pub fn new(groups: usize, leaves: usize) -> Arc<Self> {
-        Arc::new(PageIndex { groups: (0..groups).map(|_| OnceLock::new()).collect(), leaves })
-    }
-
-    fn slot(&self, group: usize, leaf: usize) -> Option<&Slot> {
-        let slots = self.groups.get(group)?.get_or_init(|| (0..self.leaves).map(|_| Slot::default()).collect());
-        slots.get(leaf)
-    }
-}
-
-impl PageIndexProvider for PageIndex {
-    fn has_offset_indexes(&self) -> bool {
-        true
-    }
-
-    fn has_column_indexes(&self) -> bool {
-        true
-    }
-
-    fn column_index(&self, group: usize, leaf: usize) -> Option<&ColumnIndexMetaData> {
-        self.groups.get(group)?.get()?.get(leaf)?.columns.get()?.as_deref()
-    }
-
-    fn offset_index(&self, group: usize, leaf: usize) -> Option<&OffsetIndexMetaData> {
-        self.groups.get(group)?.get()?.get(leaf)?.offsets.get()?.as_deref()
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
 
 /// Which of both indexes, of which leaf.
 #[derive(Clone, Copy)]
@@ -159,16 +107,6 @@ impl FileReader {
             ),
         )
         .path(path)
-    }
-}
-
-impl Slot {
-    fn absent(&self, bounds: bool) {
-        if bounds {
-            self.columns.get_or_init(|| None);
-        } else {
-            self.offsets.get_or_init(|| None);
-        }
     }
 }
 

@@ -10,13 +10,14 @@
 
 use parquet::file::metadata::RowGroupMetaData;
 
+use crate::item::{Item, ItemKind};
+use crate::layout::Layout;
 use crate::layout::standard::is_variant;
-use crate::layout::{Columns, Layout};
 use crate::parquet::file::FileReader;
-use crate::parquet::residuals::{hides_above, layout};
+use crate::parquet::level::{Columns, layout};
+use crate::parquet::residuals::hides_above;
 use crate::parquet::schema::{Node, find};
-use crate::read::items::{Item, ItemKind};
-use crate::values::extract::Step;
+use crate::path::Step;
 
 /// Whether a leaf column is null in every row of the row group, by the footer. A footer that says so of a
 /// chunk too large to hold nothing but nulls is not believed.

@@ -7,7 +7,8 @@ use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, FieldRef, Schema};
 
 use crate::error::{Code, Error, Result};
-use crate::read::items::{Columns, Item, answer, column_at};
+use crate::item::Item;
+use crate::read::items::{Columns, answer, column_at};
 use crate::values::nested::{unshred_nested, unshredded_field};
 
 /// Every variant of the batch unshredded; all else as it is.

@@ -11,45 +11,11 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 
 use crate::convert::moving::move_nested;
 use crate::error::{Code, Error, Result};
-use crate::layout::Layout;
-use crate::values::extract::{Step, Target, extract_path, path_text};
+use crate::item::{Item, ItemKind};
+use crate::path::path_text;
+use crate::values::extract::extract_path;
 use crate::values::level::VariantColumn;
 use crate::values::nested::{unshred_nested, unshredded_field};
-
-/// What one output column is.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Item {
-    /// Name of the output column; the mask of failed casts gets a `!` after it.
-    pub name: String,
-    pub column: Vec<String>,
-    pub kind: ItemKind,
-    /// Row groups in which no value of a path's typed leaf matters: it is not read there, and rows that have one give
-    /// null (`FileReader::may_contain`).
-    pub untyped_in: Vec<usize>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub enum ItemKind {
-    /// The whole column; variants in it unshredded.
-    Whole,
-    /// The whole column; variants in it shredded as they are, in this layout. A mask besides says which rows became
-    /// whole Variants on the way.
-    Moved(Layout),
-    /// A path of a variant column.
-    Path { steps: Vec<Step>, target: Target },
-}
-
-impl Item {
-    /// Whether both ask for the same values, whatever they call them, and whatever does not matter.
-    pub fn same(&self, other: &Item) -> bool {
-        self.column == other.column && self.kind == other.kind
-    }
-
-    /// The column as people write it.
-    pub fn path(&self) -> String {
-        self.column.join(".")
-    }
-}
 
 /// The columns of a batch under construction.
 #[derive(Default)]

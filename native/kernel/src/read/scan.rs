@@ -15,17 +15,17 @@ use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::RowGroupMetaData;
 
 use crate::error::{Code, Error, Result};
+use crate::item::{Item, ItemKind};
 use crate::layout::Layout;
 use crate::layout::standard::is_variant;
 use crate::parquet::decoder::{Decoder, Window, group_bytes};
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
-use crate::parquet::projection;
-use crate::parquet::residuals::layout;
-use crate::parquet::rows;
+use crate::parquet::level::layout;
 use crate::parquet::rows::Rows;
 use crate::parquet::schema::{Node, find};
-use crate::read::items::{Columns, Item, ItemKind, answer, column_at};
+use crate::parquet::{projection, rows};
+use crate::read::items::{Columns, answer, column_at};
 use crate::read::merge;
 
 /// What the columns of a window may take decoded.

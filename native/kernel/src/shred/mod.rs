@@ -14,7 +14,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, StructArray};
 use arrow::datatypes::{DataType, Fields};
 
-use crate::codec::primitive::{DictionaryCache, TapeEncoder};
+use crate::codec::dictionary::DictionaryCache;
+use crate::codec::encode::TapeEncoder;
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::layout::standard::check_tree;

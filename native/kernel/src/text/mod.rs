@@ -1,11 +1,9 @@
 //! Texts and clocks as the JVM has them: what Spark prints, reads and replaces.
 //!
-//! - `utf8`: whether bytes are text, in one look
-//! - `lossy`: bytes that are no text, as Java's decoder repairs them
+//! - `utf8`: whether bytes are text, and those that are not, as Java's decoder repairs them
 //! - `java`: numbers, dates and times as Java spells them
 //! - `zone`: time zones, of a database of our own
 
 pub mod java;
-pub mod lossy;
 pub mod utf8;
 pub mod zone;

@@ -12,35 +12,21 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field};
 
 use crate::codec::decode::VariantDecoder;
+use crate::codec::head::{head, length, number, scalar};
 use crate::codec::metadata::Dictionary;
-use crate::codec::residual::{Residual, head, length, number, scalar};
+use crate::codec::residual::Residual;
 use crate::error::{Code, Error, Result};
+use crate::item::Target;
 use crate::layout::Layout;
 use crate::layout::standard::mark;
 use crate::names::Names;
-use crate::parquet::inspect::quoted;
+use crate::path::Step;
 use crate::tape::Tape;
 use crate::text::zone::Zone;
 use crate::values::cast::CastBuilder;
 use crate::values::level::{Leaf, Level, VariantColumn, is_null};
 use crate::values::reconstruct::{ByteColumn, Reconstructor, build_variant, check_shape, write_leaf};
 use crate::values::standardize::standardize;
-
-/// One step of a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    Key(String),
-    Index(usize),
-}
-
-/// What a path's values become.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Target {
-    /// A Variant again: SQL NULL where the path is missing, Variant null where it is a JSON null.
-    Variant,
-    /// An Arrow type, cast as Spark's `try_variant_get` does.
-    Type(DataType),
-}
 
 pub struct Extracted {
     pub values: ArrayRef,
@@ -60,18 +46,6 @@ const FEW: usize = 4;
 
 /// The metadata of a value that names no field.
 const NO_NAMES: &[u8] = &[1, 0, 0];
-
-/// A path as people read it: the column, then an RFC 9535 path.
-pub fn path_text(column: &str, steps: &[Step]) -> String {
-    let mut text = format!("{column}:$");
-    for step in steps {
-        match step {
-            Step::Key(key) => text.push_str(&format!("[{}]", quoted(key))),
-            Step::Index(index) => text.push_str(&format!("[{index}]")),
-        }
-    }
-    text
-}
 
 pub fn extract_path(column: &VariantColumn, steps: &[Step], target: &Target, timezone: &str) -> Result<Extracted> {
     let mut finder = Finder::new(column, steps);

@@ -4,8 +4,9 @@
 use crate::codec::untyped::split;
 use crate::error::{Error, Result};
 use crate::layout::early::malformed;
+use crate::path::Step;
 use crate::values::early::State;
-use crate::values::extract::{Finder, Found, Step};
+use crate::values::extract::{Finder, Found};
 use crate::values::level::{Level, VariantColumn, is_null};
 
 impl Finder<'_> {

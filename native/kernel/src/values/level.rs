@@ -24,10 +24,10 @@ use arrow::datatypes::{
 };
 
 use crate::error::{Code, Error, Result};
-use crate::layout::Layout;
-use crate::layout::early;
+use crate::layout::{Layout, early};
+use crate::limits::MAX_TREE_DEPTH;
 use crate::tape::Scalar;
-use crate::tree::{LeafType, MAX_TREE_DEPTH};
+use crate::tree::LeafType;
 
 /// A whole variant column, unshredded or shredded.
 #[derive(Clone)]

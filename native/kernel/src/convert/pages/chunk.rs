@@ -19,9 +19,8 @@ use parquet::file::statistics::{Statistics, ValueStatistics};
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
-use crate::convert::pages::levels::{LevelMap, push_varint};
+use crate::convert::pages::levels::{LevelMap, push_varint, unfit};
 use crate::convert::pages::plan::Make;
-use crate::convert::pages::unfit;
 use crate::error::{Code, Error, Result};
 use crate::parquet::part::Part;
 

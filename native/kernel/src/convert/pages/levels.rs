@@ -1,13 +1,17 @@
 //! Definition levels of one layout as those of the other, run by run, in the hybrid of runs and packed bits that data
 //! pages hold (Parquet, "Run Length Encoding / Bit-Packing Hybrid").
 
-use crate::convert::pages::unfit;
-use crate::error::Result;
+use crate::error::{Code, Error, Result};
 
 /// No level of the other layout.
 const NONE: u8 = u8::MAX;
 /// The highest level that is moved: wider ones take more than a byte.
 const HIGHEST: usize = 254;
+
+/// What the pages cannot say in the other layout: whoever decodes the columns can.
+pub fn unfit() -> Error {
+    Error::new(Code::DoesNotFit, "the pages cannot stand in the other layout as they are")
+}
 
 /// Which level each level becomes.
 #[derive(Debug, Clone)]

@@ -23,30 +23,24 @@ use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedFileWriter;
 
 use crate::convert::pages::chunk::{Maker, Old};
+use crate::convert::pages::levels::unfit;
 use crate::convert::pages::plan::{Leaf, Make, Moved, plan};
-use crate::error::{Code, Error, Result};
-use crate::layout::Layout;
+use crate::error::Result;
 use crate::layout::early::{SHREDDED_BY_MICA, UNTYPED_VALUE, shredded_columns, tree_of as early_tree};
-use crate::layout::standard;
 use crate::layout::standard::{VALUE, is_variant};
+use crate::layout::{Layout, standard};
 use crate::names::Names;
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
 use crate::parquet::part::Part;
 use crate::parquet::residuals::{CREATED_BY, hides_above};
 use crate::parquet::schema::Node;
-use crate::parquet::write::bounds;
 use crate::parquet::write::checksum::Pages;
 use crate::parquet::write::schema::parquet_schema;
-use crate::parquet::write::{Sink, Summary, WriteOptions, failed};
+use crate::parquet::write::{Sink, Summary, WriteOptions, bounds, failed};
 use crate::shred::dictionary::Dictionary;
 use crate::tree::Tree;
 use crate::values::nested::holds_variant;
-
-/// What the pages cannot say in the other layout: whoever decodes the columns can.
-fn unfit() -> Error {
-    Error::new(Code::DoesNotFit, "the pages cannot stand in the other layout as they are")
-}
 
 /// A file in the making out of the pages of another.
 pub struct Transcription {

@@ -1,7 +1,6 @@
 //! A scalar as any type of Spark, as `variant_get` casts it: which pairs of types there are is Spark's ANSI table,
 //! a value that does not fit fails (its row is marked, its value null), a Variant null is null and never fails.
 
-pub mod column;
 pub mod number;
 pub mod text;
 pub mod time;

@@ -3,7 +3,6 @@
 
 use crate::tape::Scalar;
 use crate::text::java;
-
 use crate::values::cast::text;
 
 const MICROS: i64 = 1_000_000;

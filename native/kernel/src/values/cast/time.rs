@@ -5,7 +5,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::tape::Scalar;
 use crate::text::zone::{DAY, Zone, civil, days_from_civil, days_in_month};
-
 use crate::values::cast::number::{float_to_i64, pow10};
 use crate::values::cast::text::trim_all;
 

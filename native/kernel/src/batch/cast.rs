@@ -9,9 +9,8 @@ use arrow::datatypes::{DataType, Field, Schema};
 use crate::error::{Code, Error, Result};
 use crate::text::java;
 use crate::text::zone::Zone;
-use crate::values::level::{Leaf, LeafValues};
-
 use crate::values::cast::CastBuilder;
+use crate::values::level::{Leaf, LeafValues};
 
 /// Column 0 as the columns `values` (null where it is null or the cast failed) and `failed`.
 pub fn cast_column(batch: &RecordBatch, target: &DataType, zone: Zone) -> Result<RecordBatch> {
