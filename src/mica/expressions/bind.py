@@ -126,6 +126,8 @@ class _Binder(CallBinder):
                 return self.compare(expr)
             case In():
                 return self.is_in(expr)
+            case Call("case" | "coalesce"):
+                return self.conditional(expr)
             case Call(name) if name in FUNCTIONS:
                 return self.function(expr)
             case Call():

@@ -5,14 +5,16 @@ The rule: a call whose arguments are constants is a constant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from mica.collation.names import is_binary
 from mica.expressions import arithmetic, calls, casts
 from mica.expressions.bind_comparisons import ComparisonBinder, written_as
 from mica.expressions.bind_leaves import needs_cast
 from mica.expressions.bound_expr import type_of
-from mica.expressions.coerce import TIMES, is_exact, is_real
+from mica.expressions.coerce import TIMES, common_type_of_list, is_exact, is_real
 from mica.expressions.collations import searches, stripped
+from mica.expressions.conditionals import CASE
 from mica.expressions.functions import FUNCTIONS, pattern_of
 from mica.expressions.tree import (
     Call,
@@ -27,7 +29,10 @@ from mica.schema.ddl import type_to_ddl
 from mica.schema.types import BINARY as BYTES
 from mica.schema.types import (
     DOUBLE,
+    INTEGRALS,
+    LONG,
     STRING,
+    TIMESTAMP,
     VARIANT,
     VOID,
     DataType,
@@ -42,21 +47,74 @@ class CallBinder(ComparisonBinder):
     def function(self, expr: Call) -> Expr:
         """A call of the table of functions, its arguments cast to their types."""
         function = FUNCTIONS[expr.name]
-        most, least = len(function.parameters), len(function.parameters) - function.optional
+        parameters = function.parameters
+        if function.repeats:
+            parameters += parameters[-1:] * (len(expr.args) - len(parameters))
+        most, least = len(parameters), len(function.parameters) - function.optional
         if not least <= len(expr.args) <= most:
             wanted = f"{least}" if least == most else f"{least} to {most}"
             what = f"{expr.name} takes {wanted} argument{'s' * (most > 1)}, not {len(expr.args)}"
             raise self.error("INVALID_EXPRESSION", what, expr.at)
-        args = [self.argument(a, type_) for a, type_ in zip(expr.args, function.parameters, strict=False)]
-        collation = self.searched_by(expr, args)
-        args = [stripped(a) for a in args]
-        if not (function.binary and all(type_of(a) == BYTES for a in args)):
-            args = [self.cast_argument(a, t) for a, t in zip(args, function.parameters, strict=False)]
-        for constant in args[least:]:
-            if not isinstance(constant, Literal) or constant.value is None or len(constant.value) != 1:
-                raise self.error("INVALID_EXPRESSION", "one character in quotes is expected", constant.at)
-        call = Call(expr.name, tuple(args), function.result, collation=collation, at=expr.at)
+        sides = [self.argument(a, type_) for a, type_ in zip(expr.args, parameters, strict=False)]
+        collation = self.searched_by(expr, sides) if function.compares else None
+        args = [stripped(a) for a in sides]
+        self.check_types(expr, args)
+        binary = function.binary and all(type_of(a) == BYTES for a in args)
+        if not binary:
+            args = [self.cast_argument(a, t) for a, t in zip(args, parameters, strict=False)]
+        for constant in args[most - function.constants :]:
+            self.check_constant(expr, constant)
+        if not function.compares:
+            self.refuse_collated(expr, sides)
+        result = BYTES if binary and function.result == STRING else function.result
+        call = Call(expr.name, tuple(args), result, collation=collation, at=expr.at)
         return self.folded(call) if collation is None else call
+
+    def check_types(self, call: Call, args: Sequence[Expr]) -> None:
+        """Errors for types that Spark refuses here, or that only Spark takes."""
+        function, (first, *_) = FUNCTIONS[call.name], map(type_of, args)
+        if call.name == "substring" and first == BYTES:
+            raise self.error("UNSUPPORTED_EXPRESSION", "substring of a binary value cannot be used here yet", call.at)
+        if function.exact and first not in (*INTEGRALS, VOID) and function.parameters == (LONG,):
+            raise self.error("TYPE_MISMATCH", f"{call.name} takes an integer, not {type_to_ddl(first)}", call.at)
+        if function.exact and first not in (TIMESTAMP, VOID) and function.parameters == (TIMESTAMP,):
+            raise self.error("TYPE_MISMATCH", f"{call.name} takes a TIMESTAMP, not {type_to_ddl(first)}", call.at)
+
+    def check_constant(self, call: Call, given: Expr) -> None:
+        """What must be written as a constant: one character behind ESCAPE, places and sizes."""
+        if call.name == "like":
+            if not isinstance(given, Literal) or given.value is None or len(given.value) != 1:
+                raise self.error("INVALID_EXPRESSION", "one character in quotes is expected", given.at)
+        elif not isinstance(given, Literal):
+            what = f"{call.name} with {to_sql(given)}, which is no constant, cannot be used here yet"
+            raise self.error("UNSUPPORTED_EXPRESSION", what, given.at)
+
+    def conditional(self, expr: Call) -> Expr:
+        """CASE or COALESCE: its values in their common type."""
+        cases = expr.name == CASE
+        conditions = [self.boolean(a) for a in expr.args[:-1:2]] if cases else []
+        sides = [self.bind(a) for a in ((*expr.args[1::2], expr.args[-1]) if cases else expr.args)]
+        values = [stripped(a) for a in sides]
+        common = common_type_of_list(map(type_of, values), ansi=self.ansi)
+        if common is None:
+            shown = " and ".join(dict.fromkeys(type_to_ddl(type_of(a)) for a in values))
+            hint = "Cast them to one type."
+            raise self.error("TYPE_MISMATCH", f"the values of {_word(expr)} are {shown}", expr.at, hint)
+        self.refuse_collated(expr, sides)
+        values = [self.cast_argument(a, common) for a in values]
+        parts = values
+        if cases:
+            parts = [part for pair in zip(conditions, values[:-1], strict=True) for part in pair] + values[-1:]
+        return Call(expr.name, tuple(parts), common, at=expr.at)
+
+    def refuse_collated(self, expr: Call, sides: Iterable[Expr]) -> None:
+        """A string that a function makes has its bytes alone: what it has of a collation would be lost."""
+        self.refuse_padded(*map(stripped, sides))
+        for side in sides:
+            if type_of(stripped(side)) == STRING and not is_binary(self.held(side)[1]):
+                what = f"{_word(expr)} of strings of the collation {self.held(side)[1]} cannot be used here yet"
+                hint = "Where their bytes count, write COLLATE UTF8_BINARY behind them."
+                raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at, hint)
 
     def argument(self, expr: Expr, wanted: DataType) -> Expr:
         """A Variant is cast where another type is wanted: in its leaf, as if the cast were written."""
@@ -102,12 +160,14 @@ class CallBinder(ComparisonBinder):
         """Constants are judged now; what fails is left to fail on the rows that are asked for it."""
         if call.name == "like":
             self.check_pattern(call)
+        if call.name != "is_variant_null" and any(isinstance(a, Literal) and a.value is None for a in call.args):
+            return Literal(None, type_of(call), at=call.at)
         if not all(isinstance(a, Literal) for a in call.args):
             return call
         constants = [casts.from_values([a.value], a.type) for a in call.args if isinstance(a, Literal)]
         args = [constants[0], *(c[0] for c in constants[1:])]
-        found, failed = calls.apply(call, args, [type_of(a) for a in call.args], ansi=self.ansi)
-        if failed is not None and self.ansi:
+        found, failed = calls.apply(call, args, [type_of(a) for a in call.args], ansi=self.ansi, timezone=self.timezone)
+        if failed is not None:
             return call
         return Literal(casts.to_values(found, type_of(call))[0], type_of(call), at=call.at)
 

@@ -16,6 +16,7 @@ from mica.expressions.bound_expr import type_of
 from mica.expressions.coerce import boolean_equality, common_type, common_type_of_list, holds, is_exact
 from mica.expressions.collations import PLAIN, Held, Strength, common_of, stripped
 from mica.expressions.tree import (
+    Call,
     Collate,
     Compare,
     Expr,
@@ -124,6 +125,9 @@ class ComparisonBinder(LeafBinder):
                 return Strength.EXPLICIT if explicit else Strength.IMPLICIT, identifier(name)
             case LeafRef(index, type_) if type_ == STRING and self.leaves[index].path is None:
                 return Strength.IMPLICIT, self.of_column(self.leaves[index].column).get("", BINARY)
+            case Call(args=args, type=type_) if type_ == STRING:
+                strings = [self.held(stripped(a)) for a in args if type_of(stripped(a)) == STRING]
+                return max(strings, key=lambda held: held[0], default=PLAIN)
         return PLAIN
 
     def of_column(self, column: tuple[str, ...]) -> dict[str, Identifier]:

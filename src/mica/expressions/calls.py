@@ -19,18 +19,23 @@ from mica.schema.types import DataType
 
 
 def apply(
-    call: Call, args: Sequence[Datum], types: Sequence[DataType], *, ansi: bool
+    call: Call, args: Sequence[Datum], types: Sequence[DataType], *, ansi: bool, timezone: str
 ) -> tuple[pa.Array, pa.Array | None]:
-    """The values, null where they do not exist, and the mask of rows where they should; the first argument is an array.
+    """The values, null where they do not exist, and the mask of rows on which that is an error; the first argument is
+    an array.
 
     Raises ValueError for a pattern of LIKE that is none.
     """
     assert call.type is not None
     if call.name in FUNCTIONS:
-        return FUNCTIONS[call.name].evaluate(*args), None
+        function = FUNCTIONS[call.name]
+        found = function.evaluate(*args, timezone) if function.zoned else function.evaluate(*args)
+        return found if isinstance(found, tuple) else (found, None)
     if call.name == "negate":
-        return arithmetic.negate(args[0], call.type, ansi=ansi)
-    return arithmetic.calculate(call.name, args[0], args[1], (types[0], types[1]), call.type, ansi=ansi)
+        values, failed = arithmetic.negate(args[0], call.type, ansi=ansi)
+    else:
+        values, failed = arithmetic.calculate(call.name, args[0], args[1], (types[0], types[1]), call.type, ansi=ansi)
+    return values, failed if ansi else None
 
 
 def failure(call: Call) -> tuple[str, str, str]:

@@ -22,6 +22,7 @@ from mica.expressions.calls import apply, failure
 from mica.expressions.casts import cast_array
 from mica.expressions.collations import in_process, refuse_in_process
 from mica.expressions.compare import Datum, compare, is_in, literal
+from mica.expressions.conditionals import evaluate_case, evaluate_coalesce
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or, to_sql
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import type_to_ddl
@@ -111,6 +112,10 @@ class _Rows:
                 return pc.invert(found) if negated else found
             case Cast():
                 return self.cast(expr, asked)
+            case Call("case", parts):
+                return evaluate_case(parts, asked, self.count, self.judge)
+            case Call("coalesce", parts):
+                return evaluate_coalesce(parts, asked, self.count, self.judge)
             case Call():
                 return self.call(expr, asked)
         raise TypeError(f"{expr!r} is not bound")
@@ -135,15 +140,17 @@ class _Rows:
         refuse_in_process(expr)
         first, *others = reversed(expr.args) if expr.name in "/%" else expr.args  # Spark looks at the divisor first
         values = [self.judge(first, asked)]
-        values += [self.judge(other, self.with_value(values[0], other, asked)) for other in others]
+        all_asked = expr.name == "concat"  # of which Spark evaluates every part
+        values += [self.judge(o, asked if all_asked else self.with_value(values[0], o, asked)) for o in others]
         args = values[::-1] if expr.name in "/%" else values
         if isinstance(args[0], pa.Scalar):
             args[0] = pa.repeat(args[0], self.count)
+        types, bound = [type_of(a) for a in expr.args], self.bound
         try:
-            found, failed = apply(expr, args, [type_of(a) for a in expr.args], ansi=self.bound.ansi)
+            found, failed = apply(expr, args, types, ansi=bound.ansi, timezone=bound.timezone)
         except ValueError as e:  # a pattern that stands in a column
             raise UserError("INVALID_EXPRESSION", str(e)) from e
-        if failed is not None and self.bound.ansi:
+        if failed is not None:
             code, what, hint = failure(expr)
             self.raise_on(failed, asked, code, what, hint)
         return found

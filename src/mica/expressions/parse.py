@@ -8,9 +8,10 @@ tree in between from which something could be dropped or changed on the way. (sq
     test := comparison [[NOT] BETWEEN … | [NOT] IN (…) | [NOT] LIKE comparison [ESCAPE 'c']
                         | IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM …]
     comparison := sum {= | == | <> | != | < | <= | > | >= | <=> sum}
-    sum := product {+ | - product}        product := unary {* | / | % unary}        unary := {+ | -} postfix
+    sum := product {+ | - | `||` product}        product := unary {* | / | % unary}        unary := {+ | -} postfix
     postfix := primary {:path | .field | ::type | COLLATE name}
-    primary := literal | column | (or) | CAST(or AS type) | VARIANT_GET(or, 'path'[, 'type']) | function(or, …)
+    primary := literal | column | (or) | case | CAST(or AS type) | VARIANT_GET(or, 'path'[, 'type']) | function(or, …)
+    case := CASE [or] WHEN or THEN or {WHEN or THEN or} [ELSE or] END
 
 Source: Spark's SqlBaseParser.g4: booleanExpression, predicate, valueExpression, semiStructuredExtractionPath.
 """
@@ -22,8 +23,9 @@ from collections.abc import Callable
 from mica.collation.names import from_sql
 from mica.errors import UserError
 from mica.expressions import constants
+from mica.expressions.conditionals import SPELLINGS, case
 from mica.expressions.cursor import Cursor
-from mica.expressions.functions import FUNCTIONS
+from mica.expressions.functions import ALIASES, FUNCTIONS
 from mica.expressions.tokens import syntax_error
 from mica.expressions.tree import (
     And,
@@ -200,12 +202,12 @@ class _Parser(Cursor):
             at = self.token.at
             self.at += 1
             left = Compare(op, left, self.sum(), at=at)
-        if self.mark() in ("||", "&", "|", "^"):
+        if self.mark() in ("&", "|", "^"):
             self.unsupported(f"the operator {self.mark()}")
         return left
 
     def sum(self) -> Expr:
-        return self.operators(("+", "-"), self.product)
+        return self.operators(("+", "-", "||"), self.product)
 
     def product(self) -> Expr:
         return self.operators(("*", "/", "%"), self.unary)
@@ -216,7 +218,7 @@ class _Parser(Cursor):
         while (mark := self.mark()) in marks:
             at = self.token.at
             self.at += 1
-            left = Call(mark, (left, operand()), at=at)
+            left = Call("concat" if mark == "||" else mark, (left, operand()), at=at)
         if self.word() == "DIV":
             self.unsupported("DIV")
         return left
@@ -292,10 +294,26 @@ class _Parser(Cursor):
         if word == "NULL":
             self.at += 1
             return Literal(None, VOID, at=at)
+        if word == "CASE":
+            self.at += 1
+            return self.case(at)
         if word in _RESERVED:
             self.refuse_known()
             self.fail("a value is expected")
         return Column((self.identifier(),), at=at)
+
+    def case(self, at: int) -> Expr:
+        of = None if self.word() == "WHEN" else self.disjunction()
+        branches = []
+        while self.accept("WHEN"):
+            condition = self.disjunction()
+            self.expect("THEN")
+            branches.append((condition, self.disjunction()))
+        if not branches:
+            self.fail("WHEN is expected")
+        otherwise = self.disjunction() if self.accept("ELSE") else None
+        self.expect("END")
+        return case(branches, otherwise, at, of)
 
     def call(self, word: str, at: int) -> Expr:
         self.at += 1
@@ -315,8 +333,16 @@ class _Parser(Cursor):
                 found = Cast(found, self.read_string(parse_type), word == "VARIANT_GET", at=at)
             self.expect(")")
             return found
-        if word.lower() in FUNCTIONS:
-            return Call(word.lower(), self.values(), at=at)
+        name = word.lower()
+        if name in SPELLINGS:
+            counts, make = SPELLINGS[name]
+            values = self.values()
+            if len(values) not in counts:
+                wanted = f"at least {counts[0]}" if len(counts) > 1 else f"{counts[0]}"
+                raise syntax_error(self.text, at, f"{name} takes {wanted} arguments, not {len(values)}")
+            return make(at, *values)
+        if ALIASES.get(name, name) in FUNCTIONS:
+            return Call(ALIASES.get(name, name), self.values(), at=at)
         if word in ("IN", "AND", "OR", "NOT"):
             self.at -= 1
             self.fail("a value is expected")
@@ -381,7 +407,7 @@ class _Parser(Cursor):
 
     def refuse_known(self) -> None:
         """Names SQL that exists but cannot be judged here, so that the error does not call it a mistake."""
-        if self.word() in ("CASE", "EXISTS", "INTERVAL", "COLLATE", "SELECT"):
+        if self.word() in ("EXISTS", "INTERVAL", "COLLATE", "SELECT"):
             self.unsupported(self.word())
         if self.mark() in ("*", "~"):
             self.unsupported(f"the operator {self.mark()}")

@@ -282,6 +282,13 @@ def _sql(expr: Expr, outer: int) -> str:
         case Call("like", (child, pattern, *escape)):
             behind = f" ESCAPE {_sql(escape[0], 8)}" if escape else ""
             text, own = f"{_sql(child, 5)} LIKE {_sql(pattern, 5)}{behind}", 4
+        case Call("concat", args) if len(args) > 1:
+            text, own = " || ".join(_sql(a, 6) for a in args), 5
+        case Call("case", parts):
+            branches = zip(parts[:-1:2], parts[1::2], strict=True)
+            cases = "".join(f" WHEN {_sql(one, 0)} THEN {_sql(other, 0)}" for one, other in branches)
+            behind = "" if isinstance(parts[-1], Literal) and parts[-1].value is None else f" ELSE {_sql(parts[-1], 0)}"
+            return f"CASE{cases}{behind} END"
         case Call(name, args):
             return f"{name}({', '.join(_sql(a, 0) for a in args)})"
         case Cast(child, type_, strict):

@@ -115,3 +115,68 @@ def test_merged_types(document: str, shown: str) -> None:
     """As Spark 4.2.1 answers."""
     variants = from_json(pa.array([document]))
     assert kernel.type_texts(pa.record_batch([variants], names=["v"])).column(0).to_pylist() == [shown]
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("CASE WHEN i > 4 THEN 'big' WHEN i > 1 THEN 'small' END", [None, "big", None, "small", "small", "big", "big"]),
+        ("CASE i WHEN 1 THEN 'one' ELSE s END", ["one", "a\nc", "a%c", None, "", "a😀c", "a\\c"]),
+        ("coalesce(i, length(s), 0)", [1, 12, 3, 3, 4, 5, 21]),
+        ("nullif(i, 12)", [1, None, None, 3, 4, 5, 21]),
+        ("if(i = 1, 10 / (i - 1), i)", None),
+        ("if(i <> 1, 10 % (i - 1), 0)", [0, 10, 0, 0, 1, 2, 10]),
+        ("upper(s) || '!' || i", ["ABC!1", "A\nC!12", None, None, "!4", "A😀C!5", "A\\C!21"]),
+        ("lower('ΟΔΟΣ ß İ')", ["οδος ß i̇"] * 7),
+        ("upper('straße')", ["STRASSE"] * 7),
+        ("substring(s, -2)", ["bc", "\nc", "%c", None, "", "😀c", "\\c"]),
+        ("to_json(v:b)", ['{"c":[1,2.5]}', None, None, None, None, None, None]),
+        ("nvl2(v:a::string, 1, 0)", [0, 1, 0, 0, 0, 1, 0]),
+        ("date_add(DATE'2024-02-28', i)", None),
+        ("timestamp_millis(9223372036854775807)", None),
+    ],
+)
+def test_values_of_functions(text: str, rows: list[object] | None) -> None:
+    if rows is not None:
+        assert values(text) == rows
+    elif "date" in text:
+        assert str(values(text)[0]) == "2024-02-29"
+    else:
+        with pytest.raises(UserError) as raised:
+            values(text)
+        assert raised.value.code in ("DIVIDE_BY_ZERO", "ARITHMETIC_OVERFLOW")
+
+
+def test_branches_that_no_row_takes_never_fail() -> None:
+    assert values("CASE WHEN s LIKE '%b%' THEN 0 WHEN length(s) > 0 THEN 12 / length(s) END") == [
+        0, 4.0, 4.0, None, None, 4.0, 4.0,
+    ]  # fmt: skip
+    assert values("coalesce(if(i IS NULL, 0, i), cast(s as int))") == [1, 12, 0, 3, 4, 5, 21]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("CASE WHEN i THEN 1 END", "TYPE_MISMATCH"), ("coalesce(i, bin)", "TYPE_MISMATCH"),
+        ("if(i = 1, 2)", "INVALID_EXPRESSION"), ("coalesce()", "INVALID_EXPRESSION"),
+        ("timestamp_millis(s)", "TYPE_MISMATCH"), ("unix_micros(i)", "TYPE_MISMATCH"),
+        ("substring(s, i)", "UNSUPPORTED_EXPRESSION"), ("substring(bin, 1)", "UNSUPPORTED_EXPRESSION"),
+        ("CASE WHEN true THEN 1 ELSE", "INVALID_EXPRESSION"), ("coalesce(v:a, i)", "TYPE_MISMATCH"),
+    ],
+)  # fmt: skip
+def test_what_functions_refuse(text: str, code: str) -> None:
+    with pytest.raises(UserError) as raised:
+        bind_value(text, SCHEMA)
+    assert raised.value.code == code
+
+
+def test_strings_of_a_collation_are_not_turned_into_others() -> None:
+    schema = parse_ddl("d STRING COLLATE de, s STRING")
+    for text in ("lower(d)", "d || s", "coalesce(d, s)", "CASE WHEN true THEN d END"):
+        with pytest.raises(UserError) as raised:
+            bind_value(text, schema)
+        assert raised.value.code == "UNSUPPORTED_EXPRESSION"
+    assert bind_value("(d COLLATE UTF8_BINARY) || s", schema).type == bind_value("s", schema).type
+    with pytest.raises(UserError) as mismatch:
+        bind_value("lower(s) = d", schema)  # two columns of two collations, as in Spark
+    assert mismatch.value.code == "COLLATION_MISMATCH"

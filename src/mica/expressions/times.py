@@ -1,0 +1,76 @@
+"""Functions of dates and times, as Spark's do.
+
+The rule: a part of a TIMESTAMP is that of its wall clock, which the cast to TIMESTAMP_NTZ or DATE gives by the zone of
+the session; so all here work on clocks without a zone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.expressions.compare import Datum
+from mica.expressions.pairs import as_array
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+def part(name: str) -> Callable[[pa.Array], pa.Array]:
+    """A function that gives a part of dates or clocks as INT: `year`, `month`, `day`, `hour`, `minute`, `second`."""
+    take = getattr(pc, name)
+
+    def found(values: pa.Array) -> pa.Array:
+        return take(values).cast(pa.int32())
+
+    return found
+
+
+def date_add(days: Datum, more: Datum) -> pa.Array:
+    """A date some days later; like Java's, the sum wraps around."""
+    return _shifted(days, more, 1)
+
+
+def date_sub(days: Datum, fewer: Datum) -> pa.Array:
+    """A date some days earlier."""
+    return _shifted(days, fewer, -1)
+
+
+def _shifted(days: Datum, by: Datum, sign: int) -> pa.Array:
+    count = len(days) if isinstance(days, pa.Array) else len(by)
+    start, more = as_array(days, count).cast(pa.int32()), as_array(by, count)
+    valid = np.asarray(pc.and_(pc.is_valid(start), pc.is_valid(more)))
+    a, b = (np.asarray(pc.fill_null(side, 0), np.int64) for side in (start, more))
+    return pa.array((a + sign * b).astype(np.int32), mask=~valid).cast(pa.date32())
+
+
+def datediff(end: Datum, start: Datum) -> pa.Array:
+    """The days from `start` to `end`."""
+    count = len(end) if isinstance(end, pa.Array) else len(start)
+    return pc.subtract(as_array(end, count).cast(pa.int32()), as_array(start, count).cast(pa.int32()))
+
+
+def from_unit(micros: int) -> Callable[[pa.Array], tuple[pa.Array, pa.Array | None]]:
+    """A function from a number of units of so many microseconds to TIMESTAMP, and where that does not fit."""
+
+    def found(values: pa.Array) -> tuple[pa.Array, pa.Array | None]:
+        valid = np.asarray(pc.is_valid(values))
+        numbers = np.asarray(pc.fill_null(values, 0), np.int64)
+        wrong = (numbers > _MOST // micros) | (numbers < -(_MOST // micros) - (1 if micros == 1 else 0))
+        product = np.where(wrong, 0, numbers) * micros
+        array = pa.array(product, pa.int64(), mask=~valid | wrong).cast(pa.timestamp("us", "UTC"))
+        return array, pa.array(wrong) if wrong.any() else None
+
+    return found
+
+
+def to_unit(micros: int) -> Callable[[pa.Array], pa.Array]:
+    """A function from TIMESTAMP to its number of units, downwards."""
+
+    def found(values: pa.Array) -> pa.Array:
+        return pa.array(np.asarray(pc.fill_null(values.cast(pa.int64()), 0)) // micros,
+                        mask=np.asarray(pc.is_null(values)))  # fmt: skip
+
+    return found
