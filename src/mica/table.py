@@ -52,6 +52,7 @@ from mica.schema.ddl import parse_ddl
 from mica.schema.types import StructType, refuse_twice
 from mica.storage import Storage
 from mica.variant import kernel
+from mica.write.change import delete, update
 from mica.write.inputs import forgotten
 from mica.write.rows import write_rows
 from mica.write.target import Commit, load_if_any, open_target
@@ -305,6 +306,36 @@ class Table:
         """
         return self._write(data, shredding, overwrite=True, where=where)
 
+    @takes(where=TEXT, spark=SESSION)
+    def delete(self, where: str | None = None, *, spark: SparkSession | None = None) -> Commit:
+        """Deletes the rows for which `where` is true (None: all rows). Files that cannot hold such a row are not read,
+        files without one are not rewritten, and others keep their shredding. With `delta.enableDeletionVectors` a file
+        stays where some of its rows do, and a deletion vector says which. Runs on `spark`, or on threads of this
+        process; `Commit.metrics` has what delta-spark's history has. Where no row matches, nothing is committed.
+
+        Errors: those of a scan's `where`; APPEND_ONLY; UNSUPPORTED_WRITER_FEATURE where the table asks for change
+        files; ConflictError where another writer changed the files, or added rows that might match. Then the table is
+        as it was.
+        """
+        return self._changed(delete(self._snapshot, where, spark))
+
+    @takes(set=TEXTS, where=TEXT, spark=SESSION)
+    def update(
+        self,
+        set: Mapping[str, str],  # noqa: A002 - the word of SQL and of delta-spark
+        where: str | None = None,
+        *,
+        spark: SparkSession | None = None,
+    ) -> Commit:
+        """Gives columns of the rows for which `where` is true (None: of all rows) other values: `set` maps columns to
+        expressions over the row as it was, `{"n": "n + 1", "kind": "v:kind::string"}`. Files and deletion vectors are
+        as in `delete`.
+
+        Errors: those of `delete`; UNKNOWN_COLUMN; INCOMPATIBLE_TYPE for a value that only a cast makes the column's;
+        NULL_IN_REQUIRED_COLUMN. Then the table is as it was.
+        """
+        return self._changed(update(self._snapshot, set, where, spark))
+
     @takes(properties=CHANGES)
     def set_properties(self, properties: Mapping[str, str | None]) -> Table:
         """Sets properties (None removes one); what they need is added to the protocol in the same commit."""
@@ -436,6 +467,11 @@ class Table:
         write_checkpoint(self._writable())
         clean_log(self._snapshot, now=_now())
         return self
+
+    def _changed(self, commit: Commit) -> Commit:
+        assert commit.snapshot is not None
+        self._snapshot = commit.snapshot
+        return commit
 
     def _writable(self) -> Snapshot:
         """The version that is to be changed. Errors: what `features.check_write` refuses."""

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES
+from mica.stats import documents
 
 if TYPE_CHECKING:
     from mica.log.snapshot import Snapshot
@@ -44,6 +46,20 @@ def again(snapshot: Snapshot, indices: np.ndarray) -> pa.Table:
     known = {**{name: files.column(name) for name in files.column_names}, "stats": snapshot.stats(indices)}
     known |= {"tags": snapshot.tags(indices), "data_change": pa.nulls(len(indices), pa.bool_())}
     return pa.table([known[name] for name in ADDED.names], schema=ADDED)
+
+
+def with_vectors(
+    snapshot: Snapshot, indices: NDArray[np.int64], vectors: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Files of a version as a commit adds them again, each with a deletion vector. Their bounds are no longer those of
+    the rows that are left, which `tightBounds` says (PROTOCOL.md, "Per-file Statistics").
+    """
+    found = []
+    for file, vector in zip(rows(again(snapshot, indices)), vectors, strict=True):
+        document = documents.read(file["stats"])
+        stats = documents.write(document | {"tightBounds": False})
+        found.append({**file, "stats": stats, "deletion_vector": vector, "data_change": True})
+    return found
 
 
 def rows(files: Added) -> Iterator[Mapping[str, Any]]:

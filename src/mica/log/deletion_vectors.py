@@ -51,26 +51,33 @@ def deleted_rows(table: Storage, descriptor: Mapping[str, Any]) -> np.ndarray:
     return rows
 
 
-def write_vectors(table: Storage, rows: Sequence[np.ndarray]) -> list[dict[str, Any]]:
-    """The descriptors of deletion vectors of these sorted row numbers, each of one file; none is empty. Small vectors
-    are in their descriptors, the others in one new file, which is whole when this returns.
+def vector_of(rows: np.ndarray) -> bytes:
+    """The deletion vector of sorted row numbers."""
+    return _MAGIC.to_bytes(4, "little") + encode(rows)
+
+
+def write_vectors(
+    table: Storage, vectors: Sequence[bytes], cardinalities: Sequence[int]
+) -> tuple[list[dict[str, Any]], str | None]:
+    """Descriptors of deletion vectors with so many rows each, and the name of the file that was written. Small vectors
+    are in their descriptors, the others in one new file, which is whole when this returns; None: there was no need.
     """
-    bodies = [_MAGIC.to_bytes(4, "little") + encode(one) for one in rows]
     name = uuid.uuid4()
     where = z85.encode(name.bytes)
     packed, size = [b"\x01"], 1
     found = []
-    for body, one in zip(bodies, rows, strict=True):
-        known = {"sizeInBytes": len(body), "cardinality": len(one)}
+    for body, count in zip(vectors, cardinalities, strict=True):
+        known = {"sizeInBytes": len(body), "cardinality": count}
         if len(body) <= INLINE_BYTES:
             found.append({"storageType": "i", "pathOrInlineDv": z85.encode(body), **known})
             continue
         found.append({"storageType": "u", "pathOrInlineDv": where, "offset": size, **known})
         packed += [len(body).to_bytes(4, "big"), body, zlib.crc32(body).to_bytes(4, "big")]
         size += len(body) + 8
-    if len(packed) > 1:
-        table.put(_name(name), b"".join(packed))
-    return found
+    if len(packed) == 1:
+        return found, None
+    table.put(_name(name), b"".join(packed))
+    return found, _name(name)
 
 
 def file_of(table: Storage, descriptor: Mapping[str, Any]) -> str | None:

@@ -84,7 +84,7 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
         ]  # fmt: skip
     changed = [i for i, now in enumerate(zip(texts, tags, strict=True)) if now != before[i]]
     if not changed:
-        return Commit(snapshot.version, 0, 0, 0, snapshot)
+        return Commit(snapshot.version, 0, 0, snapshot=snapshot)
     rows = files.take(pa.array(changed)).to_pylist()
     transaction.update_files(
         changed,
@@ -95,7 +95,7 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
     )
     transaction.metrics["numUpdatedFiles"] = len(changed)
     done = transaction.commit()
-    return Commit(done.version, len(changed), 0, 0, done.snapshot)
+    return Commit(done.version, len(changed), 0, snapshot=done.snapshot)
 
 
 def _asked(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[list[CollatedColumn], list[IndexedColumn]]:

@@ -11,9 +11,10 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from mica.expressions.bind import Leaf
+from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, evaluate
 from mica.schema.arrow import to_arrow
+from mica.skipping.footer import Ranges
 from mica.tasks.batches import cut
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.leaf_values import distinct
@@ -35,10 +36,22 @@ def read_parts(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordB
 
 def read_file(spec: ReadSpec, part: FilePart, limit: int | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of the file that pass, at most `limit`, as batches of the scan's schema."""
+    file = DataFileReader(spec, part)
+    ranges = file.ranges()
+    if spec.predicate is not None:
+        ranges = file.possible(spec.predicate, ranges)
+    yield from read_ranges(file, ranges, spec.predicate, limit)
+
+
+def read_ranges(
+    file: DataFileReader, ranges: Ranges, predicate: BoundExpr | None = None, limit: int | None = None
+) -> Iterator[pa.RecordBatch]:
+    """The rows of these ranges of an open file that pass, as batches of the scan's schema."""
+    spec = file.spec
     schema = to_arrow(spec.schema)
     leaves = distinct(leaf for value in spec.outputs.values() for leaf in value.leaves)
-    file, done = DataFileReader(spec, part), 0
-    for found in file.read(leaves, spec.predicate, limit):
+    done = 0
+    for found in file.passing(leaves, predicate, ranges, limit):
         arrays = []
         for value, wanted in zip(spec.outputs.values(), schema, strict=True):
             try:
@@ -46,7 +59,7 @@ def read_file(spec: ReadSpec, part: FilePart, limit: int | None = None) -> Itera
             except RowError as e:
 
                 def again(leaf: Leaf, row: int, before: int = done) -> str | None:
-                    return file.value(leaf, spec.predicate, file.ranges(), before + row)
+                    return file.value(leaf, predicate, ranges, before + row)
 
                 raise located(e, file.name, again) from None
             arrays.append(array if array.type == wanted.type else array.cast(wanted.type))

@@ -31,11 +31,11 @@ def rewrite_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.R
     """Facts of the files that now hold the rows, and that those which held them go; a file of no rows becomes none."""
     for part in files:
         reader = kernel.open_file(*spec.read.storage.locate(part.path), part.size, variants=spec.write.variants)
-        yield from write_files(_shredded_as(spec.write, reader), read_file(spec.read, part))
+        yield from write_files(shredded_as(spec.write, reader), read_file(spec.read, part))
         yield facts([{"kind": "remove", "file": part.number}], spec.write.collated)
 
 
-def _shredded_as(spec: WriteSpec, reader: kernel.FileReader) -> WriteSpec:
+def shredded_as(spec: WriteSpec, reader: kernel.FileReader) -> WriteSpec:
     """The writing of a file that shreds Variants as this one does."""
     if spec.trees is None:
         return spec

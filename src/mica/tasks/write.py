@@ -40,12 +40,15 @@ from mica.variant.plain import to_variants
 
 #: What a write task yields. `kind` is `add` (a file that was written, with the columns of `ADDED`), `remove` (one that
 #: it stands for: `file` is its position in the snapshot), `read` (rows and bytes that the task took in, and its bad
-#: lines), or what a task counts by that name: `copied`, `rebuilt`.
+#: lines), `vector` (a file of the snapshot that keeps its rows but those of a deletion vector, which has so many), or
+#: what a task counts by that name: `copied`, `rebuilt`, `changed`.
 FACTS = pa.schema(
     [
         pa.field("kind", pa.string(), nullable=False),
         *ADDED,
         pa.field("file", pa.int32()),
+        pa.field("vector", pa.binary()),
+        pa.field("cardinality", pa.int64()),
         pa.field("rows", pa.int64(), nullable=False),
         pa.field("bytes", pa.int64(), nullable=False),
         pa.field("bad", pa.int64(), nullable=False),

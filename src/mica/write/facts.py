@@ -49,6 +49,11 @@ class Facts:
         found: NDArray[np.int64] = self._of("remove").column("file").to_numpy().astype(np.int64)
         return found
 
+    @property
+    def vectors(self) -> pa.Table:
+        """Files of the snapshot that get a deletion vector: `file`, `vector`, `cardinality`."""
+        return self._of("vector").select(["file", "vector", "cardinality"])
+
     def counted(self, kind: str) -> int:
         """The rows that tasks counted by that name."""
         return _sum(self._of(kind), "rows")

@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from mica.engines.base import AS_THEY_COME, Engine, Order, Rows, Task, Watch
 from mica.errors import MicaError
+from mica.log.deletion_vectors import write_vectors
 from mica.storage import Storage
 from mica.tasks.write import WriteSpec, facts_schema, write_files
 from mica.write import collated
@@ -107,6 +108,11 @@ def commit(
         bounded = collated.bounded(engine, spec, facts)
         if looks.files is not None:
             looks.files(bounded)
+        if facts.vectors.num_rows:
+            found = facts.vectors
+            bodies, counts = (found.column(name).to_pylist() for name in ("vector", "cardinality"))
+            target.vectors, file = write_vectors(target.storage, bodies, counts)
+            undo.files += [] if file is None else [file]
         if leaves and facts.files.num_rows:
             target.versions = ([leaf.collation for leaf in leaves], version)
         return target.commit(bounded), facts

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mica.errors import ConflictError, UserError
 from mica.expressions.bind import bind
-from mica.log import creation, features
+from mica.log import added, creation, features
 from mica.log.actions import Metadata, Protocol
 from mica.log.column_mapping import effective, mode_of
 from mica.log.configuration import checked
@@ -55,6 +55,8 @@ class Commit:
     files: int
     rows: int
     bytes: int = 0
+    #: What delta-spark's history calls the metrics of a change of rows: `numDeletedRows`, `numCopiedRows`, ….
+    metrics: Mapping[str, int] = field(default_factory=dict, repr=False)
     snapshot: Snapshot | None = field(default=None, repr=False, compare=False)
 
 
@@ -82,6 +84,14 @@ class Target:
     operation: str = "WRITE"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     replaced: Replaced | None = None
+    #: The files that the outcome depends on, where those are not what is replaced.
+    reads: FilePredicate | None = None
+    #: Files of the snapshot that go without a task that looks at them: their positions.
+    removes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    #: Metrics for the history, of operations other than WRITE.
+    metrics: Callable[[Facts], Mapping[str, int]] | None = None
+    #: Descriptors of the deletion vectors that the facts tell of, in their order.
+    vectors: Sequence[Mapping[str, Any]] = ()
     #: False where the rows are those of the files that are removed.
     data_change: bool = True
     #: Whether a write that was to make the table adds to the one that another writer made meanwhile.
@@ -154,14 +164,15 @@ class Target:
             self._last = self.transaction(facts)
             done = self._last.commit(clock=time.time)
         except ConflictError as e:
-            replaces = self.replaced is not None or len(facts.removed) > 0
+            replaces = self.replaced is not None or self.reads is not None or len(facts.removed) > 0
             if replaces or not self.joins or (e.code, self.snapshot is None) not in _JOINED:
                 raise
             # Another writer made the table first, or named the same version of a collation: ours becomes an append to
             # what is there now, if it is the same table.
             self._last = self._joined(e).transaction(facts)
             done = self._last.commit(clock=time.time)
-        return Commit(done.version, facts.files.num_rows, facts.rows, facts.bytes, done.snapshot)
+        metrics = {} if self.metrics is None else dict(self.metrics(facts))
+        return Commit(done.version, facts.files.num_rows, facts.rows, facts.bytes, metrics, done.snapshot)
 
     def transaction(self, facts: Facts) -> Transaction:
         """The commit to be."""
@@ -181,6 +192,14 @@ class Target:
             transaction.remove_files(self.replaced.files)
             if self.replaced.where is None:
                 transaction.set_application_transactions(forgotten(self.snapshot.app_transactions))
+        if self.reads is not None:
+            transaction.read(self.reads)
+        if self.vectors and self.snapshot is not None:
+            places = facts.vectors.column("file").to_numpy()
+            transaction.remove_files(places)
+            transaction.add_files(added.with_vectors(self.snapshot, places, self.vectors))
+        if len(self.removes):
+            transaction.remove_files(self.removes)
         if len(facts.removed):
             transaction.remove_files(facts.removed, data_change=self.data_change)
         transaction.add_files(facts.files)
@@ -195,6 +214,8 @@ class Target:
     def _described(self, facts: Facts) -> tuple[dict[str, Any], dict[str, Any]]:
         """What the history says of the commit: parameters and metrics."""
         files = facts.files.num_rows
+        if self.metrics is not None:
+            return dict(self.parameters), dict(self.metrics(facts))
         if self.operation != "WRITE":
             return dict(self.parameters), {"numRemovedFiles": len(facts.removed), "numAddedFiles": files}
         parameters: dict[str, Any] = {"mode": "Append" if self.replaced is None else "Overwrite"}

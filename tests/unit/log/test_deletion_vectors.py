@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mica.errors import CorruptDataError, StorageError
-from mica.log.deletion_vectors import deleted_rows, file_of, write_vectors
+from mica.log.deletion_vectors import deleted_rows, file_of, vector_of, write_vectors
 from mica.stats import z85
 from mica.storage import Storage
 from tests.unit.log.test_roaring import bitmap_64
@@ -101,11 +101,12 @@ def test_a_text_that_is_no_z85_is_a_corrupt_vector(tmp_path: Path, text: str) ->
 def test_written_vectors_are_read_again(tmp_path: Path) -> None:
     storage = Storage.open(tmp_path)
     small, large = np.array([3, 9], np.uint64), np.arange(0, 100_000, 3, dtype=np.uint64)
-    written = write_vectors(storage, [small, large, large + np.uint64(1)])
+    sets = (small, large, large + np.uint64(1))
+    written, name = write_vectors(storage, [vector_of(rows) for rows in sets], [len(rows) for rows in sets])
     assert [one["storageType"] for one in written] == ["i", "u", "u"]
-    for one, rows in zip(written, (small, large, large + np.uint64(1)), strict=True):
+    for one, rows in zip(written, sets, strict=True):
         assert deleted_rows(storage, one).tolist() == rows.tolist()
     (file,) = tmp_path.glob("*.bin")  # packed: one file for all of a commit
-    assert [file_of(storage, one) for one in written] == [None, file.name, file.name]
-    assert write_vectors(storage, [small])[0]["cardinality"] == 2
+    assert [file_of(storage, one) for one in written] == [None, file.name, file.name] == [None, name, name]
+    assert write_vectors(storage, [vector_of(small)], [2])[1] is None
     assert len(list(tmp_path.glob("*.bin"))) == 1

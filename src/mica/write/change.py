@@ -1,0 +1,256 @@
+"""Rows deleted and updated.
+
+The rule: files that the log proves to hold no matching row are not read, files without one are not rewritten, and
+where partition values alone decide nothing is read at all. An update is a CASE in each column that it sets, so a value
+is evaluated only for rows that match. Both rest on the files that they might have found rows in: a commit that adds
+such a file meanwhile is a conflict.
+
+Operations and metrics are named as delta-spark names them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from mica import engines, properties
+from mica.engines.base import Task
+from mica.errors import UnsupportedTableError, UserError
+from mica.expressions import conditionals
+from mica.expressions.bind import BoundExpr, bind_value
+from mica.expressions.coerce import holds as exact_holds
+from mica.expressions.coerce import is_exact, is_real
+from mica.expressions.collations import refuse_in_process
+from mica.expressions.parse import parse
+from mica.expressions.tree import Cast, Column, Expr, Literal
+from mica.log import features
+from mica.log.conflicts import FilePredicate, every_file
+from mica.log.snapshot import Snapshot
+from mica.scan.scan import Scan
+from mica.scan.table import TableSource
+from mica.schema.ddl import type_to_ddl
+from mica.schema.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, StructType
+from mica.skipping.partitions import holds as holds_for
+from mica.skipping.partitions import is_decided
+from mica.tasks.change import ChangeSpec, change_files
+from mica.tasks.parts import FilePart, in_tasks
+from mica.tasks.write import WriteSpec
+from mica.tasks.zones import zone_tags
+from mica.write import flow
+from mica.write.facts import Facts
+from mica.write.inputs import forgotten
+from mica.write.target import Commit, open_target, partition_predicate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def delete(snapshot: Snapshot, where: str | None, spark: SparkSession | None) -> Commit:
+    """Deletes the rows for which `where` is true; see `Table.delete`."""
+    return _Change(snapshot, where, None, spark).commit()
+
+
+def update(snapshot: Snapshot, values: Mapping[str, Any], where: str | None, spark: SparkSession | None) -> Commit:
+    """Gives columns of the rows for which `where` is true other values; see `Table.update`."""
+    if not values:
+        raise UserError.bad_value("set", dict(values), "at least one column")
+    return _Change(snapshot, where, values, spark).commit()
+
+
+class _Change:
+    """One delete (`values` is None) or update."""
+
+    def __init__(
+        self, snapshot: Snapshot, where: str | None, values: Mapping[str, Any] | None, spark: SparkSession | None
+    ) -> None:
+        self.began = time.monotonic()
+        self.snapshot, self.where, self.deletes = snapshot, where, values is None
+        self.engine = engines.of(spark)
+        ansi, timezone = self.engine.settings(True, "UTC")
+        self.target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={},
+                                  snapshot=snapshot)  # fmt: skip
+        self.scan = Scan(TableSource(snapshot), where, None, None, ansi, timezone)
+        if self.scan.predicate is not None:
+            refuse_in_process(self.scan.predicate.expr)
+        self.outputs = self.scan.outputs
+        if values is not None:
+            self.outputs = _assigned(snapshot.schema, values, where, self.scan)
+
+    def commit(self) -> Commit:
+        """Writes what is left of the files, and commits; nothing where no row matches."""
+        kept = self.scan.plan.kept
+        gone = self._gone(kept)
+        parts = [part for part, whole in zip(self._parts(kept), gone.tolist(), strict=True) if not whole]
+        if not parts and not gone.any():
+            return self._nothing()
+        if parts:
+            _refuse_change_data(self.snapshot)
+        self._describe(kept[gone])
+        read = replace(self.scan.spec(), outputs=self.outputs)
+        vectors = self._may_keep_rows(kept)
+
+        def task(spec: WriteSpec) -> Task:
+            return partial(change_files, ChangeSpec(read, spec, self.deletes, vectors))
+
+        source = flow.FromTasks(task, in_tasks(parts, self.engine.parallelism))
+        spec = replace(self.target.write_spec({}), tags=zone_tags())
+        try:
+            done, _ = flow.commit(self.engine, self.target, spec, source, looks=flow.Looks(files=self._refuse_nothing))
+        except _NothingChangedError:
+            return self._nothing()
+        return done
+
+    def _gone(self, kept: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """The files of which partition values alone say that every row is deleted."""
+        if not self.deletes or not is_decided(self.scan.predicate):
+            return np.zeros(len(kept), np.bool_)
+        if self.scan.predicate is None:
+            return np.ones(len(kept), np.bool_)
+        values = self.snapshot.files.column("partition_values").take(pa.array(kept))
+        found = holds_for(self.scan.predicate, self.snapshot.schema, values)
+        return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
+
+    def _parts(self, kept: NDArray[np.int64]) -> list[FilePart]:
+        parts = self.scan.whole_files()
+        return [replace(part, number=int(number)) for part, number in zip(parts, kept, strict=True)]
+
+    def _may_keep_rows(self, kept: NDArray[np.int64]) -> frozenset[int]:
+        """The files whose rows may go by a deletion vector: the log must say how many rows they have."""
+        protocol, configuration = self.snapshot.protocol, self.snapshot.properties
+        if not features.supports(protocol, "deletionVectors"):
+            return frozenset()
+        if not properties.ENABLE_DELETION_VECTORS.of(configuration):
+            return frozenset()
+        known = self.scan.source.rows(pa.array(kept)).is_valid()
+        return frozenset(kept[np.asarray(known)].tolist())
+
+    def _describe(self, gone: NDArray[np.int64]) -> None:
+        """What the commit is called, what it rests on, and what it removes without a look."""
+        target, where = self.target, self.where
+        target.operation = "DELETE" if self.deletes else "UPDATE"
+        shown = [] if where is None else [f"({where})"]
+        target.parameters = {"predicate": shown if self.deletes else (shown[0] if shown else "true")}
+        target.reads = _read_files(self.snapshot, where)
+        target.removes = gone
+        target.metrics = self._metrics
+        if self.deletes and where is None:
+            target.applications = forgotten(self.snapshot.app_transactions)
+
+    def _metrics(self, facts: Facts) -> dict[str, int]:
+        sizes, vectors = (self.snapshot.files.column(name).combine_chunks() for name in ("size", "deletion_vector"))
+        places = facts.vectors.column("file").to_numpy()
+        removed = np.concatenate([facts.removed, self.target.removes]).astype(np.int64)
+        had = np.asarray(vectors.is_valid())
+        changed = facts.counted("changed")
+        if len(self.target.removes):
+            rows = self.scan.source.rows(pa.array(self.target.removes))
+            deleted = pc.struct_field(vectors.take(pa.array(self.target.removes)), "cardinality")
+            changed += pc.sum(pc.subtract(rows, pc.fill_null(deleted, 0))).as_py() or 0
+        new = "numDeletedRows" if self.deletes else "numUpdatedRows"
+        return {
+            "numRemovedFiles": len(removed),
+            "numRemovedBytes": pc.sum(sizes.take(pa.array(removed))).as_py() or 0,
+            "numAddedFiles": facts.files.num_rows,
+            "numAddedBytes": facts.bytes,
+            new: changed,
+            "numCopiedRows": facts.counted("copied"),
+            "numDeletionVectorsAdded": len(places),
+            "numDeletionVectorsUpdated": int(had[places].sum()),
+            "numDeletionVectorsRemoved": int(had[places].sum()) + int(had[removed].sum()),
+            "executionTimeMs": int((time.monotonic() - self.began) * 1000),
+        }
+
+    def _refuse_nothing(self, facts: Facts) -> None:
+        if not len(facts.removed) and not facts.vectors.num_rows and not len(self.target.removes):
+            raise _NothingChangedError
+
+    def _nothing(self) -> Commit:
+        return Commit(self.snapshot.version, 0, 0, snapshot=self.snapshot)
+
+
+class _NothingChangedError(Exception):
+    """No row matches: there is nothing to commit."""
+
+
+def _refuse_change_data(snapshot: Snapshot) -> None:
+    """A commit that does more than add or remove whole files must bring change files, where the table asks for them
+    (PROTOCOL.md, "Change Data Files").
+    """
+    if properties.ENABLE_CHANGE_DATA.of(snapshot.properties):
+        raise UnsupportedTableError(
+            "UNSUPPORTED_WRITER_FEATURE",
+            f"{snapshot.storage} asks for change files (delta.enableChangeDataFeed=true), which mica does not write",
+            hint="Set delta.enableChangeDataFeed to false, or change its rows with an engine that writes them.",
+            feature="changeDataFeed",
+        )
+
+
+def _read_files(snapshot: Snapshot, where: str | None) -> FilePredicate:
+    """Which files might have held rows of the predicate: by partition values where these alone decide."""
+    if where is None:
+        return every_file
+    try:
+        return partition_predicate(where, snapshot.schema, snapshot.partition_columns)
+    except UserError:
+        return every_file
+
+
+def _assigned(schema: StructType, values: Mapping[str, Any], where: str | None, scan: Scan) -> Mapping[str, BoundExpr]:
+    """The columns after the update: those that are set as CASE expressions."""
+    options: dict[str, Any] = {
+        "ansi": scan.ansi,
+        "timezone": scan.timezone,
+        "partition_columns": scan.source.partition_by,
+    }
+    known = {name.lower(): name for name in schema.names}
+    found = dict(scan.outputs)
+    seen: set[str] = set()
+    for given, text in values.items():
+        name = known.get(given.strip("`").lower())
+        if name is None:
+            raise UserError.unknown_column(given, schema.names)
+        if name in seen:
+            raise UserError("DUPLICATE_COLUMN", f"the column {name!r} is set twice", column=name)
+        if not isinstance(text, str):
+            raise UserError.bad_value(f"the value of {name}", text, "an expression as text, such as 'n + 1'")
+        seen.add(name)
+        column = schema.field(name)
+        value: Expr = parse(text)
+        given_type = bind_value(text, schema, **options).type
+        if given_type != column.type:
+            if not _assignable(given_type, column.type, ansi=scan.ansi):
+                raise UserError(
+                    "INCOMPATIBLE_TYPE",
+                    f"the column {name!r} is {type_to_ddl(column.type)}, and {text} is {type_to_ddl(given_type)}",
+                    hint=f"Cast it: cast({text} AS {type_to_ddl(column.type)}).",
+                    column=name,
+                )
+            value = Cast(value, column.type)
+        condition: Expr = Literal(True, BOOLEAN) if where is None else parse(where)
+        changed = conditionals.case([(condition, value)], Column((name,)), 0)
+        found[name] = bind_value(changed, schema, **options)
+    return found
+
+
+def _assignable(given: DataType, wanted: DataType, *, ansi: bool) -> bool:
+    """Whether a value may be stored in a column without a cast that is written: as Spark's ANSI store assignment, and
+    without ANSI only what cannot overflow, for there a cast would wrap around unseen.
+    """
+    times = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
+    if given == VOID or wanted == STRING:
+        return given == VOID or is_exact(given) or is_real(given) or given in (*times, BOOLEAN)
+    if given in times:
+        return wanted in times
+    if is_exact(given) and is_exact(wanted):
+        return ansi or exact_holds(wanted, given)
+    if is_exact(given) or is_real(given):
+        return (is_exact(wanted) and ansi) or wanted == DOUBLE or (wanted == FLOAT and ansi)
+    return False

@@ -1,0 +1,121 @@
+"""mica and delta-spark change rows of one table in turn, and of two tables alike: the rows are the same."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import mica
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STEPS = 400 if os.environ.get("MICA_PROFILE") == "campaign" else 14
+
+#: Predicates of which a part matches in some files, all, or none.
+WHERES = [
+    "id % 7 = {k}", "v:a::int BETWEEN {k}0 AND {k}9", "n IS NULL AND id < {k}00", "p = {p}", "p = {p} AND id % 3 = 0",
+    "v:s::string LIKE 't{k}%'", "NOT (n > {k}5)", "n > 1{k}0 OR id = {k}", "id < 0", "v:s::string IN ('t{k}', 't1{k}')",
+]  # fmt: skip
+VALUES = [
+    {"n": "id + 1"}, {"n": "CASE WHEN n IS NULL THEN 0 ELSE n * 2 END"}, {"p": "(p + 1) % 3"},
+    {"n": "CAST(NULL AS BIGINT)"},
+    {"s": "concat(s, '-', CAST(id AS STRING))", "n": "coalesce(n, 7)"},
+]  # fmt: skip
+SCHEMA = "id INT, p INT, n BIGINT, s STRING, v VARIANT"
+COLUMNS = ("id", "p", "n", "s", "to_json(v)")
+
+
+def rows(spark: SparkSession, path: Path) -> list[tuple[Any, ...]]:
+    frame = spark.read.format("delta").load(str(path)).selectExpr(*COLUMNS)
+    return sorted((tuple(row) for row in frame.collect()), key=repr)
+
+
+def ours(path: Path) -> list[tuple[Any, ...]]:
+    found = mica.Table.open(path).scan(columns={name: name for name in COLUMNS}).to_arrow()
+    return sorted(zip(*(found.column(name).to_pylist() for name in COLUMNS), strict=True), key=repr)
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("vectors", [False, True])
+def test_in_turn(delta_session: SparkSession, tmp_path: Path, rng: random.Random, vectors: bool) -> None:
+    spark, path = delta_session, tmp_path / "t"
+    properties = {"delta.enableDeletionVectors": str(vectors).lower(), "delta.checkpointInterval": "6"}
+    table = mica.Table.create(path, SCHEMA, ["p"], properties=properties)
+    fresh = 0
+    for step in range(STEPS):
+        by_spark = rng.random() < 0.4
+        on = spark if rng.random() < 0.15 else None
+        where = rng.choice(WHERES).format(k=rng.randrange(7), p=rng.randrange(3))
+        what = "append" if step == 0 else rng.choice(["append", "delete", "delete", "update", "restore", "vacuum"])
+        table.refresh()
+        if what == "append":
+            new = [
+                {"id": i, "p": rng.randrange(3), "n": rng.choice([None, i]), "s": f"s{i}",
+                 "v": {"a": i % 90, "s": f"t{i}"}}
+                for i in range(fresh, fresh + 60)
+            ]  # fmt: skip
+            fresh += 60
+            table.append(new)
+        elif what == "delete" and by_spark:
+            spark.sql(f"DELETE FROM delta.`{path}` WHERE {where}")
+        elif what == "delete":
+            table.delete(where, spark=on)
+        elif what == "update":
+            values = rng.choice(VALUES)
+            if by_spark:
+                spark.sql(
+                    f"UPDATE delta.`{path}` SET {', '.join(f'{k} = {v}' for k, v in values.items())} WHERE {where}"
+                )
+            else:
+                table.update(values, where, spark=on)
+        elif what == "restore":
+            table.restore(version=rng.randrange(max(0, table.version - 3), table.version + 1))
+        else:
+            table.vacuum()
+        found, expected = ours(path), rows(spark, path)
+        assert found == expected, (step, what, by_spark, where)
+        assert len(found) == mica.Table.open(path).count()
+    assert mica.check(path).ok or by_spark
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_both_change_the_same_rows(
+    delta_session: SparkSession, tmp_path: Path, rng: random.Random, vectors: bool
+) -> None:
+    spark = delta_session
+    for number, where in enumerate(rng.sample(WHERES, 4)):
+        asked = where.format(k=rng.randrange(7), p=rng.randrange(3))
+        values = rng.choice(VALUES)
+        tables = []
+        for name in ("mine", "theirs"):
+            path = tmp_path / f"{name}{number}"
+            properties = {"delta.enableDeletionVectors": str(vectors).lower()}
+            table = mica.Table.create(
+                path, "id INT, p INT, n BIGINT, s STRING, v VARIANT", ["p"], properties=properties
+            )
+            for part in range(3):
+                table.append([
+                    {"id": i, "p": i % 3, "n": None if i % 4 == 0 else i, "s": "x", "v": {"a": i, "s": f"t{i}"}}
+                    for i in range(part * 50, part * 50 + 50)
+                ])  # fmt: skip
+            tables.append(table)
+        mine, theirs = tables
+        done = [mine.update(values, asked), mine.delete(asked, spark=spark if number == 0 else None)]
+        sets = ", ".join(f"{k} = {v}" for k, v in values.items())
+        spark.sql(f"UPDATE delta.`{theirs.path}` SET {sets} WHERE {asked}")
+        spark.sql(f"DELETE FROM delta.`{theirs.path}` WHERE {asked}")
+        assert rows(spark, Path(mine.path)) == rows(spark, Path(theirs.path)), asked
+        told = [dict(row["operation_metrics"] or ()) for row in theirs.refresh().history().to_pylist()
+                if row["operation"] in ("UPDATE", "DELETE")][::-1]  # fmt: skip
+        names = [row["operation"] for row in theirs.history().to_pylist()][::-1]
+        for commit, name in zip(done, ("UPDATE", "DELETE"), strict=True):
+            if name in names and commit.metrics:
+                counted = "numUpdatedRows" if name == "UPDATE" else "numDeletedRows"
+                other = told[[n for n in names if n in ("UPDATE", "DELETE")].index(name)]
+                if counted in other:
+                    assert int(other[counted]) == commit.metrics[counted], (asked, name)
