@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import engines
-from mica.arguments import OPTIONS, PATH, PATHS, SHREDDING, takes
+from mica.arguments import OPTIONS, PATH, PATHS, SHREDDING, Mode, one_of, takes
 from mica.engines.local import BATCH_ROWS
 from mica.errors import UserError
 from mica.log.folders import refuse_delta
@@ -23,9 +23,8 @@ from mica.scan.source import Source
 from mica.scan.table import TableSource
 from mica.schema.arrow import from_arrow, looks_like_variant
 from mica.schema.types import STRING, VARIANT, ArrayType, StructField, StructType
-from mica.storage import Storage
 from mica.write import flow
-from mica.write.bare import LAYOUTS, UNTYPED, Written, bare_spec, empty_folder, written
+from mica.write.bare import LAYOUTS, UNTYPED, Written, bare_spec, open_place, written
 from mica.write.given import arrow
 from mica.write.rows import source
 
@@ -69,17 +68,21 @@ def write_parquet(
     storage_options: Mapping[str, str] | None = None,
     layout: str = "standard",
     untyped: str = "always",
+    mode: Mode | None = None,
 ) -> Written:
     """Writes rows to Parquet; `data` is what `Table.append` takes. Rows in process to a path that ends in `.parquet` is
-    one file, which appears when it is whole and replaces one of that name; everything else is a directory of files,
-    which is empty or new. `shredding` is that of `Table.append`; other Variant
-    columns are inferred. A column that `shredding` names is written as a Variant: JSON texts are parsed, structs and
-    lists are objects and arrays, a struct with the two fields of a Variant is one.
+    one file, which appears when it is whole; everything else is a directory of files. `shredding` is that of
+    `Table.append`; other Variant columns are inferred. A column that `shredding` names is written as a Variant: JSON
+    texts are parsed, structs and lists are objects and arrays, a struct with the two fields of a Variant is one.
+
+    `mode` says what becomes of files that are there: `error` refuses, `ignore` writes nothing, `append` adds files to a
+    folder, `overwrite` replaces the one file, or the folder's Parquet files once the new ones are written (there is no
+    log: a reader in between sees both). Without it a file is replaced, and a folder that holds files is refused.
 
     `layout` is "standard" (Parquet's VariantShredding.md) or "early": groups of `object`, `array`, `typed_value` and
     `untyped_value`, as Spark's first text on shredding has them. Of early files `untyped="where needed"` leaves
     `untyped_value` out where each of a file's first rows fits; a later row that does not fit fails the write with
-    DOES_NOT_FIT. Errors: INVALID_ARGUMENT, FILE_EXISTS for a folder that holds files, DELTA_TABLE for a Delta table's,
+    DOES_NOT_FIT. Errors: INVALID_ARGUMENT, FILE_EXISTS, DELTA_TABLE for a Delta table's,
     whose log would not name them.
     """
     text = os.fspath(path)
@@ -87,19 +90,23 @@ def write_parquet(
         raise UserError.bad_value("layout", layout, " or ".join(map(repr, LAYOUTS)))
     if untyped not in UNTYPED or (untyped != UNTYPED[0] and layout != "early"):
         raise UserError.bad_value("untyped", untyped, " or ".join(map(repr, UNTYPED)) + ", the latter of early files")
+    if mode is not None:
+        one_of("mode", mode, ("append", "error", "ignore", "overwrite"))
     refuse_delta(text, storage_options)
     named = list(shredding) if isinstance(shredding, Mapping) else []
     engine = engines.of(data)
+    place = open_place(text, mode, storage_options, single=text.endswith(".parquet") and not engine.owns(data))
+    if place is None:
+        return Written((), 0, 0)
     rows = data if engine.owns(data) else arrow(data, StructType(tuple(StructField(n, VARIANT) for n in named)))
     schema = _as_meant(from_arrow(engine.schema(rows)), named)
-    single = text.endswith(".parquet") and not engine.owns(data)
-    folder = (os.path.dirname(text) or ".") if single else text  # noqa: PTH120 - may be a URI
-    place = Storage.open(folder, storage_options) if single else empty_folder(folder, storage_options)
-    spec = bare_spec(place, schema, shredding, os.path.basename(text) if single else None)  # noqa: PTH119
+    spec = bare_spec(place.storage, schema, shredding, place.name)
     spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
-    if single and isinstance(rows, pa.Table):
+    if place.name is not None and isinstance(rows, pa.Table):
         rows = rows.to_reader(max_chunksize=BATCH_ROWS)  # one file is written by one task
-    return written(place, flow.write(engine, spec, source(engine, spec, rows)))
+    facts = flow.write(engine, spec, source(engine, spec, rows))
+    place.settle()
+    return written(place.storage, facts)
 
 
 def _as_meant(schema: StructType, named: Sequence[str]) -> StructType:

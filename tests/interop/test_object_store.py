@@ -18,6 +18,7 @@ import pytest
 
 import mica
 from mica.cli.events import lines
+from mica.scan import files
 from mica.storage import AlreadyExistsError, Storage
 from mica.storage.remote import RemoteStorage
 
@@ -211,6 +212,7 @@ def test_the_end_of_a_file_is_fetched_once(
         ends.extend(self.path(rel) for _, end in ranges if end == self.size(rel) and rel.endswith(".parquet"))
         return read(self, rel, ranges)
 
+    monkeypatch.setattr(files, "BRIEFLY", 600.0)  # however slow the machine is
     rows = pa.table({"n": range(50_000)})
     mica.write_parquet(rows, f"{bucket}/a.parquet", storage_options=server)
     table = mica.Table.create(f"{bucket}/t", "n BIGINT", storage_options=server)

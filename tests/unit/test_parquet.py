@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -166,3 +167,44 @@ def test_what_looks_like_a_variant_is_not_written_as_a_struct_without_a_word(tmp
         mica.write_parquet(frame, tmp_path / "a.parquet")
     mica.write_parquet(frame, tmp_path / "b.parquet", shredding={"v": None})
     assert ddl.to_ddl(mica.read_parquet(tmp_path / "b.parquet").schema) == "v VARIANT"
+
+
+def _numbers(path: Path) -> list[int]:
+    found: list[int] = sorted(mica.read_parquet(path).to_arrow()["n"].to_pylist())
+    return found
+
+
+def test_modes_of_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "d"
+    for mode, rows in ((None, [1]), ("append", [1, 2]), ("ignore", [1, 2]), ("overwrite", [4])):
+        done = mica.write_parquet([{"n": n} for n in rows[-1:]], folder, mode=mode)  # type: ignore[arg-type]
+        assert (_numbers(folder), bool(done.files)) == (rows, mode != "ignore")
+    for refused in (None, "error"):
+        with pytest.raises(mica.UserError) as caught:
+            mica.write_parquet([{"n": 5}], folder, mode=refused)  # type: ignore[arg-type]
+        assert (caught.value.code, _numbers(folder)) == ("FILE_EXISTS", [4])
+    (folder / "notes.txt").write_text("kept")
+    mica.write_parquet(mica.read_parquet(folder), folder, mode="overwrite")
+    assert (_numbers(folder), (folder / "notes.txt").read_text()) == ([4], "kept")
+
+    def broken() -> Iterator[dict[str, int]]:
+        yield {"n": 6}
+        raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError):
+        mica.write_parquet(broken(), folder, mode="overwrite")
+    assert _numbers(folder) == [4], "what is replaced goes last"
+    with pytest.raises(mica.UserError) as caught:
+        mica.write_parquet([{"n": 5}], folder, mode="replace")  # type: ignore[arg-type]
+    assert caught.value.code == "INVALID_ARGUMENT"
+
+
+def test_modes_of_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    for mode, n in (("error", 1), (None, 2), ("overwrite", 3), ("ignore", 3)):
+        mica.write_parquet([{"n": n if mode != "ignore" else 9}], file, mode=mode)  # type: ignore[arg-type]
+        assert _numbers(file) == [n]
+    for mode, code in (("error", "FILE_EXISTS"), ("append", "INVALID_ARGUMENT")):
+        with pytest.raises(mica.UserError) as caught:
+            mica.write_parquet([{"n": 5}], file, mode=mode)  # type: ignore[arg-type]
+        assert (caught.value.code, _numbers(file)) == (code, [3])

@@ -15,12 +15,16 @@ def run(
     source: Annotated[
         list[str], typer.Argument(metavar="SRC…", help="A Delta table, or Parquet files, patterns or folders.")
     ],
-    target: Annotated[str, typer.Argument(metavar="DST", help="A table or folder that is not there yet.")],
+    target: Annotated[str, typer.Argument(metavar="DST", help="A table or folder.")],
     layout: Annotated[Literal["standard", "early"], typer.Option("--layout", help="The layout to write.")] = "standard",
     to: Annotated[
         Literal["delta", "parquet"] | None,
         typer.Option("--to", help="What DST is: by default a Delta table, and Parquet files in the early layout."),
     ] = None,
+    mode: Annotated[
+        Literal["append", "error", "ignore", "overwrite"],
+        typer.Option("--mode", help="What becomes of a DST that is there; a table takes error and ignore."),
+    ] = "error",
     on_spark: options.OnSpark = False,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
@@ -28,7 +32,7 @@ def run(
     """Write a table or Parquet files anew in the standard or the early shredding layout, column by column."""
     spark = spark_session() if on_spark else None
     stored = storage_options(storage_option or ())
-    report = convert_files(source, target, layout=layout, to=to, spark=spark, storage_options=stored)
+    report = convert_files(source, target, layout=layout, to=to, mode=mode, spark=spark, storage_options=stored)
     if json:
         print_json(report.to_dict())
     else:

@@ -14,19 +14,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from mica import engines
+from mica.arguments import Mode, one_of
 from mica.errors import UserError
 from mica.log.folders import refuse_delta
 from mica.log.opened import Opened, snapshot_of
+from mica.log.snapshot import exists
 from mica.scan.files import FilesSource, early_option
 from mica.scan.find import Paths, find
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, walk
+from mica.storage import Storage
 from mica.tasks.move import MoveSpec, move_files
 from mica.tasks.parts import FilePart, parts_of
 from mica.tasks.write import WriteSpec
 from mica.write import flow
-from mica.write.bare import LAYOUTS, bare_spec, empty_folder
+from mica.write.bare import LAYOUTS, bare_spec, open_place
 from mica.write.target import open_target
 
 if TYPE_CHECKING:
@@ -77,12 +80,14 @@ def convert_files(
     early: bool | Sequence[str] | None = None,
     spark: SparkSession | None = None,
     storage_options: Mapping[str, str] | None = None,
+    mode: Mode = "error",
 ) -> Conversion:
     """Writes a Delta table (of one version), or Parquet files of either layout (paths as for `read_parquet`), anew in
-    one layout: to a Delta table, which must not exist (`to="delta"`, the default of the standard layout), or to a
-    folder of Parquet files without any (`to="parquet"`, the only one of the early layout). With `spark` the files are
-    shared among a job's tasks, without it among threads. `early` is that of `read_parquet`. What is written is not
-    partitioned: a table's partition columns become columns like others.
+    one layout: to a new Delta table (`to="delta"`, the default of the standard layout), or to a folder of Parquet files
+    (`to="parquet"`, the only one of the early layout). `mode` says what becomes of one that is there: `error` refuses,
+    `ignore` writes nothing; a folder takes `append` and `overwrite` as well, as in `write_parquet`. With `spark` the
+    files are shared among a job's tasks, without it among threads. `early` is that of `read_parquet`. What is written
+    is not partitioned: a table's partition columns become columns like others.
 
     Errors: those of `read_parquet` and `Table.open`, TABLE_EXISTS, FILE_EXISTS for a folder with files, DELTA_TABLE. A
     conversion that fails commits nothing to a table, and deletes what it wrote as far as it can; where the answer to
@@ -94,18 +99,26 @@ def convert_files(
     kind = to or ("delta" if layout == "standard" else "parquet")
     if kind not in ("delta", "parquet") or (kind == "delta" and layout != "standard"):
         raise UserError.bad_value("to", to, "'parquet', or 'delta' in the standard layout")
-    given = _given(source, early, storage_options)
+    one_of("mode", mode, ("error", "ignore") if kind == "delta" else ("append", "error", "ignore", "overwrite"))
     text = os.fspath(target)
+    place = None
+    if kind == "parquet":
+        refuse_delta(text, storage_options)
+        place = open_place(text, mode, storage_options)
+    found = Storage.open(text, storage_options)
+    if mode == "ignore" and (exists(found) if kind == "delta" else place is None):
+        return Conversion(str(found), layout, None, 0, 0, 0, 0, 0, time.monotonic() - began)
+    given = _given(source, early, storage_options)
     rows = flow.FromTasks(lambda spec: partial(move_files, given.move(spec)), [[part] for part in given.files])
     version = None
-    if kind == "delta":
+    if place is None:
         table = open_target(text, given.schema, (), mode="error", properties={}, storage_options=storage_options)
         commit, facts = flow.commit(engine, table, table.write_spec({}), rows)
         version, storage = commit.version, table.storage
     else:
-        refuse_delta(text, storage_options)
-        storage = empty_folder(text, storage_options)
+        storage = place.storage
         facts = flow.write(engine, replace(bare_spec(storage, given.schema, {}), layout=layout), rows)
+        place.settle()
     return Conversion(
         target=str(storage),
         layout=layout,

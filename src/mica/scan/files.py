@@ -28,7 +28,7 @@ from mica.skipping.plan import FilePlan
 from mica.storage import Storage
 from mica.storage.options import ALLOW_EXTERNAL
 from mica.storage.patterns import Found
-from mica.storage.tails import Tails
+from mica.storage.tails import BRIEFLY, Tails
 from mica.variant import kernel
 
 #: Which columns are of the early layout: told by their fields, none, or those at these paths.
@@ -55,7 +55,7 @@ class FilesSource(Source):
         anywhere = {**(storage_options or {}), ALLOW_EXTERNAL: "true"}
         self.storage = Storage.open(os.path.dirname(paths[0]) or ".", anywhere)  # noqa: PTH120 - may be a URI
         self.name = paths[0] if len(paths) == 1 else f"{len(paths)} Parquet files"
-        self.tails = Tails()
+        self.tails = Tails(BRIEFLY)
         with ThreadPoolExecutor(min(local.threads(), len(paths))) as threads:
             heads = list(threads.map(partial(_head, early=early, tails=self.tails), found))
         self.early = early

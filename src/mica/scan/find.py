@@ -31,7 +31,7 @@ def find(
             found += patterns.files_of(path, storage_options)
             continue
         else:
-            files, below = _below(Storage.open(path, storage_options)), path
+            files, below = data_files(Storage.open(path, storage_options)), path
         if not whatever_counts:
             _refuse_tables(path, below, [storage.path(entry.path) for storage, entry in files], storage_options)
         if not files:
@@ -62,7 +62,7 @@ def _refuse_tables(asked: str, below: str, files: Sequence[str], options: Mappin
             )
 
 
-def _below(storage: Storage) -> list[Found]:
+def data_files(storage: Storage) -> list[Found]:
     """The `*.parquet` files of a directory; names that begin with `_` or `.` are not data, as for Spark."""
     return [
         (storage, entry)

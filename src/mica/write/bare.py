@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mica.arguments import Mode
 from mica.errors import UserError
+from mica.scan.find import data_files
 from mica.schema.types import VARIANT, StructType, walk
 from mica.storage import Storage
 from mica.tasks.write import WriteSpec, new_mark
@@ -29,12 +31,42 @@ class Written:
     bytes: int
 
 
-def empty_folder(path: str, options: Mapping[str, str] | None) -> Storage:
-    """The folder of that path. Errors: FILE_EXISTS where it holds files: nobody could tell them from the new ones."""
-    storage = Storage.open(path, options)
-    if next(iter(storage.list()), None) is not None:
-        raise UserError("FILE_EXISTS", f"{path!r} holds files", hint="Name a folder that is empty or new.", path=path)
-    return storage
+@dataclass(frozen=True)
+class Place:
+    """Where bare files are written: in a folder, or as its one file of that name."""
+
+    storage: Storage
+    name: str | None = None
+    #: Files of the folder that go once the new ones are there.
+    replaced: tuple[str, ...] = ()
+
+    def settle(self) -> None:
+        """Removes what the new files replace. Without a log nobody sees both steps as one: who reads in between, or
+        after a crash, sees the old files too, and none is lost."""
+        for rel in self.replaced:
+            self.storage.delete(rel)
+
+
+def open_place(
+    path: str, mode: Mode | None, options: Mapping[str, str] | None, *, single: bool = False
+) -> Place | None:
+    """The place of that path, where `mode` says what becomes of files that are there; None where they stay as they
+    are. Without a mode a file is replaced, and a folder of files is refused. Errors: FILE_EXISTS.
+    """
+    head, slash, name = path.rpartition("/") if single else (path, "", "")
+    storage = Storage.open(head or slash or ".", options)
+    mode = mode or ("overwrite" if single else "error")
+    if single and mode == "append":
+        raise UserError.bad_value("mode", mode, "'error', 'ignore' or 'overwrite' for a single file")
+    there = storage.exists(name) if single else next(iter(storage.list()), None) is not None
+    if there and mode == "ignore":
+        return None
+    if there and mode == "error":
+        what, other = ("exists", "file") if single else ("holds files", "folder")
+        hint = f"Name another {other}, or say by mode= what becomes of what is there."
+        raise UserError("FILE_EXISTS", f"{path!r} {what}", hint=hint, path=path)
+    old = data_files(storage) if mode == "overwrite" and not single else ()
+    return Place(storage, name or None, tuple(entry.path for _, entry in old))
 
 
 def bare_spec(storage: Storage, schema: StructType, shredding: Any, name: str | None = None) -> WriteSpec:

@@ -186,3 +186,21 @@ def test_a_conversion_whose_commit_may_have_landed_deletes_nothing(
     with pytest.raises(mica.StorageError, match="lost"):
         mica.convert_files(tmp_path / "src", tmp_path / "table")
     assert mica.Table.open(tmp_path / "table").scan().to_arrow().num_rows == 1
+
+
+def test_modes_of_a_conversion(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "n INT, v VARIANT")
+    table.append([{"n": 1, "v": {"a": 1}}])
+    folder = tmp_path / "early"
+    for mode, rows in (("error", 1), ("append", 2), ("ignore", 2), ("overwrite", 1)):
+        done = mica.convert_files(table, folder, layout="early", mode=mode)  # type: ignore[arg-type]
+        assert mica.read_parquet(folder).count() == rows
+        assert done.rows == (0 if mode == "ignore" else 1)
+    made = mica.convert_files(folder, tmp_path / "back", mode="ignore")
+    again = mica.convert_files(folder, tmp_path / "back", mode="ignore")
+    assert (made.version, made.rows, again.version, again.rows) == (0, 1, None, 0)
+    for mode in ("append", "overwrite"):
+        with pytest.raises(mica.UserError) as caught:
+            mica.convert_files(folder, tmp_path / "back", mode=mode)  # type: ignore[arg-type]
+        assert caught.value.code == "INVALID_ARGUMENT", "a table that is there has a schema and a history of its own"
+    assert mica.Table.open(tmp_path / "back").version == 0

@@ -58,6 +58,20 @@ def test_other_files_and_other_sizes_are_others(tmp_path: Path) -> None:
     assert _read(pickle.loads(pickle.dumps(kept)), disk, (900, SIZE)) == [(900, SIZE)], "workers get none"
 
 
+def test_the_end_of_a_file_that_may_be_replaced_counts_briefly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(tails.time, "monotonic", lambda: now)
+    disk, kept = Counted(tmp_path), Tails(tails.BRIEFLY)
+    _read(kept, disk, (900, SIZE))
+    now += tails.BRIEFLY - 1
+    assert _read(kept, disk, (800, 900), (900, SIZE)) == [(800, 900), (900, SIZE)]
+    assert _read(kept, disk, (800, 900)) == [(800, 900)]
+    assert _read(kept, disk, (800, SIZE)) == []
+    now += 2
+    assert _read(kept, disk, (800, SIZE)) == [(800, SIZE)], "what was added later is as old as the rest"
+    assert _read(kept, disk, (800, SIZE)) == []
+
+
 @pytest.mark.parametrize("limit", ["LIMIT", "LIMIT_OF_ONE"])
 def test_no_more_is_kept_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
     monkeypatch.setattr(tails, limit, 100)

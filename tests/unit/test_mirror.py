@@ -1,0 +1,111 @@
+"""`tests/unit` mirrors `src/mica`: a module's rule is proved in the file of its name, or this table says where."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support import ROOT
+
+PACKAGE, UNIT = ROOT / "src" / "mica", ROOT / "tests" / "unit"
+
+#: Modules (or rooms) without a file of tests of their own, and why: → the tests that prove them.
+ELSEWHERE: dict[str, dict[str, str]] = {
+    "Proved by running the command.": {"cli/": "tests/cli"},
+    "Needs a JVM.": {
+        "engines/spark/": "tests/spark",
+        "collation/trust.py": "tests/property/test_collations_spark.py",
+    },
+    "A part of one rule, which is proved as a whole.": {
+        "checking/bounds_hold.py": "tests/unit/checking/test_check.py",
+        "checking/inspect.py": "tests/cli/test_cli.py",
+        "checking/statistics.py": "tests/unit/checking/test_check.py",
+        "expressions/bind_calls.py": "tests/unit/expressions/test_functions.py",
+        "expressions/bind_comparisons.py": "tests/unit/expressions/test_bind.py",
+        "expressions/bind_leaves.py": "tests/unit/expressions/test_bind.py",
+        "expressions/calls.py": "tests/unit/expressions/test_functions.py",
+        "expressions/coerce.py": "tests/unit/expressions/test_bind.py",
+        "expressions/compare.py": "tests/unit/expressions/test_evaluate.py",
+        "expressions/conditionals.py": "tests/unit/expressions/test_functions.py",
+        "expressions/constants.py": "tests/unit/expressions/test_parse.py",
+        "expressions/cursor.py": "tests/unit/expressions/test_parse.py",
+        "expressions/pairs.py": "tests/unit/expressions/test_functions.py",
+        "expressions/strings.py": "tests/unit/expressions/test_functions.py",
+        "expressions/texts.py": "tests/unit/expressions/test_functions.py",
+        "expressions/times.py": "tests/unit/expressions/test_functions.py",
+        "expressions/tokens.py": "tests/unit/expressions/test_parse.py",
+        "log/added.py": "tests/unit/log/test_transaction.py",
+        "log/checkpoint.py": "tests/unit/log/test_snapshot.py",
+        "log/checkpoint_writer.py": "tests/unit/log/test_snapshot.py",
+        "log/column_mapping.py": "tests/conformance/test_delta_tables_rows.py",
+        "log/commit_info.py": "tests/unit/log/test_transaction.py",
+        "log/configuration.py": "tests/unit/test_properties.py",
+        "log/fingerprint.py": "tests/unit/test_stale_handles.py",
+        "log/folders.py": "tests/unit/test_parquet.py",
+        "log/history.py": "tests/unit/log/test_transaction.py",
+        "log/json_lines.py": "tests/unit/log/test_replay.py",
+        "log/opened.py": "tests/unit/checking/test_check.py",
+        "log/tombstones.py": "tests/unit/maintain/test_vacuum.py",
+        "log/type_changes.py": "tests/interop/test_type_widening.py",
+        "scan/files.py": "tests/unit/test_parquet.py",
+        "skipping/judge.py": "tests/unit/skipping/test_plan.py",
+        "skipping/partitions.py": "tests/unit/scan/test_scan.py",
+        "skipping/reasons.py": "tests/unit/scan/test_explanation.py",
+        "stats/bloom_columns.py": "tests/unit/stats/test_named.py",
+        "stats/codec.py": "tests/property/test_skipping.py",
+        "stats/columns.py": "tests/unit/stats/test_collect.py",
+        "stats/shown.py": "tests/cli/test_cli.py",
+        "stats/variant.py": "tests/unit/stats/test_collect.py",
+        "tasks/batches.py": "tests/spark/test_values.py",
+        "tasks/candidates.py": "tests/unit/maintain/test_restats.py",
+        "tasks/costs.py": "tests/unit/scan/test_explanation.py",
+        "tasks/ingest.py": "tests/unit/write/test_ingest.py",
+        "tasks/leaf_values.py": "tests/unit/write/test_ingest.py",
+        "tasks/move.py": "tests/unit/maintain/test_convert.py",
+        "tasks/not_json.py": "tests/unit/write/test_ingest.py",
+        "tasks/read.py": "tests/unit/scan/test_scan.py",
+        "tasks/rewrite.py": "tests/unit/maintain/test_repair.py",
+        "tasks/row_errors.py": "tests/unit/write/test_ingest.py",
+        "tasks/strings.py": "tests/unit/maintain/test_restats.py",
+        "tasks/variant_bounds.py": "tests/unit/maintain/test_restats.py",
+        "tasks/write.py": "tests/unit/write/test_given.py",
+        "tasks/zones.py": "tests/unit/checking/test_zones.py",
+        "variant/plain.py": "tests/unit/write/test_given.py",
+        "write/bare.py": "tests/unit/test_parquet.py",
+        "write/collated.py": "tests/unit/maintain/test_restats.py",
+        "write/computed.py": "tests/unit/write/test_ingest.py",
+        "write/facts.py": "tests/unit/write/test_flow.py",
+        "write/ingest_options.py": "tests/unit/write/test_ingest.py",
+        "write/ingest_plan.py": "tests/unit/write/test_ingest.py",
+        "write/rows.py": "tests/unit/write/test_given.py",
+    },
+    "Says what is, and decides nothing.": {
+        "checking/report.py": "tests/unit/checking/test_check.py",
+        "expressions/bound_expr.py": "tests/unit/expressions/test_bind.py",
+        "expressions/tree.py": "tests/unit/expressions/test_parse.py",
+        "log/arrays.py": "tests/unit/log/test_replay.py",
+        "scan/source.py": "tests/unit/scan/test_table.py",
+        "schema/literals.py": "tests/unit/expressions/test_parse.py",
+        "schema/types.py": "tests/unit/schema/test_ddl.py",
+        "variant/kernel.py": "tests/unit/kernel/test_reading.py",
+    },
+}
+HELD_BY = {module: tests for modules in ELSEWHERE.values() for module, tests in modules.items()}
+MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py") if path.name[:2] != "__")
+
+
+def _own(module: str) -> Path:
+    path = Path(module)
+    return UNIT / path.parent / f"test_{path.name}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_each_module_has_its_tests_or_says_where_they_are(module: str) -> None:
+    listed = [key for key in HELD_BY if module == key or (key.endswith("/") and module.startswith(key))]
+    assert _own(module).exists() is not bool(listed), f"write {_own(module).relative_to(ROOT)}, or list the module"
+
+
+def test_nothing_is_listed_that_is_not_there() -> None:
+    assert [key for key in HELD_BY if not (PACKAGE / key).exists()] == []
+    assert [tests for tests in HELD_BY.values() if not (ROOT / tests).exists()] == []
