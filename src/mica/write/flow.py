@@ -19,7 +19,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -113,21 +113,26 @@ def commit(
 
 
 def _written(engine: Engine, spec: WriteSpec, source: RowSource, looks: Looks) -> Facts:
-    def seen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    schema = collated.wanted(spec.collated).schema(facts_schema(spec.collated))
+    batches, found = source.run(engine, spec, looks.share), list[pa.RecordBatch]()
+    try:
         for batch in batches:
+            found.append(batch)
             if looks.facts is not None:
                 looks.facts(batch)
-            yield batch
-
-    schema = collated.wanted(spec.collated).schema(facts_schema(spec.collated))
-    return Facts.of(pa.Table.from_batches(seen(source.run(engine, spec, looks.share)), schema))
+    finally:
+        # Tasks end before what they wrote is deleted, also where whoever looks on raises.
+        close = getattr(batches, "close", None)
+        if close is not None:
+            close()
+    return Facts.of(pa.Table.from_batches(found, schema))
 
 
 @dataclass
 class _Undo:
     """The files that are to be deleted; None: all that carry the mark of the write."""
 
-    files: list[str] | None = field(default=None)
+    files: list[str] | None = None
 
 
 @contextlib.contextmanager

@@ -218,8 +218,10 @@ def _looks(report: Callable[[Progress], None], total: int) -> flow.Looks:
 
     def facts(batch: pa.RecordBatch) -> None:
         for row in batch.select(["kind", "rows", "bytes"]).to_pylist():
-            progress.rows += row["rows"] if row["kind"] == "read" else 0
-            progress.input_bytes += row["bytes"] if row["kind"] == "read" else 0
+            if row["kind"] == "read":
+                progress.rows += row["rows"]
+                # Where rows are sorted, these are the bytes of the rows.
+                progress.input_bytes = min(total, progress.input_bytes + row["bytes"])
             progress.files += row["kind"] == "add"
         report(replace(progress))
 

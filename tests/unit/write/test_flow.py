@@ -198,3 +198,16 @@ def test_bare_files_of_a_write_that_fails_do_not_stay(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="broke"):
         mica.write_parquet(broken_stream(), tmp_path / "b.parquet")
     assert data_files(tmp_path) == ["part-a.parquet"]
+
+
+def test_who_looks_on_may_stop_a_write_and_its_tasks(tmp_path: Path) -> None:
+    documents = tmp_path / "events.ndjson"
+    documents.write_text('{"a": 1}\n' * 1000, "utf-8")
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mica.ingest_json([documents] * 4, tmp_path / "t", progress=stop)
+    assert (data_files(tmp_path / "t"), table.refresh().version) == ([], 0)
