@@ -97,8 +97,8 @@ def write_parquet(
     place = Storage.open(folder, storage_options) if single else empty_folder(folder, storage_options)
     spec = bare_spec(place, schema, shredding, os.path.basename(text) if single else None)  # noqa: PTH119
     spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
-    if single and isinstance(rows, pa.Table):
-        rows = rows.to_reader(max_chunksize=BATCH_ROWS)  # one file is written by one task
+    if isinstance(rows, pa.Table):
+        rows = rows.to_reader(max_chunksize=BATCH_ROWS)  # by one task: names of files say nothing of the rows' order
     return written(place, flow.write(engine, spec, source(engine, spec, rows)))
 
 
