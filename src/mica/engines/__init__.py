@@ -1,6 +1,6 @@
 """Where tasks run: this process or Spark.
 
-`of` is the only place that tells which: by a session, by a DataFrame, or by their absence.
+`of` alone decides which: by a session, by a DataFrame, or by their absence.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ class FromTasks(RowSource):
 
 
 @dataclass(frozen=True)
-class Looks:
-    """Who looks on: at each batch of facts, at the share of a job that is done, and at the files before the commit."""
+class Observer:
+    """Sees each batch of facts, the share of a job that is done, and the files before the commit."""
 
     facts: Callable[[pa.RecordBatch], None] | None = None
     share: Watch | None = None
@@ -79,7 +79,7 @@ class Looks:
     files: Callable[[Facts], None] | None = None
 
 
-NOBODY = Looks()
+NOBODY = Observer()
 
 
 def write(engine: Engine, spec: WriteSpec, source: RowSource) -> Facts:
@@ -94,7 +94,7 @@ def commit(
     spec: WriteSpec,
     source: RowSource,
     *,
-    looks: Looks = NOBODY,
+    observer: Observer = NOBODY,
     aside: Storage | None = None,
 ) -> tuple[Commit, Facts]:
     """Writes files and makes them part of the table. `aside` is where tasks put what is no part of it: nothing stays
@@ -102,26 +102,26 @@ def commit(
     leaves, version = collated.comparable(target.collated, engine)
     spec = replace(spec, collated=tuple(leaves), version=version)
     with _undone(spec, lambda: target.certainly_not_written, aside) as undo:
-        facts = _written(engine, spec, source, looks)
+        facts = _written(engine, spec, source, observer)
         undo.files = facts.names
         bounded = collated.bounded(engine, spec, facts)
-        if looks.files is not None:
-            looks.files(bounded)
+        if observer.files is not None:
+            observer.files(bounded)
         if leaves and facts.files.num_rows:
             target.versions = ([leaf.collation for leaf in leaves], version)
         return target.commit(bounded), facts
 
 
-def _written(engine: Engine, spec: WriteSpec, source: RowSource, looks: Looks) -> Facts:
+def _written(engine: Engine, spec: WriteSpec, source: RowSource, observer: Observer) -> Facts:
     schema = collated.wanted(spec.collated).schema(facts_schema(spec.collated))
-    batches, found = source.run(engine, spec, looks.share), list[pa.RecordBatch]()
+    batches, found = source.run(engine, spec, observer.share), list[pa.RecordBatch]()
     try:
         for batch in batches:
             found.append(batch)
-            if looks.facts is not None:
-                looks.facts(batch)
+            if observer.facts is not None:
+                observer.facts(batch)
     finally:
-        # Tasks end before what they wrote is deleted, also where whoever looks on raises.
+        # Tasks end before what they wrote is deleted, also where the observer raises.
         close = getattr(batches, "close", None)
         if close is not None:
             close()
