@@ -102,8 +102,8 @@ def write_parquet(
     schema = _as_meant(from_arrow(engine.schema(rows)), named)
     spec = bare_spec(place.storage, schema, shredding, place.name)
     spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
-    if place.name is not None and isinstance(rows, pa.Table):
-        rows = rows.to_reader(max_chunksize=BATCH_ROWS)  # one file is written by one task
+    if isinstance(rows, pa.Table):
+        rows = rows.to_reader(max_chunksize=BATCH_ROWS)  # by one task: names of files say nothing of the order
     facts = flow.write(engine, spec, source(engine, spec, rows))
     place.settle()
     return written(place.storage, facts)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from mica.arguments import SESSION, refuse_other
 from mica.checking.bounds_hold import compare
 from mica.checking.collated import compared
 from mica.checking.collated import spelled as collated_spelled
@@ -59,6 +60,7 @@ def check(
     """
     if type(limit) is not int or limit < 0:
         raise UserError.bad_value("limit", limit, "a number from 0 on")
+    refuse_other("spark", spark, SESSION, optional=True)
     snapshot = snapshot_of(path, storage_options, version=version)
     if snapshot is not None:
         return check_table(snapshot, limit, spark)

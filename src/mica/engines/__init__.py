@@ -1,6 +1,6 @@
 """Where tasks run: this process or Spark.
 
-`of` is the only place that tells which: by a session, by a DataFrame, or by their absence.
+`of` alone decides which: by a session, by a DataFrame, or by their absence.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import Any
 
 from mica.engines.base import Engine
 from mica.engines.local import IN_PROCESS
+from mica.engines.spark import types
 
 
 def of(given: Any = None) -> Engine:
@@ -16,8 +17,9 @@ def of(given: Any = None) -> Engine:
 
     pyspark is not imported to find out.
     """
-    if type(given).__module__.startswith("pyspark.sql"):
-        from mica.engines.spark.engine import Spark
+    is_frame = types.is_frame(given)
+    if not is_frame and not types.is_session(given):
+        return IN_PROCESS
+    from mica.engines.spark.engine import Spark
 
-        return Spark(given.sparkSession if hasattr(given, "mapInArrow") else given)
-    return IN_PROCESS
+    return Spark(given.sparkSession if is_frame else given)

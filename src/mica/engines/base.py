@@ -29,7 +29,7 @@ Task = Callable[[Any], Batches]
 #: Rows to batches, such as the facts of the files that they were written to.
 RowsTask = Callable[[Batches], Batches]
 
-#: Told now and then which share of a job is done, by an engine whose batches arrive at the end.
+#: Called now and then with the share of a job that is done, by an engine whose batches arrive at the end.
 Watch = Callable[[float], None]
 
 
@@ -63,7 +63,7 @@ NO_ENDS = Ends()
 @dataclass(frozen=True)
 class Order:
     """How rows are to be in files: those of a partition together, and by `keys` (column, descending) in one order over
-    all files. The keys are no columns of the files."""
+    all files. The keys are not columns of the files."""
 
     partition_by: tuple[str, ...] = ()
     keys: tuple[tuple[str, bool], ...] = ()
@@ -123,7 +123,7 @@ class Engine(ABC):
 
     @abstractmethod
     def schema(self, rows: Rows) -> pa.Schema:
-        """The columns of rows that are no `MadeRows`."""
+        """The columns of rows that are not `MadeRows`."""
 
     @abstractmethod
     def run(

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from mica import engines
-from mica.arguments import Mode, one_of
+from mica.arguments import SESSION, Mode, one_of, refuse_other
 from mica.errors import UserError
 from mica.log.folders import refuse_delta
 from mica.log.opened import Opened, snapshot_of
@@ -93,6 +93,7 @@ def convert_files(
     conversion that fails commits nothing to a table, and deletes what it wrote as far as it can; where the answer to
     its commit was lost, everything stays, for the table may be there.
     """
+    refuse_other("spark", spark, SESSION, optional=True)
     began, engine = time.monotonic(), engines.of(spark)
     if layout not in LAYOUTS:
         raise UserError.bad_value("layout", layout, " or ".join(map(repr, LAYOUTS)))

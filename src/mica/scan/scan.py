@@ -66,6 +66,7 @@ class Scan:
         refuse_other("columns", self.columns, COLUMNS, optional=True)
         refuse_other("ansi", self.ansi, FLAG)
         refuse_other("timezone", self.timezone, TEXT)
+        refuse_other("spark", self.spark, SESSION, optional=True)
         # A wrong name or text is reported where the scan is made, not where it is run. What ANSI alone decides waits:
         # a session on which the scan will run may have it the other way.
         try:

@@ -103,7 +103,9 @@ class _Change:
         source = flow.FromTasks(task, in_tasks(parts, self.engine.parallelism))
         spec = replace(self.target.write_spec({}), tags=zone_tags())
         try:
-            done, _ = flow.commit(self.engine, self.target, spec, source, looks=flow.Looks(files=self._refuse_nothing))
+            done, _ = flow.commit(
+                self.engine, self.target, spec, source, observer=flow.Observer(files=self._refuse_nothing)
+            )
         except _NothingChangedError:
             return self._nothing()
         return done

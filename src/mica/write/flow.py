@@ -19,7 +19,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -71,8 +71,8 @@ class FromTasks(RowSource):
 
 
 @dataclass(frozen=True)
-class Looks:
-    """Who looks on: at each batch of facts, at the share of a job that is done, and at the files before the commit."""
+class Observer:
+    """Sees each batch of facts, the share of a job that is done, and the files before the commit."""
 
     facts: Callable[[pa.RecordBatch], None] | None = None
     share: Watch | None = None
@@ -80,7 +80,7 @@ class Looks:
     files: Callable[[Facts], None] | None = None
 
 
-NOBODY = Looks()
+NOBODY = Observer()
 
 
 def write(engine: Engine, spec: WriteSpec, source: RowSource) -> Facts:
@@ -95,7 +95,7 @@ def commit(
     spec: WriteSpec,
     source: RowSource,
     *,
-    looks: Looks = NOBODY,
+    observer: Observer = NOBODY,
     aside: Storage | None = None,
 ) -> tuple[Commit, Facts]:
     """Writes files and makes them part of the table. `aside` is where tasks put what is no part of it: nothing stays
@@ -103,11 +103,11 @@ def commit(
     leaves, version = collated.comparable(target.collated, engine)
     spec = replace(spec, collated=tuple(leaves), version=version)
     with _undone(spec, lambda: target.certainly_not_written, aside) as undo:
-        facts = _written(engine, spec, source, looks)
+        facts = _written(engine, spec, source, observer)
         undo.files = facts.names
         bounded = collated.bounded(engine, spec, facts)
-        if looks.files is not None:
-            looks.files(bounded)
+        if observer.files is not None:
+            observer.files(bounded)
         if facts.vectors.num_rows:
             found = facts.vectors
             bodies, counts = (found.column(name).to_pylist() for name in ("vector", "cardinality"))
@@ -118,22 +118,27 @@ def commit(
         return target.commit(bounded), facts
 
 
-def _written(engine: Engine, spec: WriteSpec, source: RowSource, looks: Looks) -> Facts:
-    def seen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            if looks.facts is not None:
-                looks.facts(batch)
-            yield batch
-
+def _written(engine: Engine, spec: WriteSpec, source: RowSource, observer: Observer) -> Facts:
     schema = collated.wanted(spec.collated).schema(facts_schema(spec.collated))
-    return Facts.of(pa.Table.from_batches(seen(source.run(engine, spec, looks.share)), schema))
+    batches, found = source.run(engine, spec, observer.share), list[pa.RecordBatch]()
+    try:
+        for batch in batches:
+            found.append(batch)
+            if observer.facts is not None:
+                observer.facts(batch)
+    finally:
+        # Tasks end before what they wrote is deleted, also where the observer raises.
+        close = getattr(batches, "close", None)
+        if close is not None:
+            close()
+    return Facts.of(pa.Table.from_batches(found, schema))
 
 
 @dataclass
 class _Undo:
     """The files that are to be deleted; None: all that carry the mark of the write."""
 
-    files: list[str] | None = field(default=None)
+    files: list[str] | None = None
 
 
 @contextlib.contextmanager

@@ -188,8 +188,8 @@ def _run(
     if spec.keys and engine.shuffles:
         # Each range is to be one file: one that came out larger than planned is not cut into a file and a rest.
         write = replace(write, target_file_size=write.target_file_size * 3 // 2)
-    looks = flow.NOBODY if progress is None else _looks(progress, plain)
-    commit, _ = flow.commit(engine, planned.target, write, source, looks=looks, aside=aside)
+    observer = flow.NOBODY if progress is None else _observer(progress, plain)
+    commit, _ = flow.commit(engine, planned.target, write, source, observer=observer, aside=aside)
     # Not from the facts: where rows are sorted or shuffled, the tasks that read are not those that write.
     return commit, 0 if aside is None else count_bad_lines(aside)
 
@@ -212,18 +212,20 @@ def _source(
     return flow.FromRows(rows, Order(spec.write.partition_by, tuple(zip(spec.keys, descending, strict=True))))
 
 
-def _looks(report: Callable[[Progress], None], total: int) -> flow.Looks:
-    """Who is told how far the ingest has come: by facts as they come, or by the share of a Spark job."""
+def _observer(report: Callable[[Progress], None], total: int) -> flow.Observer:
+    """Reports how far the ingest has come: by facts as they come, or by the share of a Spark job."""
     progress = Progress(total_bytes=total)
 
     def facts(batch: pa.RecordBatch) -> None:
         for row in batch.select(["kind", "rows", "bytes"]).to_pylist():
-            progress.rows += row["rows"] if row["kind"] == "read" else 0
-            progress.input_bytes += row["bytes"] if row["kind"] == "read" else 0
+            if row["kind"] == "read":
+                progress.rows += row["rows"]
+                # Where rows are sorted, these are the bytes of the rows.
+                progress.input_bytes = min(total, progress.input_bytes + row["bytes"])
             progress.files += row["kind"] == "add"
         report(replace(progress))
 
-    return flow.Looks(facts, lambda share: report(replace(progress, input_bytes=int(total * share))))
+    return flow.Observer(facts, lambda share: report(replace(progress, input_bytes=int(total * share))))
 
 
 def _mb(size: int) -> str:

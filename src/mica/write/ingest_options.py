@@ -63,7 +63,7 @@ class IngestOptions:
 
     @property
     def reader(self) -> dict[str, Any]:
-        """What the kernel's reader of JSON is told."""
+        """The options of the kernel's reader of JSON."""
         return {
             "duplicate_keys": self.duplicate_keys,
             "max_size": self.max_size,

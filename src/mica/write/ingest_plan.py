@@ -32,7 +32,7 @@ from mica.write.target import Target, open_target
 
 @dataclass(frozen=True)
 class IngestPlan:
-    """A table that is about to get the documents, and what its tasks are told."""
+    """A table that is about to get the documents, and the specification of its tasks."""
 
     target: Target
     spec: IngestSpec

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
+import mica
 from mica import engines
 from mica.engines.base import Ends, Engine, MadeRows, Order
 from mica.engines.local import IN_PROCESS
@@ -63,8 +65,23 @@ def every(spark: SparkSession) -> list[Engine]:
 
 
 def test_what_runs_is_decided_in_one_place(spark: SparkSession) -> None:
+    from pyspark.sql import functions
+
     assert engines.of(None) is engines.of(pa.table({})) is engines.of([{"a": 1}]) is IN_PROCESS
     assert {type(engines.of(given)).__name__ for given in (spark, spark.range(1))} == {"Spark"}
+    assert engines.of(functions.col("x")) is IN_PROCESS  # it has every attribute
+
+
+def test_what_is_no_session_is_refused_by_name(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "n INT")
+    calls = [
+        lambda: mica.check(table, spark=True), lambda: table.scan(spark="local"), lambda: table.restats(spark=1),
+        lambda: mica.convert_files(table, tmp_path / "u", spark={}),
+    ]  # fmt: skip
+    for call in calls:
+        with pytest.raises(UserError, match="SparkSession") as refused:
+            call()
+        assert refused.value.code == "INVALID_ARGUMENT"
 
 
 def test_batches_are_the_same_on_both(spark: SparkSession) -> None:

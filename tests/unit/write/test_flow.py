@@ -160,7 +160,7 @@ def test_who_looks_at_the_files_may_refuse_them(tmp_path: Path) -> None:
         raise UserError("INVALID_VALUE", "not these")
 
     with pytest.raises(UserError, match="not these"):
-        rewrite(table, [0], looks=flow.Looks(files=refuse))
+        rewrite(table, [0], observer=flow.Observer(files=refuse))
     assert data_files(tmp_path / "t") == before
     assert table.refresh().version == 1
 
@@ -171,7 +171,7 @@ def test_facts_are_seen_as_they_come_and_are_columns(tmp_path: Path) -> None:
     target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
     spec, engine = target.write_spec({}), engines.of()
     rows = source(engine, spec, ROWS.drop_columns(["s"]))
-    commit, facts = flow.commit(engine, target, spec, rows, looks=flow.Looks(facts=seen.append))
+    commit, facts = flow.commit(engine, target, spec, rows, observer=flow.Observer(facts=seen.append))
     assert pa.Table.from_batches(seen).num_rows == facts.files.num_rows + facts.others.num_rows
     assert (commit.files, commit.rows, commit.bytes) == (3, 4, facts.bytes)
     values = sorted(dict(row)["p"] or "" for row in facts.files.column("partition_values").to_pylist())
@@ -198,3 +198,16 @@ def test_bare_files_of_a_write_that_fails_do_not_stay(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="broke"):
         mica.write_parquet(broken_stream(), tmp_path / "b.parquet")
     assert data_files(tmp_path) == ["part-a.parquet"]
+
+
+def test_who_looks_on_may_stop_a_write_and_its_tasks(tmp_path: Path) -> None:
+    documents = tmp_path / "events.ndjson"
+    documents.write_text('{"a": 1}\n' * 1000, "utf-8")
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        mica.ingest_json([documents] * 4, tmp_path / "t", progress=stop)
+    assert (data_files(tmp_path / "t"), table.refresh().version) == ([], 0)

@@ -35,4 +35,15 @@ def from_spark(schema: SparkStructType) -> StructType:
 
 def is_frame(data: Any) -> bool:
     """Whether it is a Spark DataFrame, classic or Connect; pyspark is not imported to find out."""
-    return type(data).__module__.startswith("pyspark.sql") and hasattr(data, "mapInArrow")
+    return _is_sparks(data, "mapInArrow")
+
+
+def is_session(given: Any) -> bool:
+    """Whether it is a Spark session, classic or Connect."""
+    return _is_sparks(given, "createDataFrame")
+
+
+def _is_sparks(given: Any, method: str) -> bool:
+    # Asked of the class: a Column has every attribute.
+    kinds = type(given).__mro__
+    return hasattr(kinds[0], method) and any(kind.__module__.startswith("pyspark.sql") for kind in kinds)

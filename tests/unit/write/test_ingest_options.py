@@ -1,0 +1,46 @@
+"""Options of an ingest: what cannot be meant is refused by name before anything is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mica
+from mica.errors import UserError
+from mica.write.ingest_options import IngestOptions, largest_of, size_of
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("mode", "replace"), ("format", "csv"), ("on_error", "skip"), ("duplicate_keys", "first"),
+        ("invalid_utf8", "ignore"), ("timezone", "Mars/Olympus"), ("max_size", "1GB"), ("max_size", "much"),
+        ("target_file_size", 0), ("target_file_size", "-1MB"),
+    ],
+)  # fmt: skip
+def test_an_option_that_cannot_be_meant_is_refused_before_anything_is_opened(
+    tmp_path: Path, option: str, value: Any
+) -> None:
+    with pytest.raises(UserError) as refused:
+        mica.ingest_json(tmp_path / "none.ndjson", tmp_path / "t", **{option: value})
+    assert refused.value.code == ("UNKNOWN_TIME_ZONE" if option == "timezone" else "INVALID_ARGUMENT")
+    assert str(value) in str(refused.value)
+    assert not (tmp_path / "t").exists()
+
+
+def test_an_overwrite_cannot_count_files_once() -> None:
+    with pytest.raises(UserError, match="idempotent"):
+        IngestOptions(mode="overwrite", idempotent=True)
+
+
+def test_sizes_are_numbers_or_texts() -> None:
+    assert (size_of(None), size_of(5), size_of("128MB"), largest_of("16MB")) == (None, 5, 128 << 20, 16 << 20)
+
+
+def test_what_the_tasks_are_told() -> None:
+    options = IngestOptions(sort_by=["a DESC ", "b", "c asc"], invalid_utf8="replace", mode="ignore")
+    assert options.descending == [True, False, False]
+    assert options.reader == {"duplicate_keys": "error", "max_size": 16 << 20, "replace_invalid_utf8": True}
+    assert (options.on_table, IngestOptions(mode="overwrite").on_table) == ("error", "overwrite")
