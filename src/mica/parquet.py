@@ -24,6 +24,7 @@ from mica.scan.table import TableSource
 from mica.schema.arrow import from_arrow, looks_like_variant
 from mica.schema.types import STRING, VARIANT, ArrayType, StructField, StructType
 from mica.storage import Storage
+from mica.variant.kernel import Layout
 from mica.write import flow
 from mica.write.bare import LAYOUTS, UNTYPED, Written, bare_spec, empty_folder, written
 from mica.write.given import arrow
@@ -67,7 +68,7 @@ def write_parquet(
     path: str | os.PathLike[str],
     shredding: Any = None,
     storage_options: Mapping[str, str] | None = None,
-    layout: str = "standard",
+    layout: Layout = "standard",
     untyped: str = "always",
 ) -> Written:
     """Writes rows to Parquet; `data` is what `Table.append` takes. Rows in process to a path that ends in `.parquet` is

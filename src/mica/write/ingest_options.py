@@ -14,6 +14,7 @@ from mica.arguments import one_of
 from mica.errors import UserError
 from mica.properties import BYTES
 from mica.variant import kernel
+from mica.variant.kernel import JsonOptions
 
 #: The largest Variant that Spark reads.
 MAX_SIZE = 128 << 20
@@ -62,8 +63,8 @@ class IngestOptions:
         return [text.strip().lower().endswith(" desc") for text in self.sort_by]
 
     @property
-    def reader(self) -> dict[str, Any]:
-        """What the kernel's reader of JSON is told."""
+    def reader(self) -> JsonOptions:
+        """How the kernel reads documents."""
         return {
             "duplicate_keys": self.duplicate_keys,
             "max_size": self.max_size,
