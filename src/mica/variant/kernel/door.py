@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import pyarrow as pa
 
@@ -48,9 +48,9 @@ def call(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         raise UserError("UNSUPPORTED_TYPE", f"this cannot be handed to the kernel or back: {first}") from None
 
 
-def to_error(e: native.KernelError, **context: Any) -> MicaError:
+def to_error(e: native.KernelError) -> MicaError:
     """The kernel's error as one of ours, with its place (rule, path, row, offset) as context."""
-    places = {"rule": e.rule, "path": e.path, "row": e.row, "offset": e.offset, **context}
+    places = {"rule": e.rule, "path": e.path, "row": e.row, "offset": e.offset}
     number = re.search(r"\(os error (\d+)\)", e.message) if e.code in ("IO", "CORRUPT_FILE") else None
     known = ERRNO_CODES.get(int(number[1])) if number is not None else None
     if known is not None:
