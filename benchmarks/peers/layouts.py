@@ -25,17 +25,18 @@ class Layouts:
         """Four files of two row sets: the events in both layouts, and what typed columns alone hold of them."""
         mica.ingest_json(source, f"{fresh(target)}/table")
         self._rows = mica.Table.open(f"{target}/table").scan().to_arrow().combine_chunks()
-        self._tree = kernel.infer(self._rows.to_batches()[0].slice(0, 4096), "v", Limits().to_kernel())
+        self._tree = kernel.infer(self._rows.to_batches()[0].slice(0, 4096), ["v"], Limits())
         full = typed_alone(self._rows, self._tree)
         sizes = {}
-        for layout in ("standard", "early"):
+        layouts: tuple[kernel.Layout, ...] = ("standard", "early")
+        for layout in layouts:
             for name, rows in (("", self._rows), ("full-", full)):
                 path = f"{target}/{name}{layout}.parquet"
                 done = mica.write_parquet(rows, path, shredding={"v": self._tree}, layout=layout)
                 sizes[f"{name}{layout}"] = f"{done.bytes / 1e6:.1f} MB"
         return {"rows": len(self._rows), "bytes": sizes}
 
-    def early_write(self, target: str, layout: str) -> int:
+    def early_write(self, target: str, layout: kernel.Layout) -> int:
         return mica.write_parquet(self._rows, target, shredding={"v": self._tree}, layout=layout).rows
 
     def early_read(self, source: str, where: str | None = None) -> int:
@@ -44,8 +45,8 @@ class Layouts:
     def early_middle(self) -> int:
         """`time_us` of the row in the middle, which no other row has."""
         row = self._rows.slice(len(self._rows) // 2, 1).to_batches()[0]
-        items = [{"column": "v", "path": ["time_us"], "type": pa.int64()}]
-        return int(kernel.extract(row, items).column(0)[0].as_py())
+        time = kernel.Request(("v",), ("time_us",), pa.int64())
+        return int(kernel.extract(row, [time]).column(0)[0].as_py())
 
     def early_digest(self, source: str) -> str:
         """All rows as JSON texts, in their order, as one number."""
@@ -60,7 +61,7 @@ class Layouts:
         found = mica.read_parquet(source, columns=columns, where=where).to_arrow()
         return [len(found), *([len(c) - c.null_count, pc.min(c).as_py()] for c in found.columns)]
 
-    def early_convert(self, source: str, target: str, layout: str, whole: bool) -> int:
+    def early_convert(self, source: str, target: str, layout: kernel.Layout, whole: bool) -> int:
         fresh(target)
         if not whole:
             return mica.convert_files(source, target, layout=layout, to="parquet").rows
@@ -72,7 +73,7 @@ def typed_alone(rows: pa.Table, tree: pa.DataType) -> pa.Table:
     """The documents without what has no place in the tree's typed columns."""
     batches = []
     for batch in rows.to_batches(max_chunksize=16_384):
-        shredded = kernel.shred(batch, {"v": tree})
+        shredded = kernel.shred(batch, {("v",): tree})
         cut = pa.RecordBatch.from_arrays([_typed(shredded.column(0))], schema=shredded.schema)
         batches.append(kernel.unshred(cut))
     return pa.Table.from_batches(batches)

@@ -232,8 +232,8 @@ CODES: Mapping[str, Code] = {
         Code("PERMISSION_DENIED", _STORAGE, "The file system or the store denies access.",
              "Change the permissions, or give credentials."),
         Code("TOO_MANY_FILES", _STORAGE, "The process has too many open files.", "Raise `ulimit -n`."),
-        # A bug.
-        Code("INTERNAL", _OTHER, "The kernel failed in a way that it never should.",
-             "Please report it: this is a bug."),
+        # A bug. The bytes that meet one are mostly damaged, and whoever reads on after those reads on after these.
+        Code("INTERNAL", _DATA, "The kernel failed in a way that it never should, on data that it was given.",
+             "Please report it with the data: this is a bug."),
     )
 }  # fmt: skip

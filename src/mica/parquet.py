@@ -23,6 +23,7 @@ from mica.scan.source import Source
 from mica.scan.table import TableSource
 from mica.schema.arrow import from_arrow, looks_like_variant
 from mica.schema.types import STRING, VARIANT, ArrayType, StructField, StructType
+from mica.variant.kernel import Layout
 from mica.write import flow
 from mica.write.bare import LAYOUTS, UNTYPED, Written, bare_spec, open_place, written
 from mica.write.given import arrow
@@ -66,7 +67,7 @@ def write_parquet(
     path: str | os.PathLike[str],
     shredding: Any = None,
     storage_options: Mapping[str, str] | None = None,
-    layout: str = "standard",
+    layout: Layout = "standard",
     untyped: str = "always",
     mode: Mode | None = None,
 ) -> Written:

@@ -14,6 +14,7 @@ import pytest
 
 import mica
 from mica.variant import kernel
+from mica.variant.kernel import Request
 from mica.variant.values import decode
 from tests.support import SHARED, shared_files
 from tests.variant_files import column, file
@@ -111,7 +112,7 @@ SPELLED_OTHERWISE = ("primitive_timestamp", "primitive_time", "primitive_float")
 
 def read_all(path: Path) -> list[pa.RecordBatch]:
     reader = kernel.FileReader(path=str(path), name=path.name)
-    return list(reader.scan([{"column": [name]} for name in reader.schema.names]))
+    return list(reader.scan([Request((name,)) for name in reader.schema.names]))
 
 
 def split(joined: bytes) -> tuple[bytes, bytes]:

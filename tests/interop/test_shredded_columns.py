@@ -12,7 +12,7 @@ import pytest
 import mica
 from mica.schema.arrow import variant_field
 from mica.variant import kernel
-from mica.variant.shredding import ShreddingSchema
+from mica.variant.shredding import Limits, ShreddingSchema
 
 if TYPE_CHECKING:
     import duckdb
@@ -39,7 +39,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("shredded")
     (folder / "rows.ndjson").write_bytes(b"\n".join(map(orjson.dumps, ROWS)))
     reader = kernel.JsonReader(column="v", path=str(folder / "rows.ndjson"))
-    tree = reader.infer({})
+    tree = reader.infer(Limits())
     batch = reader.next_batch(tree, 1 << 20, 1 << 30)
     assert reader.next_batch(tree, 1 << 20, 1 << 30) is None
     nulls = pa.nulls(10, batch.schema.field(0).type)

@@ -15,18 +15,19 @@ from hypothesis import strategies as st
 
 import mica
 from mica import _native
+from mica.variant.kernel import Request
 from tests.early import EXPRESSIONS, TREE, untyped, values
 from tests.early import variants as table_of
 from tests.property.test_reconstruction import DOCUMENTS, KEYS, TREES, plain, variants
 
 STEPS = st.lists(KEYS | st.integers(0, 3), max_size=3)
-TARGETS: list[Any] = ["variant", pa.string(), pa.int32(), pa.float64(), pa.decimal128(20, 2)]
+TARGETS: list[Any] = [None, pa.string(), pa.int32(), pa.float64(), pa.decimal128(20, 2)]
 
 
 @given(st.lists(DOCUMENTS, min_size=1, max_size=8), TREES, STEPS)
 def test_mica_reads_what_it_shreds(docs: list[Any], tree: pa.DataType, steps: list[Any]) -> None:
     whole = variants(docs)
-    early = _native.shred(whole, {"v": tree}, early=True)
+    early = _native.shred(whole, {("v",): tree}, early=True)
     back = _native.unshred(early)
     _native.validate(back)
     assert plain(back) == docs
@@ -35,7 +36,7 @@ def test_mica_reads_what_it_shreds(docs: list[Any], tree: pa.DataType, steps: li
 
 
 def same_paths(whole: pa.RecordBatch, early: pa.RecordBatch, steps: list[Any]) -> None:
-    items: list[dict[str, Any]] = [{"column": "v", "path": steps, "type": type_} for type_ in TARGETS]
+    items = [Request(("v",), steps, type_) for type_ in TARGETS]
     one, other = _native.extract(whole, items), _native.extract(early, items)
     assert one.drop_columns(["0"]).equals(other.drop_columns(["0"]))
     found = _native.variant_to_json(pa.record_batch([other.column(0)], schema=pa.schema([other.schema.field(0)])))
@@ -119,7 +120,7 @@ def test_mica_reads_what_others_spread(
     pq.write_table(pa.table({"v": column}), path, row_group_size=rows, write_page_index=True)
     assert values(path, early=["v"]) == docs
     reader = _native.FileReader(path=str(path), name="v", early=[["v"]])
-    items: list[dict[str, Any]] = [{"column": "v", "path": steps, "type": type_} for type_ in TARGETS[1:]]
+    items = [Request(("v",), steps, type_) for type_ in TARGETS[1:]]
     found = pa.Table.from_batches(reader.scan(items))
     expected = _native.extract(variants(docs), items)
     assert found.combine_chunks().to_batches()[0].to_pydict() == expected.to_pydict()
@@ -265,7 +266,7 @@ def test_a_conversion_changes_nothing(
 
 def moved(path: Path, layout: str, to: Path) -> Path:
     reader = _native.FileReader(path=str(path), name="v", early=[["v"]])
-    batches = list(reader.scan([{"column": "v", "layout": layout, "name": "v"}], max_rows=7))
+    batches = list(reader.scan([Request(("v",), name="v", layout=layout)], max_rows=7))
     rows = [batch.select(["v"]) for batch in batches]
     writer = _native.FileWriter(rows[0].schema, path=str(to))
     for batch in rows:

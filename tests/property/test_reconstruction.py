@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mica import _native
+from mica.variant.kernel import Request
 from mica.variant.values import decode
 
 KEYS = st.sampled_from(["", "a", "b", "value", "typed_value", "list", "_id", "é", "\U00010000", "\uffff"])
@@ -57,7 +58,7 @@ def plain(batch: pa.RecordBatch) -> list[Any]:
 
 @given(st.lists(DOCUMENTS, min_size=1, max_size=8), TREES)
 def test_unshred_undoes_shred(docs: list[Any], tree: pa.DataType) -> None:
-    shredded = _native.shred(variants(docs), {"v": tree})
+    shredded = _native.shred(variants(docs), {("v",): tree})
     back = _native.unshred(shredded)
     _native.validate(back)
     assert plain(back) == docs
@@ -67,10 +68,10 @@ def test_unshred_undoes_shred(docs: list[Any], tree: pa.DataType) -> None:
 def test_a_path_is_the_same_from_both_layouts(docs: list[Any], tree: pa.DataType, steps: list[Any]) -> None:
     whole = variants(docs)
     items: list[dict[str, Any]] = [
-        {"column": "v", "path": steps, "type": type_} for type_ in ("variant", pa.string(), pa.int32(), pa.float64())
+        Request(("v",), steps, type_) for type_ in (None, pa.string(), pa.int32(), pa.float64())
     ]
     unshredded = _native.extract(whole, items)
-    shredded = _native.extract(_native.shred(whole, {"v": tree}), items)
+    shredded = _native.extract(_native.shred(whole, {("v",): tree}), items)
     assert unshredded.drop_columns(["0"]).equals(shredded.drop_columns(["0"]))
     for one, other, doc in zip(unshredded["0"].to_pylist(), shredded["0"].to_pylist(), docs, strict=True):
         expected = follow(doc, steps)
@@ -96,12 +97,12 @@ def follow(doc: Any, steps: list[Any]) -> Any:
 @given(docs=st.lists(DOCUMENTS, min_size=1, max_size=30), tree=TREES)
 def test_a_file_gives_back_what_was_written(docs: list[Any], tree: pa.DataType, tmp_path_factory: Any) -> None:
     path: Path = tmp_path_factory.mktemp("file") / "v.parquet"
-    batch = _native.shred(variants(docs), {"v": tree})
+    batch = _native.shred(variants(docs), {("v",): tree})
     writer = _native.FileWriter(batch.schema, path=str(path), row_group_rows=7, page_rows=2)
     writer.write(batch)
     writer.close()
     reader = _native.FileReader(path=str(path), name="v.parquet")
     ranges = [(at, min(at + 2, len(docs))) for at in range(0, len(docs), 3)]
-    assert [d for b in reader.scan([{"column": "v"}]) for d in plain(b)] == docs
+    assert [d for b in reader.scan([Request(("v",))]) for d in plain(b)] == docs
     chosen = [doc for start, end in ranges for doc in docs[start:end]]
-    assert [d for b in reader.scan([{"column": "v"}], ranges=ranges) for d in plain(b)] == chosen
+    assert [d for b in reader.scan([Request(("v",))], ranges=ranges) for d in plain(b)] == chosen

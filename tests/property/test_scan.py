@@ -149,7 +149,7 @@ def rows_of(rows: list[Any], p: str | None, first: int) -> pa.RecordBatch:
 
 def matching(whole: pa.RecordBatch, where: str) -> list[int]:
     bound = bind(where, parse_ddl(SCHEMA))
-    leaves = kernel.extract(whole, [leaf.item for leaf in bound.leaves]).columns
+    leaves = kernel.extract(whole, [leaf.request() for leaf in bound.leaves]).columns
     try:
         mask = filter_rows(bound, leaves, num_rows=whole.num_rows)
     except UserError as e:  # strict casts stand in no predicate here

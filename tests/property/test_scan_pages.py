@@ -17,6 +17,7 @@ from mica.expressions.bind import bind
 from mica.expressions.evaluate import filter_rows
 from mica.schema.ddl import parse_ddl
 from mica.variant import kernel, to_json
+from mica.variant.shredding import Limits
 from tests.property.test_scan import PREDICATES, SCHEMA, documents, rows_of, text
 
 OUTPUTS: list[dict[str, str]] = [
@@ -49,8 +50,8 @@ def test_one_pass_gives_the_rows_that_match(
     rows = [row for part in found for row in part]
     whole = rows_of(rows, "x", 0)
     note(f"{[text(r) for r in rows]}")
-    tree = kernel.infer(rows_of(found[0], "x", 0), ["v"], {})
-    stored = kernel.shred(whole, {"v": tree}) if shredded else whole
+    tree = kernel.infer(rows_of(found[0], "x", 0), ["v"], Limits())
+    stored = kernel.shred(whole, {("v",): tree}) if shredded else whole
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/f.parquet"
         blooms = [["v", "typed_value", "a", "typed_value"], ["id"], ["s"]]
@@ -71,7 +72,7 @@ def test_one_pass_gives_the_rows_that_match(
 
 def mask(whole: pa.RecordBatch, where: str) -> pa.BooleanArray:
     bound = bind(where, parse_ddl(SCHEMA))
-    leaves = kernel.extract(whole, [leaf.item for leaf in bound.leaves]).columns
+    leaves = kernel.extract(whole, [leaf.request() for leaf in bound.leaves]).columns
     return filter_rows(bound, leaves, num_rows=whole.num_rows)
 
 
@@ -81,7 +82,7 @@ def answers(rows: pa.RecordBatch, columns: dict[str, str]) -> list[list[Any]]:
 
     arrays = []
     for value in bind_columns(columns, parse_ddl(SCHEMA)).values():
-        leaves = kernel.extract(rows, [leaf.item for leaf in value.leaves]).columns
+        leaves = kernel.extract(rows, [leaf.request() for leaf in value.leaves]).columns
         arrays.append(evaluate(value, leaves, num_rows=rows.num_rows))
     return shown(pa.table(arrays, names=list(columns)))
 

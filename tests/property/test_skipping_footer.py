@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def test_no_matching_row_is_outside(
     numbered = list(enumerate(bound.leaves))
     constants = {i: pa.scalar(None, _arrow(leaf.column[0])) for i, leaf in numbered if leaf.partition}
     names = {i: str(i) for i, leaf in numbered if not leaf.partition and leaf.column != ("v",)}
-    items = [{**bound.leaves[i].item, "name": name} for i, name in names.items()]
+    items = [replace(bound.leaves[i].request(), name=name) for i, name in names.items()]
     found = FileReader(path=path, name=path).bounds(items, pages=pages)
     ranges = verdicts(bound, found, names, constants).kept
     leaves = []

@@ -158,12 +158,12 @@ class Copies:
     def __init__(self, batch: pa.RecordBatch) -> None:
         self.batches = {"unshredded": batch}
         for tree in TREES:
-            self.batches[tree] = kernel.shred(batch, {"v": pa.struct(list(to_arrow(parse_ddl(tree))))})
+            self.batches[tree] = kernel.shred(batch, {("v",): pa.struct(list(to_arrow(parse_ddl(tree))))})
         self.known: dict[Leaf, list[pa.Array]] = {}
 
     def leaf(self, leaf: Leaf) -> list[pa.Array]:
         if leaf not in self.known:
-            found = {n: kernel.extract(b, [leaf.item], timezone=ZONE).columns for n, b in self.batches.items()}
+            found = {n: kernel.extract(b, [leaf.request()], timezone=ZONE).columns for n, b in self.batches.items()}
             self.known[leaf] = found["unshredded"]
             for name, columns in found.items():
                 for one, other in zip(found["unshredded"], columns, strict=True):

@@ -13,6 +13,7 @@ import pytest
 from mica.errors import CorruptDataError
 from mica.schema.arrow import variant_field
 from mica.variant import kernel
+from mica.variant.kernel import Request
 from tests.spark import recordings
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def differences(frame: DataFrame) -> list[str]:
     texts = expected["json"]
     found = []
     for name, kind in recordings.TYPES.items():
-        item = {"column": "v", "path": [], "type": kind}
+        item = Request(("v",), (), kind)
         values, failed = kernel.extract(batch, [item], timezone=recordings.ZONE).columns
         ours = recordings.spell(pa.chunked_array([values]))
         for text, mine, theirs, fails in zip(texts, ours, expected[name], failed.to_pylist(), strict=True):

@@ -17,7 +17,7 @@ from tests.support import ROOT
 
 PACKAGE = ROOT / "src" / "mica"
 DOORS = {
-    "mica._native": ("variant/kernel.py",),
+    "mica._native": ("variant/kernel/door.py",),
     "obstore": ("storage/", "storage.py"),
     "pyspark": ("engines/spark/", "sql.py", "sql/"),
     "py4j": ("engines/spark/",),

@@ -11,6 +11,7 @@ import pytest
 
 import mica
 from mica import _native
+from mica.variant.kernel import Request
 from tests.early import LEAF, foreign, untyped, variants
 
 ROWS = 400
@@ -22,7 +23,7 @@ TYPE = pa.struct([("untyped_value", pa.binary()), ("object", pa.struct([("a", LE
 def kept(path: Path, steps: list[str], *, pages: bool = False) -> list[tuple[Any, Any, bool]]:
     """What the footer says of a path: (min, max, usable) a row group or page interval."""
     reader = _native.FileReader(path=str(path), name=path.name, early=True)
-    item = {"column": "v", "path": steps, "type": pa.int64(), "name": "0"}
+    item = Request(("v",), steps, pa.int64(), name="0")
     found = reader.bounds([item], pages=pages).column("0").to_pylist()
     return [(row["min"], row["max"], row["usable"]) for row in found]
 
@@ -35,7 +36,7 @@ def by_mica(path: Path, documents: list[Any], **options: Any) -> Path:
     """Written by mica, in row groups of 100 rows and pages of 20."""
     batch = variants(*documents).combine_chunks().to_batches()[0]
     tree = mica.variant.shredding.ShreddingSchema.of(options.pop("shredding", SHREDDING["v"])).tree
-    shredded = _native.shred(batch, {"v": tree}, early=True)
+    shredded = _native.shred(batch, {("v",): tree}, early=True)
     writer = _native.FileWriter(shredded.schema, path=str(path), row_group_rows=GROUP, page_rows=20, **options)
     writer.write(shredded)
     writer.close()
@@ -65,7 +66,7 @@ def test_a_scan_is_explained_as_in_the_standard_layout(tmp_path: Path) -> None:
     tree = mica.variant.shredding.ShreddingSchema.of(SHREDDING["v"]).tree
     told = []
     for early in (False, True):
-        shredded = _native.shred(batch, {"v": tree}, early=early)
+        shredded = _native.shred(batch, {("v",): tree}, early=early)
         path = tmp_path / f"{early}.parquet"
         writer = _native.FileWriter(shredded.schema, path=str(path), row_group_rows=GROUP, page_rows=20)
         writer.write(shredded)
@@ -140,7 +141,7 @@ def test_a_path_reads_its_leaf_alone(tmp_path: Path) -> None:
     for steps in (["a"], ["text"]):
         reader = _native.FileReader(path=str(path), name="v", early=True)
         before = reader.bytes_read
-        list(reader.scan([{"column": "v", "path": steps, "type": pa.string()}]))
+        list(reader.scan([Request(("v",), steps, pa.string())]))
         sizes.append(reader.bytes_read - before)
     assert sizes[0] * 4 < sizes[1]
 
@@ -160,7 +161,7 @@ def test_bloom_filters_are_asked_where_nothing_is_left_over(tmp_path: Path) -> N
     documents = [{"a": f"k{i}" if i != 5 else 5} for i in range(ROWS)]
     path = by_mica(tmp_path / "v.parquet", documents, shredding="struct<a: string>", bloom_filters=filters)
     reader = _native.FileReader(path=str(path), name="v", early=True)
-    item = {"column": "v", "path": ["a"], "type": pa.string()}
+    item = Request(("v",), ("a",), pa.string())
     may = reader.may_contain(item, pa.record_batch([pa.array(["k250"])], ["x"]))
     assert may == ["yes", "no", "yes", "no"]
 

@@ -12,6 +12,7 @@ import pytest
 
 import mica
 from mica.variant import kernel
+from mica.variant.kernel import Request
 from tests.early import values, variants
 
 TREE = pa.struct(
@@ -43,7 +44,7 @@ LAYOUTS = ("standard", "early")
 
 def written(path: Path, layout: str, documents: list[Any], tree: pa.DataType = TREE, **options: Any) -> Path:
     [batch] = variants(*documents).to_batches()
-    shredded = kernel.shred(batch, {"v": tree}, early=layout == "early")
+    shredded = kernel.shred(batch, {("v",): tree}, early=layout == "early")
     path.parent.mkdir(exist_ok=True)
     writer = kernel.FileWriter(shredded.schema, path=str(path), **{"row_group_rows": 1024, "page_rows": 100, **options})
     writer.write(shredded)
@@ -85,7 +86,7 @@ def test_pages_hold_what_a_writer_would_have_written(tmp_path: Path, layout: str
     assert pq.read_table(target).equals(pq.read_table(direct))
     assert mica.check(target).ok
     one, other_one = opened(target), opened(direct)
-    leaves = [{"column": "v", "path": p, "type": pa.string(), "name": ".".join(p)} for p in LEAVES]
+    leaves = [Request(("v",), p, pa.string(), name=".".join(p)) for p in LEAVES]
     for pages in (False, True):
         assert one.bounds(leaves, pages=pages).equals(other_one.bounds(leaves, pages=pages))
     nulls = [
@@ -157,7 +158,7 @@ def test_what_is_missing_where_it_may_not_be_is_decoded(tmp_path: Path) -> None:
     """The footer promises empty residuals; the levels say that an element, and a column, have no value at all."""
     [batch] = variants([1]).to_batches()
     for early, rows in ((False, [[1], [None, 2], None]), (True, [[1], None, [2, None]])):
-        shredded = kernel.shred(batch, {"v": pa.list_(pa.int32())}, early=early)
+        shredded = kernel.shred(batch, {("v",): pa.list_(pa.int32())}, early=early)
         type_ = shredded.column(0).type
         place = "array" if early else "typed_value"
         made = [

@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::{raise, run};
+use crate::request;
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(infer, m)?)?;
@@ -25,35 +26,6 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(fit_batch, m)?)?;
     m.add_class::<FileWriter>()?;
     Ok(())
-}
-
-/// A column's names from the top: a list or tuple of them, or one text with dots between.
-pub fn column_path(path: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    match path.extract::<String>() {
-        Ok(text) => Ok(text.split('.').map(str::to_owned).collect()),
-        Err(_) => path.extract(),
-    }
-}
-
-/// `max_fields`, `max_depth`, `min_share`, `typed_share` and `sample_rows`; what is not there has its default.
-pub fn limits(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<Limits> {
-    let mut limits = Limits::default();
-    for (name, value) in given {
-        match name.extract::<String>()?.as_str() {
-            "max_fields" => limits.max_fields = value.extract()?,
-            "max_depth" => limits.max_depth = value.extract()?,
-            "min_share" => limits.min_share = value.extract()?,
-            "sample_rows" => limits.sample_rows = value.extract()?,
-            "typed_share" => limits.typed_share = value.extract()?,
-            other => {
-                let known = "max_fields, max_depth, min_share, typed_share, sample_rows";
-                let message = format!("there is no limit {other:?}: take {known}");
-                return Err(raise(py, &Error::new(Code::InvalidArgument, message)));
-            }
-        }
-    }
-    limits.check().map_err(|e| raise(py, &e))?;
-    Ok(limits)
 }
 
 pub fn tree(py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<Tree> {
@@ -69,20 +41,19 @@ pub fn tree(py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<Tree> {
 
 /// The shredding tree of a variant column, from a sample of its rows.
 #[pyfunction]
-#[pyo3(signature = (batch, column_path, limits=None))]
+#[pyo3(signature = (batch, column, limits=None))]
 fn infer<'py>(
     py: Python<'py>,
     batch: &Bound<'py, PyAny>,
-    column_path: &Bound<'py, PyAny>,
-    limits: Option<&Bound<'py, PyDict>>,
+    column: Vec<String>,
+    limits: Option<request::Limits>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let batch = RecordBatch::from_pyarrow_bound(batch)?;
-    let path = self::column_path(column_path)?;
-    let limits = limits.map_or(Ok(Limits::default()), |given| self::limits(py, given))?;
-    run(py, || infer_column(&batch, &path, limits)?.to_arrow())?.to_pyarrow(py)
+    let limits = limits.map_or(Ok(Limits::default()), |given| given.checked(py))?;
+    run(py, || infer_column(&batch, &column, limits)?.to_arrow())?.to_pyarrow(py)
 }
 
-/// The batch with variant columns in the standard or the early layout; `trees` maps column paths to trees.
+/// The batch with variant columns in the standard or the early layout; `trees` maps columns (tuples of names, through structs) to trees.
 #[pyfunction]
 #[pyo3(signature = (batch, trees, *, early=false))]
 fn shred<'py>(
@@ -94,13 +65,8 @@ fn shred<'py>(
     let layout = if early { Layout::Early } else { Layout::Standard };
     let batch = RecordBatch::from_pyarrow_bound(batch)?;
     let mut wanted = Vec::new();
-    for (path, data_type) in trees {
-        // A top-level column may have a dot in its name.
-        let path = match path.extract::<String>() {
-            Ok(name) if batch.schema().column_with_name(&name).is_some() => vec![name],
-            _ => column_path(&path)?,
-        };
-        wanted.push((path, tree(py, &data_type)?));
+    for (column, data_type) in trees {
+        wanted.push((column.extract()?, tree(py, &data_type)?));
     }
     run(py, || shred_batch(&batch, &wanted, layout))?.to_pyarrow(py)
 }

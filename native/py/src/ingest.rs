@@ -9,10 +9,10 @@ use mica_kernel::json::format::{Detector, is_ndjson_name};
 use mica_kernel::json::{Compression, DuplicateKeys, Format, OnError, ParseOptions, ReaderOptions};
 use mica_kernel::{Code, Error};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
-use crate::columns::{limits, tree};
+use crate::columns::tree;
 use crate::error::{raise, run};
+use crate::request;
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<JsonReader>()?;
@@ -127,8 +127,8 @@ impl JsonReader {
 
     /// The shredding tree of the rows to come; they are kept and read again.
     #[pyo3(signature = (limits=None))]
-    fn infer<'py>(&self, py: Python<'py>, limits: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
-        let limits = limits.map_or(Ok(Limits::default()), |given| self::limits(py, given))?;
+    fn infer<'py>(&self, py: Python<'py>, limits: Option<request::Limits>) -> PyResult<Bound<'py, PyAny>> {
+        let limits = limits.map_or(Ok(Limits::default()), |given| given.checked(py))?;
         self.with(py, |ingest| ingest.infer(limits)?.to_arrow())?.to_pyarrow(py)
     }
 

@@ -6,6 +6,7 @@ mod columns;
 mod error;
 mod ingest;
 mod read;
+mod request;
 mod transcribe;
 mod values;
 

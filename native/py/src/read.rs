@@ -6,27 +6,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::{ArrayData, BooleanArray};
 use arrow::datatypes::{DataType, Schema};
 use arrow::record_batch::RecordBatch;
-use arrow_pyarrow::{FromPyArrow, PyArrowType, ToPyArrow};
+use arrow_pyarrow::{PyArrowType, ToPyArrow};
 use bytes::Bytes;
 use mica_kernel::check::Check;
 use mica_kernel::infer::Limits;
-use mica_kernel::item::{Item, ItemKind, Target};
 use mica_kernel::layout::Layout;
 use mica_kernel::layout::recognise::Early;
 use mica_kernel::parquet::bloom::May;
 use mica_kernel::parquet::file::FileReader;
 use mica_kernel::parquet::rows::Rows;
 use mica_kernel::parquet::source::{LocalFile, Source};
-use mica_kernel::path::Step;
 use mica_kernel::read::batch;
 use mica_kernel::read::scan::{Scan, ScanOptions, Step as ScanStep};
 use mica_kernel::values::nested::unshredded_field;
 use mica_kernel::{Code, Error};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::{raise, run};
+use crate::request::{self, Request};
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PyFileReader>()?;
@@ -49,65 +48,11 @@ fn unshred(py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<PyArrowT
 fn extract(
     py: Python<'_>,
     batch: PyArrowType<RecordBatch>,
-    items: Vec<Bound<'_, PyDict>>,
+    items: Vec<Request>,
     timezone: &str,
 ) -> PyResult<PyArrowType<RecordBatch>> {
-    let items = parse_items(&items)?;
+    let items = request::items(py, items)?;
     run(py, move || batch::extract(&batch.0, &items, timezone)).map(PyArrowType)
-}
-
-/// Items as Python spells them: `column` (a name or a list of names), `path` (keys and indices; absent for the
-/// whole column, in the `layout` "standard" or "early" where one is named), `type` (an Arrow type or "variant"), `name`
-/// of the output column, `untyped_in` (row groups in which no value of the typed leaf matters).
-fn parse_items(items: &[Bound<'_, PyDict>]) -> PyResult<Vec<Item>> {
-    items
-        .iter()
-        .enumerate()
-        .map(|(index, item)| {
-            let column = item.get_item("column")?.ok_or_else(|| PyValueError::new_err("an item names its column"))?;
-            let column = match column.cast::<PyString>() {
-                Ok(name) => vec![name.to_string()],
-                Err(_) => column.extract()?,
-            };
-            let name = match item.get_item("name")? {
-                Some(name) => name.extract()?,
-                None => index.to_string(),
-            };
-            let kind = match item.get_item("path")?.filter(|path| !path.is_none()) {
-                None => match item.get_item("layout")?.map(|layout| layout.extract::<String>()).transpose()?.as_deref()
-                {
-                    None => ItemKind::Whole,
-                    Some(name) => ItemKind::Moved(layout(name)?),
-                },
-                Some(path) => {
-                    let steps = path.try_iter()?.map(|step| parse_step(&step?)).collect::<PyResult<_>>()?;
-                    let wanted = item
-                        .get_item("type")?
-                        .ok_or_else(|| PyValueError::new_err("an item with a path names the type of its values"))?;
-                    let target = match wanted.cast::<PyString>() {
-                        Ok(text) if text.to_str()? == "variant" => Target::Variant,
-                        Ok(text) => return Err(PyValueError::new_err(format!("the type {text} is not known"))),
-                        Err(_) => Target::Type(DataType::from_pyarrow_bound(&wanted)?),
-                    };
-                    ItemKind::Path { steps, target }
-                }
-            };
-            let untyped_in = match item.get_item("untyped_in")? {
-                Some(groups) => groups.extract()?,
-                None => vec![],
-            };
-            Ok(Item { name, column, kind, untyped_in })
-        })
-        .collect()
-}
-
-/// A layout by its name.
-pub fn layout(name: &str) -> PyResult<Layout> {
-    match name {
-        "standard" => Ok(Layout::Standard),
-        "early" => Ok(Layout::Early),
-        other => Err(PyValueError::new_err(format!("the layout {other} is not known"))),
-    }
 }
 
 /// How columns of the early layout are told: a bool (by their fields, or not at all), or paths of names.
@@ -117,15 +62,6 @@ fn parse_early(given: &Bound<'_, PyAny>) -> PyResult<Early> {
         Ok(false) => Early::Deny,
         Err(_) => Early::These(given.extract()?),
     })
-}
-
-fn parse_step(step: &Bound<'_, PyAny>) -> PyResult<Step> {
-    if let Ok(key) = step.cast::<PyString>() {
-        return Ok(Step::Key(key.to_string()));
-    }
-    step.extract::<usize>()
-        .map(Step::Index)
-        .map_err(|_| PyTypeError::new_err("a path holds keys (str) and indices (int, from 0)"))
 }
 
 /// A file whose bytes a Python function fetches.
@@ -241,11 +177,11 @@ impl PyFileReader {
     fn may_contain(
         &self,
         py: Python<'_>,
-        leaf: Bound<'_, PyDict>,
+        leaf: Request,
         values: PyArrowType<RecordBatch>,
         ranges: Option<Vec<(u64, u64)>>,
     ) -> PyResult<Vec<&'static str>> {
-        let leaf = parse_items(&[leaf])?.remove(0);
+        let leaf = request::items(py, vec![leaf])?.remove(0);
         let ranges = ranges.map(parse_ranges);
         let found = run(py, move || match values.0.columns() {
             [values, ..] => self.file.may_contain(&leaf, values, ranges.as_ref()),
@@ -287,11 +223,11 @@ impl PyFileReader {
     fn bounds(
         &self,
         py: Python<'_>,
-        leaves: Vec<Bound<'_, PyDict>>,
+        leaves: Vec<Request>,
         pages: bool,
         ranges: Option<Vec<(u64, u64)>>,
     ) -> PyResult<PyArrowType<RecordBatch>> {
-        let (leaves, ranges) = (parse_items(&leaves)?, ranges.map(parse_ranges));
+        let (leaves, ranges) = (request::items(py, leaves)?, ranges.map(parse_ranges));
         run(py, || self.file.bounds(&leaves, pages, ranges.as_ref())).map(PyArrowType)
     }
 
@@ -300,10 +236,10 @@ impl PyFileReader {
     fn cost(
         &self,
         py: Python<'_>,
-        items: Vec<Bound<'_, PyDict>>,
+        items: Vec<Request>,
         ranges: Option<Vec<(u64, u64)>>,
     ) -> PyResult<(u64, u64, u64, u64)> {
-        let (items, ranges) = (parse_items(&items)?, ranges.map(parse_ranges));
+        let (items, ranges) = (request::items(py, items)?, ranges.map(parse_ranges));
         let cost = run(py, || self.file.cost(&items, ranges.as_ref()))?;
         Ok((cost.row_groups, cost.rows, cost.pages, cost.bytes))
     }
@@ -317,8 +253,8 @@ impl PyFileReader {
     fn scan(
         &self,
         py: Python<'_>,
-        items: Vec<Bound<'_, PyDict>>,
-        filter: Vec<Bound<'_, PyDict>>,
+        items: Vec<Request>,
+        filter: Vec<Request>,
         ranges: Option<Vec<(u64, u64)>>,
         limit: Option<u64>,
         max_rows: usize,
@@ -332,7 +268,7 @@ impl PyFileReader {
             max_bytes,
             timezone: timezone.to_string(),
         };
-        let (items, filter) = (parse_items(&items)?, parse_items(&filter)?);
+        let (items, filter) = (request::items(py, items)?, request::items(py, filter)?);
         let scan = Scan::new(self.file.clone(), items, filter, options).map_err(|e| raise(py, &e))?;
         Ok(PyScan { scan: Mutex::new(scan) })
     }

@@ -10,7 +10,8 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::columns::facts;
 use crate::error::{raise, run};
-use crate::read::{PyFileReader, layout};
+use crate::read::PyFileReader;
+use crate::request;
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<Transcription>()?;
@@ -30,7 +31,8 @@ fn transcribe(
     compression: &str,
     bloom_filters: Option<Vec<Vec<String>>>,
 ) -> PyResult<Option<Transcription>> {
-    let (file, layout) = (file.get().file.clone(), self::layout(layout)?);
+    let file = file.get().file.clone();
+    let layout = request::layout(layout).map_err(|e| raise(py, &e))?;
     let options = WriteOptions {
         compression: parse_compression(compression).map_err(|e| raise(py, &e))?,
         bloom_filters: bloom_filters.unwrap_or_default(),

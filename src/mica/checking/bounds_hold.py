@@ -9,6 +9,7 @@ Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistic
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,12 +29,12 @@ def compare(wanted: list[Bounds], reader: kernel.FileReader, deleted: np.ndarray
     firsts = reader.row_groups().column("first_row").to_numpy()
     tallies = [_Tally(bounds) for bounds in wanted]
     ranges = [(0, reader.num_rows)] if deleted is None else without((0, reader.num_rows), deleted)
-    items = [{**bounds.item, "name": str(i)} for i, bounds in enumerate(wanted)]
+    items = [replace(bounds.request, name=str(i)) for i, bounds in enumerate(wanted)]
     numbers = _Numbers(ranges)
     try:
         for batch in reader.scan(items, ranges=None if deleted is None else ranges):
             for i, tally in enumerate(tallies):
-                tally.add(batch.column(str(i)), batch.column(f"{i}!") if "path" in items[i] else None, numbers)
+                tally.add(batch.column(str(i)), batch.column(f"{i}!") if items[i].path is not None else None, numbers)
             numbers.done += batch.num_rows
     except MicaError as e:
         # What is wrong with the rows stands in the list already; where they cannot be read, bounds cannot be judged.

@@ -55,10 +55,10 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of one leaf; None where there is none. `item` is how the kernel is asked for its rows."""
+    """Bounds of one leaf; None where there is none. `request` asks the kernel for its rows."""
 
     path: str
-    item: dict[str, Any]
+    request: kernel.Request
     type: pa.DataType
     low: pa.Scalar | None
     high: pa.Scalar | None
@@ -101,7 +101,7 @@ def _plain(leaf: IndexedColumn, there: Located, text: str) -> Iterator[Bounds]:
     sides = [side[0] if side[0].is_valid else None for side in (found.min, found.max)]
     nulls = found.null_count[0].as_py()
     if sides != [None, None] or nulls is not None:
-        yield Bounds(".".join(leaf.column), {"column": list(there.names)}, found.min.type, sides[0], sides[1], nulls)
+        yield Bounds(".".join(leaf.column), kernel.Request(there.names), found.min.type, sides[0], sides[1], nulls)
 
 
 def _variant(leaf: IndexedColumn, there: Located, document: dict[str, Any], wanted: list[Bounds]) -> Iterator[Found]:
@@ -136,8 +136,7 @@ def _variant(leaf: IndexedColumn, there: Located, document: dict[str, Any], want
                 continue
             type_ = _TYPES.get(any_.kind) or _exact(low, high)
             ends = [None if side is None else _scalar(side, type_) for side in (low, high)]
-            item = {"column": list(there.names), "path": list(steps), "type": type_}
-            wanted.append(Bounds(path, item, type_, ends[0], ends[1]))
+            wanted.append(Bounds(path, kernel.Request(there.names, steps, type_), type_, ends[0], ends[1]))
 
 
 def _variant_nulls(
@@ -145,7 +144,7 @@ def _variant_nulls(
 ) -> Iterator[Found]:
     """Nulls of a Variant column against the footer, where it counts them: deleted rows count on both sides."""
     said = documents.at(document, ("nullCount", *leaf.names))
-    counts = reader.bounds([{"column": list(there.names), "name": "v"}]).column("v").field("null_count").to_pylist()
+    counts = reader.bounds([kernel.Request(there.names, name="v")]).column("v").field("null_count").to_pylist()
     if said is not None and None not in counts and said != sum(counts):
         found = f"nullCount is {said}, the column has {sum(counts)} nulls"
         yield {"kind": "null_count", "path": ".".join(leaf.column), "found": found}

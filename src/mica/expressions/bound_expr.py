@@ -6,15 +6,15 @@ rules of the session.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 from mica.expressions.rewrite import conjuncts
 from mica.expressions.tree import Call, Cast, Collate, Expr, LeafRef, Literal
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import BOOLEAN, VARIANT, DataType
+from mica.variant.kernel import Request
 from mica.variant.path import VariantPath
 
 
@@ -32,13 +32,13 @@ class Leaf:
     strict: bool = True
     partition: bool = False
 
-    @property
-    def item(self) -> dict[str, Any]:
-        """As the kernel's scan takes it. A path gives two columns: the values and the mask of failed casts."""
+    def request(self, column: tuple[str, ...] | None = None) -> Request:
+        """As the kernel is asked for it; `column` is its name in the file. A path gives two columns: the values and the
+        mask of failed casts."""
+        asked = Request(self.column if column is None else column)
         if self.path is None:
-            return {"column": list(self.column)}
-        asked = "variant" if self.type == VARIANT else to_arrow_type(self.type)
-        return {"column": list(self.column), "path": list(self.path.steps), "type": asked}
+            return asked
+        return replace(asked, path=self.path.steps, type=None if self.type == VARIANT else to_arrow_type(self.type))
 
     @property
     def name(self) -> str:

@@ -28,6 +28,7 @@ from mica.storage import Storage
 from mica.tasks.move import MoveSpec, move_files
 from mica.tasks.parts import FilePart, parts_of
 from mica.tasks.write import WriteSpec
+from mica.variant.kernel import Layout
 from mica.write import flow
 from mica.write.bare import LAYOUTS, bare_spec, open_place
 from mica.write.target import open_target
@@ -75,7 +76,7 @@ def convert_files(
     source: Paths | Opened,
     target: str | os.PathLike[str],
     *,
-    layout: str = "standard",
+    layout: Layout = "standard",
     to: Literal["delta", "parquet"] | None = None,
     early: bool | Sequence[str] | None = None,
     spark: SparkSession | None = None,

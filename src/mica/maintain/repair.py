@@ -108,14 +108,14 @@ def _rewrite(reader: kernel.FileReader, upload: Writer) -> int:
             inferred.append(names)
         elif found[0] != pa.null():
             trees[found[1]][names] = found[0]
-    items = [{"column": [name], "name": name} for name in schema.names]
+    items = [kernel.Request((name,), name=name) for name in schema.names]
     pairs = reader.key_value_metadata.items()
     kept = {key: value for key, value in pairs if key != _ARROW_SCHEMA and value is not None}
     writer, rows = None, 0
     for batch in reader.scan(items, max_rows=8192):
         exact = pa.RecordBatch.from_arrays(batch.columns, schema=_as_nullable_as(schema, batch.schema))
         if writer is None:
-            trees[False] |= {names: kernel.infer(exact, names, Limits().to_kernel()) for names in inferred}
+            trees[False] |= {names: kernel.infer(exact, names, Limits()) for names in inferred}
         piece = kernel.shred(kernel.shred(exact, trees[False]), trees[True], early=True)
         if writer is None:
             writer = kernel.FileWriter(piece.schema, key_value_metadata=kept)

@@ -123,7 +123,7 @@ def _variant_bounds(
     snapshot: Snapshot, variants: Sequence[IndexedColumn], files: Sequence[FilePart], engine: Engine
 ) -> list[list[PathBounds]]:
     """The path bounds of each file."""
-    spec = VariantBoundsSpec(snapshot.storage, tuple(leaf.names for leaf in variants), Limits().to_kernel())
+    spec = VariantBoundsSpec(snapshot.storage, tuple(leaf.names for leaf in variants), Limits())
     run = partial(bounds_of_files, spec)
     batches = engine.run(run, in_tasks(files, engine.parallelism), PATHS)
     rows = [row for batch in batches for row in batch.to_pylist()]

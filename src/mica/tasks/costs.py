@@ -78,10 +78,10 @@ def _rows(file: DataFileReader, ranges: Ranges, passed: Ranges, took: dict[str, 
     """The numbers of one file; `ranges` are judged, and `passed` of them are given out."""
     spec, reader = file.spec, file.reader
     asked = [] if spec.predicate is None else file.asked(spec.predicate)
-    filters = [column.item for column in asked if column.item is not None]
-    outputs = file.items(distinct(leaf for value in spec.outputs.values() for leaf in value.leaves))
+    filters = [column.request for column in asked if column.request is not None]
+    outputs = file.requests(distinct(leaf for value in spec.outputs.values() for leaf in value.leaves))
     groups_total, rows_total, pages_total, bytes_total = reader.cost(
-        [*file.items([column.leaf for column in asked]), *outputs]
+        [*file.requests([column.leaf for column in asked]), *outputs]
     )
     # What the filter reads in the rows that are judged, and what is read besides in those that are given out: a
     # column that both ask for is read once.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ from mica.stats.partition import parse_values
 from mica.storage import Storage
 from mica.storage.tails import Fetch, Tails
 from mica.tasks.file_columns import Cast, Located, aligned, field_at, has_ids, locate
-from mica.tasks.leaf_values import Leaves, distinct, item
+from mica.tasks.leaf_values import Leaves, distinct
 from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import located, text, whole
 from mica.variant import kernel
@@ -79,19 +80,23 @@ class DataFileReader:
         self.name = name = storage.path(rel)
         # Files of old writers lack the annotation: the table's schema says which groups are Variants.
         asked = [at for at, f in walk(spec.columns) if f.type == VARIANT]
-        variants = [list(physical_names(spec.columns, at)) for at in asked]
-        place: dict[str, Any] = {"path": name}
+        variants = [physical_names(spec.columns, at) for at in asked]
+        size = part.size
+        self._fetch: Fetch | None = None
         if storage.local_path is None:
-            size = storage.size(rel) if part.size is None else part.size
-            place = {"fetch": Fetch(spec.tails, storage, rel, size)}
-        self._fetch: Fetch | None = place.get("fetch")
+            size = storage.size(rel) if size is None else size
+            self._fetch = Fetch(spec.tails, storage, rel, size)
+        opened = partial(
+            kernel.FileReader, name=name, path=name if self._fetch is None else None, size=size, fetch=self._fetch,
+            early=spec.early,
+        )  # fmt: skip
         try:
-            self.reader = kernel.FileReader(name=name, size=part.size, variants=variants, early=spec.early, **place)
+            self.reader = opened(variants=variants)
             self.schema = self.reader.schema
-            called = [list(found.names) for found in map(self._located, asked) if found is not None]
+            called = [found.names for found in map(self._located, asked) if found is not None]
             if any(names not in variants for names in called):
                 # The file has other names for them, by which the kernel is to know them.
-                self.reader = kernel.FileReader(name=name, size=part.size, variants=called, early=spec.early, **place)
+                self.reader = opened(variants=called)
                 self.schema = self.reader.schema
         except StorageError as e:
             raise self._gone(name) if e.code == "NOT_FOUND" and spec.version is not None else e from None
@@ -159,15 +164,15 @@ class DataFileReader:
     def possible(self, predicate: BoundExpr, ranges: Ranges) -> Ranges:
         """`ranges` less the row groups, then the pages, of which the footer proves that no row matches."""
         columns = {i: self.column(leaf) for i, leaf in enumerate(predicate.leaves)}
-        constants = {i: column.value for i, column in columns.items() if column.item is None}
-        items = [{**column.item, "name": str(i)} for i, column in columns.items() if column.item is not None]
+        constants = {i: column.value for i, column in columns.items() if column.request is None}
+        requests = [replace(x.request, name=str(i)) for i, x in columns.items() if x.request is not None]
         names = {i: str(i) for i in columns if i not in constants}
         # A small file's one row group is what the log has judged already: its pages are asked at once.
         small = self.reader.num_rows <= BATCH_ROWS and self.reader.row_groups().num_rows == 1
         for pages in (True,) if small else (False, True):
-            if not ranges or not items:
+            if not ranges or not requests:
                 break
-            found = self.reader.bounds(items, pages=pages, ranges=ranges)
+            found = self.reader.bounds(requests, pages=pages, ranges=ranges)
             what = "pages" if pages and found.num_rows > 1 else "row groups"
             proof = Proof(what, ranges, verdicts(predicate, found, names, constants))
             self.proofs.append(proof)
@@ -178,10 +183,10 @@ class DataFileReader:
 
     def _by_bloom_filters(self, predicate: BoundExpr, columns: Mapping[int, FileColumn], ranges: Ranges) -> Ranges:
         for part, index, values in questions(predicate):
-            asked = columns[index].item
+            asked = columns[index].request
             if asked is None or not ranges:
                 continue
-            may = self.reader.may_contain(asked, pa.record_batch([values], ["values"]), ranges=ranges)
+            may = self.reader.may_contain(asked, values, ranges=ranges)
             groups = self.reader.row_groups()
             self.untyped.setdefault(predicate.leaves[index], set()).update(
                 group for group, answer in enumerate(may) if answer == "untyped"
@@ -233,7 +238,7 @@ class DataFileReader:
                 self.passed += track.take(mask)
             return mask
 
-        filters = [column.item for column in asked if column.item is not None]
+        filters = [column.request for column in asked if column.request is not None]
         if predicate is not None and not filters and not judge(_rows(1))[0].as_py():
             self.passed = []
             return  # constants decide, for all rows alike
@@ -241,7 +246,7 @@ class DataFileReader:
             track, self.passed = Positions(ranges), []
         whole = ranges == [(0, self.reader.num_rows)]
         for batch in self.reader.scan(
-            [column.item for column in wanted if column.item is not None],
+            [column.request for column in wanted if column.request is not None],
             filter=filters,
             judge=judge,
             ranges=None if whole else ranges,
@@ -269,9 +274,9 @@ class DataFileReader:
         columns = [self.column(leaf) for leaf in distinct(predicate.leaves)]
         return [column.untyped_in(self.untyped.get(column.leaf, ())) for column in columns]
 
-    def items(self, leaves: Sequence[Leaf]) -> list[dict[str, Any]]:
+    def requests(self, leaves: Sequence[Leaf]) -> list[kernel.Request]:
         """The leaves that the file itself gives, as the kernel is asked for them."""
-        return [column.item for column in map(self.column, leaves) if column.item is not None]
+        return [column.request for column in map(self.column, leaves) if column.request is not None]
 
     def column(self, leaf: Leaf) -> FileColumn:
         """How this file gives the leaf."""
@@ -284,7 +289,7 @@ class DataFileReader:
         if found is None:
             return FileColumn(leaf, None, value=pa.scalar(None, to_arrow_type(leaf.type)))
         if leaf.path is not None:
-            return FileColumn(leaf, item(leaf, found.names))
+            return FileColumn(leaf, leaf.request(found.names))
         wanted, at = field_at(self.spec.columns, leaf.column), ".".join(leaf.column)
         try:
             cast = aligned(found.field, wanted, at, by_id=self.spec.by_id)
@@ -297,7 +302,7 @@ class DataFileReader:
             except pa.ArrowInvalid as e:
                 raise self._other_type(at, found.field, wanted) from e
 
-        return FileColumn(leaf, item(leaf, found.names), cast=checked)
+        return FileColumn(leaf, leaf.request(found.names), cast=checked)
 
 
 @dataclass(frozen=True)
@@ -333,14 +338,16 @@ class FileColumn:
     """A leaf in one file: asked of the kernel, or constant."""
 
     leaf: Leaf
-    item: dict[str, Any] | None
+    request: kernel.Request | None
     #: What makes the table's values of the file's, for a whole column.
     cast: Cast | None = None
     value: pa.Scalar | None = None
 
     def untyped_in(self, groups: Iterable[int]) -> FileColumn:
         """The column without the typed values of these row groups."""
-        return self if self.item is None else replace(self, item=self.item | {"untyped_in": sorted(groups)})
+        if self.request is None:
+            return self
+        return replace(self, request=replace(self.request, untyped_in=tuple(sorted(groups))))
 
     def constant(self, rows: int) -> list[pa.Array]:
         """Its columns where the file does not give it."""
@@ -349,7 +356,7 @@ class FileColumn:
 
     def take(self, arrays: Iterator[pa.Array], rows: int) -> list[pa.Array]:
         """Its columns out of the kernel's."""
-        if self.item is None:
+        if self.request is None:
             return self.constant(rows)
         if self.leaf.path is not None:
             return [next(arrays), next(arrays)]

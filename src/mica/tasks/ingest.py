@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import orjson
 import pyarrow as pa
@@ -25,6 +25,7 @@ from mica.tasks import not_json
 from mica.tasks.leaf_values import compute
 from mica.tasks.write import TableWriter, WriteSpec, facts
 from mica.variant import kernel
+from mica.variant.shredding import Limits
 
 #: Rows and bytes of one batch between the parser and the writer.
 BATCH_ROWS = 16_384
@@ -77,7 +78,7 @@ class IngestSpec:
     columns: Mapping[str, BoundExpr] = field(default_factory=dict)
     keys: Mapping[str, BoundExpr] = field(default_factory=dict)
     quarantine: Storage | None = None
-    reader: Mapping[str, Any] = field(default_factory=dict)
+    reader: kernel.JsonOptions = field(default_factory=kernel.JsonOptions)
     timezone: str = "UTC"
 
     @property
@@ -97,7 +98,7 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
             reader = open_reader(spec, split)
             while True:
                 if infers and writer.rolls():
-                    tree = reader.infer(dict(spec.write.limits))
+                    tree = reader.infer(spec.write.limits)
                 batch = reader.next_batch(tree, BATCH_ROWS, BATCH_BYTES)
                 progress.bad += bad.take(reader)
                 if batch is None:
@@ -176,30 +177,28 @@ class ReadCounter:
             self._bytes, self._at = bytes_read, now
 
 
-def open_reader(spec: IngestSpec, split: Split) -> Any:
+def open_reader(spec: IngestSpec, split: Split) -> JsonSource:
     """A reader of the split: the kernel reads local files itself and is fed the bytes of others."""
     compression, format_ = look(split)
     local = split.storage.path(split.path) if split.storage.local_path is not None else None
-    options = {"column": spec.column, "format": format_, "compression": compression, "name": split.name}
-    options |= {"on_error": "fail" if spec.quarantine is None else "collect", **spec.reader}
-    if local is not None:
-        return kernel.JsonReader(path=local, start=split.start, end=split.end, **options)
-    reader = kernel.JsonReader(start=split.start, end=split.end, **options)
-    return _Fed(reader, split)
+    reader = kernel.JsonReader(
+        column=spec.column, format=format_, compression=compression, path=local, name=split.name, start=split.start,
+        end=split.end, options={"on_error": "fail" if spec.quarantine is None else "collect", **spec.reader},
+    )  # fmt: skip
+    return reader if local is not None else _Fed(reader, split)
 
 
 class _Fed:
     """A reader that is fed from a storage, used as if it read by itself."""
 
-    def __init__(self, reader: Any, split: Split) -> None:
+    def __init__(self, reader: kernel.JsonReader, split: Split) -> None:
         self._reader, self._split = reader, split
         # The byte before a split says whether a line begins at its start.
         self._at = max(0, split.start - 1)
 
-    def infer(self, limits: dict[str, Any]) -> pa.DataType:
+    def infer(self, limits: Limits) -> pa.DataType:
         self._feed()
-        found: pa.DataType = self._reader.infer(limits)
-        return found
+        return self._reader.infer(limits)
 
     def next_batch(self, tree: pa.DataType, max_rows: int, max_bytes: int) -> pa.RecordBatch | None:
         self._feed()
@@ -210,11 +209,11 @@ class _Fed:
 
     @property
     def bytes_read(self) -> int:
-        return int(self._reader.bytes_read)
+        return self._reader.bytes_read
 
     @property
     def lines(self) -> int:
-        return int(self._reader.lines)
+        return self._reader.lines
 
     def _feed(self) -> None:
         split = self._split
@@ -226,6 +225,9 @@ class _Fed:
             end = min(self._at + min(FETCH_BYTES, max(split.bytes, HEAD_BYTES)), split.size)
             self._reader.feed(split.storage.read_ranges(split.path, [(self._at, end)])[0])
             self._at = end
+
+
+JsonSource = kernel.JsonReader | _Fed
 
 
 def look(split: Split) -> tuple[str | None, str]:
@@ -269,7 +271,7 @@ class BadLines:
             if self._done and self._storage is not None:
                 self._storage.delete(self._path)
 
-    def take(self, reader: Any) -> int:
+    def take(self, reader: JsonSource) -> int:
         """Keeps what the reader has set aside; how many lines."""
         if self._storage is None:
             return 0

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, evaluate
-from mica.schema.types import VARIANT
 from mica.tasks.row_errors import located, text, whole
 from mica.variant import kernel
 
@@ -35,16 +33,6 @@ class Leaves:
         return [column for leaf in bound.leaves for column in self.columns[leaf]]
 
 
-def item(leaf: Leaf, column: Sequence[str] | None = None) -> dict[str, Any]:
-    """The leaf as the kernel is asked for it; `column` is its name in the file."""
-    asked = leaf.item
-    if leaf.path is not None and leaf.type == VARIANT:
-        asked["type"] = "variant"
-    if column is not None:
-        asked["column"] = list(column)
-    return asked
-
-
 def distinct(leaves: Iterable[Leaf]) -> list[Leaf]:
     """Each leaf once, in the order of first use."""
     return list(dict.fromkeys(leaves))
@@ -52,7 +40,7 @@ def distinct(leaves: Iterable[Leaf]) -> list[Leaf]:
 
 def extract(leaves: Sequence[Leaf], batch: pa.RecordBatch, timezone: str) -> Leaves:
     """The leaves of the rows of a batch, whose Variants may be in their storage layout or not."""
-    found = iter(kernel.extract(batch, [item(leaf) for leaf in leaves], timezone=timezone).columns)
+    found = iter(kernel.extract(batch, [leaf.request() for leaf in leaves], timezone=timezone).columns)
     columns = {leaf: [next(found)] if leaf.path is None else [next(found), next(found)] for leaf in leaves}
     return Leaves(batch.num_rows, columns)
 

@@ -81,14 +81,14 @@ def _transcribed(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, A
 def _moved(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]]:
     schema = reader.schema
     found = {f.name: find(schema, (f.name,)) for f in spec.schema.fields}
-    items: list[dict[str, Any]] = []
+    items: list[kernel.Request] = []
     moving = set()
     for f in spec.schema.fields:
         if found[f.name] is not None:
             # A table that allows no shredding gets whole Variants; so do lists and maps, in which nobody shreds.
             moves = spec.trees is not None and contains(f.type, VARIANT) and not _in_lists(f.type)
             moving |= {f.name} if moves else set()
-            items.append({"column": [f.name], "name": f.name, **({"layout": spec.layout} if moves else {})})
+            items.append(kernel.Request((f.name,), name=f.name, layout=spec.layout if moves else None))
     rebuilt = rows = 0
     with TableWriter(replace(spec, trees=None)) as writer:
         for batch in reader.scan(items, max_rows=BATCH_ROWS, max_bytes=BATCH_BYTES):

@@ -50,10 +50,10 @@ def strings_of_files(spec: StringsSpec, files: Sequence[FilePart]) -> Iterator[p
 def gathered(reader: kernel.FileReader, found: Sequence[Candidates]) -> Iterator[None]:
     """Takes in the strings of a file, in the columns that it has; comes back after each batch."""
     places = [(candidates, called(reader.schema, candidates.leaf.names)) for candidates in found]
-    there = [(candidates, list(names)) for candidates, names in places if names is not None]
+    there = [(candidates, names) for candidates, names in places if names is not None]
     if not there:
         return
-    items = [{"column": names, "name": str(i)} for i, (_, names) in enumerate(there)]
+    items = [kernel.Request(names, name=str(i)) for i, (_, names) in enumerate(there)]
     for batch in reader.scan(items, max_rows=BATCH_ROWS, max_bytes=BATCH_BYTES, timezone="UTC"):
         for (candidates, _), strings in zip(there, batch.columns, strict=True):
             candidates.add(strings)

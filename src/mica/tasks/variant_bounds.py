@@ -7,9 +7,8 @@ bounds speak of values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 
@@ -17,6 +16,7 @@ from mica.storage import Storage
 from mica.tasks.file_columns import called
 from mica.tasks.parts import FilePart
 from mica.variant import kernel
+from mica.variant.shredding import Limits
 
 #: One row per path of a column of a file; `min` and `max` are encoded primitives of one type.
 PATHS = pa.schema(
@@ -41,7 +41,7 @@ class VariantBoundsSpec:
 
     storage: Storage
     columns: tuple[tuple[str, ...], ...]
-    limits: Mapping[str, Any] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
 
 
 def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
@@ -52,12 +52,12 @@ def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[FilePart]) -> Itera
         there = {name: spec.columns[int(name)] for name, names in places.items() if names is not None}
         if not there:
             continue
-        items = [{"column": list(names), "name": name} for name, names in places.items() if names is not None]
+        items = [kernel.Request(names, name=name) for name, names in places.items() if names is not None]
         trees: dict[tuple[str, ...], pa.DataType] = {}
         sink: kernel.FileWriter | None = None
         for batch in reader.scan(items, max_rows=BATCH_ROWS, max_bytes=BATCH_BYTES, timezone="UTC"):
             if sink is None:
-                trees = {(name,): kernel.infer(batch, [name], dict(spec.limits)) for name in there}
+                trees = {(name,): kernel.infer(batch, [name], spec.limits) for name in there}
             shredded = kernel.shred(batch, trees)
             if sink is None:
                 sink = kernel.FileWriter(shredded.schema, compression="none")

@@ -37,6 +37,7 @@ from mica.tasks.strings import gathered
 from mica.tasks.unshred import unshredded
 from mica.variant import kernel
 from mica.variant.plain import to_variants
+from mica.variant.shredding import Limits
 
 #: What a write task yields. `kind` is `add` (a file that was written, with the columns of `ADDED`), `remove` (one that
 #: it stands for: `file` is its position in the snapshot), `read` (rows and bytes that the task took in, and its bad
@@ -79,7 +80,7 @@ class WriteSpec:
     #: Shredding trees by the path of the column; an absent Variant column is inferred per file. None: shred nothing.
     trees: Mapping[tuple[str, ...], pa.DataType] | None = field(default_factory=dict)
     variants: tuple[tuple[str, ...], ...] = ()
-    limits: Mapping[str, Any] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
     properties: Mapping[str, str] = field(default_factory=dict)
     target_file_size: int = 128 << 20
     #: Whether the protocol lets bounds of Variants stand in the statistics.
@@ -88,10 +89,10 @@ class WriteSpec:
     name: str | None = None
     #: What the names of all files of this write have in common, so that they are found again if it fails.
     mark: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: kernel.FileOptions = field(default_factory=kernel.FileOptions)
     #: How Variants are shredded: `standard`, or `early`, which no table may hold; and whether a file's first rows say
     #: where it has `untyped_value`.
-    layout: str = "standard"
+    layout: kernel.Layout = "standard"
     omit_untyped: bool = False
     #: False where the rows are those of files that the same commit removes.
     data_change: bool = True
@@ -299,7 +300,7 @@ class DataFileWriter:
     def transcribe(self, reader: kernel.FileReader) -> kernel.Transcription | None:
         """Becomes the other file, page by page; None, and nothing is written, where that takes more than pages."""
         columns = [(f.name, f.nullable) for f in self.spec.schema.fields]
-        made = kernel.transcribe(reader, columns, self.spec.layout, path=self._place(), **self.spec.options)
+        made = kernel.transcribe(reader, columns, self.spec.layout, path=self._place(), options=self.spec.options)
         if made is None:
             self.abort()
             return None
@@ -372,7 +373,7 @@ class DataFileWriter:
         if self._must_infer():
             for name in self.spec.variants:
                 if name not in trees:
-                    trees[name] = kernel.infer(sample, list(name), dict(self.spec.limits))
+                    trees[name] = kernel.infer(sample, name, self.spec.limits)
         self._trees = trees
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         for batch in waiting:
@@ -402,7 +403,7 @@ class DataFileWriter:
         return storage.path(self.path)
 
     def _put(self, batch: pa.RecordBatch) -> None:
-        assert self._writer is not None
+        assert isinstance(self._writer, kernel.FileWriter)
         self._writer.write(batch if self._fits is None else kernel.fit_batch(batch, self._fits))
         self._drain()
 

@@ -9,7 +9,7 @@ Source: Parquet "VariantShredding", table "Shredded Value Types".
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -53,10 +53,6 @@ class Limits:
             )
         if self.sample_rows < 1:
             raise UserError.bad_value("sample_rows", self.sample_rows, "a positive number")
-
-    def to_kernel(self) -> dict[str, Any]:
-        """As the kernel takes them."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ def bare_spec(storage: Storage, schema: StructType, shredding: Any, name: str | 
         schema=schema,
         variants=variants,
         trees=trees_of(shredding, variants),
-        limits=Limits().to_kernel(),
+        limits=Limits(),
         name=name,
         mark=new_mark(),
         target_file_size=(1 << 62) if name else (128 << 20),

@@ -14,6 +14,7 @@ from mica.arguments import one_of
 from mica.errors import UserError
 from mica.properties import BYTES
 from mica.variant import kernel
+from mica.variant.kernel import JsonOptions
 
 #: The largest Variant that Spark reads.
 MAX_SIZE = 128 << 20
@@ -62,7 +63,7 @@ class IngestOptions:
         return [text.strip().lower().endswith(" desc") for text in self.sort_by]
 
     @property
-    def reader(self) -> dict[str, Any]:
+    def reader(self) -> JsonOptions:
         """The options of the kernel's reader of JSON."""
         return {
             "duplicate_keys": self.duplicate_keys,

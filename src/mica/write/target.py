@@ -135,7 +135,7 @@ class Target:
             partition_by=self.metadata.partition_columns,
             trees=dict(trees) if shreds else None,
             variants=variants,
-            limits=(limits or Limits()).to_kernel(),
+            limits=limits or Limits(),
             properties=dict(self.metadata.configuration),
             bounds=features.supports(self.protocol, "variantShredding"),
             options={

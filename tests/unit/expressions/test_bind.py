@@ -12,6 +12,7 @@ from mica.expressions.bind import bind, bind_columns, bind_value, type_of
 from mica.expressions.tree import Collate, Column, Compare, In, LeafRef, Path, Text, to_sql, walk
 from mica.schema.ddl import parse_ddl, type_to_ddl
 from mica.schema.types import BOOLEAN, INTEGRALS, Primitive
+from mica.variant.kernel import Request
 
 SCHEMA = parse_ddl(
     "id bigint, i int, s string, d date, ts timestamp, f float, x double, n decimal(10,2), b boolean, bin binary, "
@@ -91,9 +92,9 @@ def test_a_text_that_was_bound_means_the_same_again() -> None:
 def test_leaves_name_what_a_file_must_give() -> None:
     bound = bind("v:a['x y'][0]::int = 1 and V is null and st.vv:q is not null and p = 'a' and St.K = 1", SCHEMA,
                  partition_columns=["p"])  # fmt: skip
-    assert [leaf.item for leaf in bound.leaves[:2]] == [
-        {"column": ["v"], "path": ["a", "x y", 0], "type": pa.int32()},
-        {"column": ["v"]},
+    assert [leaf.request() for leaf in bound.leaves[:2]] == [
+        Request(("v",), ("a", "x y", 0), pa.int32()),
+        Request(("v",)),
     ]
     assert [leaf.column for leaf in bound.leaves] == [("v",), ("v",), ("st", "vv"), ("p",), ("st", "k")]
     assert [leaf.partition for leaf in bound.leaves] == [False, False, False, True, False]

@@ -29,7 +29,7 @@ ROWS = pa.record_batch(
 
 def values(text: str) -> list[object]:
     bound = bind_value(text, SCHEMA)
-    found = kernel.extract(ROWS, [leaf.item for leaf in bound.leaves])
+    found = kernel.extract(ROWS, [leaf.request() for leaf in bound.leaves])
     return evaluate(bound, found.columns, num_rows=ROWS.num_rows).to_pylist()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mica import _native
+from mica.variant.kernel import Request
 from mica.variant.values import decode
 
 ROWS = 20_000
@@ -47,7 +49,7 @@ def path(docs: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -
             ("filler", pa.string()),
         ]
     )
-    batch = _native.shred(_native.json_to_variant(texts), {"v": tree})
+    batch = _native.shred(_native.json_to_variant(texts), {("v",): tree})
     target = tmp_path_factory.mktemp("reading") / "v.parquet"
     writer = _native.FileWriter(batch.schema, path=str(target), row_group_rows=5_000, page_rows=1_000)
     writer.write(batch)
@@ -68,7 +70,7 @@ def values(batches: Any) -> list[Any]:
 
 
 def test_whole_variants_come_back(path: Path, docs: list[dict[str, Any]]) -> None:
-    assert values(opened(path).scan([{"column": "v"}])) == docs
+    assert values(opened(path).scan([Request(("v",))])) == docs
 
 
 @pytest.mark.parametrize(
@@ -96,11 +98,11 @@ def test_whole_variants_come_back(path: Path, docs: list[dict[str, Any]]) -> Non
 def test_a_path_is_taken_from_the_leaf_or_from_the_residual(
     path: Path, docs: list[dict[str, Any]], steps: list[Any], type_: pa.DataType, expected: Any
 ) -> None:
-    assert column(opened(path).scan([{"column": "v", "path": steps, "type": type_}])) == [expected(d) for d in docs]
+    assert column(opened(path).scan([Request(("v",), steps, type_)])) == [expected(d) for d in docs]
 
 
 def test_failed_casts_are_marked_and_missing_paths_are_not(path: Path, docs: list[dict[str, Any]]) -> None:
-    items = [{"column": "v", "path": p, "type": pa.int64()} for p in (["id"], ["rare"], ["nowhere"])]
+    items = [Request(("v",), p, pa.int64()) for p in (["id"], ["rare"], ["nowhere"])]
     batches = list(opened(path).scan(items))
     assert column(batches, "0!") == [isinstance(d["id"], str) for d in docs]
     assert column(batches, "1!") == ["rare" in d for d in docs]
@@ -108,7 +110,7 @@ def test_failed_casts_are_marked_and_missing_paths_are_not(path: Path, docs: lis
 
 
 def test_a_path_can_stay_a_variant(path: Path, docs: list[dict[str, Any]]) -> None:
-    batches = list(opened(path).scan([{"column": "v", "path": ["who"], "type": "variant"}]))
+    batches = list(opened(path).scan([Request(("v",), ("who",))]))
     assert batches[0].schema.field(0).metadata[b"ARROW:extension:name"] == b"arrow.parquet.variant"
     assert values(batches) == [d["who"] for d in docs]
 
@@ -116,7 +118,7 @@ def test_a_path_can_stay_a_variant(path: Path, docs: list[dict[str, Any]]) -> No
 def test_a_typed_path_fetches_its_leaf_alone(path: Path) -> None:
     reader = opened(path)
     footer = reader.bytes_read
-    list(reader.scan([{"column": "v", "path": ["at"], "type": pa.int64()}]))
+    list(reader.scan([Request(("v",), ("at",), pa.int64())]))
     assert reader.bytes_read - footer < path.stat().st_size / 10
 
 
@@ -125,21 +127,21 @@ def test_rows_are_given_by_range_and_only_their_pages_fetched(path: Path, docs: 
     footer = reader.bytes_read
     ranges = [(10, 12), (4_999, 5_001), (17_500, 17_506)]
     expected = [docs[i] for start, end in ranges for i in range(start, end)]
-    assert values(reader.scan([{"column": "v"}], ranges=ranges)) == expected
+    assert values(reader.scan([Request(("v",))], ranges=ranges)) == expected
     assert reader.bytes_read - footer < path.stat().st_size / 2
 
 
 def test_ranges_out_of_order_or_beyond_the_file_are_the_callers_mistake(path: Path) -> None:
     for ranges in ([(5, 9), (8, 10)], [(9, 5)], [(0, ROWS + 1)]):
         with pytest.raises(_native.KernelError) as caught:
-            opened(path).scan([{"column": "v"}], ranges=ranges)
+            opened(path).scan([Request(("v",))], ranges=ranges)
         assert caught.value.code == "INVALID_ARGUMENT"
 
 
 def test_batches_are_cut_by_rows_and_by_bytes(path: Path) -> None:
-    by_rows = list(opened(path).scan([{"column": "v"}], max_rows=700))
+    by_rows = list(opened(path).scan([Request(("v",))], max_rows=700))
     assert max(b.num_rows for b in by_rows) <= 700
-    by_bytes = list(opened(path).scan([{"column": "v"}], max_bytes=64 << 10))
+    by_bytes = list(opened(path).scan([Request(("v",))], max_bytes=64 << 10))
     assert max(b.nbytes for b in by_bytes) < 128 << 10
     assert sum(b.num_rows for b in by_rows) == sum(b.num_rows for b in by_bytes) == ROWS
 
@@ -160,13 +162,13 @@ def test_bytes_may_come_from_a_function(path: Path, docs: list[dict[str, Any]]) 
         return [data[start:end] for start, end in ranges]
 
     reader = _native.FileReader(name="remote", size=len(data), fetch=fetch)
-    assert column(reader.scan([{"column": "v", "path": ["at"], "type": pa.int64()}])) == [d["at"] for d in docs]
+    assert column(reader.scan([Request(("v",), ("at",), pa.int64())])) == [d["at"] for d in docs]
     assert reader.bytes_read == sum(end - start for start, end in asked)
 
 
 @pytest.mark.parametrize("pages", [False, True])
 def test_bounds_hold_and_are_usable_only_without_residuals(path: Path, docs: list[dict[str, Any]], pages: bool) -> None:
-    leaves = [{"column": "v", "path": [key], "type": pa.int64()} for key in ("at", "id", "nowhere")]
+    leaves = [Request(("v",), (key,), pa.int64()) for key in ("at", "id", "nowhere")]
     table = opened(path).bounds(leaves, pages=pages).to_pylist()
     assert len(table) == 4 if not pages else len(table) >= 20
     assert table[0]["first_row"] == 0
@@ -192,7 +194,7 @@ def test_inspect_counts_what_is_typed_and_what_is_not(path: Path, docs: list[dic
 
 def test_a_missing_column_is_named(path: Path) -> None:
     with pytest.raises(_native.KernelError, match="no column w"):
-        opened(path).scan([{"column": "w"}])
+        opened(path).scan([Request(("w",))])
 
 
 def test_plain_columns_nested_ones_and_variants_inside_others(tmp_path: Path) -> None:
@@ -210,8 +212,8 @@ def test_plain_columns_nested_ones_and_variants_inside_others(tmp_path: Path) ->
     )
     pq.write_table(table, tmp_path / "t.parquet")
     reader = opened(tmp_path / "t.parquet", variants=[["s", "v"], ["l", "element"], ["m", "value"]])
-    items = [{"column": c, "name": str(c)} for c in ("a", "l", "m")] + [{"column": ["s", "v"]}, {"column": ["s"]}]
-    (batch,) = reader.scan([{**item, "name": str(i)} for i, item in enumerate(items)])
+    items = [Request((c,), name=str(c)) for c in ("a", "l", "m")] + [Request(("s", "v")), Request(("s",))]
+    (batch,) = reader.scan([replace(item, name=str(i)) for i, item in enumerate(items)])
     assert column([batch], "0") == [1, None, 3]
     assert column([batch], "1") == [[one, None], None, []]
     assert column([batch], "2") == [[("k", one)], None, []]
@@ -225,21 +227,21 @@ def test_a_variant_inside_a_list_that_is_malformed_names_its_row(tmp_path: Path)
     table = pa.table({"l": pa.array([[good], [], [good, bad]], pa.list_(variant))})
     pq.write_table(table, tmp_path / "t.parquet")
     with pytest.raises(_native.KernelError) as caught:
-        list(opened(tmp_path / "t.parquet", variants=[["l", "element"]]).scan([{"column": "l"}]))
+        list(opened(tmp_path / "t.parquet", variants=[["l", "element"]]).scan([Request(("l",))]))
     assert (caught.value.code, caught.value.row) == ("MALFORMED_VARIANT", 2)
 
 
 def test_int96_timestamps_become_instants_in_microseconds(tmp_path: Path) -> None:
     table = pa.table({"t": pa.array([0, 1_700_000_000_123_456], pa.timestamp("us", "UTC"))})
     pq.write_table(table, tmp_path / "t.parquet", use_deprecated_int96_timestamps=True)
-    (batch,) = opened(tmp_path / "t.parquet").scan([{"column": "t"}])
+    (batch,) = opened(tmp_path / "t.parquet").scan([Request(("t",))])
     assert batch.column(0).type == pa.timestamp("us", "UTC")
     assert batch.column(0).to_pylist() == table["t"].to_pylist()
 
 
 def corrupt(path: Path, **kwargs: Any) -> Any:
     with pytest.raises(_native.KernelError) as caught:
-        list(opened(path, **kwargs).scan([{"column": "v"}]))
+        list(opened(path, **kwargs).scan([Request(("v",))]))
     assert path.name in str(caught.value)
     return caught.value
 
@@ -261,7 +263,7 @@ def test_a_file_that_is_cut_while_it_is_read(path: Path, tmp_path: Path) -> None
     with copy.open("r+b") as file:
         file.truncate(1_000)
     with pytest.raises(_native.KernelError) as caught:
-        list(reader.scan([{"column": "v"}]))
+        list(reader.scan([Request(("v",))]))
     assert caught.value.code == "CORRUPT_FILE"
 
 

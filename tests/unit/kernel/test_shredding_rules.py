@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from mica import _native
+from mica.variant.kernel import Request
 from mica.variant.values import decode
 
 VARIANT = {"ARROW:extension:name": "arrow.parquet.variant"}
@@ -173,7 +174,7 @@ def test_rule_37_a_field_in_both_is_refused() -> None:
 
 def test_rule_38_a_path_through_shredded_objects_does_not_need_the_residuals_above() -> None:
     rows = [{"value": C1, "typed_value": {"a": {"typed_value": 7}, "b": {}}}]
-    out = _native.extract(shredded(OBJECT, rows), [{"column": "v", "path": ["a"], "type": pa.int32()}])
+    out = _native.extract(shredded(OBJECT, rows), [Request(("v",), ("a",), pa.int32())])
     assert out.to_pydict() == {"0": [7], "0!": [False]}
 
 

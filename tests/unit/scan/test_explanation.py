@@ -23,7 +23,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     texts = [f'{{"n":{n},"s":"text {n % 7}","deep":{{"x":{n}}}}}' for n in range(ROWS)]
     batch = pa.record_batch([from_json(pa.array(texts))], schema=pa.schema([variant_field("v")]))
     tree = pa.struct([("n", pa.int64()), ("s", pa.string()), ("deep", pa.struct([("x", pa.int64())]))])
-    shredded = kernel.shred(batch, {"v": tree})
+    shredded = kernel.shred(batch, {("v",): tree})
     path = str(tmp_path_factory.mktemp("explain") / "f.parquet")
     writer = kernel.FileWriter(shredded.schema, path=path, row_group_rows=100, page_rows=10)
     for at in range(0, ROWS, 10):

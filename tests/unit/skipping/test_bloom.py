@@ -15,7 +15,7 @@ from mica.expressions.bind import bind
 from mica.schema.ddl import parse_ddl
 from mica.skipping.bloom import questions
 from mica.variant import from_json, kernel
-from mica.variant.kernel import FileReader, FileWriter
+from mica.variant.kernel import FileReader, FileWriter, Request
 
 SCHEMA = parse_ddl("id BIGINT, s STRING, d DECIMAL(9, 2), x DOUBLE, v VARIANT, c STRING COLLATE UTF8_LCASE")
 
@@ -51,7 +51,7 @@ def test_only_equality_of_one_class_is_asked(where: str, asked: list[Any]) -> No
 def file_of(folder: Path, texts: list[str | None], tree: pa.DataType) -> FileReader:
     """The documents as a file of row groups of four, with a filter on path `a`."""
     batch = pa.record_batch([from_json(pa.array(texts, pa.string()))], schema=pa.schema([_variant()]))
-    shredded = kernel.shred(batch, {"v": pa.struct([("a", tree)])})
+    shredded = kernel.shred(batch, {("v",): pa.struct([("a", tree)])})
     path = str(folder / "f.parquet")
     leaf = ["v", "typed_value", "a", "typed_value"]
     writer = FileWriter(shredded.schema, path=path, row_group_rows=4, bloom_filters=[leaf])
@@ -67,8 +67,8 @@ def _variant() -> pa.Field:
 
 
 def asked(reader: FileReader, type_: pa.DataType, values: list[Any], of: pa.DataType | None = None) -> list[bool]:
-    item = {"column": ["v"], "path": ["a"], "type": type_}
-    answers = reader.may_contain(item, pa.record_batch([pa.array(values, of or type_)], ["values"]))
+    item = Request(("v",), ("a",), type_)
+    answers = reader.may_contain(item, pa.array(values, of or type_))
     return [answer != "no" for answer in answers]
 
 
@@ -79,9 +79,8 @@ def test_each_row_group_is_asked_and_only_those_of_the_rows(tmp_path: Path) -> N
     assert asked(reader, pa.string(), ["id5"]) == [False, True, False]
     assert asked(reader, pa.string(), ["id0", "id11"]) == [True, False, True]
     assert asked(reader, pa.string(), ["other"]) == [False] * 3
-    item = {"column": ["v"], "path": ["a"], "type": pa.string()}
-    values = pa.record_batch([pa.array(["other"])], ["values"])
-    assert reader.may_contain(item, values, ranges=[(4, 6)]) == ["yes", "no", "yes"]
+    item = Request(("v",), ("a",), pa.string())
+    assert reader.may_contain(item, pa.array(["other"]), ranges=[(4, 6)]) == ["yes", "no", "yes"]
     assert reader.bytes_read - before < 8_000
 
 

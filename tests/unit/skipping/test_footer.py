@@ -1,6 +1,6 @@
 """Row ranges from footers and page indexes of files that pyarrow and Spark wrote."""
 
-from typing import Any
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,7 +9,7 @@ import pytest
 from mica.expressions.bind import bind
 from mica.schema.ddl import parse_ddl
 from mica.skipping.footer import intersect, verdicts
-from mica.variant.kernel import FileReader
+from mica.variant.kernel import FileReader, Request
 
 SCHEMA = parse_ddl(
     "id bigint, i int, s string, x double, ts timestamp, n decimal(10,2), b boolean, st struct<k: int>, p int"
@@ -39,7 +39,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 def ranges(path: str, where: str, *, pages: bool = False, part: int | None = 1) -> list[tuple[int, int]]:
     bound = bind(where, SCHEMA, partition_columns=["p"])
     columns = {i: str(i) for i, leaf in enumerate(bound.leaves) if not leaf.partition}
-    items: list[dict[str, Any]] = [{**bound.leaves[i].item, "name": name} for i, name in columns.items()]
+    items = [replace(bound.leaves[i].request(), name=name) for i, name in columns.items()]
     found = FileReader(path=path, name=path).bounds(items, pages=pages)
     constants = {i: pa.scalar(part, pa.int32()) for i, leaf in enumerate(bound.leaves) if leaf.partition}
     return verdicts(bound, found, columns, constants).kept
@@ -68,7 +68,7 @@ def test_pages_are_finer(path: str) -> None:
 
 def test_a_missing_column_is_null(path: str) -> None:
     bound = bind("i = 1 and p is null", SCHEMA)
-    found = FileReader(path=path, name=path).bounds([{"column": ["i"], "name": "i"}])
+    found = FileReader(path=path, name=path).bounds([Request(("i",), name="i")])
     assert verdicts(bound, found, {0: "i"}, {1: pa.scalar(None, pa.int32())}).kept == [(0, 100)]
 
 

@@ -137,7 +137,7 @@ def test_what_the_file_does_not_give_is_one_value(
     assert len(_ids(DataFileReader(_spec(tmp_path, where), part))) == ROWS * all_or_none
     file = DataFileReader(_spec(tmp_path), part)
     columns = {leaf.name: file.column(leaf) for value in file.spec.outputs.values() for leaf in value.leaves}
-    assert [(name, column.item is None) for name, column in columns.items()] == [
+    assert [(name, column.request is None) for name, column in columns.items()] == [
         ("id", False), ("s", False), ("added", True), ("p", True),
     ]  # fmt: skip
     assert [array.to_pylist() for array in columns["p"].constant(2)] == [[7, 7]]

@@ -1,0 +1,75 @@
+"""The native kernel, typed: every call, request and result of it that Python knows.
+
+The rule: `door.py` alone imports `mica._native`, whose stubs (`_native.pyi`) say what crosses; what leaves this package
+raises errors of `mica.errors`.
+
+| module | what |
+|---|---|
+| `door` | the import, and errors |
+| `request` | what a file or batch is asked for |
+| `batches` | functions over batches |
+| `json_input` | JSON text |
+| `reader`, `writer` | Parquet files |
+"""
+
+from __future__ import annotations
+
+from mica.variant.kernel.batches import (
+    calculate,
+    cast,
+    extract,
+    fit_batch,
+    fitting_schema,
+    fixed_offset,
+    infer,
+    json_to_variant,
+    may_hold_late_types,
+    shred,
+    type_texts,
+    unshred,
+    validate,
+    validate_nested,
+    variant_to_json,
+    without_late_types,
+)
+from mica.variant.kernel.door import version, zones
+from mica.variant.kernel.json_input import JsonOptions, JsonReader, json_format
+from mica.variant.kernel.reader import Check, FileReader, open_file
+from mica.variant.kernel.request import Early, Layout, Request, RowRanges
+from mica.variant.kernel.writer import Closed, FileOptions, FileWriter, Transcription, transcribe
+
+__all__ = [
+    "Check",
+    "Closed",
+    "Early",
+    "FileOptions",
+    "FileReader",
+    "FileWriter",
+    "JsonOptions",
+    "JsonReader",
+    "Layout",
+    "Request",
+    "RowRanges",
+    "Transcription",
+    "calculate",
+    "cast",
+    "extract",
+    "fit_batch",
+    "fitting_schema",
+    "fixed_offset",
+    "infer",
+    "json_format",
+    "json_to_variant",
+    "may_hold_late_types",
+    "open_file",
+    "shred",
+    "transcribe",
+    "type_texts",
+    "unshred",
+    "validate",
+    "validate_nested",
+    "variant_to_json",
+    "version",
+    "without_late_types",
+    "zones",
+]

@@ -1,0 +1,59 @@
+"""The only door to the native kernel.
+
+The rule: nothing else imports `mica._native`, and no error of the kernel leaves here under its own name: `mica.codes`
+says which class carries its code, and what the way out is. Everything else in this package calls the kernel by `call`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import pyarrow as pa
+
+from mica.codes import CODES
+from mica.errors import MicaError, StorageError, UserError
+from mica.storage.local import ERRNO_CODES
+
+try:
+    from mica import _native as native
+except ImportError as e:  # a checkout without a build: say what to do rather than which file is missing
+    raise ImportError(f"mica's native kernel is not built or does not fit this Python ({e}): run `make setup`") from e
+
+__all__ = ["P", "T", "call", "native", "to_error", "version", "zones"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def version() -> str:
+    """The version of the kernel, which is the package's."""
+    return native.__version__
+
+
+def zones() -> str:
+    """The version of the time zone database, such as `2026e`."""
+    return native.ZONES
+
+
+def call(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Calls a function of the kernel and translates its errors, and those of types and numbers that do not cross."""
+    try:
+        return function(*args, **kwargs)
+    except native.KernelError as e:
+        raise to_error(e) from None
+    except (pa.ArrowException, OverflowError) as e:
+        first = str(e).partition("\n")[0]
+        raise UserError("UNSUPPORTED_TYPE", f"this cannot be handed to the kernel or back: {first}") from None
+
+
+def to_error(e: native.KernelError) -> MicaError:
+    """The kernel's error as one of ours, with its place (rule, path, row, offset) as context."""
+    places = {"rule": e.rule, "path": e.path, "row": e.row, "offset": e.offset}
+    number = re.search(r"\(os error (\d+)\)", e.message) if e.code in ("IO", "CORRUPT_FILE") else None
+    known = ERRNO_CODES.get(int(number[1])) if number is not None else None
+    if known is not None:
+        return StorageError(known[0], e.message, hint=known[2], **places)
+    row = CODES[e.code]
+    return row.kinds[0](e.code, e.message, hint=row.way_out, **places)

@@ -1,0 +1,83 @@
+"""JSON text as the kernel reads it."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+import pyarrow as pa
+
+from mica.variant.kernel.door import call, native
+from mica.variant.shredding import Limits
+
+
+class JsonOptions(TypedDict, total=False):
+    """How documents are read; what is missing has the kernel's default."""
+
+    duplicate_keys: str
+    max_size: int
+    max_depth: int
+    replace_invalid_utf8: bool
+    on_error: Literal["fail", "collect"]
+
+
+def json_format(text: bytes, whole: bool, name: str) -> str | None:
+    """`ndjson` or `json` by the beginning of a text, or by all of it; None where the beginning does not say."""
+    return native.json_format(text, whole, name)
+
+
+class JsonReader:
+    """One split of one JSON input, as batches of the Variant column `column` in the layout of a tree.
+
+    With a `path` the kernel reads the file itself; without one it is fed: while it `wants_input`, `feed` or `finish`.
+    """
+
+    def __init__(
+        self,
+        *,
+        column: str,
+        format: str = "ndjson",  # noqa: A002 - the kernel's word
+        compression: str | None = None,
+        path: str | None = None,
+        name: str | None = None,
+        start: int = 0,
+        end: int | None = None,
+        options: JsonOptions | None = None,
+    ) -> None:
+        self._native = call(
+            native.JsonReader, column=column, format=format, compression=compression, path=path, name=name,
+            start=start, end=end, **(options or {}),
+        )  # fmt: skip
+
+    @property
+    def bytes_read(self) -> int:
+        """Before decompression."""
+        return self._native.bytes_read
+
+    @property
+    def lines(self) -> int:
+        """Rows so far, bad ones too."""
+        return self._native.lines
+
+    def wants_input(self) -> bool:
+        """Whether it cannot go on without more bytes."""
+        return call(self._native.wants_input)
+
+    def feed(self, data: bytes) -> None:
+        """The next bytes of the input."""
+        call(self._native.feed, data)
+
+    def finish(self) -> None:
+        """No more bytes will be fed."""
+        call(self._native.finish)
+
+    def infer(self, limits: Limits) -> pa.DataType:
+        """The shredding tree of the rows to come; they are kept and read again."""
+        return call(self._native.infer, limits)
+
+    def next_batch(self, tree: pa.DataType, max_rows: int, max_bytes: int) -> pa.RecordBatch | None:
+        """The next rows, None after the last. It comes within a second, maybe without rows."""
+        return call(self._native.next_batch, tree, max_rows, max_bytes)
+
+    def take_errors(self) -> pa.RecordBatch:
+        """The bad rows since the last call: file, line, column, offset, reason, text."""
+        return call(self._native.take_errors)

@@ -1,0 +1,192 @@
+"""Parquet files that exist. What `fetch` raises comes out as it was: the kernel would keep its text alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from mica.errors import MicaError, UserError
+from mica.storage import Storage
+from mica.storage.tails import Fetch, Tails
+from mica.variant.kernel.door import P, T, call, native
+from mica.variant.kernel.request import Early, Request, RowRanges
+
+#: What gives the bytes of these ranges (first, end) of a file.
+Fetching = Callable[[Sequence[tuple[int, int]]], Sequence[bytes]]
+
+
+class FileReader:
+    """Reads one Parquet file: at a local `path`, or of this `size` by `fetch`. `name` is what errors call it.
+
+    `variants` are columns that are Variants whatever the file says, `early` those that may be of the early shredding
+    layout. Ranges are rows of the file; without them all rows are asked about.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        path: str | None = None,
+        size: int | None = None,
+        fetch: Fetching | None = None,
+        variants: Sequence[Sequence[str]] = (),
+        early: Early = False,
+    ) -> None:
+        self._name = name
+        self._fetch = None if fetch is None else _Watched(fetch)
+        #: The kernel's own reader, for this package.
+        self.native = self.call(
+            native.FileReader, name=name, path=path, size=size, fetch=self._fetch,
+            variants=[list(names) for names in variants], early=early,
+        )  # fmt: skip
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as a scan gives them, Variants unshredded."""
+        return self.call(lambda: self.native.schema)
+
+    @property
+    def num_rows(self) -> int:
+        """The rows of the file."""
+        return self.native.num_rows
+
+    @property
+    def created_by(self) -> str | None:
+        """Who wrote the file, as the footer says."""
+        return self.native.created_by
+
+    @property
+    def key_value_metadata(self) -> Mapping[str, str | None]:
+        """The footer's own entries."""
+        return self.native.key_value_metadata
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes of the file that were read so far."""
+        return self.native.bytes_read
+
+    def tree(self, column: Sequence[str]) -> tuple[pa.DataType, bool] | None:
+        """How a Variant column is shredded: its tree, and whether the layout is the early one. None where the file
+        lacks the column, or its tree nests deeper than trees are inferred."""
+        return self.call(self.native.tree, list(column))
+
+    def row_groups(self) -> pa.RecordBatch:
+        """row_group, first_row, rows, bytes."""
+        return self.call(self.native.row_groups)
+
+    def bounds(
+        self, requests: Sequence[Request], *, pages: bool = False, ranges: RowRanges | None = None
+    ) -> pa.RecordBatch:
+        """Per row group or page: row_group, first_row, rows and, by the request's name, min, max, null_count, usable.
+        Row groups that hold no row of `ranges` are skipped."""
+        return self.call(self.native.bounds, list(requests), pages=pages, ranges=ranges)
+
+    def may_contain(self, request: Request, values: pa.Array, *, ranges: RowRanges | None = None) -> list[str]:
+        """Whether the leaf may equal any of the values, for each row group: "no" for certain, "yes", or "untyped" where
+        only what is in the residual may."""
+        return self.call(self.native.may_contain, request, pa.record_batch([values], ["values"]), ranges=ranges)
+
+    def cost(self, requests: Sequence[Request], *, ranges: RowRanges | None = None) -> tuple[int, int, int, int]:
+        """What the requests take: (row groups, rows, pages, bytes)."""
+        return self.call(self.native.cost, list(requests), ranges=ranges)
+
+    def scan(
+        self,
+        requests: Sequence[Request],
+        *,
+        filter: Sequence[Request] = (),  # noqa: A002 - the kernel's word
+        judge: Callable[[pa.RecordBatch], pa.BooleanArray] | None = None,
+        ranges: RowRanges | None = None,
+        limit: int | None = None,
+        max_rows: int = 65_536,
+        max_bytes: int = 64 << 20,
+        timezone: str = "UTC",
+    ) -> Iterator[pa.RecordBatch]:
+        """The batches of a scan, one at a time. With `filter`, `judge` gets those requests of some rows and gives the
+        mask of the rows that pass: the other columns are read for these alone.
+        """
+        if filter and judge is None:
+            raise ValueError("a filter needs a judge")
+        scan = self.call(
+            self.native.scan, list(requests), filter=list(filter), ranges=ranges, limit=limit, max_rows=max_rows,
+            max_bytes=max_bytes, timezone=timezone,
+        )  # fmt: skip
+        while (step := self.call(scan.step)) is not None:
+            judged, batch = step
+            if judged and judge is not None:
+                self.call(scan.keep, judge(batch))
+            else:
+                yield batch
+
+    def check(self, *, limit: int) -> Check:
+        """What is wrong with the file's Variants, `limit` of each kind kept."""
+        return Check(self, self.call(self.native.check, limit=limit))
+
+    def inspect(self) -> pa.RecordBatch:
+        """Per node of every Variant column: column, path, type, typed_rows, residual_rows, typed_bytes,
+        residual_bytes."""
+        return self.call(self.native.inspect)
+
+    def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """`door.call`, with the file's name where it is missing, and with the error that `fetch` raised."""
+        if self._fetch is not None:
+            self._fetch.error = None
+        try:
+            return call(function, *args, **kwargs)
+        except MicaError as e:
+            if self._fetch is not None and self._fetch.error is not None:
+                raise self._fetch.error from None
+            if e.code == "UNSUPPORTED_TYPE":
+                found = f"{self._name} holds what Arrow does not take: {e.message}"
+                raise UserError(e.code, found, hint="mica check says whether the file is damaged.") from None
+            raise
+
+
+class _Watched:
+    """A function that fetches byte ranges, and the error that it ended with."""
+
+    def __init__(self, fetch: Fetching) -> None:
+        self._fetch = fetch
+        self.error: MicaError | None = None
+
+    def __call__(self, ranges: Sequence[tuple[int, int]]) -> Sequence[bytes]:
+        try:
+            return self._fetch(ranges)
+        except MicaError as e:
+            self.error = e
+            raise
+
+
+class Check:
+    """A running check: batches of kind, rule, path, row_group, row and found."""
+
+    def __init__(self, reader: FileReader, running: native.Check) -> None:
+        self._reader, self._native = reader, running
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        while (batch := self._reader.call(next, self._native, None)) is not None:
+            yield batch
+
+    def totals(self) -> pa.RecordBatch:
+        """How many there were so far: kind, rule, count."""
+        return self._reader.call(self._native.totals)
+
+
+def open_file(
+    place: Storage,
+    rel: str,
+    size: int | None = None,
+    *,
+    variants: Sequence[Sequence[str]] = (),
+    early: Early = False,
+    tails: Tails | None = None,
+) -> FileReader:
+    """The Parquet file `rel` of a location; `tails` keeps the end of the file for who opens it again. Of a local file
+    the size is what the disk says."""
+    name = place.path(rel)
+    if place.local_path is not None:
+        return FileReader(name=name, path=name, variants=variants, early=early)
+    size = place.size(rel) if size is None else size
+    fetch = Fetch(tails or Tails(), place, rel, size)
+    return FileReader(name=name, size=size, fetch=fetch, variants=variants, early=early)

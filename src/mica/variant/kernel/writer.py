@@ -1,0 +1,133 @@
+"""Parquet files in the making. What the disk refuses is reported with the file's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypedDict
+
+import pyarrow as pa
+
+from mica.errors import StorageError
+from mica.variant.kernel.door import P, T, call, native
+from mica.variant.kernel.reader import FileReader
+from mica.variant.kernel.request import Layout
+
+
+class FileOptions(TypedDict, total=False):
+    """How a file is written; what is missing has the kernel's default. `bloom_filters` are Parquet column paths."""
+
+    compression: str
+    bloom_filters: list[list[str]]
+
+
+class Closed(TypedDict):
+    """What is known of a file that was written. `plain` is one row with the structs min, max and null_count by the
+    names in the file, `paths` a row per path of a Variant column: column, path, rows, min, max."""
+
+    rows: int
+    size: int
+    row_groups: int
+    plain: pa.RecordBatch
+    paths: pa.RecordBatch
+
+
+class FileWriter:
+    """Writes one Parquet file and gathers its bounds. `path` must not exist; without one the bytes come from
+    `take_bytes`."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        *,
+        path: str | None = None,
+        compression: str = "zstd",
+        bloom_filters: Sequence[Sequence[str]] = (),
+        row_group_rows: int | None = None,
+        row_group_bytes: int | None = None,
+        page_rows: int | None = None,
+        page_bytes: int | None = None,
+        key_value_metadata: Mapping[str, str] | None = None,
+        created_by: str | None = None,
+    ) -> None:
+        self._path = path
+        self._native = self._call(
+            native.FileWriter, schema, path=path, compression=compression, bloom_filters=bloom_filters,
+            row_group_rows=row_group_rows, row_group_bytes=row_group_bytes, page_rows=page_rows, page_bytes=page_bytes,
+            key_value_metadata=None if key_value_metadata is None else dict(key_value_metadata), created_by=created_by,
+        )  # fmt: skip
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes of the file so far, an estimate of what is buffered included."""
+        return self._native.bytes_written
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Takes rows; Variant columns are those that the schema marks."""
+        self._call(self._native.write, batch)
+
+    def take_bytes(self) -> bytes:
+        """What was written since the last call, where there is no path."""
+        return self._call(self._native.take_bytes)
+
+    def close(self) -> Closed:
+        """Ends the file."""
+        return self._call(self._native.close)
+
+    def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return call(function, *args, **kwargs)
+        except StorageError as e:
+            if self._path is None or self._path in e.message:
+                raise
+            message = f"{self._path} could not be written: {e.message}"
+            raise StorageError(e.code, message, hint=e.hint, **{**e.context, "path": self._path}) from None
+
+
+class Transcription:
+    """A file out of the pages of another."""
+
+    def __init__(self, reader: FileReader, made: native.Transcription) -> None:
+        self._reader, self._native = reader, made
+
+    @property
+    def moves(self) -> bool:
+        """Whether any column changes its layout; otherwise the file is copied."""
+        return self._native.moves
+
+    @property
+    def may_hold_late_types(self) -> bool:
+        """Whether a Variant of the file may hold a time, nanoseconds or a UUID; "no" is certain."""
+        return self._native.may_hold_late_types
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes of the file so far."""
+        return self._native.bytes_written
+
+    def step(self) -> bool:
+        """Writes the next row group; whether there was one. Errors: DOES_NOT_FIT where its pages hold what the footer
+        denies."""
+        return self._reader.call(self._native.step)
+
+    def take_bytes(self) -> bytes:
+        """What was written since the last call, where there is no path."""
+        return self._reader.call(self._native.take_bytes)
+
+    def close(self) -> Closed:
+        """Ends the file."""
+        return self._reader.call(self._native.close)
+
+
+def transcribe(
+    reader: FileReader,
+    columns: Sequence[tuple[str, bool]],
+    layout: Layout,
+    *,
+    path: str | None,
+    options: FileOptions | None = None,
+) -> Transcription | None:
+    """The file's columns (name and whether it is nullable), all of them, in this layout as another file, page by page;
+    None where that takes more than pages.
+    """
+    made = call(native.transcribe, reader.native, list(columns), layout, path=path, **(options or {}))
+    return None if made is None else Transcription(reader, made)
