@@ -10,8 +10,8 @@ use arrow::datatypes::{DataType, FieldRef, TimeUnit};
 
 use crate::batch::values::{Bytes, bytes_of, parts_of, variants};
 use crate::codec::decode::VariantDecoder;
-use crate::codec::dictionary::DictionaryCache;
-use crate::codec::encode::TapeEncoder;
+use crate::codec::dictionary::OwnDictionaries;
+use crate::codec::encode::ValueWriter;
 use crate::codec::head::{head, number};
 use crate::codec::primitive::id;
 use crate::error::{Code, Error, Result};
@@ -40,7 +40,7 @@ pub fn without_late_types(batch: &RecordBatch, as_text: bool, zone: &Zone) -> Re
         return Ok(batch.clone());
     }
     let (mut decoder, mut tape, mut names) = (VariantDecoder::new(), Tape::default(), Names::new());
-    let (mut cache, mut encoder) = (DictionaryCache::new(), TapeEncoder::new());
+    let (mut dictionaries, mut writer) = (OwnDictionaries::default(), ValueWriter::default());
     let (mut new_metadata, mut new_values) = (Bytes::new(values.len()), Bytes::new(values.len()));
     for (row, late) in late.into_iter().enumerate() {
         if late {
@@ -52,9 +52,9 @@ pub fn without_late_types(batch: &RecordBatch, as_text: bool, zone: &Zone) -> Re
             }
             spell(&mut tape, value, &names, zone);
             let view = tape.view(value, &names);
-            let dictionary = cache.of(&view, 0).map_err(place)?;
-            new_metadata.data.extend_from_slice(dictionary.metadata());
-            encoder.encode(&view, 0, dictionary, &mut new_values.data).map_err(place)?;
+            let dictionary = dictionaries.of(&view, 0);
+            new_metadata.data.extend_from_slice(dictionary.base_bytes());
+            writer.subtree(&view, dictionary, 0, &mut new_values.data);
         } else if !is_null(row) {
             new_metadata.data.extend_from_slice(metadata.value(row));
             new_values.data.extend_from_slice(values.value(row));

@@ -10,8 +10,8 @@ use arrow::record_batch::RecordBatch;
 
 use crate::batch::type_text::TypePrinter;
 use crate::codec::decode::VariantDecoder;
-use crate::codec::dictionary::DictionaryCache;
-use crate::codec::encode::TapeEncoder;
+use crate::codec::dictionary::OwnDictionaries;
+use crate::codec::encode::ValueWriter;
 use crate::error::{Code, Error, Result};
 use crate::json::print::JsonPrinter;
 use crate::json::{JsonParser, ParseOptions};
@@ -26,8 +26,10 @@ use crate::text::zone::Zone;
 pub fn json_to_variant(batch: &RecordBatch, options: ParseOptions) -> Result<RecordBatch> {
     let texts = bytes_of(column(batch, 0)?)?;
     let (mut parser, mut tape, mut names) = (JsonParser::new(options), Tape::default(), Names::new());
-    let (mut cache, mut encoder) = (DictionaryCache::new(), TapeEncoder::new());
+    let (mut dictionaries, mut writer) = (OwnDictionaries::default(), ValueWriter::default());
     let (mut metadata, mut values) = (Bytes::new(texts.len()), Bytes::new(texts.len()));
+    // A Variant takes about what its text does; growing step by step would move what is there each time.
+    values.data.reserve(texts.iter().flatten().map(<[u8]>::len).sum());
     let mut repaired = String::new();
     for row in 0..texts.len() {
         if texts.is_valid(row) {
@@ -40,13 +42,11 @@ pub fn json_to_variant(batch: &RecordBatch, options: ParseOptions) -> Result<Rec
                     &repaired
                 }
             };
-            let encoded = parser.parse(text, &mut tape, &mut names).and_then(|()| {
-                let view = tape.view(text.as_bytes(), &names);
-                let dictionary = cache.of(&view, 0)?;
-                metadata.data.extend_from_slice(dictionary.metadata());
-                encoder.encode(&view, 0, dictionary, &mut values.data)
-            });
-            encoded.map_err(|e| e.row(row as u64))?;
+            parser.parse(text, &mut tape, &mut names).map_err(|e| e.row(row as u64))?;
+            let view = tape.view(text.as_bytes(), &names);
+            let dictionary = dictionaries.of(&view, 0);
+            metadata.data.extend_from_slice(dictionary.base_bytes());
+            writer.subtree(&view, dictionary, 0, &mut values.data);
             forget(&mut names);
         }
         metadata.end()?;

@@ -80,26 +80,6 @@ pub fn push_uint(out: &mut Vec<u8>, value: usize, width: usize) {
     }
 }
 
-/// Bytes of a scalar's value; `width` is the least width of an integer (0: the smallest that holds it).
-#[inline]
-pub fn scalar_size(scalar: &Scalar, width: u8) -> usize {
-    match scalar {
-        Scalar::Null | Scalar::Boolean(_) => 1,
-        Scalar::Int(v) => 1 + int_width(*v).max(width) as usize,
-        Scalar::Decimal(v, scale) => 2 + decimal_width(*v, *scale) as usize,
-        Scalar::Float(_) | Scalar::Date(_) => 5,
-        Scalar::Double(_)
-        | Scalar::Timestamp(_)
-        | Scalar::TimestampNtz(_)
-        | Scalar::TimestampNanos(_)
-        | Scalar::TimestampNtzNanos(_)
-        | Scalar::Time(_) => 9,
-        Scalar::Uuid(_) => 17,
-        Scalar::Str(s) => string_size(s.len()),
-        Scalar::Binary(b) => 5 + b.len(),
-    }
-}
-
 #[inline]
 pub fn string_size(len: usize) -> usize {
     if len <= MAX_SHORT_STRING { 1 + len } else { 5 + len }

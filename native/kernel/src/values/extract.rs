@@ -13,8 +13,9 @@ use arrow::datatypes::{DataType, Field};
 
 use crate::codec::decode::VariantDecoder;
 use crate::codec::head::{head, length, number, scalar};
-use crate::codec::metadata::Dictionary;
-use crate::codec::residual::Residual;
+use crate::codec::known::KnownNames;
+use crate::codec::metadata::NO_NAMES;
+use crate::codec::validate::Validator;
 use crate::error::{Code, Error, Result};
 use crate::item::Target;
 use crate::layout::Layout;
@@ -43,9 +44,6 @@ impl Extracted {
 
 /// A residual that holds a value in one row of so many, or in fewer, is looked at in these rows alone.
 const FEW: usize = 4;
-
-/// The metadata of a value that names no field.
-const NO_NAMES: &[u8] = &[1, 0, 0];
 
 pub fn extract_path(column: &VariantColumn, steps: &[Step], target: &Target, timezone: &str) -> Result<Extracted> {
     let mut finder = Finder::new(column, steps);
@@ -166,8 +164,8 @@ pub(crate) enum Found<'a> {
 
 pub(crate) struct Finder<'a> {
     pub(crate) steps: &'a [Step],
-    pub(crate) dictionary: Dictionary,
-    residual: Residual,
+    pub(crate) dictionary: KnownNames,
+    residual: Validator,
     reconstructor: Reconstructor,
     /// The level on which the path ends, when it is an early one that is put together.
     subtree: Option<(VariantColumn, Reconstructor)>,
@@ -177,8 +175,8 @@ impl<'a> Finder<'a> {
     fn new(column: &VariantColumn, steps: &'a [Step]) -> Self {
         Finder {
             steps,
-            dictionary: Dictionary::default(),
-            residual: Residual::default(),
+            dictionary: KnownNames::default(),
+            residual: Validator::default(),
             reconstructor: Reconstructor::new(column),
             subtree: None,
         }

@@ -13,8 +13,8 @@ use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields};
 
-use crate::codec::metadata::Dictionary;
-use crate::codec::residual::{Entry, Residual};
+use crate::codec::known::KnownNames;
+use crate::codec::validate::{FieldSpan, Validator};
 use crate::error::{Code, Error, Result};
 use crate::layout::Layout;
 use crate::values::level::{FieldColumn, Leaf, LeafValues, Level, ListColumn, ObjectColumn, VariantColumn, is_null};
@@ -103,23 +103,23 @@ pub fn build_variant(metadata: &BinaryArray, values: BinaryArray, nulls: Option<
 
 /// Writes values of one column's levels. Holds what is remembered between rows.
 pub struct Reconstructor {
-    dictionary: Dictionary,
-    residual: Residual,
+    dictionary: KnownNames,
+    residual: Validator,
     /// Offset width by level number, as the row before needed it.
     widths: Vec<u8>,
     /// Field ids and child offsets of the containers being written, innermost last.
     ids: Vec<u32>,
     ends: Vec<u32>,
-    entries: Vec<Entry>,
+    entries: Vec<FieldSpan>,
 }
 
 impl Reconstructor {
     pub fn new(column: &VariantColumn) -> Self {
-        let mut dictionary = Dictionary::default();
+        let mut dictionary = KnownNames::default();
         register(&column.root, &mut dictionary);
         Reconstructor {
             dictionary,
-            residual: Residual::default(),
+            residual: Validator::default(),
             widths: vec![1; column.levels],
             ids: Vec::new(),
             ends: Vec::new(),
@@ -334,7 +334,7 @@ struct Container {
     first_end: usize,
 }
 
-fn register(level: &Level, dictionary: &mut Dictionary) {
+fn register(level: &Level, dictionary: &mut KnownNames) {
     if let Some(object) = &level.object {
         for field in &object.fields {
             dictionary.want(&field.name, field.level.number);

@@ -22,6 +22,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedFileWriter;
 
+use crate::codec::dictionary::Dictionary;
 use crate::convert::pages::chunk::{Maker, Old};
 use crate::convert::pages::levels::unfit;
 use crate::convert::pages::plan::{Leaf, Make, Moved, plan};
@@ -38,7 +39,6 @@ use crate::parquet::schema::Node;
 use crate::parquet::write::checksum::Pages;
 use crate::parquet::write::schema::parquet_schema;
 use crate::parquet::write::{Sink, Summary, WriteOptions, bounds, failed};
-use crate::shred::dictionary::Dictionary;
 use crate::tree::Tree;
 use crate::values::nested::holds_variant;
 
