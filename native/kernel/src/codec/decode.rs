@@ -9,12 +9,13 @@ use crate::codec::recent::Recent;
 use crate::error::{Code, Error, Result};
 use crate::limits::MAX_VALUE_DEPTH;
 use crate::names::{Mark, NO_NAME, Names};
+use crate::path::{push_index, push_key};
 use crate::tape::{Kind, Node, Tape};
 use crate::text::utf8::is_utf8;
 
 /// What was accepted although the specification says otherwise.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Findings {
+pub struct Tolerated {
     /// An object's ids are not in the order of their names (rule 10).
     pub unsorted_ids: bool,
 }
@@ -45,14 +46,14 @@ impl VariantDecoder {
 
     /// Fills `tape` (cleared first); read it with `tape.view(value, names)`. Always hand in the same `names`.
     /// An error carries the rule, the offset in `value` (or in `metadata`, for rules 3 to 5) and the JSON path.
-    pub fn decode(&mut self, metadata: &[u8], value: &[u8], tape: &mut Tape, names: &mut Names) -> Result<Findings> {
+    pub fn decode(&mut self, metadata: &[u8], value: &[u8], tape: &mut Tape, names: &mut Names) -> Result<Tolerated> {
         tape.clear();
         self.stack.clear();
         self.load(metadata, names)?;
         if value.len() > u32::MAX as usize / 2 {
             return Err(Error::new(Code::TooLarge, "one value exceeds 2 GiB"));
         }
-        let mut findings = Findings::default();
+        let mut findings = Tolerated::default();
         self.walk(value, tape, &mut findings).map_err(|e| match self.path(names) {
             Some(path) => e.path(path),
             None => e,
@@ -74,7 +75,7 @@ impl VariantDecoder {
         Ok(())
     }
 
-    fn walk(&mut self, value: &[u8], tape: &mut Tape, findings: &mut Findings) -> Result<()> {
+    fn walk(&mut self, value: &[u8], tape: &mut Tape, findings: &mut Tolerated) -> Result<()> {
         let end = self.one(value, 0, NO_NAME, tape, findings)?;
         if end != value.len() {
             return Err(fault(15, end, "bytes follow the end of the value"));
@@ -117,7 +118,7 @@ impl VariantDecoder {
 
     /// Reads the value at `at`: a scalar whole, of a container the head; gives the end of the value.
     #[inline]
-    fn one(&mut self, value: &[u8], at: usize, name: u32, tape: &mut Tape, findings: &mut Findings) -> Result<usize> {
+    fn one(&mut self, value: &[u8], at: usize, name: u32, tape: &mut Tape, findings: &mut Tolerated) -> Result<usize> {
         let first = *value.get(at).ok_or_else(|| cut(at))?;
         match first & 3 {
             0 => primitive(value, at, first >> 2, name, tape),
@@ -126,7 +127,7 @@ impl VariantDecoder {
         }
     }
 
-    fn open(&mut self, value: &[u8], at: usize, name: u32, tape: &mut Tape, findings: &mut Findings) -> Result<usize> {
+    fn open(&mut self, value: &[u8], at: usize, name: u32, tape: &mut Tape, findings: &mut Tolerated) -> Result<usize> {
         if self.stack.len() >= MAX_VALUE_DEPTH {
             return Err(too_deep(at));
         }
@@ -151,7 +152,7 @@ impl VariantDecoder {
     }
 
     /// Every id is in the metadata, no name comes twice (rule 12), the order is that of the names (rule 10).
-    fn check_ids(&mut self, value: &[u8], at: usize, head: &Head, findings: &mut Findings) -> Result<()> {
+    fn check_ids(&mut self, value: &[u8], at: usize, head: &Head, findings: &mut Tolerated) -> Result<()> {
         let Some((_, dictionary)) = self.recent.current() else { return Ok(()) };
         let rank_of = |index: usize| {
             let id_at = head.ids + index * head.id_width;
@@ -187,9 +188,9 @@ impl VariantDecoder {
         let mut path = String::from("$");
         for frame in self.stack.iter().filter(|f| f.index > 0) {
             if frame.head.object {
-                path.push_str(&format!("['{}']", names.get(frame.name).escape_debug()));
+                push_key(&mut path, names.get(frame.name));
             } else {
-                path.push_str(&format!("[{}]", frame.index - 1));
+                push_index(&mut path, frame.index - 1);
             }
         }
         (path.len() > 1).then_some(path)

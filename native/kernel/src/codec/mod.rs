@@ -1,5 +1,6 @@
 //! The bytes of a Variant (Parquet, "VariantEncoding"), and of the early layout's `untyped_value`.
 
+pub mod container;
 pub mod decode;
 pub mod dictionary;
 pub mod encode;

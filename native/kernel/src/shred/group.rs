@@ -21,7 +21,7 @@ use crate::codec::encode::ValueWriter;
 use crate::error::{Code, Error, Result};
 use crate::layout::Layout;
 use crate::names::Names;
-use crate::shred::column::{Bits, Bytes, Leaf};
+use crate::shred::column::{Bits, Bytes, LeafBuilder};
 use crate::tape::{Kind, TapeView};
 use crate::tree::Tree;
 
@@ -48,7 +48,7 @@ pub struct Group {
 
 enum Typed {
     None,
-    Leaf(Leaf),
+    Leaf(LeafBuilder),
     Object(Object),
     Array(Box<Array>),
 }
@@ -113,7 +113,7 @@ impl Group {
             let element = Group::new(element, layout, names);
             Typed::Array(Box::new(Array { valid: Bits::default(), offsets: vec![0], element, elements: 0 }))
         } else {
-            tree.leaf.map_or(Typed::None, |leaf| Typed::Leaf(Leaf::new(leaf)))
+            tree.leaf.map_or(Typed::None, |leaf| Typed::Leaf(LeafBuilder::new(leaf)))
         };
         Group { tree: tree.clone(), layout, value: Bytes::default(), typed }
     }

@@ -19,7 +19,8 @@ use crate::names::Names;
 use crate::shred::column::Bytes;
 use crate::tape::Tape;
 use crate::values::early::State;
-use crate::values::level::{Leaf, Level, ListColumn, VariantColumn, is_null};
+use crate::values::leaf::Leaf;
+use crate::values::level::{Level, ListColumn, VariantColumn, is_null};
 
 pub struct Standardized {
     pub column: VariantColumn,
