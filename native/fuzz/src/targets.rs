@@ -2,7 +2,6 @@
 //! of proportion are not.
 
 use std::io::Write;
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryArray, RecordBatch, StringArray, StructArray};
@@ -19,30 +18,18 @@ use mica_kernel::json::{Compression, DuplicateKeys, Format, OnError, ParseOption
 use mica_kernel::layout::{Layout, standard};
 use mica_kernel::layout::recognise::Early;
 use mica_kernel::parquet::file::FileReader;
-use mica_kernel::parquet::source::Source;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions};
 use mica_kernel::read::scan::{Scan, ScanOptions, Step};
 use mica_kernel::text::zone::Zone;
 
+#[path = "../../kernel/tests/common/memory.rs"]
+mod memory;
+
+use memory::Memory;
+
 /// A target: its name, what it does with an input, and what it begins with.
 pub const TARGETS: [(&str, fn(&[u8]) -> Result<()>, fn() -> Vec<Vec<u8>>); 3] =
     [("file", file, files), ("json", json, texts), ("value", value, values)];
-
-struct Memory(Bytes);
-
-impl Source for Memory {
-    fn name(&self) -> &str {
-        "memory"
-    }
-
-    fn size(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn fetch(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        Ok(ranges.iter().map(|range| self.0.slice(range.start as usize..range.end as usize)).collect())
-    }
-}
 
 /// A Parquet file: read whole, by rows and by a filter, checked and inspected.
 fn file(input: &[u8]) -> Result<()> {

@@ -4,8 +4,8 @@
 
 use mica_kernel::Code;
 use mica_kernel::codec::decode::VariantDecoder;
-use mica_kernel::codec::dictionary::{Dictionary, DictionaryCache};
-use mica_kernel::codec::encode::{TapeEncoder, variant_size};
+use mica_kernel::codec::dictionary::{Dictionary, OwnDictionaries};
+use mica_kernel::codec::encode::{ValueWriter, variant_size};
 use mica_kernel::json::print::JsonPrinter;
 use mica_kernel::json::{JsonParser, ParseOptions};
 use mica_kernel::names::Names;
@@ -16,12 +16,12 @@ fn encode(text: &str) -> (Vec<u8>, Vec<u8>) {
     let (mut tape, mut names) = (Tape::default(), Names::new());
     JsonParser::new(ParseOptions::default()).parse(text, &mut tape, &mut names).unwrap();
     let view = tape.view(text.as_bytes(), &names);
-    let mut cache = DictionaryCache::new();
-    let dictionary = cache.of(&view, 0).unwrap();
+    let mut cache = OwnDictionaries::default();
+    let dictionary = cache.of(&view, 0);
     let mut value = Vec::new();
-    TapeEncoder::new().encode(&view, 0, dictionary, &mut value).unwrap();
-    assert_eq!(variant_size(&view, 0).unwrap(), dictionary.metadata().len() + value.len());
-    (dictionary.metadata().to_vec(), value)
+    ValueWriter::default().subtree(&view, dictionary, 0, &mut value);
+    assert_eq!(variant_size(&view, 0), dictionary.base_bytes().len() + value.len());
+    (dictionary.base_bytes().to_vec(), value)
 }
 
 fn print(metadata: &[u8], value: &[u8]) -> String {
@@ -70,11 +70,11 @@ fn rule_4_offsets_take_the_bytes_they_need() {
 
 fn encode_with(tape: &Tape, text: &str, names: &Names) -> (Vec<u8>, Vec<u8>) {
     let view = tape.view(text.as_bytes(), names);
-    let mut cache = DictionaryCache::new();
-    let dictionary = cache.of(&view, 0).unwrap();
+    let mut cache = OwnDictionaries::default();
+    let dictionary = cache.of(&view, 0);
     let mut value = Vec::new();
-    TapeEncoder::new().encode(&view, 0, dictionary, &mut value).unwrap();
-    (dictionary.metadata().to_vec(), value)
+    ValueWriter::default().subtree(&view, dictionary, 0, &mut value);
+    (dictionary.base_bytes().to_vec(), value)
 }
 
 #[test]
@@ -94,12 +94,14 @@ fn rules_10_to_12_unsorted_ids_are_read_and_reported_and_duplicates_refused() {
 }
 
 #[test]
-fn a_dictionary_of_any_order_serves() {
+fn a_dictionary_is_sorted_until_a_row_adds_names() {
     let mut names = Names::new();
-    let ids: Vec<u32> = ["b", "a", "unused"].iter().map(|n| names.intern(n)).collect();
-    let sorted = Dictionary::sorted(ids.clone(), &names).unwrap();
-    assert_eq!(sorted.metadata(), [0x11, 3, 0, 1, 2, 8, b'a', b'b', b'u', b'n', b'u', b's', b'e', b'd']);
-    let unsorted = Dictionary::over(vec![0x01, 3, 0, 1, 2, 8], ids.clone(), &names);
-    assert_eq!(unsorted.field(ids[0]), Some((0, 1)));
-    assert_eq!(unsorted.field(ids[1]), Some((1, 0)));
+    let ids: Vec<u32> = ["b", "a", "unused", "0"].iter().map(|n| names.intern(n)).collect();
+    let mut dictionary = Dictionary::new(&names, ids[..3].to_vec());
+    assert_eq!(dictionary.base_bytes(), [0x11, 3, 0, 1, 2, 8, b'a', b'b', b'u', b'n', b'u', b's', b'e', b'd']);
+    assert_eq!(ids.iter().map(|&id| dictionary.id(id)).collect::<Vec<_>>(), [1, 0, 2, 3]);
+    let mut row = Vec::new();
+    dictionary.finish_row(&names, &mut row);
+    assert_eq!(row, [0x01, 4, 0, 1, 2, 8, 9, b'a', b'b', b'u', b'n', b'u', b's', b'e', b'd', b'0']);
+    assert!(!dictionary.has_extra());
 }

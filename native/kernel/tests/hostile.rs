@@ -6,8 +6,8 @@ mod common;
 
 use common::random::Random;
 use mica_kernel::codec::decode::VariantDecoder;
-use mica_kernel::codec::dictionary::DictionaryCache;
-use mica_kernel::codec::encode::TapeEncoder;
+use mica_kernel::codec::dictionary::OwnDictionaries;
+use mica_kernel::codec::encode::ValueWriter;
 use mica_kernel::json::print::JsonPrinter;
 use mica_kernel::json::{DuplicateKeys, JsonParser, ParseOptions};
 use mica_kernel::names::Names;
@@ -22,8 +22,8 @@ struct Room {
     names: Names,
     decoder: VariantDecoder,
     printer: JsonPrinter,
-    cache: DictionaryCache,
-    encoder: TapeEncoder,
+    cache: OwnDictionaries,
+    encoder: ValueWriter,
 }
 
 impl Room {
@@ -36,10 +36,10 @@ impl Room {
 
     fn encode(&mut self, source: &[u8]) -> (Vec<u8>, Vec<u8>) {
         let view = self.tape.view(source, &self.names);
-        let dictionary = self.cache.of(&view, 0).unwrap();
+        let dictionary = self.cache.of(&view, 0);
         let mut value = Vec::new();
-        self.encoder.encode(&view, 0, dictionary, &mut value).unwrap();
-        (dictionary.metadata().to_vec(), value)
+        self.encoder.subtree(&view, dictionary, 0, &mut value);
+        (dictionary.base_bytes().to_vec(), value)
     }
 }
 

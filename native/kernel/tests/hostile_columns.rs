@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
+use common::memory::Memory;
 use common::random::Random;
-use common::sound::{Memory, assert_sound, tree};
+use common::sound::{assert_sound, tree};
 use mica_kernel::Result;
 use mica_kernel::batch::values::json_to_variant;
 use mica_kernel::convert::shred::shred_batch;

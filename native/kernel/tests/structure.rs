@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
+use common::memory::Memory;
 use common::random::Random;
-use common::sound::Memory;
 use common::thrift::{File, Value, parse};
 use mica_kernel::check::Check;
 use mica_kernel::item::{Item, ItemKind};

@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use mica_kernel::codec::decode::VariantDecoder;
-use mica_kernel::codec::dictionary::DictionaryCache;
-use mica_kernel::codec::encode::TapeEncoder;
+use mica_kernel::codec::dictionary::OwnDictionaries;
+use mica_kernel::codec::encode::ValueWriter;
 use mica_kernel::json::{DuplicateKeys, JsonParser, ParseOptions};
 use mica_kernel::names::Names;
 use mica_kernel::tape::Tape;
@@ -18,11 +18,11 @@ fn variant(text: &str, options: ParseOptions) -> Result<(Vec<u8>, Vec<u8>)> {
     let (mut tape, mut names) = (Tape::default(), Names::new());
     JsonParser::new(options).parse(text, &mut tape, &mut names)?;
     let view = tape.view(text.as_bytes(), &names);
-    let mut cache = DictionaryCache::new();
-    let dictionary = cache.of(&view, 0)?;
+    let mut cache = OwnDictionaries::default();
+    let dictionary = cache.of(&view, 0);
     let mut value = Vec::new();
-    TapeEncoder::new().encode(&view, 0, dictionary, &mut value)?;
-    Ok((dictionary.metadata().to_vec(), value))
+    ValueWriter::default().subtree(&view, dictionary, 0, &mut value);
+    Ok((dictionary.base_bytes().to_vec(), value))
 }
 
 fn unhex(text: &str) -> Vec<u8> {
@@ -114,10 +114,8 @@ fn the_public_encoding_examples_are_read() {
             let metadata = std::fs::read(path.with_extension("metadata")).unwrap();
             let (mut tape, mut names, mut decoder) = (Tape::default(), Names::new(), VariantDecoder::new());
             let findings = decoder.decode(&metadata, &value, &mut tape, &mut names).unwrap();
-            let dictionary =
-                mica_kernel::codec::dictionary::Dictionary::over(metadata, decoder.fields().to_vec(), &names);
-            let mut again = Vec::new();
-            TapeEncoder::new().encode(&tape.view(&value, &names), 0, &dictionary, &mut again).unwrap();
+            let (view, mut cache, mut again) = (tape.view(&value, &names), OwnDictionaries::default(), Vec::new());
+            ValueWriter::default().subtree(&view, cache.of(&view, 0), 0, &mut again);
             assert!(!findings.unsorted_ids, "{path:?}");
             // The examples lay out children in another order, and store decimals wider than they need.
             if !path.ends_with("primitive_decimal16.value") && !path.ends_with("primitive_decimal8.value") {

@@ -10,7 +10,7 @@ use crate::error::{Code, Error, Result};
 use crate::text::java;
 use crate::text::zone::Zone;
 use crate::values::cast::CastBuilder;
-use crate::values::level::{Leaf, LeafValues};
+use crate::values::leaf::{Leaf, LeafValues};
 
 /// Column 0 as the columns `values` (null where it is null or the cast failed) and `failed`.
 pub fn cast_column(batch: &RecordBatch, target: &DataType, zone: Zone) -> Result<RecordBatch> {

@@ -8,19 +8,20 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, FieldRef, TimeUnit};
 
-use crate::batch::values::{Bytes, bytes_of, parts_of, variants};
+use crate::batch::values::{bytes_of, parts_of, variants};
 use crate::codec::decode::VariantDecoder;
-use crate::codec::dictionary::DictionaryCache;
-use crate::codec::encode::TapeEncoder;
+use crate::codec::dictionary::OwnDictionaries;
+use crate::codec::encode::ValueWriter;
 use crate::codec::head::{head, number};
 use crate::codec::primitive::id;
 use crate::error::{Code, Error, Result};
 use crate::json::print::push_plain;
 use crate::layout::standard::{METADATA, TYPED_VALUE, is_variant};
 use crate::names::Names;
-use crate::path::quoted;
+use crate::path::{push_index, push_key};
 use crate::tape::{Kind, Node, Tape, TapeView};
 use crate::text::zone::Zone;
+use crate::values::bytes::ByteColumn;
 
 /// The variant column 0 without values of the late types: they become texts where `as_text` asks for it, spelled as in
 /// JSON; otherwise the first one is an error with its row and its path.
@@ -40,8 +41,8 @@ pub fn without_late_types(batch: &RecordBatch, as_text: bool, zone: &Zone) -> Re
         return Ok(batch.clone());
     }
     let (mut decoder, mut tape, mut names) = (VariantDecoder::new(), Tape::default(), Names::new());
-    let (mut cache, mut encoder) = (DictionaryCache::new(), TapeEncoder::new());
-    let (mut new_metadata, mut new_values) = (Bytes::new(values.len()), Bytes::new(values.len()));
+    let (mut dictionaries, mut writer) = (OwnDictionaries::default(), ValueWriter::default());
+    let (mut new_metadata, mut new_values) = (ByteColumn::new(values.len()), ByteColumn::new(values.len()));
     for (row, late) in late.into_iter().enumerate() {
         if late {
             let place = |e: Error| e.row(row as u64);
@@ -52,15 +53,15 @@ pub fn without_late_types(batch: &RecordBatch, as_text: bool, zone: &Zone) -> Re
             }
             spell(&mut tape, value, &names, zone);
             let view = tape.view(value, &names);
-            let dictionary = cache.of(&view, 0).map_err(place)?;
-            new_metadata.data.extend_from_slice(dictionary.metadata());
-            encoder.encode(&view, 0, dictionary, &mut new_values.data).map_err(place)?;
+            let dictionary = dictionaries.of(&view, 0);
+            new_metadata.bytes.extend_from_slice(dictionary.base_bytes());
+            writer.subtree(&view, dictionary, 0, &mut new_values.bytes);
         } else if !is_null(row) {
-            new_metadata.data.extend_from_slice(metadata.value(row));
-            new_values.data.extend_from_slice(values.value(row));
+            new_metadata.bytes.extend_from_slice(metadata.value(row));
+            new_values.bytes.extend_from_slice(values.value(row));
         }
-        new_metadata.end()?;
-        new_values.end()?;
+        new_metadata.end_row()?;
+        new_values.end_row()?;
     }
     let made = variants(new_metadata, new_values, nulls)?;
     let schema = batch.schema();
@@ -158,8 +159,8 @@ fn path_of(view: &TapeView, wanted: usize) -> String {
             let Some(next) = view.nodes.get(child) else { break 'down };
             if wanted < next.next(child) {
                 match node.kind {
-                    Kind::Object => path.push_str(&format!("[{}]", quoted(view.names.get(next.name)))),
-                    _ => path.push_str(&format!("[{index}]")),
+                    Kind::Object => push_key(&mut path, view.names.get(next.name)),
+                    _ => push_index(&mut path, index as usize),
                 }
                 at = child;
                 continue 'down;

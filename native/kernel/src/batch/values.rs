@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, StringArray, StructArray};
-use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray};
+use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Fields, Schema};
+use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 
 use crate::batch::type_text::TypePrinter;
 use crate::codec::decode::VariantDecoder;
-use crate::codec::dictionary::DictionaryCache;
-use crate::codec::encode::TapeEncoder;
+use crate::codec::dictionary::OwnDictionaries;
+use crate::codec::encode::ValueWriter;
 use crate::error::{Code, Error, Result};
 use crate::json::print::JsonPrinter;
 use crate::json::{JsonParser, ParseOptions};
@@ -20,14 +20,17 @@ use crate::names::Names;
 use crate::tape::Tape;
 use crate::text::utf8::decode_like_java;
 use crate::text::zone::Zone;
+use crate::values::bytes::{ByteColumn, build_variant};
 
 /// JSON texts (strings or binary of any flavour, column 0) as the variant column `v`. Binary that is no UTF-8 is
 /// repaired as Spark does it.
 pub fn json_to_variant(batch: &RecordBatch, options: ParseOptions) -> Result<RecordBatch> {
     let texts = bytes_of(column(batch, 0)?)?;
     let (mut parser, mut tape, mut names) = (JsonParser::new(options), Tape::default(), Names::new());
-    let (mut cache, mut encoder) = (DictionaryCache::new(), TapeEncoder::new());
-    let (mut metadata, mut values) = (Bytes::new(texts.len()), Bytes::new(texts.len()));
+    let (mut dictionaries, mut writer) = (OwnDictionaries::default(), ValueWriter::default());
+    let (mut metadata, mut values) = (ByteColumn::new(texts.len()), ByteColumn::new(texts.len()));
+    // A Variant takes about what its text does; growing step by step would move what is there each time.
+    values.bytes.reserve(texts.iter().flatten().map(<[u8]>::len).sum());
     let mut repaired = String::new();
     for row in 0..texts.len() {
         if texts.is_valid(row) {
@@ -40,17 +43,15 @@ pub fn json_to_variant(batch: &RecordBatch, options: ParseOptions) -> Result<Rec
                     &repaired
                 }
             };
-            let encoded = parser.parse(text, &mut tape, &mut names).and_then(|()| {
-                let view = tape.view(text.as_bytes(), &names);
-                let dictionary = cache.of(&view, 0)?;
-                metadata.data.extend_from_slice(dictionary.metadata());
-                encoder.encode(&view, 0, dictionary, &mut values.data)
-            });
-            encoded.map_err(|e| e.row(row as u64))?;
+            parser.parse(text, &mut tape, &mut names).map_err(|e| e.row(row as u64))?;
+            let view = tape.view(text.as_bytes(), &names);
+            let dictionary = dictionaries.of(&view, 0);
+            metadata.bytes.extend_from_slice(dictionary.base_bytes());
+            writer.subtree(&view, dictionary, 0, &mut values.bytes);
             forget(&mut names);
         }
-        metadata.end()?;
-        values.end()?;
+        metadata.end_row()?;
+        values.end_row()?;
     }
     variants(metadata, values, texts.nulls().cloned())
 }
@@ -58,28 +59,28 @@ pub fn json_to_variant(batch: &RecordBatch, options: ParseOptions) -> Result<Rec
 /// The variant column 0 as the string column `json`.
 pub fn variant_to_json(batch: &RecordBatch, zone: &Zone) -> Result<RecordBatch> {
     let mut printer = JsonPrinter::new();
-    let mut texts = Bytes::new(batch.num_rows());
+    let mut texts = ByteColumn::new(batch.num_rows());
     let nulls = each_row(batch, |tape, names, row| {
         if let Some(value) = row {
-            printer.print(&tape.view(value, names), 0, zone, &mut texts.data);
+            printer.print(&tape.view(value, names), 0, zone, &mut texts.bytes);
         }
-        texts.end()
+        texts.end_row()
     })?;
-    let array = StringArray::try_new(texts.offsets(), Buffer::from_vec(texts.data), nulls)?;
+    let array = texts.finish_text(nulls)?;
     one_column(Field::new("json", DataType::Utf8, true), Arc::new(array))
 }
 
 /// The types of the values of the variant column 0 as the string column `type`.
 pub fn type_texts(batch: &RecordBatch) -> Result<RecordBatch> {
     let mut printer = TypePrinter::default();
-    let mut texts = Bytes::new(batch.num_rows());
+    let mut texts = ByteColumn::new(batch.num_rows());
     let nulls = each_row(batch, |tape, names, row| {
         if let Some(value) = row {
-            printer.print(&tape.view(value, names), 0, &mut texts.data);
+            printer.print(&tape.view(value, names), 0, &mut texts.bytes);
         }
-        texts.end()
+        texts.end_row()
     })?;
-    let array = StringArray::try_new(texts.offsets(), Buffer::from_vec(texts.data), nulls)?;
+    let array = texts.finish_text(nulls)?;
     one_column(Field::new("type", DataType::Utf8, true), Arc::new(array))
 }
 
@@ -158,40 +159,10 @@ pub fn bytes_of(array: &ArrayRef) -> Result<BinaryViewArray> {
     views.as_binary_view_opt().cloned().ok_or_else(|| argument("Arrow gave no views"))
 }
 
-/// A binary column while it grows.
-pub struct Bytes {
-    pub data: Vec<u8>,
-    ends: Vec<i32>,
-}
-
-impl Bytes {
-    pub fn new(rows: usize) -> Self {
-        let mut ends = Vec::with_capacity(rows + 1);
-        ends.push(0);
-        Bytes { data: Vec::new(), ends }
-    }
-
-    /// The bytes since the last end are one row's.
-    pub fn end(&mut self) -> Result<()> {
-        let too_large = |_| Error::new(Code::TooLarge, "a batch is beyond 2 GiB: cut it into smaller ones");
-        self.ends.push(i32::try_from(self.data.len()).map_err(too_large)?);
-        Ok(())
-    }
-
-    fn offsets(&self) -> OffsetBuffer<i32> {
-        OffsetBuffer::new(self.ends.clone().into())
-    }
-}
-
 /// The batch of one variant column `v`.
-pub fn variants(metadata: Bytes, values: Bytes, nulls: Option<NullBuffer>) -> Result<RecordBatch> {
-    let binary = |bytes: Bytes| BinaryArray::try_new(bytes.offsets(), Buffer::from_vec(bytes.data), None).map(Arc::new);
-    let fields = Fields::from(vec![
-        Field::new("metadata", DataType::Binary, false),
-        Field::new("value", DataType::Binary, false),
-    ]);
-    let array = StructArray::try_new(fields.clone(), vec![binary(metadata)?, binary(values)?], nulls)?;
-    one_column(standard::mark(Field::new("v", DataType::Struct(fields), true)), Arc::new(array))
+pub fn variants(metadata: ByteColumn, values: ByteColumn, nulls: Option<NullBuffer>) -> Result<RecordBatch> {
+    let array = build_variant(&metadata.finish()?, values.finish()?, nulls)?;
+    one_column(standard::mark(Field::new("v", array.data_type().clone(), true)), Arc::new(array))
 }
 
 fn one_column(field: Field, array: ArrayRef) -> Result<RecordBatch> {

@@ -30,11 +30,11 @@ const SHOWN: usize = 80;
 
 /// The bounds of one column's leaves in one row group, and what the rows were so far.
 pub struct FooterBounds {
-    leaves: Vec<Leaf>,
+    leaves: Vec<CheckedLeaf>,
     first_row: u64,
 }
 
-struct Leaf {
+struct CheckedLeaf {
     path: String,
     column: usize,
     in_list: bool,
@@ -80,7 +80,7 @@ impl FooterBounds {
         let mut work = vec![(node, false)];
         while let Some((node, in_list)) = work.pop() {
             if node.is_leaf() {
-                bounds.leaves.push(Leaf::open(file, group, node, in_list, pages, findings)?);
+                bounds.leaves.push(CheckedLeaf::open(file, group, node, in_list, pages, findings)?);
             }
             work.extend(node.children.iter().map(|child| (child, in_list || !node.is_struct())));
         }
@@ -157,7 +157,7 @@ fn inner_starts(starts: Option<Vec<usize>>, offsets: &[i32], rows: usize) -> Vec
     }
 }
 
-impl Leaf {
+impl CheckedLeaf {
     fn open(
         file: &FileReader,
         group: usize,
@@ -169,7 +169,7 @@ impl Leaf {
         let (column, metadata) = (node.leaves.start, file.metadata());
         let schema = metadata.file_metadata().schema_descr();
         let path = if column < schema.num_columns() { schema.column(column).path().string() } else { String::new() };
-        let mut leaf = Leaf { path, column, in_list, spans: Vec::new() };
+        let mut leaf = CheckedLeaf { path, column, in_list, spans: Vec::new() };
         let Some(meta) = metadata.row_groups().get(group) else { return Ok(leaf) };
         let (rows, first) = (meta.num_rows().max(0) as u64, file.first_row(group));
         let what = "the row group".to_string();

@@ -11,8 +11,8 @@ use arrow::datatypes::{DataType, Field};
 
 use crate::check::findings::{Findings, Kind};
 use crate::codec::head::{head, number};
-use crate::codec::metadata::Dictionary;
-use crate::codec::residual::{Entry, Residual};
+use crate::codec::known::KnownNames;
+use crate::codec::validate::{FieldSpan, Validator};
 use crate::error::{Code, Error, Result};
 use crate::layout::Layout;
 use crate::layout::standard::{METADATA, TYPED_VALUE, VALUE, is_variant};
@@ -48,10 +48,10 @@ type Slot = (u32, u32);
 /// Holds what is reused between batches of one column.
 #[derive(Default)]
 pub struct Walker {
-    residual: Residual,
-    entries: Vec<Entry>,
+    residual: Validator,
+    entries: Vec<FieldSpan>,
     /// Each distinct metadata of the batch.
-    names: Vec<Dictionary>,
+    names: Vec<KnownNames>,
     /// Its number, by row of the batch; `None` where the metadata is broken, which was reported.
     of_row: Vec<Option<u32>>,
 }
@@ -136,7 +136,7 @@ impl Walker {
                 self.of_row[at] = *found;
                 continue;
             }
-            let mut dictionary = Dictionary::default();
+            let mut dictionary = KnownNames::default();
             let number = match dictionary.load(bytes) {
                 Ok(()) => {
                     self.names.push(dictionary);
@@ -337,9 +337,9 @@ fn report(error: &Error, path: &str, row: Option<u64>, findings: &mut Findings) 
 }
 
 /// Whether the metadata names this; one that says that it is sorted was found to be.
-fn holds(names: &Dictionary, name: &[u8]) -> bool {
+fn holds(names: &KnownNames, name: &[u8]) -> bool {
     let count = names.len() as u32;
-    if names.metadata().first().is_none_or(|header| header & 0x10 == 0) {
+    if !names.is_sorted() {
         return (0..count).any(|id| names.name(id) == name);
     }
     let (mut low, mut high) = (0, count);
@@ -405,7 +405,7 @@ fn binary(column: &ArrayRef) -> Option<BinaryArray> {
 }
 
 /// Whether the names of the object at `at` rise by UTF-16 units, which is how Java compares texts.
-fn is_utf16_order(dictionary: &Dictionary, value: &[u8], at: usize) -> bool {
+fn is_utf16_order(dictionary: &KnownNames, value: &[u8], at: usize) -> bool {
     let Ok(head) = head(value, at) else { return false };
     let name = |index: usize| {
         let id = number(value, head.ids + index * head.id_width, head.id_width).ok()?;

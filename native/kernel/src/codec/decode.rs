@@ -2,29 +2,29 @@
 //! recurses, and the work is linear: the children of a container may not take more bytes than it has, so bytes
 //! that are pointed at twice cannot multiply. Object ids out of order are read all the same and reported.
 
-use std::hash::BuildHasher;
-
-use hashbrown::{DefaultHashBuilder, HashTable};
-
 use crate::codec::head::{Head, cut, fault, head, number, too_deep};
-use crate::codec::metadata as dictionary;
+use crate::codec::metadata::parse;
 use crate::codec::primitive::id;
+use crate::codec::recent::Recent;
 use crate::error::{Code, Error, Result};
 use crate::limits::MAX_VALUE_DEPTH;
 use crate::names::{Mark, NO_NAME, Names};
+use crate::path::{push_index, push_key};
 use crate::tape::{Kind, Node, Tape};
 use crate::text::utf8::is_utf8;
 
 /// What was accepted although the specification says otherwise.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Findings {
+pub struct Tolerated {
     /// An object's ids are not in the order of their names (rule 10).
     pub unsorted_ids: bool,
 }
 
 #[derive(Default)]
 pub struct VariantDecoder {
-    dictionaries: Dictionaries,
+    /// Metadata seen lately, so that each is read and hashed by name once.
+    recent: Recent<u8, Resolved, { 16 << 20 }>,
+    mark: Mark,
     stack: Vec<Frame>,
     ranks: Vec<u32>,
 }
@@ -46,14 +46,14 @@ impl VariantDecoder {
 
     /// Fills `tape` (cleared first); read it with `tape.view(value, names)`. Always hand in the same `names`.
     /// An error carries the rule, the offset in `value` (or in `metadata`, for rules 3 to 5) and the JSON path.
-    pub fn decode(&mut self, metadata: &[u8], value: &[u8], tape: &mut Tape, names: &mut Names) -> Result<Findings> {
+    pub fn decode(&mut self, metadata: &[u8], value: &[u8], tape: &mut Tape, names: &mut Names) -> Result<Tolerated> {
         tape.clear();
         self.stack.clear();
-        self.dictionaries.load(metadata, names)?;
+        self.load(metadata, names)?;
         if value.len() > u32::MAX as usize / 2 {
             return Err(Error::new(Code::TooLarge, "one value exceeds 2 GiB"));
         }
-        let mut findings = Findings::default();
+        let mut findings = Tolerated::default();
         self.walk(value, tape, &mut findings).map_err(|e| match self.path(names) {
             Some(path) => e.path(path),
             None => e,
@@ -61,12 +61,21 @@ impl VariantDecoder {
         Ok(findings)
     }
 
-    /// Name ids by field id of the metadata decoded last.
-    pub fn fields(&self) -> &[u32] {
-        self.dictionaries.current().map_or(&[], |d| &d.fields)
+    fn load(&mut self, metadata: &[u8], names: &mut Names) -> Result<()> {
+        if self.mark != names.mark() {
+            self.recent.clear();
+            self.mark = names.mark();
+        }
+        if self.recent.find(metadata) {
+            return Ok(());
+        }
+        let resolved = resolve(metadata, names)?;
+        let cost = metadata.len() + 8 * resolved.fields.len();
+        self.recent.insert(metadata, resolved, cost);
+        Ok(())
     }
 
-    fn walk(&mut self, value: &[u8], tape: &mut Tape, findings: &mut Findings) -> Result<()> {
+    fn walk(&mut self, value: &[u8], tape: &mut Tape, findings: &mut Tolerated) -> Result<()> {
         let end = self.one(value, 0, NO_NAME, tape, findings)?;
         if end != value.len() {
             return Err(fault(15, end, "bytes follow the end of the value"));
@@ -87,7 +96,7 @@ impl VariantDecoder {
             if head.object {
                 let field = number(value, head.ids + index * head.id_width, head.id_width)?;
                 name =
-                    self.dictionaries.current().and_then(|d| d.fields.get(field as usize).copied()).unwrap_or(NO_NAME);
+                    self.recent.current().and_then(|(_, d)| d.fields.get(field as usize).copied()).unwrap_or(NO_NAME);
                 frame.name = name;
             }
             let offset_at = head.offsets + index * head.offset_width;
@@ -109,7 +118,7 @@ impl VariantDecoder {
 
     /// Reads the value at `at`: a scalar whole, of a container the head; gives the end of the value.
     #[inline]
-    fn one(&mut self, value: &[u8], at: usize, name: u32, tape: &mut Tape, findings: &mut Findings) -> Result<usize> {
+    fn one(&mut self, value: &[u8], at: usize, name: u32, tape: &mut Tape, findings: &mut Tolerated) -> Result<usize> {
         let first = *value.get(at).ok_or_else(|| cut(at))?;
         match first & 3 {
             0 => primitive(value, at, first >> 2, name, tape),
@@ -118,7 +127,7 @@ impl VariantDecoder {
         }
     }
 
-    fn open(&mut self, value: &[u8], at: usize, name: u32, tape: &mut Tape, findings: &mut Findings) -> Result<usize> {
+    fn open(&mut self, value: &[u8], at: usize, name: u32, tape: &mut Tape, findings: &mut Tolerated) -> Result<usize> {
         if self.stack.len() >= MAX_VALUE_DEPTH {
             return Err(too_deep(at));
         }
@@ -143,8 +152,8 @@ impl VariantDecoder {
     }
 
     /// Every id is in the metadata, no name comes twice (rule 12), the order is that of the names (rule 10).
-    fn check_ids(&mut self, value: &[u8], at: usize, head: &Head, findings: &mut Findings) -> Result<()> {
-        let Some(dictionary) = self.dictionaries.current() else { return Ok(()) };
+    fn check_ids(&mut self, value: &[u8], at: usize, head: &Head, findings: &mut Tolerated) -> Result<()> {
+        let Some((_, dictionary)) = self.recent.current() else { return Ok(()) };
         let rank_of = |index: usize| {
             let id_at = head.ids + index * head.id_width;
             let id = number(value, id_at, head.id_width)?;
@@ -179,9 +188,9 @@ impl VariantDecoder {
         let mut path = String::from("$");
         for frame in self.stack.iter().filter(|f| f.index > 0) {
             if frame.head.object {
-                path.push_str(&format!("['{}']", names.get(frame.name).escape_debug()));
+                push_key(&mut path, names.get(frame.name));
             } else {
-                path.push_str(&format!("[{}]", frame.index - 1));
+                push_index(&mut path, frame.index - 1);
             }
         }
         (path.len() > 1).then_some(path)
@@ -295,62 +304,13 @@ fn fixed<const N: usize>(value: &[u8], at: usize) -> Result<[u8; N]> {
 
 /// A metadata resolved: its names as ids of [`Names`], and their ranks in byte order (equal for equal names).
 struct Resolved {
-    bytes: Vec<u8>,
     fields: Vec<u32>,
     ranks: Vec<u32>,
 }
 
-/// Metadata seen lately, so that each is read and hashed by name once.
-#[derive(Default)]
-struct Dictionaries {
-    hasher: DefaultHashBuilder,
-    table: HashTable<u32>,
-    entries: Vec<Resolved>,
-    current: usize,
-    bytes: usize,
-    mark: Mark,
-}
-
-const MAX_DICTIONARIES: usize = 1024;
-const MAX_BYTES: usize = 16 << 20;
-
-impl Dictionaries {
-    fn current(&self) -> Option<&Resolved> {
-        self.entries.get(self.current)
-    }
-
-    fn load(&mut self, metadata: &[u8], names: &mut Names) -> Result<()> {
-        let kept = self.mark == names.mark();
-        if kept && self.current().is_some_and(|d| d.bytes == metadata) {
-            return Ok(());
-        }
-        if !kept || self.entries.len() >= MAX_DICTIONARIES || self.bytes > MAX_BYTES {
-            self.table.clear();
-            self.entries.clear();
-            self.bytes = 0;
-            self.mark = names.mark();
-        }
-        let (entries, hasher) = (&self.entries, &self.hasher);
-        let bytes_of = |i: u32| entries.get(i as usize).map_or(&[][..], |d| &d.bytes);
-        let hash = hasher.hash_one(metadata);
-        if let Some(&index) = self.table.find(hash, |&i| bytes_of(i) == metadata) {
-            self.current = index as usize;
-            return Ok(());
-        }
-        let resolved = resolve(metadata, names)?;
-        self.bytes += metadata.len() + 8 * resolved.fields.len();
-        self.current = self.entries.len();
-        self.entries.push(resolved);
-        let (entries, hasher) = (&self.entries, &self.hasher);
-        let rehash = |&i: &u32| hasher.hash_one(entries.get(i as usize).map_or(&[][..], |d| &d.bytes));
-        self.table.insert_unique(hash, self.current as u32, rehash);
-        Ok(())
-    }
-}
-
 fn resolve(metadata: &[u8], names: &mut Names) -> Result<Resolved> {
     let mut ranges = Vec::new();
-    dictionary::parse(metadata, &mut ranges)?;
+    parse(metadata, &mut ranges)?;
     let text = |range: &(u32, u32)| metadata.get(range.0 as usize..range.1 as usize).unwrap_or(&[]);
     let mut fields = Vec::with_capacity(ranges.len());
     for range in &ranges {
@@ -369,5 +329,5 @@ fn resolve(metadata: &[u8], names: &mut Names) -> Result<Resolved> {
         };
         previous = Some((id, *rank));
     }
-    Ok(Resolved { bytes: metadata.to_vec(), fields, ranks })
+    Ok(Resolved { fields, ranks })
 }

@@ -1,136 +1,130 @@
-//! The metadata of a row: its own names only, sorted by unsigned UTF-8 bytes (rules 5 and 10), in the smallest
-//! widths. Rows of one shape share one dictionary, so that its bytes repeat and compress.
+//! The names of rows that are written: one base, shared byte for byte by many rows, and for a row with other names the
+//! base with those appended.
+//!
+//! The base is sorted and says so; with names appended the sorted bit is cleared (rule 5). Every field name of a row,
+//! shredded or not, is in its metadata (rule 20).
 
-use std::hash::BuildHasher;
-
-use hashbrown::{DefaultHashBuilder, HashTable};
-
-use crate::codec::primitive::{push_uint, uint_width};
-use crate::error::{Code, Error, Result};
-use crate::names::{Mark, NO_NAME, Names};
+use crate::codec::metadata::write;
+use crate::codec::recent::Recent;
+use crate::names::{Mark, Names};
 use crate::tape::TapeView;
 
-const ABSENT: u32 = u32::MAX;
+const NONE: u32 = u32::MAX;
 
-/// Metadata bytes with the way from the ids of [`Names`] to field ids.
-#[derive(Default, Clone)]
+#[derive(Default)]
 pub struct Dictionary {
-    metadata: Vec<u8>,
-    /// Names in the order of field ids.
-    fields: Vec<u32>,
-    /// By name id: field id, and place among the names in byte order.
-    slots: Vec<(u32, u32)>,
+    /// Name ids of the base, by name.
+    base: Vec<u32>,
+    base_bytes: Vec<u8>,
+    /// By name id: the id in the dictionary of the row at hand.
+    ids: Vec<u32>,
+    /// Name ids that the row at hand adds.
+    extra: Vec<u32>,
+    /// Whether no row has other names than the base.
+    complete: bool,
 }
 
 impl Dictionary {
-    /// Sorted metadata over these names, each given once.
-    pub fn sorted(mut fields: Vec<u32>, names: &Names) -> Result<Self> {
-        fields.sort_unstable_by(|a, b| names.get(*a).as_bytes().cmp(names.get(*b).as_bytes()));
-        let text: usize = fields.iter().map(|id| names.get(*id).len()).sum();
-        if text > u32::MAX as usize {
-            return Err(Error::new(Code::TooLarge, "the field names of one value take more than 4 GiB"));
-        }
-        let width = uint_width(text.max(fields.len()));
-        let mut metadata = Vec::with_capacity(1 + (fields.len() + 2) * width + text);
-        metadata.push(0x11 | ((width - 1) as u8) << 6);
-        push_uint(&mut metadata, fields.len(), width);
-        let mut offset = 0;
-        push_uint(&mut metadata, 0, width);
-        for id in &fields {
-            offset += names.get(*id).len();
-            push_uint(&mut metadata, offset, width);
-        }
-        for id in &fields {
-            metadata.extend_from_slice(names.get(*id).as_bytes());
-        }
-        Ok(Self::over(metadata, fields, names))
-    }
-
-    /// A dictionary that exists already: `metadata` was validated, `fields` are its names by field id.
-    pub fn over(metadata: Vec<u8>, fields: Vec<u32>, names: &Names) -> Self {
-        let mut order: Vec<u32> = (0..fields.len() as u32).collect();
-        let name = |field: u32| names.get(fields.get(field as usize).copied().unwrap_or(NO_NAME)).as_bytes();
-        order.sort_by(|a, b| name(*a).cmp(name(*b)));
-        let mut slots = Vec::new();
-        for (rank, field) in order.iter().enumerate() {
-            let Some(&id) = fields.get(*field as usize) else { continue };
-            if slots.len() <= id as usize {
-                slots.resize(id as usize + 1, (ABSENT, ABSENT));
-            }
-            // A name that stands twice keeps its first field id: the sort is stable.
-            if let Some(slot) = slots.get_mut(id as usize).filter(|s: &&mut (u32, u32)| s.0 == ABSENT) {
-                *slot = (*field, rank as u32);
+    /// A dictionary with the base of these names; `base` holds name ids in any order.
+    pub fn new(names: &Names, mut base: Vec<u32>) -> Self {
+        base.sort_by_key(|&id| names.get(id).as_bytes());
+        base.dedup();
+        let mut ids = vec![NONE; base.iter().max().map_or(0, |&most| most as usize + 1)];
+        for (id, &name) in base.iter().enumerate() {
+            if let Some(slot) = ids.get_mut(name as usize) {
+                *slot = id as u32;
             }
         }
-        Dictionary { metadata, fields, slots }
+        let mut base_bytes = Vec::new();
+        write(names, &base, true, &mut base_bytes);
+        Dictionary { base, base_bytes, ids, extra: Vec::new(), complete: false }
     }
 
-    pub fn metadata(&self) -> &[u8] {
-        &self.metadata
+    /// The dictionary id of a name; a name that the base lacks is added for this row.
+    #[inline]
+    pub fn id(&mut self, name: u32) -> u32 {
+        match self.ids.get(name as usize) {
+            Some(&id) if id != NONE => id,
+            _ => self.add(name),
+        }
     }
 
-    /// The names by field id.
-    pub fn fields(&self) -> &[u32] {
-        &self.fields
+    #[cold]
+    fn add(&mut self, name: u32) -> u32 {
+        let id = (self.base.len() + self.extra.len()) as u32;
+        self.extra.push(name);
+        let at = name as usize;
+        if at >= self.ids.len() {
+            self.ids.resize(at + 1, NONE);
+        }
+        if let Some(slot) = self.ids.get_mut(at) {
+            *slot = id;
+        }
+        id
     }
 
-    /// Field id and rank (place in byte order) of a name; `None` if the dictionary lacks it.
-    #[inline(always)]
-    pub fn field(&self, name: u32) -> Option<(u32, u32)> {
-        self.slots.get(name as usize).copied().filter(|slot| slot.0 != ABSENT)
+    /// Whether an id is one of the base, whose ids are in the order of their names.
+    #[inline]
+    pub fn is_base(&self, id: u32) -> bool {
+        (id as usize) < self.base.len()
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    pub fn base_bytes(&self) -> &[u8] {
+        &self.base_bytes
+    }
+
+    pub fn has_extra(&self) -> bool {
+        !self.extra.is_empty()
+    }
+
+    /// Writes the metadata of the row at hand and forgets what it added.
+    pub fn finish_row(&mut self, names: &Names, out: &mut Vec<u8>) {
+        if self.extra.is_empty() {
+            out.extend_from_slice(&self.base_bytes);
+            return;
+        }
+        let base = self.base.len();
+        self.base.extend_from_slice(&self.extra);
+        write(names, &self.base, false, out);
+        self.base.truncate(base);
+        for name in self.extra.drain(..) {
+            if let Some(slot) = self.ids.get_mut(name as usize) {
+                *slot = NONE;
+            }
+        }
     }
 }
 
-/// How many dictionaries are kept before all are forgotten, and how many bytes they take together.
-const MAX_DICTIONARIES: usize = 1024;
-const MAX_BYTES: usize = 8 << 20;
-
-/// Dictionaries of the rows seen lately, found by the names of a row in order of first sight.
+/// Dictionaries of their own names for rows that share none: rows of one shape have the same one, so that its bytes
+/// repeat and compress. They are found by the names of a row in order of first sight.
 #[derive(Default)]
-pub struct DictionaryCache {
-    hasher: DefaultHashBuilder,
-    table: HashTable<u32>,
-    entries: Vec<(Vec<u32>, Dictionary)>,
-    bytes: usize,
+pub struct OwnDictionaries {
+    recent: Recent<u32, Dictionary, { 8 << 20 }>,
     seen: Vec<u64>,
     serial: u64,
     row: Vec<u32>,
     mark: Mark,
+    none: Dictionary,
 }
 
-impl DictionaryCache {
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// The dictionary of all names in the subtree at `at`.
-    pub fn of(&mut self, view: &TapeView, at: usize) -> Result<&Dictionary> {
+impl OwnDictionaries {
+    /// The dictionary of all names in the subtree at `at`, and of no others.
+    pub fn of(&mut self, view: &TapeView, at: usize) -> &mut Dictionary {
         self.collect(view, at);
-        if self.mark != view.names.mark() || self.entries.len() >= MAX_DICTIONARIES || self.bytes > MAX_BYTES {
+        if self.mark != view.names.mark() {
             self.mark = view.names.mark();
-            self.table.clear();
-            self.entries.clear();
-            self.bytes = 0;
+            self.recent.clear();
         }
-        let (row, entries, hasher) = (&self.row, &self.entries, &self.hasher);
-        let hash = hasher.hash_one(row);
-        let key = |i: u32| entries.get(i as usize).map(|e| &e.0);
-        let found = self.table.find(hash, |&i| key(i) == Some(row)).copied();
-        let index = match found {
-            Some(index) => index as usize,
-            None => {
-                let dictionary = Dictionary::sorted(self.row.clone(), view.names)?;
-                let index = self.entries.len();
-                self.bytes += dictionary.metadata.len() + 8 * (dictionary.slots.len() + dictionary.fields.len());
-                self.entries.push((self.row.clone(), dictionary));
-                let (entries, hasher) = (&self.entries, &self.hasher);
-                let rehash = |&i: &u32| hasher.hash_one(entries.get(i as usize).map_or(&[][..], |e| &e.0));
-                self.table.insert_unique(hash, index as u32, rehash);
-                index
-            }
-        };
-        let missing = || Error::new(Code::InvalidArgument, "a dictionary was lost");
-        self.entries.get(index).map(|e| &e.1).ok_or_else(missing)
+        if !self.recent.find(&self.row) {
+            let dictionary = Dictionary { complete: true, ..Dictionary::new(view.names, self.row.clone()) };
+            let cost = dictionary.base_bytes.len() + 4 * (dictionary.ids.len() + 2 * self.row.len());
+            self.recent.insert(&self.row, dictionary, cost);
+        }
+        self.recent.current_mut().unwrap_or(&mut self.none)
     }
 
     /// The distinct names of the row, in order of first sight.

@@ -80,32 +80,12 @@ pub fn push_uint(out: &mut Vec<u8>, value: usize, width: usize) {
     }
 }
 
-/// Bytes of a scalar's value; `width` is the least width of an integer (0: the smallest that holds it).
-#[inline]
-pub fn scalar_size(scalar: &Scalar, width: u8) -> usize {
-    match scalar {
-        Scalar::Null | Scalar::Boolean(_) => 1,
-        Scalar::Int(v) => 1 + int_width(*v).max(width) as usize,
-        Scalar::Decimal(v, scale) => 2 + decimal_width(*v, *scale) as usize,
-        Scalar::Float(_) | Scalar::Date(_) => 5,
-        Scalar::Double(_)
-        | Scalar::Timestamp(_)
-        | Scalar::TimestampNtz(_)
-        | Scalar::TimestampNanos(_)
-        | Scalar::TimestampNtzNanos(_)
-        | Scalar::Time(_) => 9,
-        Scalar::Uuid(_) => 17,
-        Scalar::Str(s) => string_size(s.len()),
-        Scalar::Binary(b) => 5 + b.len(),
-    }
-}
-
 #[inline]
 pub fn string_size(len: usize) -> usize {
     if len <= MAX_SHORT_STRING { 1 + len } else { 5 + len }
 }
 
-/// Appends the value bytes of a scalar.
+/// Appends the value bytes of a scalar; an integer or decimal takes at least `width` bytes.
 #[inline]
 pub fn push_scalar(out: &mut Vec<u8>, scalar: &Scalar, width: u8) {
     match *scalar {
@@ -123,7 +103,7 @@ pub fn push_scalar(out: &mut Vec<u8>, scalar: &Scalar, width: u8) {
             out.extend_from_slice(v.to_le_bytes().get(..width).unwrap_or(&[]));
         }
         Scalar::Decimal(v, scale) => {
-            let (type_id, width) = match decimal_width(v, scale) {
+            let (type_id, width) = match decimal_width(v, scale).max(width) {
                 4 => (id::DECIMAL4, 4),
                 8 => (id::DECIMAL8, 8),
                 _ => (id::DECIMAL16, 16),
@@ -190,14 +170,18 @@ impl Header {
         1 + count + self.count * self.id_width.unwrap_or(0) + (self.count + 1) * self.offset_width
     }
 
-    /// Appends the first byte and the number of children; ids and offsets follow.
-    pub fn push_start(&self, out: &mut Vec<u8>) {
+    /// The first byte.
+    pub fn first(&self) -> u8 {
         let offset = (self.offset_width - 1) as u8;
-        let bits = match self.id_width {
+        match self.id_width {
             Some(id) => 2 | offset << 2 | ((id - 1) as u8) << 4 | (self.large as u8) << 6,
             None => 3 | offset << 2 | (self.large as u8) << 4,
-        };
-        out.push(bits);
+        }
+    }
+
+    /// Appends the first byte and the number of children; ids and offsets follow.
+    pub fn push_start(&self, out: &mut Vec<u8>) {
+        out.push(self.first());
         push_uint(out, self.count, if self.large { 4 } else { 1 });
     }
 }

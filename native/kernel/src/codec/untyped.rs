@@ -1,12 +1,12 @@
 //! `untyped_value`: a whole Variant in one binary, "the metadata and value of a normal Variant are concatenated".
 //! Where the value begins is read from the metadata's own header, dictionary size and last offset.
 
-use crate::codec::head::number;
+use crate::codec::metadata::length;
 use crate::error::{Code, Error, Result};
 
 /// Metadata and value of an `untyped_value`; neither is validated beyond their border.
 pub fn split(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
-    let at = metadata_length(bytes, 0)?;
+    let at = length(bytes)?;
     match bytes.split_at_checked(at) {
         Some((_, [])) | None => {
             let message =
@@ -15,18 +15,6 @@ pub fn split(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
         }
         Some(parts) => Ok(parts),
     }
-}
-
-/// The length of the metadata at `at`, by its own header.
-fn metadata_length(bytes: &[u8], at: usize) -> Result<usize> {
-    let header = *bytes.get(at).ok_or_else(|| Error::new(Code::MalformedVariant, "the metadata is missing").rule(3))?;
-    if header & 0x0f != 1 {
-        return Err(Error::new(Code::MalformedVariant, "the variant metadata has a version other than 1").rule(3));
-    }
-    let width = (header >> 6) as usize + 1;
-    let count = number(bytes, at + 1, width)? as usize;
-    let text = number(bytes, at + 1 + width + count * width, width)? as usize;
-    Ok(1 + (count + 2) * width + text)
 }
 
 /// Whether these bytes are the Variant null under an empty dictionary: the one spelling that mica writes, sorted or

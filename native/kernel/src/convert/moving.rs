@@ -14,6 +14,8 @@ use arrow::compute::{cast, interleave, take};
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef};
 
 use crate::codec::decode::VariantDecoder;
+use crate::codec::dictionary::Dictionary;
+use crate::codec::encode::ValueWriter;
 use crate::convert::shred::shred_column;
 use crate::error::{Error, Result};
 use crate::layout::early::{malformed, tree_of as early_tree};
@@ -21,8 +23,6 @@ use crate::layout::standard::{is_variant, mark};
 use crate::layout::{Layout, standard};
 use crate::names::Names;
 use crate::shred::column::Bytes;
-use crate::shred::dictionary::Dictionary;
-use crate::shred::residual::Residual;
 use crate::tape::Tape;
 use crate::tree::Tree;
 use crate::values::level::{Level, VariantColumn, is_null};
@@ -190,7 +190,7 @@ fn with_own_metadata(column: &VariantColumn) -> Result<Level> {
         dictionary,
         decoder: VariantDecoder::new(),
         tape: Tape::default(),
-        residual: Residual::default(),
+        residual: ValueWriter::default(),
     };
     owner.visit(&mut root, None)?;
     Ok(root)
@@ -202,7 +202,7 @@ struct Owner<'a> {
     dictionary: Dictionary,
     decoder: VariantDecoder,
     tape: Tape,
-    residual: Residual,
+    residual: ValueWriter,
 }
 
 impl Owner<'_> {

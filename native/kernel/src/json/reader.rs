@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read};
 use crate::error::{Code, Error, Result};
 use crate::json::format::{Detector, Format, is_ndjson_name};
 use crate::json::input::{Compression, Filled, Input};
-use crate::json::split::{Found, Splitter};
+use crate::json::split::{Cut, Splitter};
 use crate::text::utf8::decode_like_java;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,7 +186,7 @@ impl RowReader {
     pub fn next_row(&mut self) -> Result<Next<'_>> {
         loop {
             match self.find()? {
-                Found::Row(start, end) => {
+                Cut::Row(start, end) => {
                     self.cursor.rows += 1;
                     let bytes = self.buffer.get(start..end).unwrap_or(&[]);
                     match simdutf8::basic::from_utf8(bytes) {
@@ -199,14 +199,14 @@ impl RowReader {
                         }
                     }
                 }
-                Found::End => {
+                Cut::End => {
                     self.ended = true;
                     return Ok(Next::End);
                 }
-                Found::More(_) if self.mark.is_some_and(|mark| self.cursor.at - mark.at > MAX_AHEAD) => {
+                Cut::More(_) if self.mark.is_some_and(|mark| self.cursor.at - mark.at > MAX_AHEAD) => {
                     return Ok(Next::NeedInput);
                 }
-                Found::More(needed) => {
+                Cut::More(needed) => {
                     if self.more(needed)? == Filled::Dry {
                         return Ok(Next::NeedInput);
                     }
@@ -269,9 +269,9 @@ impl RowReader {
         Ok(self.first_line)
     }
 
-    fn find(&mut self) -> Result<Found> {
+    fn find(&mut self) -> Result<Cut> {
         if !self.cursor.started && !self.start() {
-            return Ok(Found::More(0));
+            return Ok(Cut::More(0));
         }
         match self.options.format {
             Format::Ndjson => self.find_line(),
@@ -283,7 +283,7 @@ impl RowReader {
                     return self.find();
                 }
                 // Nothing is too long before it is known what a row is.
-                Ok(Found::More(self.buffer.len()))
+                Ok(Cut::More(self.buffer.len()))
             }
         }
     }
@@ -337,11 +337,11 @@ impl RowReader {
         self.cursor.line_start = self.base + at as u64;
     }
 
-    fn find_line(&mut self) -> Result<Found> {
+    fn find_line(&mut self) -> Result<Cut> {
         loop {
             let start = self.cursor.at;
             if self.options.end.is_some_and(|end| self.base + start as u64 >= end) {
-                return Ok(Found::End);
+                return Ok(Cut::End);
             }
             let rest = self.buffer.get(start..).unwrap_or(&[]);
             let from = self.cursor.searched.max(start);
@@ -349,9 +349,9 @@ impl RowReader {
                 Some(at) => (from + at, from + at + 1),
                 None if !self.ended => {
                     self.cursor.searched = self.buffer.len();
-                    return Ok(Found::More(start));
+                    return Ok(Cut::More(start));
                 }
-                None if rest.is_empty() => return Ok(Found::End),
+                None if rest.is_empty() => return Ok(Cut::End),
                 None => (self.buffer.len(), self.buffer.len()),
             };
             let line = self.buffer.get(start..end).unwrap_or(&[]);
@@ -360,12 +360,12 @@ impl RowReader {
             self.row = RowPlace { start, end, lines: self.cursor.lines, line_start: self.base + start as u64 };
             self.skip_to(next, 1);
             if !blank {
-                return Ok(Found::Row(start, end - carriage));
+                return Ok(Cut::Row(start, end - carriage));
             }
         }
     }
 
-    fn find_value(&mut self) -> Result<Found> {
+    fn find_value(&mut self) -> Result<Cut> {
         let found = match self.cursor.splitter.find(&self.buffer, self.cursor.at, self.ended) {
             Ok(found) => found,
             Err(e) => {
@@ -377,13 +377,13 @@ impl RowReader {
             }
         };
         match found {
-            Found::Row(start, end) => {
+            Cut::Row(start, end) => {
                 self.pass(start);
                 self.row = RowPlace { start, end, lines: self.cursor.lines, line_start: self.cursor.line_start };
                 self.pass(end);
             }
-            Found::More(to) => self.pass(to),
-            Found::End => {}
+            Cut::More(to) => self.pass(to),
+            Cut::End => {}
         }
         Ok(found)
     }

@@ -36,7 +36,7 @@ pub struct Inside {
     string: bool,
 }
 
-pub enum Found {
+pub enum Cut {
     /// A row, as a range.
     Row(usize, usize),
     /// More bytes are needed; those before this place are done with.
@@ -60,7 +60,7 @@ impl Splitter {
     }
 
     /// The next row from `at` on; `last` says that no bytes will follow.
-    pub fn find(&mut self, bytes: &[u8], mut at: usize, last: bool) -> Result<Found> {
+    pub fn find(&mut self, bytes: &[u8], mut at: usize, last: bool) -> Result<Cut> {
         loop {
             if let Some(mut inside) = self.inside {
                 let end = inside.end(bytes);
@@ -68,13 +68,13 @@ impl Splitter {
                 return match end {
                     Some(end) => Ok(self.row(inside.start, end)),
                     None if last => Ok(self.row(inside.start, bytes.len())),
-                    None => Ok(Found::More(inside.start)),
+                    None => Ok(Cut::More(inside.start)),
                 };
             }
             let Some(&byte) = bytes.get(at) else {
                 return match (last, self.expect) {
-                    (false, _) => Ok(Found::More(at)),
-                    (true, Expect::Value | Expect::End) => Ok(Found::End),
+                    (false, _) => Ok(Cut::More(at)),
+                    (true, Expect::Value | Expect::End) => Ok(Cut::End),
                     (true, _) => Err(bad(at, "the text ends inside the array: the file was cut short".into())),
                 };
             };
@@ -102,12 +102,12 @@ impl Splitter {
         }
     }
 
-    fn row(&mut self, start: usize, end: usize) -> Found {
+    fn row(&mut self, start: usize, end: usize) -> Cut {
         self.inside = None;
         if self.expect != Expect::Value {
             self.expect = Expect::Comma;
         }
-        Found::Row(start, end)
+        Cut::Row(start, end)
     }
 }
 

@@ -14,10 +14,10 @@ use twox_hash::XxHash64;
 
 use crate::error::Result;
 use crate::item::Item;
-use crate::parquet::bounds::resolve;
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
 use crate::parquet::projection::all_null;
+use crate::parquet::resolve::resolve;
 use crate::parquet::rows::Rows;
 use crate::parquet::{footer, rows};
 

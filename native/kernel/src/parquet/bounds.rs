@@ -18,36 +18,16 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::statistics::Statistics;
 
-use crate::error::{Code, Error, Result};
-use crate::item::{Item, ItemKind};
-use crate::layout::Layout;
-use crate::layout::standard::is_variant;
+use crate::error::Result;
+use crate::item::Item;
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
-use crate::parquet::level::{Columns, layout};
 use crate::parquet::physical::{Raw, raw_array};
 use crate::parquet::projection::all_null;
-use crate::parquet::residuals::{hides_above, only_variant_nulls, page_of_variant_nulls};
+use crate::parquet::residuals::{only_variant_nulls, page_of_variant_nulls};
+use crate::parquet::resolve::{Resolved, resolve};
 use crate::parquet::rows;
 use crate::parquet::rows::Rows;
-use crate::parquet::schema::{Node, find};
-use crate::path::Step;
-
-/// A leaf as the file has it.
-pub(crate) struct Resolved {
-    /// The leaf column that holds the values; `None` when no row has any (the path is not typed) or when the
-    /// path ends on an object or array.
-    pub typed: Option<usize>,
-    pub data_type: DataType,
-    /// Residuals that must hold nothing of the path, by their leaf columns.
-    pub residuals: Vec<usize>,
-    /// Whether they are `untyped_value`s, whose bounds tell Variant nulls from everything else.
-    pub early: bool,
-    /// A column without bounds whose leaf tells nulls from values (a whole variant).
-    pub nulls_only: bool,
-    /// The path lies where the file's shape cannot say anything.
-    pub opaque: bool,
-}
 
 #[derive(Default, Clone, PartialEq)]
 pub(crate) struct Bound {
@@ -126,77 +106,6 @@ fn span_columns(spans: &[Span]) -> Vec<(FieldRef, ArrayRef)> {
         (Arc::new(Field::new("first_row", DataType::Int64, false)), Arc::new(firsts)),
         (Arc::new(Field::new("rows", DataType::Int64, false)), Arc::new(rows)),
     ]
-}
-
-pub(crate) fn resolve(file: &FileReader, item: &Item) -> Result<Resolved> {
-    let node = find(file.columns(), &item.column).ok_or_else(|| {
-        let name = item.column.join(".");
-        Error::new(Code::InvalidArgument, format!("{} has no column {name}", file.name())).path(name)
-    })?;
-    Ok(match &item.kind {
-        ItemKind::Whole | ItemKind::Moved(_) => resolve_column(node),
-        ItemKind::Path { steps, .. } => resolve_path(node, steps, hides_above(&item.column, node, file.metadata())),
-    })
-}
-
-const OPAQUE: Resolved = Resolved {
-    typed: None,
-    data_type: DataType::Null,
-    residuals: Vec::new(),
-    early: false,
-    nulls_only: false,
-    opaque: true,
-};
-
-fn resolve_column(node: &Node) -> Resolved {
-    if node.is_leaf() {
-        let data_type = node.field.data_type().clone();
-        return Resolved { typed: Some(node.leaves.start), data_type, ..OPAQUE }.clear();
-    }
-    match node.child("metadata") {
-        Some(metadata) if is_variant(&node.field) && metadata.is_leaf() => {
-            Resolved { typed: Some(metadata.leaves.start), nulls_only: true, ..OPAQUE }.clear()
-        }
-        _ => OPAQUE,
-    }
-}
-
-impl Resolved {
-    fn clear(self) -> Self {
-        Resolved { opaque: false, ..self }
-    }
-}
-
-/// `above`: residuals of the levels above may hold the path too.
-fn resolve_path(column: &Node, steps: &[Step], above: bool) -> Resolved {
-    let layout = layout(column);
-    let early = layout == Layout::Early;
-    let mut node = column;
-    let mut residuals = Vec::new();
-    let leaf_of = |residual: Option<&Node>| residual.map(|v| v.leaves.start);
-    for step in steps {
-        let Step::Key(key) = step else { return OPAQUE };
-        let here = Columns::of(node, layout);
-        let field = here.field(key);
-        if above || field.is_none() {
-            residuals.extend(leaf_of(here.residual));
-        }
-        match field {
-            Some(field) => node = field,
-            // The field can only be in the residuals.
-            None => return Resolved { residuals, early, ..OPAQUE }.clear(),
-        }
-    }
-    let here = Columns::of(node, layout);
-    residuals.extend(leaf_of(here.residual));
-    match here.leaf {
-        _ if here.object.is_some() || here.array.is_some() => OPAQUE,
-        Some(leaf) => {
-            let data_type = leaf.field.data_type().clone();
-            Resolved { typed: Some(leaf.leaves.start), data_type, residuals, early, ..OPAQUE }.clear()
-        }
-        None => Resolved { residuals, early, ..OPAQUE }.clear(),
-    }
 }
 
 /// The intervals between all page boundaries of the leaves and their residuals.

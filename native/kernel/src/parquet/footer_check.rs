@@ -14,7 +14,7 @@ const REPETITIONS: std::ops::RangeInclusive<i32> = 0..=2;
 const LAST_TYPE: i32 = 7;
 
 /// A leaf of the schema.
-struct Leaf<'a> {
+struct SchemaLeaf<'a> {
     physical: i32,
     name: &'a [u8],
     depth: usize,
@@ -58,7 +58,7 @@ pub fn check(footer: &[u8]) -> Checked<()> {
 }
 
 /// The leaves of the schema, which is a tree in depth-first order.
-fn schema<'a>(walker: &mut Walker<'a>) -> Checked<Vec<Leaf<'a>>> {
+fn schema<'a>(walker: &mut Walker<'a>) -> Checked<Vec<SchemaLeaf<'a>>> {
     let count = walker.structs().or_broken("schema")?;
     let mut leaves = Vec::new();
     // How many children each open group still has.
@@ -91,7 +91,7 @@ fn schema<'a>(walker: &mut Walker<'a>) -> Checked<Vec<Leaf<'a>>> {
                 return Err(format!("its schema has {:?} with {children} children, more than there are", text()));
             }
             Ok(0) if index > 0 && physical.is_some() => {
-                leaves.push(Leaf { physical: physical.unwrap_or(0), name, depth: open.len() });
+                leaves.push(SchemaLeaf { physical: physical.unwrap_or(0), name, depth: open.len() });
             }
             Ok(children) => open.push(children),
             Err(_) => return Err(format!("its schema has {:?} with a negative number of children", text())),
@@ -107,7 +107,7 @@ fn schema<'a>(walker: &mut Walker<'a>) -> Checked<Vec<Leaf<'a>>> {
 }
 
 /// The rows of all row groups.
-fn row_groups(walker: &mut Walker, leaves: &[Leaf]) -> Checked<i64> {
+fn row_groups(walker: &mut Walker, leaves: &[SchemaLeaf]) -> Checked<i64> {
     let count = walker.structs().or_broken("list of row groups")?;
     let mut all: i64 = 0;
     for index in 0..count {
@@ -136,7 +136,7 @@ fn row_groups(walker: &mut Walker, leaves: &[Leaf]) -> Checked<i64> {
 }
 
 /// A column chunk: of the type and the name of its leaf.
-fn column(walker: &mut Walker, leaf: &Leaf, group: usize) -> Checked<()> {
+fn column(walker: &mut Walker, leaf: &SchemaLeaf, group: usize) -> Checked<()> {
     let broken = || format!("column {:?} of row group {group} is broken", String::from_utf8_lossy(leaf.name));
     let mut fields = Fields::default();
     let mut known = false;

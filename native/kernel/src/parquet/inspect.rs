@@ -14,9 +14,9 @@ use crate::layout::Layout;
 use crate::layout::standard::is_variant;
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
-use crate::parquet::level::{Columns, layout};
+use crate::parquet::level::{LevelColumns, layout};
 use crate::parquet::schema::Node;
-use crate::path::quoted;
+use crate::path::{Shredded, push_key};
 
 #[derive(Default)]
 struct Report {
@@ -65,7 +65,7 @@ impl FileReader {
         at: &[Move],
         report: &mut Report,
     ) -> Result<()> {
-        let columns = Columns::of(node, layout);
+        let columns = LevelColumns::of(node, layout);
         report.columns.push(column.to_string());
         report.paths.push(path.to_string());
         let mut types: Vec<String> = Vec::new();
@@ -94,13 +94,15 @@ impl FileReader {
                 let name = field.field.name();
                 let mut below = with(object);
                 below.push(Move::Child(name.clone()));
-                self.inspect_level(field, layout, column, &format!("{path}[{}]", quoted(name)), &below, report)?;
+                let mut path = path.to_string();
+                push_key(&mut path, name);
+                self.inspect_level(field, layout, column, &path, &below, report)?;
             }
         }
         if let (Some(array), Some(element)) = (columns.array, columns.element()) {
             let mut below = with(array);
             below.push(Move::Elements);
-            self.inspect_level(element, layout, column, &format!("{path}[*]"), &below, report)?;
+            self.inspect_level(element.group, layout, column, &format!("{path}[*]"), &below, report)?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use arrow::datatypes::DataType;
 use crate::layout::standard::is_variant;
 use crate::layout::{Layout, early, standard};
 use crate::parquet::schema::Node;
+use crate::path::Shredded;
 
 /// The layout of a variant column in the file.
 pub fn layout(column: &Node) -> Layout {
@@ -15,7 +16,10 @@ pub fn layout(column: &Node) -> Layout {
 }
 
 /// The columns of one level in a file's schema.
-pub struct Columns<'a> {
+#[derive(Clone, Copy)]
+pub struct LevelColumns<'a> {
+    pub group: &'a Node,
+    layout: Layout,
     /// Untyped bytes: a leaf column.
     pub residual: Option<&'a Node>,
     /// A group whose children are the fields.
@@ -25,17 +29,21 @@ pub struct Columns<'a> {
     pub leaf: Option<&'a Node>,
 }
 
-impl<'a> Columns<'a> {
+impl<'a> LevelColumns<'a> {
     pub fn of(level: &'a Node, layout: Layout) -> Self {
         let typed = level.child(standard::TYPED_VALUE);
         match layout {
-            Layout::Standard => Columns {
+            Layout::Standard => LevelColumns {
+                group: level,
+                layout,
                 residual: level.child(standard::VALUE),
                 object: typed.filter(|t| t.is_struct()),
                 array: typed.filter(|t| t.is_list()),
                 leaf: typed.filter(|t| t.is_leaf()),
             },
-            Layout::Early => Columns {
+            Layout::Early => LevelColumns {
+                group: level,
+                layout,
                 residual: level.child(early::UNTYPED_VALUE),
                 object: level.child(early::OBJECT),
                 array: level.child(early::ARRAY),
@@ -43,13 +51,14 @@ impl<'a> Columns<'a> {
             },
         }
     }
+}
 
-    /// The field of the shredded object with this name.
-    pub fn field(&self, key: &str) -> Option<&'a Node> {
-        self.object.and_then(|o| o.child(key))
+impl Shredded for LevelColumns<'_> {
+    fn field(self, key: &str) -> Option<Self> {
+        self.object.and_then(|object| object.child(key)).map(|field| LevelColumns::of(field, self.layout))
     }
 
-    pub fn element(&self) -> Option<&'a Node> {
-        self.array.and_then(|a| a.children.first())
+    fn element(self) -> Option<Self> {
+        self.array.and_then(|array| array.children.first()).map(|element| LevelColumns::of(element, self.layout))
     }
 }

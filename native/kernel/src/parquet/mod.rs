@@ -5,6 +5,7 @@
 //! - `thrift`, `footer_check`, `page_header`, `page_check`: checked before anything trusts it
 //! - `footer`, `pages`: what stands behind the rows: the footer, and the parts of the page index that are needed
 //! - `schema`: the schema as a tree over leaf columns; `residuals`: where a path's value may hide in an early column
+//! - `level`, `resolve`: a path to its leaf column and the residuals that may hide its value
 //! - `bounds`, `physical`, `bloom`, `cost`, `inspect`: what they say of leaves, and what reading would take
 //! - `projection`: the leaf columns that an item needs
 //! - `rows`, `decoder`: batches of leaf columns; `legacy`: dates and timestamps by the calendar of old Sparks
@@ -29,6 +30,7 @@ pub(crate) mod part;
 pub(crate) mod physical;
 pub mod projection;
 pub mod residuals;
+pub(crate) mod resolve;
 pub mod rows;
 pub mod schema;
 pub mod source;

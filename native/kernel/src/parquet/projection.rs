@@ -14,10 +14,10 @@ use crate::item::{Item, ItemKind};
 use crate::layout::Layout;
 use crate::layout::standard::is_variant;
 use crate::parquet::file::FileReader;
-use crate::parquet::level::{Columns, layout};
+use crate::parquet::level::{LevelColumns, layout};
 use crate::parquet::residuals::hides_above;
 use crate::parquet::schema::{Node, find};
-use crate::path::Step;
+use crate::path::{Step, levels};
 
 /// Whether a leaf column is null in every row of the row group, by the footer. A footer that says so of a
 /// chunk too large to hold nothing but nulls is not believed.
@@ -56,12 +56,10 @@ pub fn leaves<'a>(file: &FileReader, items: impl Iterator<Item = &'a Item>, inde
 
 /// The typed leaf that a path of keys leads to, in the standard layout.
 fn typed_leaf(column: &Node, steps: &[Step]) -> Option<usize> {
-    let mut node = Some(column).filter(|column| layout(column) == Layout::Standard)?;
-    for step in steps {
-        let Step::Key(key) = step else { return None };
-        node = Columns::of(node, Layout::Standard).field(key)?;
-    }
-    Columns::of(node, Layout::Standard).leaf.map(|leaf| leaf.leaves.start)
+    let keys = steps.iter().all(|step| matches!(step, Step::Key(_)));
+    let standard = Some(column).filter(|column| keys && layout(column) == Layout::Standard)?;
+    let levels = levels(LevelColumns::of(standard, Layout::Standard), steps);
+    levels.get(steps.len())?.leaf.map(|leaf| leaf.leaves.start)
 }
 
 /// Every leaf of a whole column, without the residuals that hold nothing.
@@ -86,7 +84,7 @@ fn whole(node: &Node, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
 
 /// The leaves under one level of a variant, `metadata` left out.
 fn level(node: &Node, layout: Layout, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
-    let columns = Columns::of(node, layout);
+    let columns = LevelColumns::of(node, layout);
     residual(&columns, group, leaves);
     if let Some(object) = columns.object {
         let before = leaves.len();
@@ -104,7 +102,7 @@ fn level(node: &Node, layout: Layout, group: &RowGroupMetaData, leaves: &mut Vec
 }
 
 /// The residual of a level, unless it holds nothing; whether it does.
-fn residual(columns: &Columns, group: &RowGroupMetaData, leaves: &mut Vec<usize>) -> bool {
+fn residual(columns: &LevelColumns, group: &RowGroupMetaData, leaves: &mut Vec<usize>) -> bool {
     match columns.residual {
         Some(value) if !all_null(group, value.leaves.start) => {
             leaves.extend(value.leaves.clone());
@@ -119,34 +117,27 @@ fn residual(columns: &Columns, group: &RowGroupMetaData, leaves: &mut Vec<usize>
 fn path(column: &Node, steps: &[Step], above: bool, group: &RowGroupMetaData, leaves: &mut Vec<usize>) {
     let layout = layout(column);
     let metadata = || column.child("metadata").map_or(0..0, |m| m.leaves.clone());
-    let mut node = column;
+    let levels = levels(LevelColumns::of(column, layout), steps);
     let mut hidden = false;
-    for step in steps {
-        let columns = Columns::of(node, layout);
-        let next = match step {
-            Step::Key(key) => columns.field(key),
-            Step::Index(_) => columns.element(),
-        };
-        let held = (above || next.is_none()) && residual(&columns, group, leaves);
+    for (at, columns) in levels.iter().enumerate().take(steps.len()) {
+        let leaves_here = at + 1 == levels.len();
+        let held = (above || leaves_here) && residual(columns, group, leaves);
         hidden |= above && held;
         if hidden {
             let typed = [columns.object, columns.array, columns.leaf];
             leaves.extend(typed.into_iter().flatten().filter_map(|typed| typed.leaves.clone().next()));
         }
-        match next {
-            Some(next) => node = next,
-            None => {
-                if held {
-                    leaves.extend(metadata());
-                }
-                return;
+        if leaves_here {
+            if held {
+                leaves.extend(metadata());
             }
+            return;
         }
     }
+    let Some(columns) = levels.last() else { return };
     let first = leaves.len();
-    level(node, layout, group, leaves);
+    level(columns.group, layout, group, leaves);
     // The dictionary is needed where anything but one typed leaf is read.
-    let columns = Columns::of(node, layout);
     let value = columns.residual.map(|v| v.leaves.start);
     if columns.leaf.is_none() || leaves[first..].iter().any(|leaf| Some(*leaf) == value) {
         leaves.extend(metadata());

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, FieldRef, Schema};
 
 use crate::error::{Code, Error, Result};
 use crate::item::Item;
-use crate::read::items::{Columns, answer, column_at};
+use crate::read::items::{Answers, answer, column_at};
 use crate::values::nested::{unshred_nested, unshredded_field};
 
 /// Every variant of the batch unshredded; all else as it is.
@@ -27,7 +27,7 @@ pub fn unshred(batch: &RecordBatch) -> Result<RecordBatch> {
 
 /// The items as columns, named by the items; a path gives its values and the mask of failed casts.
 pub fn extract(batch: &RecordBatch, items: &[Item], timezone: &str) -> Result<RecordBatch> {
-    let mut out = Columns::default();
+    let mut out = Answers::default();
     for item in items {
         let (field, column) = field_at(batch, &item.column).zip(column_at(batch, &item.column)?).ok_or_else(|| {
             let path = item.path();

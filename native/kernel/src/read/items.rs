@@ -19,12 +19,12 @@ use crate::values::nested::{unshred_nested, unshredded_field};
 
 /// The columns of a batch under construction.
 #[derive(Default)]
-pub struct Columns {
+pub struct Answers {
     fields: Vec<FieldRef>,
     arrays: Vec<ArrayRef>,
 }
 
-impl Columns {
+impl Answers {
     pub fn push(&mut self, field: Field, array: ArrayRef) {
         self.fields.push(Arc::new(field));
         self.arrays.push(array);
@@ -44,7 +44,7 @@ pub fn answer(
     column: Option<&ArrayRef>,
     rows: usize,
     timezone: &str,
-    out: &mut Columns,
+    out: &mut Answers,
 ) -> Result<()> {
     let path = item.path();
     match &item.kind {

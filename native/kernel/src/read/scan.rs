@@ -25,7 +25,7 @@ use crate::parquet::level::layout;
 use crate::parquet::rows::Rows;
 use crate::parquet::schema::{Node, find};
 use crate::parquet::{projection, rows};
-use crate::read::items::{Columns, answer, column_at};
+use crate::read::items::{Answers, answer, column_at};
 use crate::read::merge;
 
 /// What the columns of a window may take decoded.
@@ -322,7 +322,7 @@ impl Scan {
         start: u64,
     ) -> Result<RecordBatch> {
         let Some(extracted) = extracted else { return self.answers(&self.items, raw, window, start) };
-        let mut out = Columns::default();
+        let mut out = Answers::default();
         for item in &self.items {
             let Some(judged) = self.filter.iter().find(|f| f.same(item)) else {
                 self.answer(item, raw, window, start, &mut out)?;
@@ -343,12 +343,12 @@ impl Scan {
     }
 
     fn answers(&self, items: &[Item], raw: &RecordBatch, window: &Window, start: u64) -> Result<RecordBatch> {
-        let mut out = Columns::default();
+        let mut out = Answers::default();
         items.iter().try_for_each(|item| self.answer(item, raw, window, start, &mut out))?;
         out.finish(raw.num_rows())
     }
 
-    fn answer(&self, item: &Item, raw: &RecordBatch, window: &Window, start: u64, out: &mut Columns) -> Result<()> {
+    fn answer(&self, item: &Item, raw: &RecordBatch, window: &Window, start: u64, out: &mut Answers) -> Result<()> {
         let Some(node) = find(self.file.columns(), &item.column) else { return Ok(()) };
         let column = column_at(raw, &item.column)?;
         answer(item, &node.field, column.as_ref(), raw.num_rows(), &self.options.timezone, out).map_err(|mut e| {

@@ -162,7 +162,7 @@ impl Bytes {
 }
 
 /// The builder of one typed leaf.
-pub enum Leaf {
+pub enum LeafBuilder {
     Boolean { valid: Bits, values: Bits },
     Int8(Fixed<i8>),
     Int16(Fixed<i16>),
@@ -180,26 +180,26 @@ pub enum Leaf {
     Uuid(Fixed<u128>),
 }
 
-impl Leaf {
+impl LeafBuilder {
     pub fn new(leaf: LeafType) -> Self {
         match leaf {
-            LeafType::Boolean => Leaf::Boolean { valid: Bits::default(), values: Bits::default() },
-            LeafType::Int8 => Leaf::Int8(Fixed::default()),
-            LeafType::Int16 => Leaf::Int16(Fixed::default()),
-            LeafType::Int32 => Leaf::Int32(Fixed::default()),
-            LeafType::Int64 => Leaf::Int64(Fixed::default()),
-            LeafType::Float => Leaf::Float(Fixed::default()),
-            LeafType::Double => Leaf::Double(Fixed::default()),
+            LeafType::Boolean => LeafBuilder::Boolean { valid: Bits::default(), values: Bits::default() },
+            LeafType::Int8 => LeafBuilder::Int8(Fixed::default()),
+            LeafType::Int16 => LeafBuilder::Int16(Fixed::default()),
+            LeafType::Int32 => LeafBuilder::Int32(Fixed::default()),
+            LeafType::Int64 => LeafBuilder::Int64(Fixed::default()),
+            LeafType::Float => LeafBuilder::Float(Fixed::default()),
+            LeafType::Double => LeafBuilder::Double(Fixed::default()),
             LeafType::Decimal { precision, scale } => {
-                Leaf::Decimal { values: Fixed::default(), precision, scale, limit: power_of_ten(precision) }
+                LeafBuilder::Decimal { values: Fixed::default(), precision, scale, limit: power_of_ten(precision) }
             }
-            LeafType::Date => Leaf::Date(Fixed::default()),
-            LeafType::Timestamp { utc } => Leaf::Timestamp { values: Fixed::default(), utc },
-            LeafType::TimestampNanos { utc } => Leaf::TimestampNanos { values: Fixed::default(), utc },
-            LeafType::Time => Leaf::Time(Fixed::default()),
-            LeafType::String => Leaf::String(Bytes::default()),
-            LeafType::Binary => Leaf::Binary(Bytes::default()),
-            LeafType::Uuid => Leaf::Uuid(Fixed::default()),
+            LeafType::Date => LeafBuilder::Date(Fixed::default()),
+            LeafType::Timestamp { utc } => LeafBuilder::Timestamp { values: Fixed::default(), utc },
+            LeafType::TimestampNanos { utc } => LeafBuilder::TimestampNanos { values: Fixed::default(), utc },
+            LeafType::Time => LeafBuilder::Time(Fixed::default()),
+            LeafType::String => LeafBuilder::String(Bytes::default()),
+            LeafType::Binary => LeafBuilder::Binary(Bytes::default()),
+            LeafType::Uuid => LeafBuilder::Uuid(Fixed::default()),
         }
     }
 
@@ -208,27 +208,27 @@ impl Leaf {
     #[inline]
     pub fn put(&mut self, view: &TapeView, node: &Node, index: usize) -> Result<bool> {
         match (self, node.kind) {
-            (Leaf::String(column), Kind::Str) => column.put(index, view.bytes(node))?,
-            (Leaf::Int64(column), Kind::Int) => column.put(index, node.int()),
-            (Leaf::Int64(column), Kind::Decimal) => return Ok(put_integer(column, whole(view, node), index)),
-            (Leaf::Int32(column), Kind::Int | Kind::Decimal) => {
+            (LeafBuilder::String(column), Kind::Str) => column.put(index, view.bytes(node))?,
+            (LeafBuilder::Int64(column), Kind::Int) => column.put(index, node.int()),
+            (LeafBuilder::Int64(column), Kind::Decimal) => return Ok(put_integer(column, whole(view, node), index)),
+            (LeafBuilder::Int32(column), Kind::Int | Kind::Decimal) => {
                 return Ok(put_integer(column, whole(view, node), index));
             }
-            (Leaf::Int16(column), Kind::Int | Kind::Decimal) => {
+            (LeafBuilder::Int16(column), Kind::Int | Kind::Decimal) => {
                 return Ok(put_integer(column, whole(view, node), index));
             }
-            (Leaf::Int8(column), Kind::Int | Kind::Decimal) => {
+            (LeafBuilder::Int8(column), Kind::Int | Kind::Decimal) => {
                 return Ok(put_integer(column, whole(view, node), index));
             }
-            (Leaf::Boolean { valid, values }, Kind::True | Kind::False) => {
+            (LeafBuilder::Boolean { valid, values }, Kind::True | Kind::False) => {
                 valid.mark(index);
                 if node.kind == Kind::True {
                     values.mark(index);
                 }
             }
-            (Leaf::Double(column), Kind::Double) => column.put(index, node.double()),
-            (Leaf::Float(column), Kind::Float) => column.put(index, node.float()),
-            (Leaf::Decimal { values, scale, limit, .. }, Kind::Int | Kind::Decimal) => {
+            (LeafBuilder::Double(column), Kind::Double) => column.put(index, node.double()),
+            (LeafBuilder::Float(column), Kind::Float) => column.put(index, node.float()),
+            (LeafBuilder::Decimal { values, scale, limit, .. }, Kind::Int | Kind::Decimal) => {
                 let (unscaled, from) =
                     if node.kind == Kind::Int { (node.int() as i128, 0) } else { (view.wide(node), node.aux) };
                 match rescale(unscaled, from, *scale) {
@@ -236,14 +236,14 @@ impl Leaf {
                     _ => return Ok(false),
                 }
             }
-            (Leaf::Date(column), Kind::Date) => column.put(index, node.a as i32),
-            (Leaf::Timestamp { values, utc: true }, Kind::Timestamp)
-            | (Leaf::Timestamp { values, utc: false }, Kind::TimestampNtz)
-            | (Leaf::TimestampNanos { values, utc: true }, Kind::TimestampNanos)
-            | (Leaf::TimestampNanos { values, utc: false }, Kind::TimestampNtzNanos)
-            | (Leaf::Time(values), Kind::Time) => values.put(index, node.int()),
-            (Leaf::Binary(column), Kind::Binary) => column.put(index, view.bytes(node))?,
-            (Leaf::Uuid(column), Kind::Uuid) => column.put(index, view.wide(node) as u128),
+            (LeafBuilder::Date(column), Kind::Date) => column.put(index, node.a as i32),
+            (LeafBuilder::Timestamp { values, utc: true }, Kind::Timestamp)
+            | (LeafBuilder::Timestamp { values, utc: false }, Kind::TimestampNtz)
+            | (LeafBuilder::TimestampNanos { values, utc: true }, Kind::TimestampNanos)
+            | (LeafBuilder::TimestampNanos { values, utc: false }, Kind::TimestampNtzNanos)
+            | (LeafBuilder::Time(values), Kind::Time) => values.put(index, node.int()),
+            (LeafBuilder::Binary(column), Kind::Binary) => column.put(index, view.bytes(node))?,
+            (LeafBuilder::Uuid(column), Kind::Uuid) => column.put(index, view.wide(node) as u128),
             _ => return Ok(false),
         }
         Ok(true)
@@ -251,55 +251,55 @@ impl Leaf {
 
     pub fn byte_len(&self) -> usize {
         match self {
-            Leaf::String(column) | Leaf::Binary(column) => column.byte_len() + 4 * column.offsets.len(),
-            Leaf::Boolean { values, .. } => values.words.len() * 8,
-            Leaf::Int8(column) => column.values.len(),
-            Leaf::Int16(column) => 2 * column.values.len(),
-            Leaf::Int32(column) | Leaf::Date(column) => 4 * column.values.len(),
-            Leaf::Float(column) => 4 * column.values.len(),
-            Leaf::Int64(column)
-            | Leaf::Time(column)
-            | Leaf::Timestamp { values: column, .. }
-            | Leaf::TimestampNanos { values: column, .. } => 8 * column.values.len(),
-            Leaf::Double(column) => 8 * column.values.len(),
-            Leaf::Decimal { values, .. } => 16 * values.values.len(),
-            Leaf::Uuid(column) => 16 * column.values.len(),
+            LeafBuilder::String(column) | LeafBuilder::Binary(column) => column.byte_len() + 4 * column.offsets.len(),
+            LeafBuilder::Boolean { values, .. } => values.words.len() * 8,
+            LeafBuilder::Int8(column) => column.values.len(),
+            LeafBuilder::Int16(column) => 2 * column.values.len(),
+            LeafBuilder::Int32(column) | LeafBuilder::Date(column) => 4 * column.values.len(),
+            LeafBuilder::Float(column) => 4 * column.values.len(),
+            LeafBuilder::Int64(column)
+            | LeafBuilder::Time(column)
+            | LeafBuilder::Timestamp { values: column, .. }
+            | LeafBuilder::TimestampNanos { values: column, .. } => 8 * column.values.len(),
+            LeafBuilder::Double(column) => 8 * column.values.len(),
+            LeafBuilder::Decimal { values, .. } => 16 * values.values.len(),
+            LeafBuilder::Uuid(column) => 16 * column.values.len(),
         }
     }
 
     /// The array of `len` values; the builder is empty afterwards.
     pub fn finish(&mut self, len: usize) -> Result<ArrayRef> {
         Ok(match self {
-            Leaf::Boolean { valid, values } => {
+            LeafBuilder::Boolean { valid, values } => {
                 let nulls = valid.finish(len);
                 Arc::new(BooleanArray::new(values.take(len), nulls))
             }
-            Leaf::Int8(column) => primitive::<Int8Type>(column, len),
-            Leaf::Int16(column) => primitive::<Int16Type>(column, len),
-            Leaf::Int32(column) => primitive::<Int32Type>(column, len),
-            Leaf::Int64(column) => primitive::<Int64Type>(column, len),
-            Leaf::Float(column) => primitive::<Float32Type>(column, len),
-            Leaf::Double(column) => primitive::<Float64Type>(column, len),
-            Leaf::Decimal { values, precision, scale, .. } => {
+            LeafBuilder::Int8(column) => primitive::<Int8Type>(column, len),
+            LeafBuilder::Int16(column) => primitive::<Int16Type>(column, len),
+            LeafBuilder::Int32(column) => primitive::<Int32Type>(column, len),
+            LeafBuilder::Int64(column) => primitive::<Int64Type>(column, len),
+            LeafBuilder::Float(column) => primitive::<Float32Type>(column, len),
+            LeafBuilder::Double(column) => primitive::<Float64Type>(column, len),
+            LeafBuilder::Decimal { values, precision, scale, .. } => {
                 let (values, nulls) = values.take(len);
                 let array = Decimal128Array::new(values.into(), nulls);
                 Arc::new(array.with_precision_and_scale(*precision, *scale as i8)?)
             }
-            Leaf::Date(column) => primitive::<Date32Type>(column, len),
-            Leaf::Timestamp { values, utc } => {
+            LeafBuilder::Date(column) => primitive::<Date32Type>(column, len),
+            LeafBuilder::Timestamp { values, utc } => {
                 let (values, nulls) = values.take(len);
                 let array = PrimitiveArray::<TimestampMicrosecondType>::new(values.into(), nulls);
                 Arc::new(array.with_timezone_opt(utc.then_some("UTC")))
             }
-            Leaf::TimestampNanos { values, utc } => {
+            LeafBuilder::TimestampNanos { values, utc } => {
                 let (values, nulls) = values.take(len);
                 let array = PrimitiveArray::<TimestampNanosecondType>::new(values.into(), nulls);
                 Arc::new(array.with_timezone_opt(utc.then_some("UTC")))
             }
-            Leaf::Time(column) => primitive::<Time64MicrosecondType>(column, len),
-            Leaf::String(column) => column.finish_string(len)?,
-            Leaf::Binary(column) => column.finish_binary(len),
-            Leaf::Uuid(column) => {
+            LeafBuilder::Time(column) => primitive::<Time64MicrosecondType>(column, len),
+            LeafBuilder::String(column) => column.finish_string(len)?,
+            LeafBuilder::Binary(column) => column.finish_binary(len),
+            LeafBuilder::Uuid(column) => {
                 let (values, nulls) = column.take(len);
                 let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_be_bytes()).collect();
                 Arc::new(FixedSizeBinaryArray::try_new(16, Buffer::from_vec(bytes), nulls)?)

@@ -16,12 +16,12 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, ListArray, StructArray};
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 
+use crate::codec::dictionary::Dictionary;
+use crate::codec::encode::ValueWriter;
 use crate::error::{Code, Error, Result};
 use crate::layout::Layout;
 use crate::names::Names;
-use crate::shred::column::{Bits, Bytes, Leaf};
-use crate::shred::dictionary::Dictionary;
-use crate::shred::residual::Residual;
+use crate::shred::column::{Bits, Bytes, LeafBuilder};
 use crate::tape::{Kind, TapeView};
 use crate::tree::Tree;
 
@@ -31,7 +31,7 @@ const NONE: u32 = u32::MAX;
 pub struct Row<'a> {
     pub view: TapeView<'a>,
     pub dictionary: &'a mut Dictionary,
-    pub residual: &'a mut Residual,
+    pub residual: &'a mut ValueWriter,
     /// A stack: fields that the objects being written leave over.
     pub left: &'a mut Vec<u32>,
     /// Room for a value whose metadata stands before it (early layout); `None` where rows have metadata.
@@ -48,7 +48,7 @@ pub struct Group {
 
 enum Typed {
     None,
-    Leaf(Leaf),
+    Leaf(LeafBuilder),
     Object(Object),
     Array(Box<Array>),
 }
@@ -113,7 +113,7 @@ impl Group {
             let element = Group::new(element, layout, names);
             Typed::Array(Box::new(Array { valid: Bits::default(), offsets: vec![0], element, elements: 0 }))
         } else {
-            tree.leaf.map_or(Typed::None, |leaf| Typed::Leaf(Leaf::new(leaf)))
+            tree.leaf.map_or(Typed::None, |leaf| Typed::Leaf(LeafBuilder::new(leaf)))
         };
         Group { tree: tree.clone(), layout, value: Bytes::default(), typed }
     }
@@ -144,10 +144,8 @@ impl Group {
     }
 
     /// Writes a value that this level does not type.
-    pub fn put_whole(&mut self, index: usize, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
-        let mut written = Ok(());
-        self.value.put_with(index, |out| written = write(out))?;
-        written
+    pub fn put_whole(&mut self, index: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        self.value.put_with(index, write)
     }
 
     /// Bytes buffered, about.

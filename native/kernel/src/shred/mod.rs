@@ -5,25 +5,21 @@
 //! ids below [`Shredder::names_len`].
 
 pub mod column;
-pub mod dictionary;
 mod group;
-pub mod residual;
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StructArray};
 use arrow::datatypes::{DataType, Fields};
 
-use crate::codec::dictionary::DictionaryCache;
-use crate::codec::encode::TapeEncoder;
+use crate::codec::dictionary::{Dictionary, OwnDictionaries};
+use crate::codec::encode::ValueWriter;
 use crate::error::Result;
 use crate::layout::Layout;
 use crate::layout::standard::check_tree;
 use crate::names::Names;
 use crate::shred::column::{Bits, Bytes};
-use crate::shred::dictionary::Dictionary;
 use crate::shred::group::{Group, Row};
-use crate::shred::residual::Residual;
 use crate::tape::TapeView;
 use crate::tree::Tree;
 
@@ -32,12 +28,12 @@ pub struct Shredder {
     fields: Fields,
     root: Group,
     /// For an untyped tree: each row has the metadata of its own names, as any unshredded Variant.
-    whole: Option<(DictionaryCache, TapeEncoder)>,
+    whole: Option<OwnDictionaries>,
     metadata: Bytes,
     valid: Bits,
     rows: usize,
     dictionary: Dictionary,
-    residual: Residual,
+    residual: ValueWriter,
     left: Vec<u32>,
     own: Vec<u8>,
     names_len: usize,
@@ -77,7 +73,7 @@ impl Shredder {
             valid: Bits::default(),
             rows: 0,
             dictionary: Dictionary::new(names, base),
-            residual: Residual::default(),
+            residual: ValueWriter::default(),
             left: Vec::new(),
             own: Vec::new(),
             names_len: names.len(),
@@ -105,10 +101,10 @@ impl Shredder {
     /// Adds the row that the tape holds.
     pub fn append(&mut self, view: &TapeView) -> Result<()> {
         let index = self.rows;
-        if let Some((dictionaries, encoder)) = &mut self.whole {
-            let dictionary = dictionaries.of(view, 0)?;
-            self.metadata.put(index, dictionary.metadata())?;
-            self.root.put_whole(index, |out| encoder.encode(view, 0, dictionary, out))?;
+        if let Some(dictionaries) = &mut self.whole {
+            let dictionary = dictionaries.of(view, 0);
+            self.metadata.put(index, dictionary.base_bytes())?;
+            self.root.put_whole(index, |out| self.residual.subtree(view, dictionary, 0, out))?;
             self.valid.mark(index);
             self.rows += 1;
             return Ok(());

@@ -12,21 +12,20 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field};
 
 use crate::codec::decode::VariantDecoder;
-use crate::codec::head::{head, length, number, scalar};
-use crate::codec::metadata::Dictionary;
-use crate::codec::residual::Residual;
-use crate::error::{Code, Error, Result};
+use crate::codec::head::scalar;
+use crate::codec::metadata::NO_NAMES;
+use crate::error::{Error, Result};
 use crate::item::Target;
 use crate::layout::Layout;
 use crate::layout::standard::mark;
 use crate::names::Names;
-use crate::path::Step;
+use crate::path::{Step, levels};
 use crate::tape::Tape;
 use crate::text::zone::Zone;
+use crate::values::bytes::{ByteColumn, build_variant};
 use crate::values::cast::CastBuilder;
-use crate::values::level::{Leaf, Level, VariantColumn, is_null};
-use crate::values::reconstruct::{ByteColumn, Reconstructor, build_variant, check_shape, write_leaf};
-use crate::values::standardize::standardize;
+use crate::values::find::{Finder, Found};
+use crate::values::level::{Level, VariantColumn};
 
 pub struct Extracted {
     pub values: ArrayRef,
@@ -43,9 +42,6 @@ impl Extracted {
 
 /// A residual that holds a value in one row of so many, or in fewer, is looked at in these rows alone.
 const FEW: usize = 4;
-
-/// The metadata of a value that names no field.
-const NO_NAMES: &[u8] = &[1, 0, 0];
 
 pub fn extract_path(column: &VariantColumn, steps: &[Step], target: &Target, timezone: &str) -> Result<Extracted> {
     let mut finder = Finder::new(column, steps);
@@ -70,21 +66,23 @@ struct Typed<'a> {
 /// The level where the path ends, when its typed leaf has the type asked for, or was not read, and its residual holds
 /// something in few rows at most.
 fn typed<'a>(column: &'a VariantColumn, steps: &[Step], wanted: &DataType) -> Option<Typed<'a>> {
-    let mut level = &column.root;
+    let levels = levels(&column.root, steps);
+    if levels.len() <= steps.len() || steps.iter().any(|step| matches!(step, Step::Index(_))) {
+        return None;
+    }
     let mut nulls = column.nulls.clone();
-    for step in steps {
-        let (Step::Key(key), Some(object)) = (step, &level.object) else { return None };
-        let field = object.find(key)?;
+    for pair in levels.windows(2) {
+        let (level, field) = (pair[0], pair[1]);
         // Residuals that were read although the path does not need them (another item does) are no obstacle as long as
         // they obey the rules; whether they do is checked by whoever reconstructs the column. But an early residual may
         // hold a shredded field, and a level of several shapes has rules to be checked.
         if level.layout == Layout::Early && holds_values(level) || level.has_several_shapes() {
             return None;
         }
-        nulls = NullBuffer::union(nulls.as_ref(), object.nulls.as_ref());
-        level = &field.level;
-        nulls = NullBuffer::union(nulls.as_ref(), level.nulls.as_ref());
+        nulls = NullBuffer::union(nulls.as_ref(), level.object.as_ref().and_then(|object| object.nulls.as_ref()));
+        nulls = NullBuffer::union(nulls.as_ref(), field.nulls.as_ref());
     }
+    let level = levels.last()?;
     let typed = level.leaf.as_ref().map(|leaf| leaf.array.data_type());
     if level.object.is_some()
         || level.array.is_some()
@@ -151,245 +149,28 @@ fn holds_values(level: &Level) -> bool {
     level.value.as_ref().is_some_and(|v| v.null_count() < v.len())
 }
 
-/// Where a row's value was found.
-pub(crate) enum Found<'a> {
-    Missing,
-    Leaf(&'a Leaf, usize),
-    /// A validated value, in the bytes of a `value` or `untyped_value` column, and the metadata that it is under.
-    Bytes {
-        metadata: &'a [u8],
-        value: &'a [u8],
-    },
-    /// A shredded object or array.
-    Subtree(&'a Level, usize),
-}
-
-pub(crate) struct Finder<'a> {
-    pub(crate) steps: &'a [Step],
-    pub(crate) dictionary: Dictionary,
-    residual: Residual,
-    reconstructor: Reconstructor,
-    /// The level on which the path ends, when it is an early one that is put together.
-    subtree: Option<(VariantColumn, Reconstructor)>,
-}
-
-impl<'a> Finder<'a> {
-    fn new(column: &VariantColumn, steps: &'a [Step]) -> Self {
-        Finder {
-            steps,
-            dictionary: Dictionary::default(),
-            residual: Residual::default(),
-            reconstructor: Reconstructor::new(column),
-            subtree: None,
-        }
-    }
-
-    fn find<'c>(&mut self, column: &'c VariantColumn, row: usize) -> Result<Found<'c>> {
-        if column.is_null(row) {
-            return Ok(Found::Missing);
-        }
-        if column.root.layout == Layout::Early {
-            return self.find_early(column, row);
-        }
-        let (mut level, mut at) = (&column.root, row);
-        for (depth, step) in self.steps.iter().enumerate() {
-            if is_null(&level.nulls, at) {
-                return Ok(Found::Missing);
-            }
-            if let (Step::Key(key), Some(object)) = (step, &level.object)
-                && !is_null(&object.nulls, at)
-                && let Some(field) = object.find(key)
-            {
-                level = &field.level;
-            } else if let (Step::Index(index), Some(array)) = (step, &level.array)
-                && !is_null(&array.nulls, at)
-            {
-                let (first, end) = array.range(at);
-                if *index >= end - first {
-                    return Ok(Found::Missing);
-                }
-                level = &array.element;
-                at = first + index;
-            } else {
-                return self.find_in_value(column, level, at, row, depth);
-            }
-        }
-        if is_null(&level.nulls, at) {
-            return Ok(Found::Missing);
-        }
-        let has_value = level.has_value(at);
-        if let Some(leaf) = &level.leaf
-            && leaf.array.is_valid(at)
-        {
-            if has_value {
-                return Err(Error::new(
-                    Code::MalformedShredding,
-                    format!("{} holds both a value and a typed value that is no object", level.path),
-                )
-                .rule(25)
-                .path(&level.path));
-            }
-            return Ok(Found::Leaf(leaf, at));
-        }
-        if level.is_typed(at) {
-            return Ok(Found::Subtree(level, at));
-        }
-        self.find_in_value(column, level, at, row, self.steps.len())
-    }
-
-    /// Follows the steps from `depth` on inside the level's `value`.
-    fn find_in_value<'c>(
-        &mut self,
-        column: &'c VariantColumn,
-        level: &'c Level,
-        at: usize,
-        row: usize,
-        depth: usize,
-    ) -> Result<Found<'c>> {
-        let value = match &level.value {
-            Some(values) if values.is_valid(at) => values.value(at),
-            _ => return Ok(Found::Missing),
-        };
-        if !level.is_typed(at) {
-            check_shape(level, value)?;
-        }
-        let metadata = metadata_of(column, row)?;
-        self.dictionary.load(metadata).map_err(|e| e.path(format!("{}.metadata", column.root.path)))?;
-        self.follow(level, metadata, value, depth)
-    }
-
-    /// Follows the steps from `depth` on inside of a value, under the metadata that was loaded.
-    pub(crate) fn follow<'c>(
-        &mut self,
-        level: &Level,
-        metadata: &'c [u8],
-        value: &'c [u8],
-        depth: usize,
-    ) -> Result<Found<'c>> {
-        let fail = |e: Error| e.path(level.value_path());
-        self.residual.at_depth(level.depth).validate_around_unknown(&self.dictionary, value).map_err(fail)?;
-        let mut value = value;
-        for step in self.steps.get(depth..).unwrap_or_default() {
-            match self.child(value, step).map_err(fail)? {
-                Some(child) => value = child,
-                None => return Ok(Found::Missing),
-            }
-        }
-        Ok(Found::Bytes { metadata, value })
-    }
-
-    /// Puts a shredded object or array together: its metadata and its value.
-    fn write_subtree(
-        &mut self,
-        column: &VariantColumn,
-        level: &Level,
-        (at, row): (usize, usize),
-        metadata: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        if level.layout == Layout::Standard {
-            let dictionary = metadata_of(column, row)?;
-            metadata.extend_from_slice(dictionary);
-            return self.reconstructor.write_row(level, dictionary, at, out);
-        }
-        if self.subtree.is_none() {
-            // Its rows are slots below an array: the row at hand is the one to name.
-            let made = standardize(level, None, slots(column, self.steps)).map_err(|e| Error { row: None, ..e })?;
-            let reconstructor = Reconstructor::new(&made.column);
-            self.subtree = Some((made.column, reconstructor));
-        }
-        let Some((column, reconstructor)) = &mut self.subtree else { return Ok(()) };
-        let dictionary = metadata_of(column, at)?;
-        metadata.extend_from_slice(dictionary);
-        reconstructor.write_row(&column.root, dictionary, at, out)
-    }
-
-    /// A child of a validated value.
-    pub(crate) fn child<'c>(&self, value: &'c [u8], step: &Step) -> Result<Option<&'c [u8]>> {
-        let basic = value.first().map(|b| b & 3);
-        let index = match (step, basic) {
-            (Step::Key(_), Some(2)) | (Step::Index(_), Some(3)) => {
-                let head = head(value, 0)?;
-                let index = match step {
-                    Step::Index(index) => *index,
-                    Step::Key(key) => {
-                        let mut found = head.count;
-                        for index in 0..head.count {
-                            let id = number(value, head.ids + index * head.id_width, head.id_width)?;
-                            if self.dictionary.name(id) == key.as_bytes() {
-                                found = index;
-                                break;
-                            }
-                        }
-                        found
-                    }
-                };
-                if index >= head.count {
-                    return Ok(None);
-                }
-                head.body + number(value, head.offsets + index * head.offset_width, head.offset_width)? as usize
-            }
-            _ => return Ok(None),
-        };
-        let end = index + length(value, index)?;
-        Ok(value.get(index..end))
-    }
-}
-
-/// Slots of the level on which the steps end.
-fn slots(column: &VariantColumn, steps: &[Step]) -> usize {
-    let (mut level, mut len) = (&column.root, column.len);
-    for step in steps {
-        level = match step {
-            Step::Key(key) => match level.object.as_ref().and_then(|o| o.find(key)) {
-                Some(field) => &field.level,
-                None => return len,
-            },
-            Step::Index(_) => match &level.array {
-                Some(array) => {
-                    len = array.offsets.last() as usize;
-                    &array.element
-                }
-                None => return len,
-            },
-        };
-    }
-    len
-}
-
-/// The row's metadata; a column of which only typed leaves were read has none and names no field.
-fn metadata_of(column: &VariantColumn, row: usize) -> Result<&[u8]> {
-    match &column.metadata {
-        Some(metadata) if metadata.is_valid(row) => Ok(metadata.value(row)),
-        Some(_) => Err(Error::new(Code::MalformedShredding, "a variant that is not null has no metadata")
-            .rule(2)
-            .path(format!("{}.metadata", column.root.path))),
-        None => Ok(NO_NAMES),
-    }
-}
-
 fn extract_variant(column: &VariantColumn, finder: &mut Finder<'_>) -> Result<Extracted> {
     let mut metadata = ByteColumn::new(column.len);
     let mut values = ByteColumn::new(column.len);
     let mut nulls = Vec::with_capacity(column.len);
     for row in 0..column.len {
         let place = |e: Error| e.row(row as u64);
-        let found = finder.find(column, row).map_err(place)?;
+        let found = finder.find(row).map_err(place)?;
         let out = &mut values.bytes;
         // A leaf names no field: it needs nothing of the row's metadata, which was not validated for it.
         let there = !matches!(found, Found::Missing);
         match found {
             Found::Missing => {}
             Found::Leaf(leaf, at) => {
-                write_leaf(leaf, at, out).map_err(place)?;
+                leaf.write(at, out);
                 metadata.bytes.extend_from_slice(NO_NAMES);
             }
             Found::Bytes { metadata: dictionary, value } => {
-                finder.residual.at_depth(0).copy(&finder.dictionary, value, out).map_err(place)?;
+                finder.copy(value, out).map_err(place)?;
                 metadata.bytes.extend_from_slice(dictionary);
             }
             Found::Subtree(level, at) => {
-                finder.write_subtree(column, level, (at, row), &mut metadata.bytes, out).map_err(place)?;
+                finder.write_subtree(level, (at, row), &mut metadata.bytes, out).map_err(place)?;
             }
         }
         nulls.push(there);
@@ -402,7 +183,7 @@ fn extract_variant(column: &VariantColumn, finder: &mut Finder<'_>) -> Result<Ex
 }
 
 fn extract_cast(
-    column: &VariantColumn,
+    _column: &VariantColumn,
     finder: &mut Finder<'_>,
     wanted: &DataType,
     rows: impl Iterator<Item = usize>,
@@ -412,7 +193,7 @@ fn extract_cast(
     let mut printer = Printer::default();
     for row in rows {
         let place = |e: Error| e.row(row as u64);
-        match finder.find(column, row).map_err(place)? {
+        match finder.find(row).map_err(place)? {
             Found::Missing => casts.append_null(),
             Found::Leaf(leaf, at) => casts.append(&leaf.scalar(at)),
             Found::Bytes { metadata, value } => match scalar(value) {
@@ -425,7 +206,7 @@ fn extract_cast(
                 let (mut metadata, mut bytes) = std::mem::take(&mut printer.bytes);
                 metadata.clear();
                 bytes.clear();
-                finder.write_subtree(column, level, (at, row), &mut metadata, &mut bytes).map_err(place)?;
+                finder.write_subtree(level, (at, row), &mut metadata, &mut bytes).map_err(place)?;
                 printer.append(&mut casts, &metadata, &bytes).map_err(place)?;
                 printer.bytes = (metadata, bytes);
             }

@@ -1,59 +1,170 @@
-//! One path in one row of an early column. A field is where `object` has it, or else in the `untyped_value` of a
-//! level above it: "if object[field] is null: (key, untyped_value[field])". In both it is refused.
+//! One path in one row of a column: in the typed leaf, in a residual, or a shredded object or array to be put together.
+//! The levels that the path leads through are resolved once.
+//!
+//! In an early column a field is where `object` has it, or else in the `untyped_value` of a level above it: "if
+//! object[field] is null: (key, untyped_value[field])". In both it is refused.
 
+use arrow::array::Array;
+
+use crate::codec::head::{head, length, number};
+use crate::codec::known::KnownNames;
+use crate::codec::metadata::NO_NAMES;
 use crate::codec::untyped::split;
-use crate::error::{Error, Result};
+use crate::codec::validate::Validator;
+use crate::error::{Code, Error, Result};
+use crate::layout::Layout;
 use crate::layout::early::malformed;
-use crate::path::Step;
+use crate::path::{Step, levels};
 use crate::values::early::State;
-use crate::values::extract::{Finder, Found};
+use crate::values::leaf::Leaf;
 use crate::values::level::{Level, VariantColumn, is_null};
+use crate::values::reconstruct::{Reconstructor, check_shape};
+use crate::values::standardize::standardize;
 
-impl Finder<'_> {
-    pub(crate) fn find_early<'c>(&mut self, column: &'c VariantColumn, row: usize) -> Result<Found<'c>> {
-        let (mut level, mut at) = (&column.root, row);
-        let steps = self.steps;
-        for (depth, step) in steps.iter().enumerate() {
+/// Where a row's value was found.
+pub enum Found<'a> {
+    Missing,
+    Leaf(&'a Leaf, usize),
+    /// A validated value, in the bytes of a `value` or `untyped_value` column, and the metadata that it is under.
+    Bytes {
+        metadata: &'a [u8],
+        value: &'a [u8],
+    },
+    /// A shredded object or array.
+    Subtree(&'a Level, usize),
+}
+
+/// Where a step leads in a row.
+enum Next {
+    /// To this slot of the next level.
+    Slot(usize),
+    /// Out of what is shredded.
+    Residual,
+    Missing,
+}
+
+pub struct Finder<'a> {
+    column: &'a VariantColumn,
+    steps: &'a [Step],
+    /// The root and the level behind each step that leads to one.
+    levels: Vec<&'a Level>,
+    names: KnownNames,
+    validator: Validator,
+    reconstructor: Reconstructor,
+    /// The level on which the path ends, when it is an early one that is put together.
+    subtree: Option<(VariantColumn, Reconstructor)>,
+}
+
+impl<'a> Finder<'a> {
+    pub fn new(column: &'a VariantColumn, steps: &'a [Step]) -> Self {
+        Finder {
+            column,
+            steps,
+            levels: levels(&column.root, steps),
+            names: KnownNames::default(),
+            validator: Validator::default(),
+            reconstructor: Reconstructor::new(column),
+            subtree: None,
+        }
+    }
+
+    pub fn find(&mut self, row: usize) -> Result<Found<'a>> {
+        if self.column.is_null(row) {
+            Ok(Found::Missing)
+        } else if self.column.root.layout == Layout::Early {
+            self.find_early(row)
+        } else {
+            self.find_standard(row)
+        }
+    }
+
+    /// The step out of a level that is not null in this slot.
+    fn next(&self, depth: usize, step: &Step, at: usize) -> Next {
+        let (Some(level), true) = (self.levels.get(depth), depth + 1 < self.levels.len()) else {
+            return Next::Residual;
+        };
+        match (step, &level.object, &level.array) {
+            (Step::Key(_), Some(object), _) if !is_null(&object.nulls, at) => Next::Slot(at),
+            (Step::Index(index), _, Some(array)) if !is_null(&array.nulls, at) => {
+                let (first, end) = array.range(at);
+                if *index < end - first { Next::Slot(first + index) } else { Next::Missing }
+            }
+            _ => Next::Residual,
+        }
+    }
+
+    fn find_standard(&mut self, row: usize) -> Result<Found<'a>> {
+        let (mut level, mut at) = (&self.column.root, row);
+        for (depth, step) in self.steps.iter().enumerate() {
             if is_null(&level.nulls, at) {
                 return Ok(Found::Missing);
             }
-            let (untyped, state) = self.state(level, at)?;
-            if let (Step::Key(key), Some(object)) = (step, &level.object)
-                && !is_null(&object.nulls, at)
-                && let Some(field) = object.find(key)
-            {
-                let here = field.level.is_present(at);
-                if let Some((metadata, value)) = untyped.filter(|_| state == State::Partial)
-                    && let (there, Found::Bytes { .. }) = self.in_value(level, metadata, value, depth, step)?
-                {
-                    if here {
-                        let message = format!("{} and {} both hold the field {key:?}", level.path, level.value_path());
-                        return Err(malformed(&level.path, message));
-                    }
-                    return Ok(there);
-                }
-                level = &field.level;
-            } else if let (Step::Index(index), Some(array)) = (step, &level.array)
-                && !is_null(&array.nulls, at)
-            {
-                let (first, end) = array.range(at);
-                if *index >= end - first {
-                    return Ok(Found::Missing);
-                }
-                level = &array.element;
-                at = first + index;
-            } else {
-                return match untyped.filter(|_| state != State::Null) {
-                    Some((metadata, value)) => self.load(level, metadata, value, depth),
-                    None => Ok(Found::Missing),
-                };
+            match self.next(depth, step, at) {
+                Next::Slot(slot) => (level, at) = (self.level(depth + 1), slot),
+                Next::Missing => return Ok(Found::Missing),
+                Next::Residual => return self.find_in_value(level, at, row, depth),
             }
         }
         if is_null(&level.nulls, at) {
             return Ok(Found::Missing);
         }
-        match self.state(level, at)? {
-            (Some((metadata, value)), State::Untyped | State::Null) => self.load(level, metadata, value, steps.len()),
+        if let Some(leaf) = &level.leaf
+            && leaf.array.is_valid(at)
+        {
+            if level.has_value(at) {
+                let message = format!("{} holds both a value and a typed value that is no object", level.path);
+                return Err(Error::new(Code::MalformedShredding, message).rule(25).path(&level.path));
+            }
+            return Ok(Found::Leaf(leaf, at));
+        }
+        if level.is_typed(at) {
+            return Ok(Found::Subtree(level, at));
+        }
+        self.find_in_value(level, at, row, self.steps.len())
+    }
+
+    fn level(&self, depth: usize) -> &'a Level {
+        self.levels.get(depth).copied().unwrap_or(&self.column.root)
+    }
+
+    fn find_early(&mut self, row: usize) -> Result<Found<'a>> {
+        let (mut level, mut at) = (&self.column.root, row);
+        for (depth, step) in self.steps.iter().enumerate() {
+            if is_null(&level.nulls, at) {
+                return Ok(Found::Missing);
+            }
+            let (untyped, state) = untyped_of(level, at)?;
+            match self.next(depth, step, at) {
+                Next::Slot(slot) => {
+                    let below = self.level(depth + 1);
+                    if let (Step::Key(key), State::Partial, Some((metadata, value))) = (step, state, untyped)
+                        && let (there, Found::Bytes { .. }) = self.in_value(level, metadata, value, depth, step)?
+                    {
+                        if below.is_present(at) {
+                            let message =
+                                format!("{} and {} both hold the field {key:?}", level.path, level.value_path());
+                            return Err(malformed(&level.path, message));
+                        }
+                        return Ok(there);
+                    }
+                    (level, at) = (below, slot);
+                }
+                Next::Missing => return Ok(Found::Missing),
+                Next::Residual => {
+                    return match untyped.filter(|_| state != State::Null) {
+                        Some((metadata, value)) => self.load(level, metadata, value, depth),
+                        None => Ok(Found::Missing),
+                    };
+                }
+            }
+        }
+        if is_null(&level.nulls, at) {
+            return Ok(Found::Missing);
+        }
+        match untyped_of(level, at)? {
+            (Some((metadata, value)), State::Untyped | State::Null) => {
+                self.load(level, metadata, value, self.steps.len())
+            }
             _ if level.object.as_ref().is_some_and(|o| !is_null(&o.nulls, at)) => Ok(Found::Subtree(level, at)),
             _ if level.array.as_ref().is_some_and(|a| !is_null(&a.nulls, at)) => Ok(Found::Subtree(level, at)),
             _ => Ok(match &level.leaf {
@@ -63,38 +174,140 @@ impl Finder<'_> {
         }
     }
 
-    /// The untyped value of this slot in its two parts, and what the slot is.
-    #[allow(clippy::type_complexity)]
-    fn state<'c>(&self, level: &'c Level, at: usize) -> Result<(Option<(&'c [u8], &'c [u8])>, State)> {
-        let untyped = match &level.value {
-            Some(values) if level.has_value(at) => {
-                Some(split(values.value(at)).map_err(|e| e.path(level.value_path()))?)
-            }
-            _ => None,
+    /// Follows the steps from `depth` on inside the level's `value`.
+    fn find_in_value(&mut self, level: &'a Level, at: usize, row: usize, depth: usize) -> Result<Found<'a>> {
+        let value = match &level.value {
+            Some(values) if values.is_valid(at) => values.value(at),
+            _ => return Ok(Found::Missing),
         };
-        let state = level.early_state(at, untyped.map(|(_, value)| value))?;
-        Ok((untyped, state))
+        if !level.is_typed(at) {
+            check_shape(level, value)?;
+        }
+        let metadata = metadata_of(self.column, row)?;
+        self.names.load(metadata).map_err(|e| e.path(format!("{}.metadata", self.column.root.path)))?;
+        self.follow(level, metadata, value, depth)
     }
 
-    fn load<'c>(&mut self, level: &Level, metadata: &'c [u8], value: &'c [u8], depth: usize) -> Result<Found<'c>> {
-        self.dictionary.load(metadata).map_err(|e: Error| e.path(level.value_path()))?;
+    fn load(&mut self, level: &Level, metadata: &'a [u8], value: &'a [u8], depth: usize) -> Result<Found<'a>> {
+        self.names.load(metadata).map_err(|e| e.path(level.value_path()))?;
         self.follow(level, metadata, value, depth)
     }
 
     /// What the path finds in an object, and whether the object has the step's field at all.
-    fn in_value<'c>(
+    fn in_value(
         &mut self,
         level: &Level,
-        metadata: &'c [u8],
-        value: &'c [u8],
+        metadata: &'a [u8],
+        value: &'a [u8],
         depth: usize,
         step: &Step,
-    ) -> Result<(Found<'c>, Found<'c>)> {
+    ) -> Result<(Found<'a>, Found<'a>)> {
         let there = self.load(level, metadata, value, depth)?;
         let field = match self.child(value, step).map_err(|e| e.path(level.value_path()))? {
             Some(value) => Found::Bytes { metadata, value },
             None => Found::Missing,
         };
         Ok((there, field))
+    }
+
+    /// Follows the steps from `depth` on inside of a value, under the metadata that was loaded.
+    fn follow(&mut self, level: &Level, metadata: &'a [u8], value: &'a [u8], depth: usize) -> Result<Found<'a>> {
+        let fail = |e: Error| e.path(level.value_path());
+        self.validator.at_depth(level.depth).validate_around_unknown(&self.names, value).map_err(fail)?;
+        let mut value = value;
+        for step in self.steps.get(depth..).unwrap_or_default() {
+            match self.child(value, step).map_err(fail)? {
+                Some(child) => value = child,
+                None => return Ok(Found::Missing),
+            }
+        }
+        Ok(Found::Bytes { metadata, value })
+    }
+
+    /// A child of a validated value.
+    fn child<'c>(&self, value: &'c [u8], step: &Step) -> Result<Option<&'c [u8]>> {
+        let head = match (step, value.first().map(|b| b & 3)) {
+            (Step::Key(_), Some(2)) | (Step::Index(_), Some(3)) => head(value, 0)?,
+            _ => return Ok(None),
+        };
+        let index = match step {
+            Step::Index(index) => *index,
+            Step::Key(key) => {
+                let mut found = head.count;
+                for index in 0..head.count {
+                    let id = number(value, head.ids + index * head.id_width, head.id_width)?;
+                    if self.names.name(id) == key.as_bytes() {
+                        found = index;
+                        break;
+                    }
+                }
+                found
+            }
+        };
+        if index >= head.count {
+            return Ok(None);
+        }
+        let offset = number(value, head.offsets + index * head.offset_width, head.offset_width)?;
+        let start = head.body + offset as usize;
+        Ok(value.get(start..start + length(value, start)?))
+    }
+
+    /// Appends a value that was found as [`Found::Bytes`] last.
+    pub fn copy(&mut self, value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.validator.at_depth(0).copy(&self.names, value, out)
+    }
+
+    /// Puts a shredded object or array together: its metadata and its value.
+    pub fn write_subtree(
+        &mut self,
+        level: &Level,
+        (at, row): (usize, usize),
+        metadata: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        if level.layout == Layout::Standard {
+            let dictionary = metadata_of(self.column, row)?;
+            metadata.extend_from_slice(dictionary);
+            return self.reconstructor.write_row(level, dictionary, at, out);
+        }
+        if self.subtree.is_none() {
+            // Its rows are slots below an array: the row at hand is the one to name.
+            let made = standardize(level, None, self.slots()).map_err(|e| Error { row: None, ..e })?;
+            let reconstructor = Reconstructor::new(&made.column);
+            self.subtree = Some((made.column, reconstructor));
+        }
+        let Some((column, reconstructor)) = &mut self.subtree else { return Ok(()) };
+        let dictionary = metadata_of(column, at)?;
+        metadata.extend_from_slice(dictionary);
+        reconstructor.write_row(&column.root, dictionary, at, out)
+    }
+
+    /// Slots of the level on which the path ends.
+    fn slots(&self) -> usize {
+        let lists = self.steps.iter().zip(&self.levels).filter(|(step, _)| matches!(step, Step::Index(_)));
+        let last = lists.filter_map(|(_, level)| level.array.as_ref()).next_back();
+        last.map_or(self.column.len, |array| array.offsets.last() as usize)
+    }
+}
+
+/// The untyped value of a slot in its two parts, and what the slot is.
+#[allow(clippy::type_complexity)]
+fn untyped_of(level: &Level, at: usize) -> Result<(Option<(&[u8], &[u8])>, State)> {
+    let untyped = match &level.value {
+        Some(values) if level.has_value(at) => Some(split(values.value(at)).map_err(|e| e.path(level.value_path()))?),
+        _ => None,
+    };
+    let state = level.early_state(at, untyped.map(|(_, value)| value))?;
+    Ok((untyped, state))
+}
+
+/// The row's metadata; a column of which only typed leaves were read has none and names no field.
+fn metadata_of(column: &VariantColumn, row: usize) -> Result<&[u8]> {
+    match &column.metadata {
+        Some(metadata) if metadata.is_valid(row) => Ok(metadata.value(row)),
+        Some(_) => Err(Error::new(Code::MalformedShredding, "a variant that is not null has no metadata")
+            .rule(2)
+            .path(format!("{}.metadata", column.root.path))),
+        None => Ok(NO_NAMES),
     }
 }

@@ -12,22 +12,16 @@
 //! Children are found by name (rule 1); a `value` that is not there is null in every row. `early/level.rs` has the
 //! table of the early layout.
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray,
-    PrimitiveArray, StringArray, StructArray,
-};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, StructArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::cast;
-use arrow::datatypes::{
-    DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time64MicrosecondType,
-    TimestampMicrosecondType, TimestampNanosecondType,
-};
+use arrow::datatypes::DataType;
 
 use crate::error::{Code, Error, Result};
 use crate::layout::{Layout, early};
 use crate::limits::MAX_TREE_DEPTH;
-use crate::tape::Scalar;
-use crate::tree::LeafType;
+use crate::path::Shredded;
+use crate::values::leaf::Leaf;
 
 /// A whole variant column, unshredded or shredded.
 #[derive(Clone)]
@@ -80,34 +74,6 @@ pub struct ListColumn {
     pub nulls: Option<NullBuffer>,
     pub offsets: OffsetBuffer<i32>,
     pub element: Box<Level>,
-}
-
-/// A typed leaf: the array as it was read and the standard's type of it.
-#[derive(Clone)]
-pub struct Leaf {
-    pub leaf_type: LeafType,
-    pub array: ArrayRef,
-    pub values: LeafValues,
-}
-
-/// The array with its type resolved, so that rows are read without a downcast each.
-#[derive(Clone)]
-pub enum LeafValues {
-    Boolean(BooleanArray),
-    Int8(PrimitiveArray<Int8Type>),
-    Int16(PrimitiveArray<Int16Type>),
-    Int32(PrimitiveArray<Int32Type>),
-    Int64(PrimitiveArray<Int64Type>),
-    Float(PrimitiveArray<Float32Type>),
-    Double(PrimitiveArray<Float64Type>),
-    Decimal(Decimal128Array, u8, u8),
-    Date(PrimitiveArray<Date32Type>),
-    Micros(PrimitiveArray<TimestampMicrosecondType>, bool),
-    Nanos(PrimitiveArray<TimestampNanosecondType>, bool),
-    Time(PrimitiveArray<Time64MicrosecondType>),
-    String(StringArray),
-    Binary(BinaryArray),
-    Uuid(FixedSizeBinaryArray),
 }
 
 pub fn is_null(nulls: &Option<NullBuffer>, row: usize) -> bool {
@@ -318,6 +284,16 @@ impl Level {
     }
 }
 
+impl Shredded for &Level {
+    fn field(self, key: &str) -> Option<Self> {
+        self.object.as_ref().and_then(|object| object.find(key)).map(|field| &field.level)
+    }
+
+    fn element(self) -> Option<Self> {
+        self.array.as_ref().map(|array| &*array.element)
+    }
+}
+
 impl ObjectColumn {
     pub fn find(&self, name: &str) -> Option<&FieldColumn> {
         let at = self.fields.binary_search_by(|f| f.name.as_bytes().cmp(name.as_bytes())).ok()?;
@@ -329,71 +305,6 @@ impl ListColumn {
     /// First and last-plus-one element of this row.
     pub fn range(&self, row: usize) -> (usize, usize) {
         (self.offsets[row] as usize, self.offsets[row + 1] as usize)
-    }
-}
-
-impl Leaf {
-    /// Opens an array of any type that a Variant can be shredded to; `path` is for errors.
-    pub fn open(column: &ArrayRef, path: &str) -> Result<Self> {
-        let leaf_type = LeafType::from_arrow(column.data_type())
-            .map_err(|e| Error::new(Code::MalformedShredding, e.message).rule(21).path(path))?;
-        // Views, large and narrow decimal arrays come from Arrow users, never from our Parquet scan.
-        let array = match (leaf_type, column.data_type()) {
-            (LeafType::String, DataType::LargeUtf8 | DataType::Utf8View) => cast(column, &DataType::Utf8)?,
-            (LeafType::Binary, DataType::LargeBinary | DataType::BinaryView) => cast(column, &DataType::Binary)?,
-            (LeafType::Decimal { precision, scale }, DataType::Decimal32(..) | DataType::Decimal64(..)) => {
-                cast(column, &DataType::Decimal128(precision, scale as i8))?
-            }
-            _ => column.clone(),
-        };
-        let values = match leaf_type {
-            LeafType::Boolean => LeafValues::Boolean(array.as_boolean().clone()),
-            LeafType::Int8 => LeafValues::Int8(array.as_primitive().clone()),
-            LeafType::Int16 => LeafValues::Int16(array.as_primitive().clone()),
-            LeafType::Int32 => LeafValues::Int32(array.as_primitive().clone()),
-            LeafType::Int64 => LeafValues::Int64(array.as_primitive().clone()),
-            LeafType::Float => LeafValues::Float(array.as_primitive().clone()),
-            LeafType::Double => LeafValues::Double(array.as_primitive().clone()),
-            LeafType::Decimal { precision, scale } => {
-                LeafValues::Decimal(array.as_primitive().clone(), precision, scale)
-            }
-            LeafType::Date => LeafValues::Date(array.as_primitive().clone()),
-            LeafType::Timestamp { utc } => LeafValues::Micros(array.as_primitive().clone(), utc),
-            LeafType::TimestampNanos { utc } => LeafValues::Nanos(array.as_primitive().clone(), utc),
-            LeafType::Time => LeafValues::Time(array.as_primitive().clone()),
-            LeafType::String => LeafValues::String(array.as_string::<i32>().clone()),
-            LeafType::Binary => LeafValues::Binary(array.as_binary::<i32>().clone()),
-            LeafType::Uuid => LeafValues::Uuid(array.as_fixed_size_binary().clone()),
-        };
-        Ok(Leaf { leaf_type, array, values })
-    }
-
-    /// The value of a row that is not null.
-    #[inline]
-    pub fn scalar(&self, row: usize) -> Scalar<'_> {
-        match &self.values {
-            LeafValues::Boolean(a) => Scalar::Boolean(a.value(row)),
-            LeafValues::Int8(a) => Scalar::Int(a.value(row) as i64),
-            LeafValues::Int16(a) => Scalar::Int(a.value(row) as i64),
-            LeafValues::Int32(a) => Scalar::Int(a.value(row) as i64),
-            LeafValues::Int64(a) => Scalar::Int(a.value(row)),
-            LeafValues::Float(a) => Scalar::Float(a.value(row)),
-            LeafValues::Double(a) => Scalar::Double(a.value(row)),
-            LeafValues::Decimal(a, _, scale) => Scalar::Decimal(a.value(row), *scale),
-            LeafValues::Date(a) => Scalar::Date(a.value(row)),
-            LeafValues::Micros(a, true) => Scalar::Timestamp(a.value(row)),
-            LeafValues::Micros(a, false) => Scalar::TimestampNtz(a.value(row)),
-            LeafValues::Nanos(a, true) => Scalar::TimestampNanos(a.value(row)),
-            LeafValues::Nanos(a, false) => Scalar::TimestampNtzNanos(a.value(row)),
-            LeafValues::Time(a) => Scalar::Time(a.value(row)),
-            LeafValues::String(a) => Scalar::Str(a.value(row)),
-            LeafValues::Binary(a) => Scalar::Binary(a.value(row)),
-            LeafValues::Uuid(a) => {
-                let mut bytes = [0u8; 16];
-                bytes.copy_from_slice(a.value(row));
-                Scalar::Uuid(u128::from_be_bytes(bytes))
-            }
-        }
     }
 }
 

@@ -1,14 +1,16 @@
 //! Shredded columns as values: Arrow arrays opened as a tree of levels, and what is read from it.
 //!
-//! - `level`: the tree over arrays, standard and early; `early`: what a row of an early level may hold
+//! - `level`: the tree over arrays, standard and early; `leaf`: its typed leaves; `early`: what a row of an early level may hold
 //! - `standardize`: an early column as levels under one metadata a row
-//! - `reconstruct`: levels to unshredded Variants; `nested`: the same wherever they stand in a column
+//! - `bytes`: Variants under construction; `reconstruct`: levels to unshredded Variants; `nested`: the same wherever they stand in a column
 //! - `extract`, `find`: one path as a column; `cast`: its values as another type
 
+pub mod bytes;
 pub mod cast;
 pub mod early;
 pub mod extract;
 pub mod find;
+pub mod leaf;
 pub mod level;
 pub mod nested;
 pub mod reconstruct;

@@ -8,7 +8,8 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 
 use crate::error::{Code, Error, Result};
 use crate::layout::standard::is_variant;
-use crate::values::reconstruct::{unshred, variant_fields};
+use crate::values::bytes::variant_fields;
+use crate::values::reconstruct::unshred;
 
 /// Whether a variant stands in this field or below it.
 pub fn holds_variant(field: &Field) -> bool {

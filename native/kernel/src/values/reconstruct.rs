@@ -6,24 +6,18 @@
 //! moved in the rare case that the guess was wrong. Recursion is over the tree, never over data: whatever
 //! stands in a `value` is validated and copied as bytes.
 
-use std::sync::Arc;
-
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, StructArray};
-use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::array::{Array, AsArray, BinaryViewArray, StructArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Fields};
+use arrow::datatypes::DataType;
 
-use crate::codec::metadata::Dictionary;
-use crate::codec::residual::{Entry, Residual};
+use crate::codec::container::Container;
+use crate::codec::known::KnownNames;
+use crate::codec::validate::{FieldSpan, Validator};
 use crate::error::{Code, Error, Result};
 use crate::layout::Layout;
-use crate::values::level::{FieldColumn, Leaf, LeafValues, Level, ListColumn, ObjectColumn, VariantColumn, is_null};
+use crate::values::bytes::{ByteColumn, build_variant};
+use crate::values::level::{FieldColumn, Level, ListColumn, ObjectColumn, VariantColumn, is_null};
 use crate::values::standardize::standardize_column;
-
-/// The fields of an unshredded variant column as we write it.
-pub fn variant_fields() -> Fields {
-    Fields::from(vec![Field::new("metadata", DataType::Binary, false), Field::new("value", DataType::Binary, false)])
-}
 
 /// Reconstructs every row; null rows stay null. `path` names the column in errors.
 pub fn unshred(array: &StructArray, path: &str) -> Result<StructArray> {
@@ -59,32 +53,6 @@ pub fn unshred_levels(column: &VariantColumn) -> Result<StructArray> {
     build_variant(metadata.as_binary::<i32>(), out.finish()?, column.nulls.clone())
 }
 
-/// A binary column under construction. Its bytes are written in place, row after row.
-pub struct ByteColumn {
-    pub bytes: Vec<u8>,
-    offsets: Vec<i32>,
-}
-
-impl ByteColumn {
-    pub fn new(rows: usize) -> Self {
-        let mut offsets = Vec::with_capacity(rows + 1);
-        offsets.push(0);
-        ByteColumn { bytes: Vec::new(), offsets }
-    }
-
-    pub fn end_row(&mut self) -> Result<()> {
-        let end = i32::try_from(self.bytes.len())
-            .map_err(|_| Error::new(Code::TooLarge, "the values of one batch exceed 2 GiB: read smaller batches"))?;
-        self.offsets.push(end);
-        Ok(())
-    }
-
-    pub fn finish(self) -> Result<BinaryArray> {
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
-        Ok(BinaryArray::try_new(offsets, Buffer::from_vec(self.bytes), None)?)
-    }
-}
-
 fn require_metadata(column: &VariantColumn) -> Result<&BinaryViewArray> {
     column.metadata.as_ref().ok_or_else(|| {
         Error::new(Code::MalformedShredding, format!("the variant column {} has no metadata", column.root.path))
@@ -93,33 +61,25 @@ fn require_metadata(column: &VariantColumn) -> Result<&BinaryViewArray> {
     })
 }
 
-/// Joins the two columns of a variant. The metadata of a null row may be null: Arrow wants it filled where the
-/// field is required, so its validity is dropped (the bytes beneath a null are empty or stale, never read).
-pub fn build_variant(metadata: &BinaryArray, values: BinaryArray, nulls: Option<NullBuffer>) -> Result<StructArray> {
-    let metadata = BinaryArray::try_new(metadata.offsets().clone(), metadata.values().clone(), None)?;
-    let columns: Vec<ArrayRef> = vec![Arc::new(metadata), Arc::new(values)];
-    Ok(StructArray::try_new(variant_fields(), columns, nulls)?)
-}
-
 /// Writes values of one column's levels. Holds what is remembered between rows.
 pub struct Reconstructor {
-    dictionary: Dictionary,
-    residual: Residual,
+    dictionary: KnownNames,
+    residual: Validator,
     /// Offset width by level number, as the row before needed it.
     widths: Vec<u8>,
     /// Field ids and child offsets of the containers being written, innermost last.
     ids: Vec<u32>,
     ends: Vec<u32>,
-    entries: Vec<Entry>,
+    entries: Vec<FieldSpan>,
 }
 
 impl Reconstructor {
     pub fn new(column: &VariantColumn) -> Self {
-        let mut dictionary = Dictionary::default();
+        let mut dictionary = KnownNames::default();
         register(&column.root, &mut dictionary);
         Reconstructor {
             dictionary,
-            residual: Residual::default(),
+            residual: Validator::default(),
             widths: vec![1; column.levels],
             ids: Vec::new(),
             ends: Vec::new(),
@@ -153,7 +113,8 @@ impl Reconstructor {
                 if value.is_some() {
                     return Err(conflict(level, "a typed value that is no object"));
                 }
-                return write_leaf(leaf, row, out);
+                leaf.write(row, out);
+                return Ok(());
             }
             if let Some(object) = &level.object
                 && !is_null(&object.nulls, row)
@@ -204,10 +165,10 @@ impl Reconstructor {
         }
         let first_id = self.ids.len();
         self.collect_ids(level, object, row, first_entry)?;
-        let count = self.ids.len() - first_id;
-        let largest = self.ids[first_id..].iter().copied().max().unwrap_or(0);
-        let id_width = width_of(largest);
-        let container = self.begin(level, count, id_width, out);
+        let ids = &self.ids[first_id..];
+        let (count, largest) = (ids.len(), ids.iter().copied().max().unwrap_or(0));
+        let container = Container::begin(count, Some(largest), self.widths[level.number].into(), out);
+        let first_end = self.ends.len();
 
         // The same merge again, now writing: both lists are sorted by name (rule 39).
         let mut next = first_entry;
@@ -222,38 +183,27 @@ impl Reconstructor {
                     .at_depth(level.depth)
                     .copy_entry(&self.dictionary, value, entry, out)
                     .map_err(|e| e.path(level.value_path()))?;
-                self.end_child(&container, out)?;
+                self.ends.push(container.child_end(out)?);
                 next += 1;
             }
             if field.level.is_present(row) {
                 self.write(&field.level, row, out)?;
-                self.end_child(&container, out)?;
+                self.ends.push(container.child_end(out)?);
             }
         }
         while next < last {
             let entry = self.entries[next];
             let residual = self.residual.at_depth(level.depth);
             residual.copy_entry(&self.dictionary, value, entry, out).map_err(|e| e.path(level.value_path()))?;
-            self.end_child(&container, out)?;
+            self.ends.push(container.child_end(out)?);
             next += 1;
         }
         self.entries.truncate(first_entry);
 
-        let ids = &self.ids[first_id..];
-        let large = count > 255;
-        let ends = &self.ends[container.first_end..];
-        let width = settle(&container, ends, id_width, out);
-        let head = &mut out[container.start..];
-        head[0] = ((large as u8) << 4 | (id_width - 1) << 2 | (width - 1)) << 2 | 2;
-        let mut at = 1 + put_count(&mut head[1..], count, large);
-        for &id in ids {
-            head[at..at + id_width as usize].copy_from_slice(&id.to_le_bytes()[..id_width as usize]);
-            at += id_width as usize;
-        }
-        put_offsets(&mut head[at..], ends, width);
-        self.widths[level.number] = width;
+        let (ids, ends) = (&self.ids[first_id..], &self.ends[first_end..]);
+        self.widths[level.number] = container.finish(ids, ends, out) as u8;
         self.ids.truncate(first_id);
-        self.ends.truncate(container.first_end);
+        self.ends.truncate(first_end);
         Ok(())
     }
 
@@ -292,49 +242,19 @@ impl Reconstructor {
     fn write_array(&mut self, level: &Level, array: &ListColumn, row: usize, out: &mut Vec<u8>) -> Result<()> {
         let (first, end) = array.range(row);
         let count = end - first;
-        let container = self.begin(level, count, 0, out);
+        let container = Container::begin(count, None, self.widths[level.number].into(), out);
+        let first_end = self.ends.len();
         for element in first..end {
             self.write(&array.element, element, out)?;
-            self.end_child(&container, out)?;
+            self.ends.push(container.child_end(out)?);
         }
-        let large = count > 255;
-        let ends = &self.ends[container.first_end..];
-        let width = settle(&container, ends, 0, out);
-        let head = &mut out[container.start..];
-        head[0] = ((large as u8) << 2 | (width - 1)) << 2 | 3;
-        let at = 1 + put_count(&mut head[1..], count, large);
-        put_offsets(&mut head[at..], ends, width);
-        self.widths[level.number] = width;
-        self.ends.truncate(container.first_end);
-        Ok(())
-    }
-
-    /// Reserves a container's header.
-    fn begin(&mut self, level: &Level, count: usize, id_width: u8, out: &mut Vec<u8>) -> Container {
-        let guess = self.widths[level.number];
-        let start = out.len();
-        let body = start + header_len(count, id_width, guess);
-        out.resize(body, 0);
-        Container { start, body, count, guess, first_end: self.ends.len() }
-    }
-
-    fn end_child(&mut self, container: &Container, out: &[u8]) -> Result<()> {
-        let end = u32::try_from(out.len() - container.body)
-            .map_err(|_| Error::new(Code::TooLarge, "one value exceeds 4 GiB"))?;
-        self.ends.push(end);
+        self.widths[level.number] = container.finish(&[], &self.ends[first_end..], out) as u8;
+        self.ends.truncate(first_end);
         Ok(())
     }
 }
 
-struct Container {
-    start: usize,
-    body: usize,
-    count: usize,
-    guess: u8,
-    first_end: usize,
-}
-
-fn register(level: &Level, dictionary: &mut Dictionary) {
+fn register(level: &Level, dictionary: &mut KnownNames) {
     if let Some(object) = &level.object {
         for field in &object.fields {
             dictionary.want(&field.name, field.level.number);
@@ -391,108 +311,5 @@ fn is_empty_object(value: &[u8]) -> bool {
         [header, rest @ ..] if header >> 6 & 1 == 1 => rest.get(..4).is_some_and(|n| n == [0; 4]),
         [_, count, ..] => *count == 0,
         _ => false,
-    }
-}
-
-/// Bytes that hold `n`, at least 1.
-fn width_of(n: u32) -> u8 {
-    match n {
-        0..=0xff => 1,
-        0x100..=0xffff => 2,
-        0x1_0000..=0xff_ffff => 3,
-        _ => 4,
-    }
-}
-
-fn header_len(count: usize, id_width: u8, offset_width: u8) -> usize {
-    1 + if count > 255 { 4 } else { 1 } + count * id_width as usize + (count + 1) * offset_width as usize
-}
-
-/// Makes room for offsets of the width that the children turned out to need.
-fn settle(container: &Container, ends: &[u32], id_width: u8, out: &mut Vec<u8>) -> u8 {
-    let width = width_of(ends.last().copied().unwrap_or(0));
-    if width != container.guess {
-        let body = container.start + header_len(container.count, id_width, width);
-        let len = out.len() - container.body;
-        if body > container.body {
-            out.resize(body + len, 0);
-        }
-        out.copy_within(container.body..container.body + len, body);
-        out.truncate(body + len);
-    }
-    width
-}
-
-fn put_count(to: &mut [u8], count: usize, large: bool) -> usize {
-    let len = if large { 4 } else { 1 };
-    to[..len].copy_from_slice(&(count as u32).to_le_bytes()[..len]);
-    len
-}
-
-fn put_offsets(to: &mut [u8], ends: &[u32], width: u8) {
-    let width = width as usize;
-    to[..width].fill(0);
-    for (slot, end) in to[width..].chunks_exact_mut(width).zip(ends) {
-        slot.copy_from_slice(&end.to_le_bytes()[..width]);
-    }
-}
-
-fn primitive(id: u8, bytes: &[u8], out: &mut Vec<u8>) {
-    out.push(id << 2);
-    out.extend_from_slice(bytes);
-}
-
-/// A leaf in the column's own type: shredding widened it, and the specification reads it back as that type.
-pub fn write_leaf(leaf: &Leaf, row: usize, out: &mut Vec<u8>) -> Result<()> {
-    match &leaf.values {
-        LeafValues::Boolean(a) => out.push(if a.value(row) { 1 } else { 2 } << 2),
-        LeafValues::Int8(a) => primitive(3, &a.value(row).to_le_bytes(), out),
-        LeafValues::Int16(a) => primitive(4, &a.value(row).to_le_bytes(), out),
-        LeafValues::Int32(a) => primitive(5, &a.value(row).to_le_bytes(), out),
-        LeafValues::Int64(a) => primitive(6, &a.value(row).to_le_bytes(), out),
-        LeafValues::Double(a) => primitive(7, &a.value(row).to_le_bytes(), out),
-        LeafValues::Decimal(a, precision, scale) => write_decimal(a.value(row), *precision, *scale, out),
-        LeafValues::Date(a) => primitive(11, &a.value(row).to_le_bytes(), out),
-        LeafValues::Micros(a, utc) => primitive(if *utc { 12 } else { 13 }, &a.value(row).to_le_bytes(), out),
-        LeafValues::Float(a) => primitive(14, &a.value(row).to_le_bytes(), out),
-        LeafValues::Binary(a) => write_long(15, a.value(row), out)?,
-        LeafValues::String(a) => {
-            let text = a.value(row).as_bytes();
-            if text.len() < 64 {
-                out.push((text.len() as u8) << 2 | 1);
-                out.extend_from_slice(text);
-            } else {
-                write_long(16, text, out)?;
-            }
-        }
-        LeafValues::Time(a) => primitive(17, &a.value(row).to_le_bytes(), out),
-        LeafValues::Nanos(a, utc) => primitive(if *utc { 18 } else { 19 }, &a.value(row).to_le_bytes(), out),
-        LeafValues::Uuid(a) => primitive(20, a.value(row), out),
-    }
-    Ok(())
-}
-
-fn write_long(id: u8, bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let len = u32::try_from(bytes.len()).map_err(|_| Error::new(Code::TooLarge, "one value exceeds 4 GiB"))?;
-    primitive(id, &len.to_le_bytes(), out);
-    out.extend_from_slice(bytes);
-    Ok(())
-}
-
-/// The width follows the column's precision; a number that a lying file stored beyond it gets the next one.
-fn write_decimal(unscaled: i128, precision: u8, scale: u8, out: &mut Vec<u8>) {
-    match (i32::try_from(unscaled), i64::try_from(unscaled)) {
-        (Ok(narrow), _) if precision <= 9 => {
-            primitive(8, &[scale], out);
-            out.extend_from_slice(&narrow.to_le_bytes());
-        }
-        (_, Ok(narrow)) if precision <= 18 => {
-            primitive(9, &[scale], out);
-            out.extend_from_slice(&narrow.to_le_bytes());
-        }
-        _ => {
-            primitive(10, &[scale], out);
-            out.extend_from_slice(&unscaled.to_le_bytes());
-        }
     }
 }

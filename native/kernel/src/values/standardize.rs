@@ -11,15 +11,16 @@ use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewBuilder, mak
 use arrow::buffer::{Buffer, NullBuffer};
 
 use crate::codec::decode::VariantDecoder;
+use crate::codec::dictionary::Dictionary;
+use crate::codec::encode::ValueWriter;
 use crate::codec::untyped::split;
 use crate::error::{Error, Result};
 use crate::names::Names;
 use crate::shred::column::Bytes;
-use crate::shred::dictionary::Dictionary;
-use crate::shred::residual::Residual;
 use crate::tape::Tape;
 use crate::values::early::State;
-use crate::values::level::{Leaf, Level, ListColumn, VariantColumn, is_null};
+use crate::values::leaf::Leaf;
+use crate::values::level::{Level, ListColumn, VariantColumn, is_null};
 
 pub struct Standardized {
     pub column: VariantColumn,
@@ -250,7 +251,7 @@ struct Writer {
     dictionary: Dictionary,
     decoder: VariantDecoder,
     tape: Tape,
-    residual: Residual,
+    residual: ValueWriter,
 }
 
 impl Writer {
@@ -262,7 +263,7 @@ impl Writer {
             dictionary,
             decoder: VariantDecoder::new(),
             tape: Tape::default(),
-            residual: Residual::default(),
+            residual: ValueWriter::default(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! What the tests of columns share: JSON lines in, shredded columns and models out.
 #![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod memory;
 pub mod model;
 pub mod random;
 pub mod sound;

@@ -1,14 +1,9 @@
-//! What the tests of damaged columns and files share: the tree that their documents are shredded by, a file in memory,
+//! What the tests of damaged columns and files share: the tree that their documents are shredded by,
 //! and what it is for a Variant that came back to be sound.
 
-use std::ops::Range;
-
 use arrow::array::{Array, AsArray, StructArray};
-use bytes::Bytes;
-use mica_kernel::Result;
 use mica_kernel::codec::decode::VariantDecoder;
 use mica_kernel::names::Names;
-use mica_kernel::parquet::source::Source;
 use mica_kernel::tape::Tape;
 use mica_kernel::tree::{Field, LeafType, Tree};
 
@@ -19,22 +14,6 @@ pub fn tree() -> Tree {
     let e = Tree::array(Tree::object(vec![c()]).unwrap());
     let b = Tree::object(vec![c(), d]).unwrap();
     Tree::object(vec![field("a", Tree::leaf(LeafType::Int64)), field("b", b), field("e", e)]).unwrap()
-}
-
-pub struct Memory(pub Bytes);
-
-impl Source for Memory {
-    fn name(&self) -> &str {
-        "memory"
-    }
-
-    fn size(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn fetch(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        Ok(ranges.iter().map(|r| self.0.slice(r.start as usize..r.end as usize)).collect())
-    }
 }
 
 /// Every row is one that the decoder accepts, with its ids in order.

@@ -22,9 +22,10 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedFileWriter;
 
+use crate::codec::dictionary::Dictionary;
 use crate::convert::pages::chunk::{Maker, Old};
 use crate::convert::pages::levels::unfit;
-use crate::convert::pages::plan::{Leaf, Make, Moved, plan};
+use crate::convert::pages::plan::{LeafPlan, Make, Moved, plan};
 use crate::error::Result;
 use crate::layout::early::{SHREDDED_BY_MICA, UNTYPED_VALUE, shredded_columns, tree_of as early_tree};
 use crate::layout::standard::{VALUE, is_variant};
@@ -38,7 +39,6 @@ use crate::parquet::schema::Node;
 use crate::parquet::write::checksum::Pages;
 use crate::parquet::write::schema::parquet_schema;
 use crate::parquet::write::{Sink, Summary, WriteOptions, bounds, failed};
-use crate::shred::dictionary::Dictionary;
 use crate::tree::Tree;
 use crate::values::nested::holds_variant;
 
@@ -46,7 +46,7 @@ use crate::values::nested::holds_variant;
 pub struct Transcription {
     file: Arc<FileReader>,
     schema: SchemaRef,
-    leaves: Vec<Leaf>,
+    leaves: Vec<LeafPlan>,
     maker: Maker,
     writer: SerializedFileWriter<Sink>,
     next_group: usize,
@@ -190,7 +190,7 @@ impl Transcription {
 
 /// Whether the footer says of a row group what a transcription needs: where pages begin, and that residuals of columns
 /// that move hold nothing.
-fn promises(group: &RowGroupMetaData, leaves: &[Leaf]) -> bool {
+fn promises(group: &RowGroupMetaData, leaves: &[LeafPlan]) -> bool {
     leaves.iter().all(|leaf| {
         group.columns().get(leaf.from).is_some_and(|chunk| {
             chunk.offset_index_offset().is_some() && (!matches!(leaf.make, Make::Empty(_)) || is_null(chunk))

@@ -31,7 +31,7 @@ pub enum Make {
 
 /// The leaf column that it is made of, and how.
 #[derive(Debug, Clone)]
-pub struct Leaf {
+pub struct LeafPlan {
     pub from: usize,
     pub make: Make,
 }
@@ -45,7 +45,7 @@ pub struct Moved {
 
 /// A leaf for each column of the new schema, in its order; `None` where the files differ in more than the layout of
 /// `moved`.
-pub fn plan(from: &SchemaDescriptor, to: &SchemaDescriptor, moved: &[Moved]) -> Option<Vec<Leaf>> {
+pub fn plan(from: &SchemaDescriptor, to: &SchemaDescriptor, moved: &[Moved]) -> Option<Vec<LeafPlan>> {
     let leaves = from.columns().iter().enumerate().map(|(at, c)| (c.path().parts().to_vec(), at)).collect();
     let mut planner = Planner { from, leaves, moved, used: vec![false; from.num_columns()], out: Vec::new() };
     let state = State { path: Vec::new(), map: vec![Some(0)], to: 0 };
@@ -109,7 +109,7 @@ struct Planner<'a> {
     leaves: HashMap<Vec<String>, usize>,
     moved: &'a [Moved],
     used: Vec<bool>,
-    out: Vec<Leaf>,
+    out: Vec<LeafPlan>,
 }
 
 impl Planner<'_> {
@@ -144,7 +144,7 @@ impl Planner<'_> {
                 METADATA if root && !standard => {
                     let (from, map) = self.donor(old, state)?;
                     let make = Make::Constant(LevelMap::new(&map, state.to)?, moved.metadata.clone());
-                    self.out.push(Leaf { from, make });
+                    self.out.push(LeafPlan { from, make });
                 }
                 name if name == new_value => match child(old, old_value) {
                     Some(value) => {
@@ -153,7 +153,7 @@ impl Planner<'_> {
                     }
                     None => {
                         let (from, map) = self.donor(old, state)?;
-                        self.out.push(Leaf { from, make: Make::Null(LevelMap::new(&map, state.to + 1)?) });
+                        self.out.push(LeafPlan { from, make: Make::Null(LevelMap::new(&map, state.to + 1)?) });
                     }
                 },
                 OBJECT | ARRAY | TYPED_VALUE => {
@@ -208,7 +208,7 @@ impl Planner<'_> {
         }
         let from = *self.leaves.get(&state.path)?;
         *self.used.get_mut(from)? = true;
-        self.out.push(Leaf { from, make: make(LevelMap::new(&state.map, state.to)?)? });
+        self.out.push(LeafPlan { from, make: make(LevelMap::new(&state.map, state.to)?)? });
         Some(())
     }
 

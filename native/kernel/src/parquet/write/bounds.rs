@@ -28,7 +28,7 @@ pub const MAX_CODE_POINTS: usize = 32;
 pub const STATISTICS_BYTES: usize = 4 * MAX_CODE_POINTS;
 
 /// Facts of one leaf column over the whole file.
-struct Leaf {
+struct LeafFacts {
     /// Rows, or list slots, without a value.
     nulls: u64,
     values: u64,
@@ -57,7 +57,7 @@ pub struct Bounds {
 /// in the order of [`counted_columns`], which no footer has.
 pub fn collect(schema: &Schema, row_groups: &[RowGroupMetaData], counted: &[i64]) -> Result<Bounds> {
     let mut walk = Walk { row_groups, leaf: 0, counted: counted.iter(), paths: Paths::default() };
-    let mut columns = Columns::default();
+    let mut columns = BoundColumns::default();
     let mut name = Vec::new();
     for field in schema.fields() {
         walk.plain(field, &mut name, &mut columns)?;
@@ -96,7 +96,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn plain(&mut self, field: &FieldRef, name: &mut Vec<String>, out: &mut Columns) -> Result<()> {
+    fn plain(&mut self, field: &FieldRef, name: &mut Vec<String>, out: &mut BoundColumns) -> Result<()> {
         name.push(field.name().clone());
         if is_variant(field) {
             let nulls = self.counted.next().copied().unwrap_or(0);
@@ -111,7 +111,7 @@ impl Walk<'_> {
                 self.group(fields, &mut path, true)?;
             }
         } else if let DataType::Struct(fields) = field.data_type() {
-            let mut inner = Columns::default();
+            let mut inner = BoundColumns::default();
             for field in fields {
                 self.plain(field, name, &mut inner)?;
             }
@@ -165,10 +165,10 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn next_leaf(&mut self) -> Result<Leaf> {
+    fn next_leaf(&mut self) -> Result<LeafFacts> {
         let leaf = self.leaf;
         self.leaf += 1;
-        let mut facts = Leaf { nulls: 0, values: 0, bounds: None };
+        let mut facts = LeafFacts { nulls: 0, values: 0, bounds: None };
         let (mut known, mut bounds) = (true, None);
         for group in self.row_groups {
             let Some(chunk) = group.columns().get(leaf) else {
@@ -323,11 +323,11 @@ fn bound_array(data_type: &DataType, bound: Option<Bound>) -> Result<Option<Arra
 
 /// The columns of `min`, `max` and `null_count`, each with the fields that it has.
 #[derive(Default)]
-struct Columns {
+struct BoundColumns {
     parts: [Vec<(ArrowField, ArrayRef)>; 3],
 }
 
-impl Columns {
+impl BoundColumns {
     fn push(&mut self, part: usize, name: &str, array: ArrayRef) {
         if let Some(columns) = self.parts.get_mut(part) {
             columns.push((ArrowField::new(name, array.data_type().clone(), true), array));
@@ -345,7 +345,7 @@ impl Columns {
         self.push(2, name, Arc::new(Int64Array::from(vec![nulls])));
     }
 
-    fn nest(&mut self, name: &str, inner: Columns) {
+    fn nest(&mut self, name: &str, inner: BoundColumns) {
         for (part, array) in inner.finish().into_iter().enumerate() {
             if !array.fields().is_empty() {
                 self.push(part, name, Arc::new(array));
@@ -385,7 +385,7 @@ struct Paths {
 }
 
 impl Paths {
-    fn add(&mut self, path: &Path, leaf: LeafType, facts: &Leaf) {
+    fn add(&mut self, path: &Path, leaf: LeafType, facts: &LeafFacts) {
         let Some((min, max)) = &facts.bounds else { return };
         if let Some((min, max)) = encode(leaf, min, max) {
             let (column, path) = (path.column.to_vec(), normalized(&path.keys));

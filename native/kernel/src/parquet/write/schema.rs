@@ -89,7 +89,7 @@ fn repeated(name: &str, fields: Vec<TypePtr>) -> Result<TypePtr> {
     Ok(Arc::new(group))
 }
 
-struct Leaf {
+struct LeafSpelling {
     physical: Physical,
     logical: Option<LogicalType>,
     length: i32,
@@ -98,8 +98,8 @@ struct Leaf {
 }
 
 /// The table of leaf types. A UUID is told from other 16 bytes only inside a variant.
-fn primitive(data_type: &DataType, in_variant: bool) -> Option<Leaf> {
-    let leaf = |physical, logical| Some(Leaf { physical, logical, length: -1, precision: -1, scale: -1 });
+fn primitive(data_type: &DataType, in_variant: bool) -> Option<LeafSpelling> {
+    let leaf = |physical, logical| Some(LeafSpelling { physical, logical, length: -1, precision: -1, scale: -1 });
     let integer = |bit_width| Some(LogicalType::integer(bit_width, true));
     let timestamp = |utc, unit| leaf(Physical::INT64, Some(LogicalType::timestamp(utc, unit)));
     match data_type {
@@ -132,7 +132,7 @@ fn primitive(data_type: &DataType, in_variant: bool) -> Option<Leaf> {
             leaf(Physical::BYTE_ARRAY, Some(LogicalType::String))
         }
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => leaf(Physical::BYTE_ARRAY, None),
-        DataType::FixedSizeBinary(length) => Some(Leaf {
+        DataType::FixedSizeBinary(length) => Some(LeafSpelling {
             physical: Physical::FIXED_LEN_BYTE_ARRAY,
             logical: (in_variant && *length == 16).then_some(LogicalType::Uuid),
             length: *length,
@@ -148,13 +148,13 @@ fn primitive(data_type: &DataType, in_variant: bool) -> Option<Leaf> {
 }
 
 /// Decimals of up to 9 and 18 digits are integers, as Spark writes them.
-fn decimal(precision: u8, scale: i8) -> Leaf {
+fn decimal(precision: u8, scale: i8) -> LeafSpelling {
     let (physical, length) = match precision {
         0..=9 => (Physical::INT32, -1),
         10..=18 => (Physical::INT64, -1),
         _ => (Physical::FIXED_LEN_BYTE_ARRAY, decimal_bytes(precision)),
     };
-    Leaf {
+    LeafSpelling {
         physical,
         logical: Some(LogicalType::decimal(scale.into(), precision.into())),
         length,

@@ -8,14 +8,14 @@
 //! monotonic (rule 11), so sorting the header in place is enough.
 
 use crate::codec::head::{cut, fault, head, is_container, length, number, sign_extended, too_deep};
-use crate::codec::metadata::Dictionary;
+use crate::codec::known::KnownNames;
 use crate::error::{Code, Error, Result};
 use crate::limits::MAX_VALUE_DEPTH;
 use crate::text::utf8::is_utf8;
 
 /// A field of a residual object: its id, and where its value lies.
 #[derive(Debug, Clone, Copy)]
-pub struct Entry {
+pub struct FieldSpan {
     pub id: u32,
     pub start: u32,
     pub end: u32,
@@ -24,7 +24,7 @@ pub struct Entry {
 }
 
 #[derive(Default)]
-pub struct Residual {
+pub struct Validator {
     /// Containers around the value: the depth of its level.
     above: usize,
     /// Containers to look into, and how many lie around each.
@@ -33,7 +33,7 @@ pub struct Residual {
     pairs: Vec<(u32, u32)>,
 }
 
-impl Residual {
+impl Validator {
     /// From here on values stand this deep.
     pub fn at_depth(&mut self, above: usize) -> &mut Self {
         self.above = above;
@@ -41,8 +41,8 @@ impl Residual {
     }
 
     /// Validates the value and appends it, object ids sorted.
-    pub fn copy(&mut self, dictionary: &Dictionary, value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        self.validate(dictionary, value)?;
+    pub fn copy(&mut self, names: &KnownNames, value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.validate(names, value)?;
         if !self.unsorted.is_empty() {
             self.check_disjoint(value)?;
         }
@@ -50,14 +50,14 @@ impl Residual {
         out.extend_from_slice(value);
         let copied = &mut out[start..];
         for at in std::mem::take(&mut self.unsorted) {
-            self.sort_head(dictionary, copied, at as usize)?;
+            self.sort_head(names, copied, at as usize)?;
         }
         Ok(())
     }
 
     /// Validates an object and appends its fields to `entries`, sorted by name.
-    pub fn open_object(&mut self, dictionary: &Dictionary, value: &[u8], entries: &mut Vec<Entry>) -> Result<()> {
-        self.validate(dictionary, value)?;
+    pub fn open_object(&mut self, names: &KnownNames, value: &[u8], entries: &mut Vec<FieldSpan>) -> Result<()> {
+        self.validate(names, value)?;
         let unsorted = !self.unsorted.is_empty();
         let head = head(value, 0)?;
         let first = entries.len();
@@ -66,35 +66,35 @@ impl Residual {
             let start =
                 head.body + number(value, head.offsets + index * head.offset_width, head.offset_width)? as usize;
             let end = start + length(value, start)?;
-            entries.push(Entry { id, start: start as u32, end: end as u32, unsorted });
+            entries.push(FieldSpan { id, start: start as u32, end: end as u32, unsorted });
         }
         if unsorted && let Some(new) = entries.get_mut(first..) {
-            new.sort_by(|a, b| dictionary.name(a.id).cmp(dictionary.name(b.id)));
+            new.sort_by(|a, b| names.name(a.id).cmp(names.name(b.id)));
         }
         Ok(())
     }
 
-    /// Appends the value of a field that [`Residual::open_object`] found in `value`.
+    /// Appends the value of a field that [`Validator::open_object`] found in `value`.
     pub fn copy_entry(
         &mut self,
-        dictionary: &Dictionary,
+        names: &KnownNames,
         value: Option<&[u8]>,
-        entry: Entry,
+        entry: FieldSpan,
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let bytes = value
             .and_then(|v| v.get(entry.start as usize..entry.end as usize))
             .ok_or_else(|| fault(15, entry.start as usize, "a field lies outside of its object"))?;
         if entry.unsorted {
-            return self.copy(dictionary, bytes, out);
+            return self.copy(names, bytes, out);
         }
         out.extend_from_slice(bytes);
         Ok(())
     }
 
     /// Checks every rule of the encoding (6 to 16) and notes the objects whose ids are out of order.
-    pub fn validate(&mut self, dictionary: &Dictionary, value: &[u8]) -> Result<()> {
-        self.walk(dictionary, value, false)
+    pub fn validate(&mut self, names: &KnownNames, value: &[u8]) -> Result<()> {
+        self.walk(names, value, false)
     }
 
     /// The objects of the value validated last whose ids are out of order, by their first bytes.
@@ -104,11 +104,11 @@ impl Residual {
 
     /// The same for a value of which one path is wanted: a primitive of an unknown type inside it spoils itself and
     /// nothing beside it (rule 7), so it is passed over here, and refused by whoever reads it.
-    pub fn validate_around_unknown(&mut self, dictionary: &Dictionary, value: &[u8]) -> Result<()> {
-        self.walk(dictionary, value, true)
+    pub fn validate_around_unknown(&mut self, names: &KnownNames, value: &[u8]) -> Result<()> {
+        self.walk(names, value, true)
     }
 
-    fn walk(&mut self, dictionary: &Dictionary, value: &[u8], unknown: bool) -> Result<()> {
+    fn walk(&mut self, names: &KnownNames, value: &[u8], unknown: bool) -> Result<()> {
         self.unsorted.clear();
         self.work.clear();
         if value.len() > u32::MAX as usize {
@@ -122,14 +122,14 @@ impl Residual {
             self.work.push((0, self.above as u32));
         }
         while let Some((at, around)) = self.work.pop() {
-            self.check_children(dictionary, value, at as usize, around, unknown)?;
+            self.check_children(names, value, at as usize, around, unknown)?;
         }
         Ok(())
     }
 
     fn check_children(
         &mut self,
-        dictionary: &Dictionary,
+        names: &KnownNames,
         value: &[u8],
         at: usize,
         around: u32,
@@ -146,10 +146,10 @@ impl Residual {
             if head.object {
                 let id_at = head.ids + index * head.id_width;
                 let id = number(value, id_at, head.id_width)?;
-                if id as usize >= dictionary.len() {
+                if id as usize >= names.len() {
                     return Err(fault(20, id_at, "an object names a field that the metadata does not hold"));
                 }
-                let name = dictionary.name(id);
+                let name = names.name(id);
                 match previous.map(|p| p.cmp(name)) {
                     Some(std::cmp::Ordering::Equal) => {
                         return Err(fault(12, id_at, "an object holds the same field twice"));
@@ -181,8 +181,8 @@ impl Residual {
             for index in 0..head.count {
                 self.pairs.push((number(value, head.ids + index * head.id_width, head.id_width)?, 0));
             }
-            self.pairs.sort_by(|a, b| dictionary.name(a.0).cmp(dictionary.name(b.0)));
-            if self.pairs.windows(2).any(|p| dictionary.name(p[0].0) == dictionary.name(p[1].0)) {
+            self.pairs.sort_by(|a, b| names.name(a.0).cmp(names.name(b.0)));
+            if self.pairs.windows(2).any(|p| names.name(p[0].0) == names.name(p[1].0)) {
                 return Err(fault(12, at, "an object holds the same field twice"));
             }
             self.unsorted.push(at as u32);
@@ -215,7 +215,7 @@ impl Residual {
     }
 
     /// Rewrites ids and offsets of the object at `at` in the order of the names.
-    fn sort_head(&mut self, dictionary: &Dictionary, value: &mut [u8], at: usize) -> Result<()> {
+    fn sort_head(&mut self, names: &KnownNames, value: &mut [u8], at: usize) -> Result<()> {
         let head = head(value, at)?;
         self.pairs.clear();
         for index in 0..head.count {
@@ -223,7 +223,7 @@ impl Residual {
             let offset = number(value, head.offsets + index * head.offset_width, head.offset_width)?;
             self.pairs.push((id, offset));
         }
-        self.pairs.sort_by(|a, b| dictionary.name(a.0).cmp(dictionary.name(b.0)));
+        self.pairs.sort_by(|a, b| names.name(a.0).cmp(names.name(b.0)));
         for (index, (id, offset)) in self.pairs.iter().enumerate() {
             put(value, head.ids + index * head.id_width, head.id_width, *id);
             put(value, head.offsets + index * head.offset_width, head.offset_width, *offset);

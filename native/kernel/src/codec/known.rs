@@ -1,0 +1,95 @@
+//! The metadata of rows that are read, resolved once per distinct metadata. Holds names by id, and ids by shredded field.
+
+use hashbrown::HashMap;
+
+use crate::codec::metadata::{is_sorted, parse};
+use crate::codec::recent::Recent;
+use crate::error::Result;
+
+/// The metadata of the row at hand.
+#[derive(Default)]
+pub struct KnownNames {
+    /// By their bytes.
+    recent: Recent<u8, Loaded, { 4 << 20 }>,
+    /// Wanted names: number by text, then the levels of that name.
+    wanted: HashMap<Vec<u8>, u32>,
+    by_level: Vec<u32>,
+}
+
+/// One metadata.
+struct Loaded {
+    /// Byte range of each name, by field id.
+    names: Vec<(u32, u32)>,
+    /// Field ids by the number of a wanted name.
+    ids: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl KnownNames {
+    /// Announces a shredded field before the first [`KnownNames::load`].
+    pub fn want(&mut self, name: &str, level: usize) {
+        let next = self.wanted.len() as u32;
+        let number = *self.wanted.entry(name.as_bytes().to_vec()).or_insert(next);
+        if self.by_level.len() <= level {
+            self.by_level.resize(level + 1, NONE);
+        }
+        self.by_level[level] = number;
+    }
+
+    /// The field id of a shredded field's name in the metadata loaded last.
+    #[inline]
+    pub fn id_of_level(&self, level: usize) -> Option<u32> {
+        let number = *self.by_level.get(level)?;
+        self.recent.current()?.1.ids.get(number as usize).copied().filter(|&id| id != NONE)
+    }
+
+    /// The name with this id; empty for an id that the metadata does not have (validation refused it before).
+    #[inline]
+    pub fn name(&self, id: u32) -> &[u8] {
+        let Some((bytes, loaded)) = self.recent.current() else { return &[] };
+        loaded.names.get(id as usize).map_or(&[], |&(start, end)| &bytes[start as usize..end as usize])
+    }
+
+    /// Whether it says that its names are sorted.
+    pub fn is_sorted(&self) -> bool {
+        self.recent.current().is_some_and(|(bytes, _)| is_sorted(bytes))
+    }
+
+    /// Number of names.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.recent.current().map_or(0, |(_, loaded)| loaded.names.len())
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline]
+    pub fn load(&mut self, metadata: &[u8]) -> Result<()> {
+        if self.recent.find(metadata) {
+            return Ok(());
+        }
+        let loaded = self.resolve(metadata)?;
+        let cost = metadata.len() + 8 * loaded.names.len() + 4 * loaded.ids.len();
+        self.recent.insert(metadata, loaded, cost);
+        Ok(())
+    }
+
+    fn resolve(&self, metadata: &[u8]) -> Result<Loaded> {
+        let mut names = Vec::new();
+        parse(metadata, &mut names)?;
+        let mut ids = vec![NONE; self.wanted.len()];
+        for (id, &(start, end)) in names.iter().enumerate() {
+            if let Some(&number) = self.wanted.get(&metadata[start as usize..end as usize]) {
+                // A dictionary that holds a name twice is legal when unsorted: the first id stands for it.
+                let slot = &mut ids[number as usize];
+                if *slot == NONE {
+                    *slot = id as u32;
+                }
+            }
+        }
+        Ok(Loaded { names, ids })
+    }
+}
