@@ -47,7 +47,7 @@ def test_the_text_has_the_place_once_and_the_hint_last() -> None:
 
 
 def test_unknown_context_is_left_out() -> None:
-    assert dict(MicaError("INTERNAL", "m", path=None, row=0).context) == {"row": 0}
+    assert dict(CorruptDataError("INTERNAL", "m", path=None, row=0).context) == {"row": 0}
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
