@@ -6,6 +6,7 @@ The rule: facts stay columns from the task to the commit; nobody reads a line of
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -25,8 +26,11 @@ class Facts:
     @classmethod
     def of(cls, found: pa.Table) -> Facts:
         """Those that an engine gave."""
-        is_file = pc.equal(found.column("kind"), "add")
-        return cls(found.filter(is_file), found.filter(pc.invert(is_file)))
+        is_file = [kind == "add" for kind in found.column("kind").to_pylist()]
+        files = sum(is_file)
+        if all(is_file[:files]):  # of one task the files come first: nothing is copied
+            return cls(found.slice(0, files), found.slice(files))
+        return cls(found.filter(pa.array(is_file)), found.filter(pa.array([not one for one in is_file])))
 
     @property
     def names(self) -> list[str]:
@@ -54,6 +58,10 @@ class Facts:
         """Files of the snapshot that get a deletion vector: `file`, `vector`, `cardinality`."""
         return self._of("vector").select(["file", "vector", "cardinality"])
 
+    @cached_property
+    def _kinds(self) -> frozenset[str]:
+        return frozenset(self.others.column("kind").to_pylist())
+
     def counted(self, kind: str) -> int:
         """The rows that tasks counted by that name."""
         return _sum(self._of(kind), "rows")
@@ -67,6 +75,8 @@ class Facts:
         return replace(self, files=files)
 
     def _of(self, kind: str) -> pa.Table:
+        if kind not in self._kinds:
+            return self.others.slice(0, 0)
         return self.others.filter(pc.equal(self.others.column("kind"), kind))
 
 
