@@ -133,9 +133,10 @@ def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[
 
 def facts(rows: list[dict[str, Any]], leaves: Sequence[CollatedColumn] = ()) -> pa.RecordBatch:
     """Facts as a batch; numbers that are left out are 0."""
-    batch = pa.RecordBatch.from_pylist([{"rows": 0, "bytes": 0, "bad": 0, **row} for row in rows], schema=FACTS)
+    full = [{"rows": 0, "bytes": 0, "bad": 0, **row} for row in rows]
+    columns = [pa.array([row.get(f.name) for row in full], f.type) for f in FACTS]
     strings = candidates.values([row.get("candidates", ()) for row in rows], leaves)
-    return pa.RecordBatch.from_arrays([*batch.columns, *strings], schema=facts_schema(leaves))
+    return pa.RecordBatch.from_arrays([*columns, *strings], schema=facts_schema(leaves))
 
 
 class TableWriter:
