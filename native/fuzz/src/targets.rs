@@ -15,11 +15,11 @@ use mica_kernel::infer::Limits;
 use mica_kernel::ingest::JsonIngest;
 use mica_kernel::item::{Item, ItemKind};
 use mica_kernel::json::{Compression, DuplicateKeys, Format, OnError, ParseOptions, ReaderOptions};
-use mica_kernel::layout::{Layout, standard};
 use mica_kernel::layout::recognise::Early;
+use mica_kernel::layout::{Layout, standard};
 use mica_kernel::parquet::file::FileReader;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions};
-use mica_kernel::read::scan::{Scan, ScanOptions, Step};
+use mica_kernel::read::scan::{Scan, ScanOptions, ScanStep};
 use mica_kernel::text::zone::Zone;
 
 #[path = "../../kernel/tests/common/memory.rs"]
@@ -46,7 +46,7 @@ fn file(input: &[u8]) -> Result<()> {
                     ScanOptions { ranges, limit: None, max_rows: 1024, max_bytes: 1 << 20, timezone: "UTC".into() };
                 let mut scan = Scan::new(file.clone(), items.clone(), filter, options)?;
                 while let Some(step) = scan.step()? {
-                    if let Step::Judge(batch) = step {
+                    if let ScanStep::Judge(batch) = step {
                         scan.keep(&(0..batch.num_rows()).map(|row| Some(row % 2 == 0)).collect())?;
                     }
                 }

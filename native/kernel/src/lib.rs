@@ -1,12 +1,13 @@
 //! The byte-level kernel of mica: JSON, Variant, the shredding layouts and Parquet, over Arrow batches.
 //!
-//! It knows bytes, types and files; no Delta, no Spark, no SQL.
+//! It knows bytes, types and files; no Delta, no Spark, no SQL. `docs/architecture.md` names the rooms, and
+//! `tests/architecture.rs` holds who may import whom.
 //!
 //! ```text
 //! JSON text ─┐                      ┌─ infer ──▶ Tree
 //!            ├─▶ Tape (validated) ──┼─ shred ──▶ columns ──▶ write (Parquet) ──▶ bounds
 //! Variant  ──┘                      ├─ encode ─▶ Variant
-//!                                   └─ to_json ▶ text
+//!                                   └─ print ──▶ text
 //! Parquet ──▶ read ──▶ columns ──▶ reconstruct ──▶ Variant
 //!                         └──────▶ extract ──▶ one path, cast
 //! ```

@@ -11,7 +11,7 @@
 //!   4 Null    name b
 //! ```
 
-use crate::names::{NO_NAME, Names};
+use crate::names::Names;
 
 /// The types of a Variant, integers and decimals each as one kind: their width is a matter of the encoding,
 /// not of the value (rule 17), except that `width` below remembers it for those who must keep it.
@@ -48,7 +48,7 @@ pub enum Kind {
     Array,
 }
 
-/// 16 bytes. `name` is the field's name in its parent object, or [`NO_NAME`].
+/// 16 bytes. `name` is the field's name in its parent object, or [`NO_NAME`](crate::names::NO_NAME).
 #[derive(Debug, Clone, Copy)]
 pub struct Node {
     pub kind: Kind,
@@ -166,12 +166,6 @@ impl<'a> TapeView<'a> {
             Kind::Binary => Scalar::Binary(self.bytes(node)),
             Kind::Object | Kind::Array => return None,
         })
-    }
-
-    /// The subtree at `at` as a view of its own: its root is then node 0 of `nodes`, but `end` indices still
-    /// count from the start of the row. Prefer passing indices.
-    pub fn root_name(&self) -> u32 {
-        self.nodes.first().map_or(NO_NAME, |n| n.name)
     }
 }
 

@@ -34,7 +34,7 @@ use mica_kernel::layout::{Layout, standard};
 use mica_kernel::parquet::file::FileReader;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions};
 use mica_kernel::path::Step;
-use mica_kernel::read::scan::{Scan, ScanOptions, Step as ScanStep};
+use mica_kernel::read::scan::{Scan, ScanOptions, ScanStep};
 use mica_kernel::text::zone::Zone;
 use mica_kernel::values::reconstruct::unshred;
 use parquet::arrow::ArrowWriter;

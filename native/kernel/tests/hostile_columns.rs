@@ -21,7 +21,7 @@ use mica_kernel::layout::Layout;
 use mica_kernel::layout::recognise::Early;
 use mica_kernel::parquet::file::FileReader;
 use mica_kernel::path::Step;
-use mica_kernel::read::scan::{Scan, ScanOptions, Step as ScanStep};
+use mica_kernel::read::scan::{Scan, ScanOptions, ScanStep};
 use mica_kernel::values::extract::extract_path;
 use mica_kernel::values::level::VariantColumn;
 use mica_kernel::values::reconstruct::unshred;

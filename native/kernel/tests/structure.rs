@@ -17,7 +17,7 @@ use mica_kernel::item::{Item, ItemKind};
 use mica_kernel::layout::recognise::Early;
 use mica_kernel::parquet::file::FileReader;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions};
-use mica_kernel::read::scan::{Scan, ScanOptions, Step};
+use mica_kernel::read::scan::{Scan, ScanOptions, ScanStep};
 use mica_kernel::{Code, Error, Result};
 
 const ROWS: i64 = 3000;
@@ -52,8 +52,8 @@ fn read(file: &Arc<FileReader>, column: &str, filtered: bool) -> Result<Vec<Arra
     let mut found = Vec::new();
     while let Some(step) = scan.step()? {
         match step {
-            Step::Rows(batch) => found.push(batch.column(0).clone()),
-            Step::Judge(batch) => scan.keep(&(0..batch.num_rows()).map(|row| Some(row % 3 == 0)).collect())?,
+            ScanStep::Rows(batch) => found.push(batch.column(0).clone()),
+            ScanStep::Judge(batch) => scan.keep(&(0..batch.num_rows()).map(|row| Some(row % 3 == 0)).collect())?,
         }
     }
     Ok(found)

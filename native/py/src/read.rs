@@ -17,7 +17,7 @@ use mica_kernel::parquet::file::FileReader;
 use mica_kernel::parquet::rows::Rows;
 use mica_kernel::parquet::source::{LocalFile, Source};
 use mica_kernel::read::batch;
-use mica_kernel::read::scan::{Scan, ScanOptions, Step as ScanStep};
+use mica_kernel::read::scan::{Scan, ScanOptions, ScanStep};
 use mica_kernel::values::nested::unshredded_field;
 use mica_kernel::{Code, Error};
 use pyo3::exceptions::{PyTypeError, PyValueError};

@@ -13,17 +13,17 @@ use arrow::compute::kernels::cmp::{gt, lt};
 use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use arrow::util::display::array_value_to_string;
 
-use crate::check::findings::{Findings, Kind};
+use crate::check::findings::{Findings, ViolationKind};
 use crate::error::{Code, Result};
 use crate::parquet::bounds::{Bound, Span, chunk_bound, page_bound, trusted};
 use crate::parquet::file::FileReader;
 use crate::parquet::physical::raw_array;
 use crate::parquet::schema::Node;
 
-const ROW_GROUP: Kind = ("row_group_bound", None);
-const PAGE: Kind = ("page_bound", None);
-const NULLS: Kind = ("footer_null_count", None);
-const PAGES: Kind = ("page_index", None);
+const ROW_GROUP: ViolationKind = ("row_group_bound", None);
+const PAGE: ViolationKind = ("page_bound", None);
+const NULLS: ViolationKind = ("footer_null_count", None);
+const PAGES: ViolationKind = ("page_index", None);
 
 /// Characters of a value that a finding shows.
 const SHOWN: usize = 80;
@@ -44,7 +44,7 @@ struct CheckedLeaf {
 
 /// Rows of the row group with what is said of them.
 struct Bounded {
-    kind: Kind,
+    kind: ViolationKind,
     what: String,
     rows: Range<u64>,
     min: Option<ArrayRef>,
@@ -194,7 +194,7 @@ impl CheckedLeaf {
 
     fn said(
         &mut self,
-        kind: Kind,
+        kind: ViolationKind,
         what: String,
         rows: Range<u64>,
         bound: Bound,

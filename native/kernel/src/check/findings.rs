@@ -9,10 +9,10 @@ use arrow::datatypes::{DataType, Field, Schema};
 use crate::error::Result;
 
 /// A kind of violation: a stable word, and the rule of the checklist that it breaks, where it is one.
-pub type Kind = (&'static str, Option<u8>);
+pub type ViolationKind = (&'static str, Option<u8>);
 
 struct Violation {
-    kind: Kind,
+    kind: ViolationKind,
     path: String,
     row_group: Option<usize>,
     row: Option<u64>,
@@ -23,7 +23,7 @@ struct Violation {
 pub struct Findings {
     limit: u64,
     kept: Vec<Violation>,
-    pub totals: BTreeMap<Kind, u64>,
+    pub totals: BTreeMap<ViolationKind, u64>,
     pub row_group: Option<usize>,
 }
 
@@ -33,7 +33,7 @@ impl Findings {
     }
 
     /// `row` counts in the file; `found` is made only for those that are kept.
-    pub fn add(&mut self, kind: Kind, path: &str, row: Option<u64>, found: impl FnOnce() -> String) {
+    pub fn add(&mut self, kind: ViolationKind, path: &str, row: Option<u64>, found: impl FnOnce() -> String) {
         let total = self.totals.entry(kind).or_default();
         *total += 1;
         if *total <= self.limit {

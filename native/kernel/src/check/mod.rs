@@ -20,8 +20,8 @@ use parquet::DecodeResult;
 use parquet::arrow::push_decoder::ParquetPushDecoder;
 
 use crate::check::bounds::FooterBounds;
-use crate::check::findings::{Findings, Kind, batch};
-use crate::check::values::Walker;
+use crate::check::findings::{Findings, ViolationKind, batch};
+use crate::check::values::RowChecker;
 use crate::error::{Code, Error, Result};
 use crate::parquet::decoder::batch_size;
 use crate::parquet::file::FileReader;
@@ -32,7 +32,7 @@ const ROWS: usize = 8192;
 const BYTES: usize = 32 << 20;
 
 /// A column of the file that cannot be decoded.
-const UNREADABLE: Kind = ("unreadable", None);
+const UNREADABLE: ViolationKind = ("unreadable", None);
 
 /// A running check of one file.
 pub struct Check {
@@ -44,7 +44,7 @@ pub struct Check {
     /// The first row of the row group in the file, and the rows of the column that were checked.
     first_row: u64,
     given: u64,
-    current: Option<(ParquetPushDecoder, Walker, FooterBounds)>,
+    current: Option<(ParquetPushDecoder, RowChecker, FooterBounds)>,
 }
 
 impl Check {
@@ -102,7 +102,7 @@ impl Check {
                 let decoder = self.file.decoder(self.group, &leaves, batch_size(group, &leaves, ROWS, BYTES))?;
                 self.given = 0;
                 let bounds = FooterBounds::open(&self.file, self.group, node, &mut self.findings)?;
-                self.current.insert((decoder, Walker::default(), bounds))
+                self.current.insert((decoder, RowChecker::default(), bounds))
             }
         };
         match decoder.try_decode()? {

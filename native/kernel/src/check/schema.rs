@@ -6,7 +6,7 @@
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as PhysicalType};
 use parquet::schema::types::Type;
 
-use crate::check::findings::{Findings, Kind};
+use crate::check::findings::{Findings, ViolationKind};
 use crate::layout::Layout;
 use crate::layout::standard::{METADATA, TYPED_VALUE, VALUE, is_variant};
 use crate::limits::MAX_TREE_DEPTH;
@@ -14,20 +14,20 @@ use crate::parquet::file::FileReader;
 use crate::parquet::level::layout;
 use crate::parquet::schema::Node;
 
-const NO_ANNOTATION: Kind = ("missing_annotation", Some(1));
-const NO_VERSION: Kind = ("missing_version", Some(1));
-const UNKNOWN_CHILD: Kind = ("unknown_child", Some(1));
-const NOT_BINARY: Kind = ("not_binary", Some(2));
-const NO_METADATA: Kind = ("missing_metadata", Some(2));
-const REPETITION: Kind = ("required_or_optional", Some(2));
-const TWICE: Kind = ("name_twice", Some(12));
-const TYPE: Kind = ("unsupported_type", Some(21));
-const ARRAY: Kind = ("not_three_levels", Some(29));
-const NEITHER: Kind = ("neither_value_nor_typed_value", Some(29));
-const ELEMENT: Kind = ("required_or_optional", Some(29));
-const FIELD: Kind = ("required_or_optional", Some(34));
-const NO_GROUP: Kind = ("field_no_group", Some(34));
-const DEPTH: Kind = ("too_deep", Some(40));
+const NO_ANNOTATION: ViolationKind = ("missing_annotation", Some(1));
+const NO_VERSION: ViolationKind = ("missing_version", Some(1));
+const UNKNOWN_CHILD: ViolationKind = ("unknown_child", Some(1));
+const NOT_BINARY: ViolationKind = ("not_binary", Some(2));
+const NO_METADATA: ViolationKind = ("missing_metadata", Some(2));
+const REPETITION: ViolationKind = ("required_or_optional", Some(2));
+const TWICE: ViolationKind = ("name_twice", Some(12));
+const TYPE: ViolationKind = ("unsupported_type", Some(21));
+const ARRAY: ViolationKind = ("not_three_levels", Some(29));
+const NEITHER: ViolationKind = ("neither_value_nor_typed_value", Some(29));
+const ELEMENT: ViolationKind = ("required_or_optional", Some(29));
+const FIELD: ViolationKind = ("required_or_optional", Some(34));
+const NO_GROUP: ViolationKind = ("field_no_group", Some(34));
+const DEPTH: ViolationKind = ("too_deep", Some(40));
 
 pub fn check(file: &FileReader, findings: &mut Findings) {
     let root = file.metadata().file_metadata().schema_descr().root_schema();

@@ -9,7 +9,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, StructArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field};
 
-use crate::check::findings::{Findings, Kind};
+use crate::check::findings::{Findings, ViolationKind};
 use crate::codec::head::{head, number};
 use crate::codec::known::KnownNames;
 use crate::codec::validate::{FieldSpan, Validator};
@@ -21,33 +21,33 @@ use crate::values::level::VariantColumn;
 use crate::values::reconstruct::unshred;
 use crate::values::standardize::standardize_column;
 
-const NO_METADATA: Kind = ("null_metadata", Some(2));
-const NO_VALUE: Kind = ("null_value", Some(2));
-const UNSORTED: Kind = ("unsorted_ids", Some(10));
-const UTF16: Kind = ("utf16_order", Some(10));
-const NOT_IN_METADATA: Kind = ("name_not_in_metadata", Some(20));
-const MISSING_ROOT: Kind = ("missing_value", Some(22));
-const BOTH: Kind = ("value_and_typed_value", Some(25));
-const NULL_ELEMENT: Kind = ("null_group", Some(29));
-const BOTH_ARRAY: Kind = ("value_and_typed_value", Some(30));
-const ARRAY_IN_VALUE: Kind = ("array_in_value", Some(30));
-const MISSING_ELEMENT: Kind = ("missing_element", Some(31));
-const OBJECT_IN_VALUE: Kind = ("object_in_value", Some(32));
-const EMPTY_IN_VALUE: Kind = ("object_in_value", Some(33));
-const NULL_GROUP: Kind = ("null_group", Some(34));
-const IN_RESIDUAL: Kind = ("shredded_field_in_value", Some(35));
-const RESIDUAL_NO_OBJECT: Kind = ("residual_no_object", Some(36));
-const IN_BOTH: Kind = ("field_in_both", Some(37));
+const NO_METADATA: ViolationKind = ("null_metadata", Some(2));
+const NO_VALUE: ViolationKind = ("null_value", Some(2));
+const UNSORTED: ViolationKind = ("unsorted_ids", Some(10));
+const UTF16: ViolationKind = ("utf16_order", Some(10));
+const NOT_IN_METADATA: ViolationKind = ("name_not_in_metadata", Some(20));
+const MISSING_ROOT: ViolationKind = ("missing_value", Some(22));
+const BOTH: ViolationKind = ("value_and_typed_value", Some(25));
+const NULL_ELEMENT: ViolationKind = ("null_group", Some(29));
+const BOTH_ARRAY: ViolationKind = ("value_and_typed_value", Some(30));
+const ARRAY_IN_VALUE: ViolationKind = ("array_in_value", Some(30));
+const MISSING_ELEMENT: ViolationKind = ("missing_element", Some(31));
+const OBJECT_IN_VALUE: ViolationKind = ("object_in_value", Some(32));
+const EMPTY_IN_VALUE: ViolationKind = ("object_in_value", Some(33));
+const NULL_GROUP: ViolationKind = ("null_group", Some(34));
+const IN_RESIDUAL: ViolationKind = ("shredded_field_in_value", Some(35));
+const RESIDUAL_NO_OBJECT: ViolationKind = ("residual_no_object", Some(36));
+const IN_BOTH: ViolationKind = ("field_in_both", Some(37));
 
-/// A row that the table of `early/level.rs` refuses.
-const EARLY: Kind = ("early_row", None);
+/// A row that the table of `values/early.rs` refuses.
+const EARLY: ViolationKind = ("early_row", None);
 
 /// A row of a level: its place in the level's arrays, and the row of the batch that it belongs to.
 type Slot = (u32, u32);
 
 /// Holds what is reused between batches of one column.
 #[derive(Default)]
-pub struct Walker {
+pub struct RowChecker {
     residual: Validator,
     entries: Vec<FieldSpan>,
     /// Each distinct metadata of the batch.
@@ -63,7 +63,7 @@ enum Place {
     Element,
 }
 
-impl Walker {
+impl RowChecker {
     /// Checks every variant in the column; `first_row` is the number of its first row in the file.
     pub fn check(&mut self, field: &Field, array: &ArrayRef, path: &str, first_row: u64, findings: &mut Findings) {
         let slots: Vec<Slot> = (0..array.len() as u32).map(|row| (row, row)).collect();
@@ -355,7 +355,7 @@ fn is_object(value: &[u8]) -> bool {
 }
 
 /// What may not stand in `value` where it stands.
-fn conflict(value: &[u8], is_typed: bool, shreds_objects: bool, shreds_arrays: bool) -> Option<Kind> {
+fn conflict(value: &[u8], is_typed: bool, shreds_objects: bool, shreds_arrays: bool) -> Option<ViolationKind> {
     let basic = value.first().map(|b| b & 3);
     if is_typed {
         return match (shreds_objects, shreds_arrays) {

@@ -2,7 +2,7 @@
 //! recurses, and the work is linear: the children of a container may not take more bytes than it has, so bytes
 //! that are pointed at twice cannot multiply. Object ids out of order are read all the same and reported.
 
-use crate::codec::head::{Head, cut, fault, head, number, too_deep};
+use crate::codec::head::{Head, check_decimal, cut, fault, head, number, too_deep};
 use crate::codec::metadata::parse;
 use crate::codec::primitive::id;
 use crate::codec::recent::Recent;
@@ -23,7 +23,7 @@ pub struct Tolerated {
 #[derive(Default)]
 pub struct VariantDecoder {
     /// Metadata seen lately, so that each is read and hashed by name once.
-    recent: Recent<u8, Resolved, { 16 << 20 }>,
+    recent: Recent<u8, ResolvedNames, { 16 << 20 }>,
     mark: Mark,
     stack: Vec<Frame>,
     ranks: Vec<u32>,
@@ -271,17 +271,7 @@ fn wide(value: &[u8], at: usize, kind: Kind, name: u32) -> Result<Node> {
 
 fn decimal(value: &[u8], at: usize, width: usize, unscaled: i128, name: u32, tape: &mut Tape) -> Result<usize> {
     let scale = *value.get(at + 1).ok_or_else(|| cut(at))?;
-    if scale > 38 {
-        return Err(fault(8, at + 1, format!("a decimal has the scale {scale}, beyond 38")));
-    }
-    let digits = match width {
-        4 => 9,
-        8 => 18,
-        _ => 38,
-    };
-    if unscaled.unsigned_abs() >= 10u128.pow(digits) {
-        return Err(fault(8, at, format!("a decimal of {width} bytes has more than {digits} digits")));
-    }
+    check_decimal(width, scale, unscaled, at)?;
     tape.wide.push(unscaled);
     tape.nodes.push(Node { aux: scale, ..Node::with_bits(Kind::Decimal, name, tape.wide.len() as u64 - 1) });
     Ok(at + 2 + width)
@@ -303,12 +293,12 @@ fn fixed<const N: usize>(value: &[u8], at: usize) -> Result<[u8; N]> {
 }
 
 /// A metadata resolved: its names as ids of [`Names`], and their ranks in byte order (equal for equal names).
-struct Resolved {
+struct ResolvedNames {
     fields: Vec<u32>,
     ranks: Vec<u32>,
 }
 
-fn resolve(metadata: &[u8], names: &mut Names) -> Result<Resolved> {
+fn resolve(metadata: &[u8], names: &mut Names) -> Result<ResolvedNames> {
     let mut ranges = Vec::new();
     parse(metadata, &mut ranges)?;
     let text = |range: &(u32, u32)| metadata.get(range.0 as usize..range.1 as usize).unwrap_or(&[]);
@@ -329,5 +319,5 @@ fn resolve(metadata: &[u8], names: &mut Names) -> Result<Resolved> {
         };
         previous = Some((id, *rank));
     }
-    Ok(Resolved { fields, ranks })
+    Ok(ResolvedNames { fields, ranks })
 }

@@ -145,3 +145,20 @@ pub fn too_deep(at: usize) -> Error {
     let message = format!("objects and arrays nest deeper than {MAX_VALUE_DEPTH} levels");
     Error::new(Code::TooDeep, message).rule(18).offset(at as u64)
 }
+
+/// Scale and precision of a decimal whose unscaled value takes so many bytes (rule 8).
+#[inline]
+pub fn check_decimal(width: usize, scale: u8, unscaled: i128, at: usize) -> Result<()> {
+    if scale > 38 {
+        return Err(fault(8, at + 1, format!("a decimal has the scale {scale}, beyond 38")));
+    }
+    let digits = match width {
+        4 => 9,
+        8 => 18,
+        _ => 38,
+    };
+    if unscaled.unsigned_abs() >= 10u128.pow(digits) {
+        return Err(fault(8, at, format!("a decimal of {width} bytes has more than {digits} digits")));
+    }
+    Ok(())
+}

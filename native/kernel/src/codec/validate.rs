@@ -7,7 +7,7 @@
 //! Object ids out of order are the one fault that is healed (DuckDB 2.0 writes them): their offsets need not be
 //! monotonic (rule 11), so sorting the header in place is enough.
 
-use crate::codec::head::{cut, fault, head, is_container, length, number, sign_extended, too_deep};
+use crate::codec::head::{check_decimal, cut, fault, head, is_container, length, number, sign_extended, too_deep};
 use crate::codec::known::KnownNames;
 use crate::error::{Code, Error, Result};
 use crate::limits::MAX_VALUE_DEPTH;
@@ -245,23 +245,10 @@ fn check_one(value: &[u8], at: usize) -> Result<usize> {
     let text = match bytes {
         [first, rest @ ..] if first & 3 == 1 => rest,
         [0x40, _, _, _, _, rest @ ..] => rest,
-        [first @ (0x20 | 0x24 | 0x28), scale, unscaled @ ..] => {
-            return check_decimal(*first, *scale, unscaled, at).map(|()| end);
+        [0x20 | 0x24 | 0x28, scale, unscaled @ ..] => {
+            return check_decimal(unscaled.len(), *scale, sign_extended(unscaled), at).map(|()| end);
         }
         _ => return Ok(end),
     };
     if is_utf8(text) { Ok(end) } else { Err(fault(6, at, "a string is no UTF-8")) }
-}
-
-/// Scale and precision of decimal4, decimal8 and decimal16 (rule 8).
-fn check_decimal(header: u8, scale: u8, unscaled: &[u8], at: usize) -> Result<()> {
-    let digits = match header {
-        0x20 => 9,
-        0x24 => 18,
-        _ => 38,
-    };
-    if scale > 38 || sign_extended(unscaled).unsigned_abs() >= 10u128.pow(digits) {
-        return Err(fault(8, at, "a decimal has a scale or more digits than its type allows"));
-    }
-    Ok(())
 }

@@ -3,7 +3,7 @@
 //!
 //! A bound of a variant path is usable only where the matching `value` is null in every row of that row group or
 //! page, or is not there at all (rule 41). The levels above need no such check: a residual beside a shredded
-//! object holds no shredded field (rules 32, 35). The early layout has another rule: `read/early.rs`.
+//! object holds no shredded field (rules 32, 35). The early layout has another rule: `residuals.rs`.
 //!
 //! Bounds leave NaN out, and -0.0 may stand for 0.0: rules of the caller. A bound that cannot be trusted (old
 //! signed order of strings, NaN, text that is no UTF-8) is not given.

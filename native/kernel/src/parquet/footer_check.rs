@@ -2,7 +2,7 @@
 //! counts, and neither can be caught. What passes here is a tree of bounded depth whose leaves are the columns of each
 //! row group (parquet.thrift, `FileMetaData`).
 
-use crate::parquet::thrift::{Fields, Kind, Walker};
+use crate::parquet::thrift::{Fields, ThriftKind, Walker};
 
 /// Groups around a leaf at most. A Variant that is shredded as deep as mica reads ([`crate::limits::MAX_TREE_DEPTH`])
 /// takes three a level; a thread's stack of 2 MiB takes this many frames of the library.
@@ -40,9 +40,9 @@ pub fn check(footer: &[u8]) -> Checked<()> {
     let (mut promised, mut groups) = (None, None);
     while let Some((id, kind)) = walker.field(&mut fields).or_broken("metadata")? {
         match (id, kind) {
-            (2, Kind::List) => leaves = Some(schema(&mut walker)?),
-            (3, Kind::I64) => promised = Some(walker.number().or_broken("number of rows")?),
-            (4, Kind::List) => {
+            (2, ThriftKind::List) => leaves = Some(schema(&mut walker)?),
+            (3, ThriftKind::I64) => promised = Some(walker.number().or_broken("number of rows")?),
+            (4, ThriftKind::List) => {
                 let leaves = leaves.as_deref().ok_or("its schema is missing")?;
                 groups = Some(row_groups(&mut walker, leaves)?);
             }
@@ -68,10 +68,10 @@ fn schema<'a>(walker: &mut Walker<'a>) -> Checked<Vec<SchemaLeaf<'a>>> {
         let (mut physical, mut repetition, mut name, mut children) = (None, None, None, None);
         while let Some((id, kind)) = walker.field(&mut fields).or_broken("schema")? {
             match (id, kind) {
-                (1, Kind::I32) => physical = Some(walker.int().or_broken("schema")?),
-                (3, Kind::I32) => repetition = Some(walker.int().or_broken("schema")?),
-                (4, Kind::Binary) => name = Some(walker.binary().or_broken("schema")?),
-                (5, Kind::I32) => children = Some(walker.int().or_broken("schema")?),
+                (1, ThriftKind::I32) => physical = Some(walker.int().or_broken("schema")?),
+                (3, ThriftKind::I32) => repetition = Some(walker.int().or_broken("schema")?),
+                (4, ThriftKind::Binary) => name = Some(walker.binary().or_broken("schema")?),
+                (5, ThriftKind::I32) => children = Some(walker.int().or_broken("schema")?),
                 _ => walker.skip(kind).or_broken("schema")?,
             }
         }
@@ -116,7 +116,7 @@ fn row_groups(walker: &mut Walker, leaves: &[SchemaLeaf]) -> Checked<i64> {
         let (mut rows, mut columns) = (None, None);
         while let Some((id, kind)) = walker.field(&mut fields).ok_or_else(broken)? {
             match (id, kind) {
-                (1, Kind::List) => {
+                (1, ThriftKind::List) => {
                     let count = walker.structs().ok_or_else(broken)?;
                     if count != leaves.len() {
                         return Err(format!("row group {index} has {count} columns, its schema {}", leaves.len()));
@@ -124,7 +124,7 @@ fn row_groups(walker: &mut Walker, leaves: &[SchemaLeaf]) -> Checked<i64> {
                     leaves.iter().try_for_each(|leaf| column(walker, leaf, index))?;
                     columns = Some(());
                 }
-                (3, Kind::I64) => rows = Some(walker.number().ok_or_else(broken)?),
+                (3, ThriftKind::I64) => rows = Some(walker.number().ok_or_else(broken)?),
                 _ => walker.skip(kind).ok_or_else(broken)?,
             }
         }
@@ -141,7 +141,7 @@ fn column(walker: &mut Walker, leaf: &SchemaLeaf, group: usize) -> Checked<()> {
     let mut fields = Fields::default();
     let mut known = false;
     while let Some((id, kind)) = walker.field(&mut fields).ok_or_else(broken)? {
-        if (id, kind) != (3, Kind::Struct) {
+        if (id, kind) != (3, ThriftKind::Struct) {
             walker.skip(kind).ok_or_else(broken)?;
             continue;
         }
@@ -149,15 +149,15 @@ fn column(walker: &mut Walker, leaf: &SchemaLeaf, group: usize) -> Checked<()> {
         let mut fields = Fields::default();
         while let Some((id, kind)) = walker.field(&mut fields).ok_or_else(broken)? {
             match (id, kind) {
-                (1, Kind::I32) => {
+                (1, ThriftKind::I32) => {
                     if walker.int() != Some(leaf.physical) {
                         let name = String::from_utf8_lossy(leaf.name);
                         return Err(format!("column {name:?} of row group {group} has another type than the schema's"));
                     }
                 }
-                (3, Kind::List) => {
+                (3, ThriftKind::List) => {
                     let (element, count) = walker.list().ok_or_else(broken)?;
-                    if element != Kind::Binary || count != leaf.depth {
+                    if element != ThriftKind::Binary || count != leaf.depth {
                         return Err(broken());
                     }
                     let mut last = None;

@@ -1,6 +1,6 @@
 //! The header of a page (parquet.thrift, `PageHeader`).
 
-use crate::parquet::thrift::{Fields, Kind, Walker};
+use crate::parquet::thrift::{Fields, ThriftKind, Walker};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PageKind {
@@ -33,13 +33,13 @@ pub fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     let (mut data, mut dictionary, mut data_v2) = (None, None, None);
     while let Some((id, kind)) = walker.field(&mut fields)? {
         match (id, kind) {
-            (1, Kind::I32) => page_type = Some(walker.int()?),
-            (2, Kind::I32) => uncompressed = Some(walker.int()?),
-            (3, Kind::I32) => compressed = Some(walker.int()?),
-            (4, Kind::I32) => crc = Some(walker.int()? as u32),
-            (5, Kind::Struct) => data = Some(numbers(&mut walker)?),
-            (7, Kind::Struct) => dictionary = Some(numbers(&mut walker)?),
-            (8, Kind::Struct) => data_v2 = Some(numbers(&mut walker)?),
+            (1, ThriftKind::I32) => page_type = Some(walker.int()?),
+            (2, ThriftKind::I32) => uncompressed = Some(walker.int()?),
+            (3, ThriftKind::I32) => compressed = Some(walker.int()?),
+            (4, ThriftKind::I32) => crc = Some(walker.int()? as u32),
+            (5, ThriftKind::Struct) => data = Some(numbers(&mut walker)?),
+            (7, ThriftKind::Struct) => dictionary = Some(numbers(&mut walker)?),
+            (8, ThriftKind::Struct) => data_v2 = Some(numbers(&mut walker)?),
             _ => walker.skip(kind)?,
         }
     }
@@ -85,8 +85,8 @@ fn numbers(walker: &mut Walker) -> Option<Numbers> {
     let mut found = Numbers { of: [None; 8], compressed: true };
     while let Some((id, kind)) = walker.field(&mut fields)? {
         match kind {
-            Kind::I32 => *found.of.get_mut(usize::try_from(id).ok()?)? = Some(walker.int()?),
-            Kind::False if id == 7 => found.compressed = false,
+            ThriftKind::I32 => *found.of.get_mut(usize::try_from(id).ok()?)? = Some(walker.int()?),
+            ThriftKind::False if id == 7 => found.compressed = false,
             _ => walker.skip(kind)?,
         }
     }

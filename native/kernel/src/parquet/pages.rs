@@ -13,7 +13,7 @@ use crate::error::{Code, Error, Result};
 use crate::parquet::file::FileReader;
 use crate::parquet::footer;
 use crate::parquet::guard::guard;
-use crate::parquet::thrift::{Kind, Walker};
+use crate::parquet::thrift::{ThriftKind, Walker};
 
 /// Which of both indexes, of which leaf.
 #[derive(Clone, Copy)]
@@ -80,7 +80,7 @@ impl FileReader {
         let Some(group) = self.metadata().row_groups().get(wanted.group) else { return Ok(()) };
         let Some(column) = group.columns().get(wanted.leaf) else { return Ok(()) };
         let corrupt = |e: ParquetError| footer::corrupt(self.source(), &e);
-        if Walker::new(bytes).skip(Kind::Struct).is_none() {
+        if Walker::new(bytes).skip(ThriftKind::Struct).is_none() {
             return Err(self.impossible(wanted, column));
         }
         if wanted.bounds {

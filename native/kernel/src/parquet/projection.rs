@@ -5,7 +5,7 @@
 //!   residual holds no shredded field (rules 32, 35, 38).
 //! - A path that leaves the shredded tree needs the residual of the level where it leaves, and the metadata.
 //! - The typed leaf of a path is not read where none of its values matters (`Item::untyped_in`).
-//! - Early columns of other writers: the residuals above may hold any field (`read/early.rs`), and one leaf of each
+//! - Early columns of other writers: the residuals above may hold any field (`residuals.rs`), and one leaf of each
 //!   shape on the way says what a row has typed.
 
 use parquet::file::metadata::RowGroupMetaData;

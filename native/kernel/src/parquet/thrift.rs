@@ -3,7 +3,7 @@
 
 /// What a field or an element is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ThriftKind {
     True,
     False,
     Byte,
@@ -18,27 +18,27 @@ pub enum Kind {
     Uuid,
 }
 
-impl Kind {
-    fn of(code: u8) -> Option<Kind> {
+impl ThriftKind {
+    fn of(code: u8) -> Option<ThriftKind> {
         Some(match code {
-            1 => Kind::True,
-            2 => Kind::False,
-            3 => Kind::Byte,
-            4 => Kind::I16,
-            5 => Kind::I32,
-            6 => Kind::I64,
-            7 => Kind::Double,
-            8 => Kind::Binary,
-            9 | 10 => Kind::List,
-            11 => Kind::Map,
-            12 => Kind::Struct,
-            13 => Kind::Uuid,
+            1 => ThriftKind::True,
+            2 => ThriftKind::False,
+            3 => ThriftKind::Byte,
+            4 => ThriftKind::I16,
+            5 => ThriftKind::I32,
+            6 => ThriftKind::I64,
+            7 => ThriftKind::Double,
+            8 => ThriftKind::Binary,
+            9 | 10 => ThriftKind::List,
+            11 => ThriftKind::Map,
+            12 => ThriftKind::Struct,
+            13 => ThriftKind::Uuid,
             _ => return None,
         })
     }
 
     fn is_bool(self) -> bool {
-        matches!(self, Kind::True | Kind::False)
+        matches!(self, ThriftKind::True | ThriftKind::False)
     }
 }
 
@@ -69,7 +69,7 @@ impl<'a> Walker<'a> {
 
     /// The next field of a struct, `Some(None)` at its end. Ids must rise, as every writer has them: no field stands
     /// twice.
-    pub fn field(&mut self, fields: &mut Fields) -> Option<Option<(i16, Kind)>> {
+    pub fn field(&mut self, fields: &mut Fields) -> Option<Option<(i16, ThriftKind)>> {
         let head = self.byte()?;
         if head == 0 {
             return Some(None);
@@ -82,7 +82,7 @@ impl<'a> Walker<'a> {
             return None;
         }
         fields.last = id;
-        Some(Some((id, Kind::of(head & 15)?)))
+        Some(Some((id, ThriftKind::of(head & 15)?)))
     }
 
     /// A number of 16, 32 or 64 bits.
@@ -105,7 +105,7 @@ impl<'a> Walker<'a> {
     }
 
     /// What a list holds and how much of it: no more than there are bytes for.
-    pub fn list(&mut self) -> Option<(Kind, usize)> {
+    pub fn list(&mut self) -> Option<(ThriftKind, usize)> {
         let head = self.byte()?;
         let count = match head >> 4 {
             15 => usize::try_from(self.varint()?).ok()?,
@@ -113,26 +113,26 @@ impl<'a> Walker<'a> {
         };
         // Of an empty list it does not matter what it would hold.
         if count == 0 {
-            return Some((Kind::Struct, 0));
+            return Some((ThriftKind::Struct, 0));
         }
-        (count <= self.left()).then_some((Kind::of(head & 15)?, count))
+        (count <= self.left()).then_some((ThriftKind::of(head & 15)?, count))
     }
 
     /// A list of which each element is a struct.
     pub fn structs(&mut self) -> Option<usize> {
         match self.list()? {
-            (Kind::Struct, count) => Some(count),
+            (ThriftKind::Struct, count) => Some(count),
             (_, count) => (count == 0).then_some(0),
         }
     }
 
     /// Passes over the value of a field.
-    pub fn skip(&mut self, kind: Kind) -> Option<()> {
+    pub fn skip(&mut self, kind: ThriftKind) -> Option<()> {
         /// An open container: what it holds, and how much of it is left.
         enum Open {
             Struct(Fields),
-            List(Kind, usize),
-            Map(Kind, Kind, usize),
+            List(ThriftKind, usize),
+            Map(ThriftKind, ThriftKind, usize),
         }
         let mut open: Vec<Open> = Vec::new();
         // A boolean is a part of its field's head, and a byte in a list.
@@ -140,23 +140,23 @@ impl<'a> Walker<'a> {
         loop {
             match next {
                 kind if kind.is_bool() && in_field => {}
-                Kind::True | Kind::False | Kind::Byte => _ = self.byte()?,
-                Kind::I16 | Kind::I32 | Kind::I64 => _ = self.varint()?,
-                Kind::Double => self.advance(8)?,
-                Kind::Uuid => self.advance(16)?,
-                Kind::Binary => _ = self.binary()?,
-                Kind::Struct => open.push(Open::Struct(Fields::default())),
-                Kind::List => {
+                ThriftKind::True | ThriftKind::False | ThriftKind::Byte => _ = self.byte()?,
+                ThriftKind::I16 | ThriftKind::I32 | ThriftKind::I64 => _ = self.varint()?,
+                ThriftKind::Double => self.advance(8)?,
+                ThriftKind::Uuid => self.advance(16)?,
+                ThriftKind::Binary => _ = self.binary()?,
+                ThriftKind::Struct => open.push(Open::Struct(Fields::default())),
+                ThriftKind::List => {
                     let (kind, count) = self.list()?;
                     open.push(Open::List(kind, count));
                 }
-                Kind::Map => {
+                ThriftKind::Map => {
                     let count = usize::try_from(self.varint()?).ok()?;
                     if count > self.left() {
                         return None;
                     }
                     let kinds = if count > 0 { self.byte()? } else { 0x11 };
-                    open.push(Open::Map(Kind::of(kinds >> 4)?, Kind::of(kinds & 15)?, count * 2));
+                    open.push(Open::Map(ThriftKind::of(kinds >> 4)?, ThriftKind::of(kinds & 15)?, count * 2));
                 }
             }
             if open.len() > MAX_DEPTH {
@@ -228,10 +228,10 @@ mod tests {
         bytes.extend([0; 16]);
         bytes.extend([0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0x19, 0x11, 1, 0, 99]);
         let mut walker = Walker::new(&bytes);
-        walker.skip(Kind::Struct).unwrap();
+        walker.skip(ThriftKind::Struct).unwrap();
         assert_eq!(walker.left(), 1);
         for cut in 0..bytes.len() - 1 {
-            assert!(Walker::new(&bytes[..cut]).skip(Kind::Struct).is_none(), "{cut}");
+            assert!(Walker::new(&bytes[..cut]).skip(ThriftKind::Struct).is_none(), "{cut}");
         }
     }
 
@@ -246,7 +246,7 @@ mod tests {
             &deep,
         ];
         for bytes in counts {
-            assert!(Walker::new(bytes).skip(Kind::Struct).is_none());
+            assert!(Walker::new(bytes).skip(ThriftKind::Struct).is_none());
         }
         assert!(Walker::new(&[0xff; 11]).number().is_none());
     }

@@ -47,7 +47,7 @@ pub struct ScanOptions {
 
 /// What a scan gives next.
 #[derive(Debug)]
-pub enum Step {
+pub enum ScanStep {
     /// The filter's items of some rows; [`Scan::keep`] says which of them pass.
     Judge(RecordBatch),
     /// The items of rows that passed.
@@ -124,7 +124,7 @@ impl Scan {
     }
 
     /// The next step; `None` when the scan is over. After an error the scan is over too.
-    pub fn step(&mut self) -> Result<Option<Step>> {
+    pub fn step(&mut self) -> Result<Option<ScanStep>> {
         let file = self.file.clone();
         let result = guard(file.name(), || self.advance());
         if !matches!(result, Ok(Some(_))) {
@@ -133,7 +133,7 @@ impl Scan {
         result
     }
 
-    /// Says which rows of the last [`Step::Judge`] pass: those where the mask is true, and neither false nor null.
+    /// Says which rows of the last [`ScanStep::Judge`] pass: those where the mask is true, and neither false nor null.
     pub fn keep(&mut self, mask: &BooleanArray) -> Result<()> {
         let file = self.file.clone();
         let result = guard(file.name(), || self.keep_unguarded(mask));
@@ -143,7 +143,7 @@ impl Scan {
         result
     }
 
-    fn advance(&mut self) -> Result<Option<Step>> {
+    fn advance(&mut self) -> Result<Option<ScanStep>> {
         loop {
             match std::mem::replace(&mut self.state, State::Over) {
                 State::Over => return Ok(None),
@@ -170,7 +170,7 @@ impl Scan {
                     let extracted = take(&mut kept.extracted, rows)?;
                     let found = self.outputs(&raw, extracted.as_ref(), decoder.window(), start)?;
                     self.state = State::Reading { decoder, kept };
-                    return Ok(Some(Step::Rows(found)));
+                    return Ok(Some(ScanStep::Rows(found)));
                 }
             }
         }
@@ -178,7 +178,7 @@ impl Scan {
 
     /// The next batch of a window's filter; or, at the window's end or where enough rows passed, the reading of what
     /// passed.
-    fn judge(&mut self, mut judging: Judging) -> Result<Option<Step>> {
+    fn judge(&mut self, mut judging: Judging) -> Result<Option<ScanStep>> {
         if judging.waiting.is_some() {
             return Err(Error::new(Code::InvalidArgument, "the last batch was not judged"));
         }
@@ -190,7 +190,7 @@ impl Scan {
             let window = Window { rows, ..judging.decoder.window().clone() };
             let found = self.outputs(raw.as_ref().unwrap_or(&empty), extracted.as_ref(), &window, 0)?;
             self.state = State::Judging(judging);
-            return Ok(Some(Step::Rows(found)));
+            return Ok(Some(ScanStep::Rows(found)));
         }
         let next = if self.left == 0 { None } else { judging.decoder.next()? };
         if let Some(raw) = next {
@@ -198,7 +198,7 @@ impl Scan {
             let extracted = self.answers(&self.filter, &raw, judging.decoder.window(), start)?;
             judging.waiting = Some(Waiting { start, raw, extracted: extracted.clone() });
             self.state = State::Judging(judging);
-            return Ok(Some(Step::Judge(extracted)));
+            return Ok(Some(ScanStep::Judge(extracted)));
         }
         self.state = State::Between;
         if !judging.passing.is_empty() {

@@ -7,7 +7,7 @@
 //! | null     | set         | the shredded type (rule 24)                      |
 //! | object   | object      | shredded fields here, the others there (rule 25) |
 //!
-//! The early layout says the same with other names (`layout.rs`).
+//! The early layout says the same with other names (`layout/mod.rs`).
 //!
 //! Every level below the root without an array between has the row's index; elements of an array are counted.
 

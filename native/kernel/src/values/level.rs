@@ -9,7 +9,7 @@
 //! | null     | non-null    | the value in `typed_value`                                        | 24     |
 //! | non-null | non-null    | a partially shredded object; `value` holds its other fields       | 25, 36 |
 //!
-//! Children are found by name (rule 1); a `value` that is not there is null in every row. `early/level.rs` has the
+//! Children are found by name (rule 1); a `value` that is not there is null in every row. `early.rs` has the
 //! table of the early layout.
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, StructArray};
@@ -158,7 +158,7 @@ impl Level {
         Ok(level)
     }
 
-    /// A group in the early layout (`early/mod.rs`). `outer` are the nulls of the groups around it, below which
+    /// A group in the early layout (`layout/early.rs`). `outer` are the nulls of the groups around it, below which
     /// nothing counts.
     fn open_early(
         group: &StructArray,

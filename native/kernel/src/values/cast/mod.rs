@@ -163,10 +163,6 @@ impl CastBuilder {
         self.failed.append(false);
     }
 
-    pub fn append_nulls(&mut self, count: usize) {
-        (0..count).for_each(|_| self.append_null());
-    }
-
     /// A value that has no cast to the target.
     pub fn append_failed(&mut self) {
         self.push_null();
