@@ -23,6 +23,7 @@ from mica.arguments import (
     PATH,
     SESSION,
     SHREDDING,
+    SIZE,
     TEXT,
     TEXTS,
     TIME,
@@ -40,6 +41,7 @@ from mica.log.history import history
 from mica.log.snapshot import Snapshot, exists, load
 from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
+from mica.maintain.optimize import optimize
 from mica.maintain.restats import restats
 from mica.maintain.restore import Restore, restore
 from mica.maintain.vacuum import Retention, Vacuum, vacuum
@@ -53,6 +55,7 @@ from mica.schema.types import StructType, refuse_twice
 from mica.storage import Storage
 from mica.variant import kernel
 from mica.write.change import delete, update
+from mica.write.ingest_options import size_of
 from mica.write.inputs import forgotten
 from mica.write.rows import write_rows
 from mica.write.target import Commit, load_if_any, open_target
@@ -426,6 +429,24 @@ class Table:
         assert commit.snapshot is not None
         self._snapshot = commit.snapshot
         return commit
+
+    @takes(where=TEXT, target_file_size=SIZE, spark=SESSION)
+    def optimize(
+        self,
+        where: str | None = None,
+        *,
+        target_file_size: int | str | None = None,
+        spark: SparkSession | None = None,
+    ) -> Commit:
+        """Joins the small files of each partition into files of about `target_file_size` (bytes, or a text such as
+        `"128MB"`; None: `delta.targetFileSize`) and writes files with deletion vectors without their deleted rows.
+        `where` chooses partitions. Rows keep their order, and each new file gets a shredding schema of its own rows.
+        Where no file is worth it, nothing is committed.
+
+        The commit changes no data: appends go on beside it. Errors: NOT_A_PARTITION_PREDICATE; ConflictError where
+        another writer removed one of the files meanwhile; then the table is as it was.
+        """
+        return self._changed(optimize(self._snapshot.refresh(), where, size_of(target_file_size), spark))
 
     @takes(dry_run=FLAG, enforce_retention=FLAG)
     def vacuum(

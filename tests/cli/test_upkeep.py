@@ -35,6 +35,13 @@ def test_vacuum_lists_and_then_deletes(table: str) -> None:
     assert mica.Table.open(table).count() == 1
 
 
+def test_optimize(table: str) -> None:
+    mica.Table.open(table).append([{"id": 3}])
+    done = orjson.loads(runner.invoke(app, ["optimize", table, "--json"]).stdout)
+    assert (done["files"], done["rows"], done["numRemovedFiles"]) == (1, 2, 2)
+    assert runner.invoke(app, ["optimize", table]).stdout == "nothing to do\n"
+
+
 def test_restore(table: str) -> None:
     done = orjson.loads(runner.invoke(app, ["restore", table, "--version", "1", "--json"]).stdout)
     assert (done["restored_version"], done["version"], done["restored_files"]) == (1, 3, 1)

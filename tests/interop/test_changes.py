@@ -51,7 +51,11 @@ def test_in_turn(delta_session: SparkSession, tmp_path: Path, rng: random.Random
         by_spark = rng.random() < 0.4
         on = spark if rng.random() < 0.15 else None
         where = rng.choice(WHERES).format(k=rng.randrange(7), p=rng.randrange(3))
-        what = "append" if step == 0 else rng.choice(["append", "delete", "delete", "update", "restore", "vacuum"])
+        what = (
+            "append"
+            if step == 0
+            else rng.choice(["append", "delete", "delete", "update", "restore", "optimize", "vacuum"])
+        )
         table.refresh()
         if what == "append":
             new = [
@@ -73,6 +77,10 @@ def test_in_turn(delta_session: SparkSession, tmp_path: Path, rng: random.Random
                 )
             else:
                 table.update(values, where, spark=on)
+        elif what == "optimize" and by_spark:
+            spark.sql(f"OPTIMIZE delta.`{path}`")
+        elif what == "optimize":
+            table.optimize(spark=on)
         elif what == "restore":
             table.restore(version=rng.randrange(max(0, table.version - 3), table.version + 1))
         else:

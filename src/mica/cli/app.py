@@ -11,7 +11,22 @@ from typing import Annotated
 
 import typer
 
-from mica.cli import check, convert, demo, explain, ingest, inspect, log, repair, restats, restore, scan, stats, vacuum
+from mica.cli import (
+    check,
+    convert,
+    demo,
+    explain,
+    ingest,
+    inspect,
+    log,
+    optimize,
+    repair,
+    restats,
+    restore,
+    scan,
+    stats,
+    vacuum,
+)
 from mica.cli.console import errors
 from mica.errors import MicaError
 
@@ -23,7 +38,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (ingest, scan, explain, stats, restats, inspect, log, check, repair, convert, vacuum, restore, demo):
+for verb in (
+    ingest,
+    scan,
+    explain,
+    stats,
+    restats,
+    inspect,
+    log,
+    check,
+    repair,
+    convert,
+    optimize,
+    vacuum,
+    restore,
+    demo,
+):
     app.command(name=verb.__name__.rpartition(".")[2])(verb.run)
 
 

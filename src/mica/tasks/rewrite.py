@@ -1,4 +1,4 @@
-"""Data files of a table written anew, one by one.
+"""Data files of a table written anew, one by one or joined.
 
 The rule: the rows are those that a scan of the table reads, and Variants keep the shredding schemas that they have in
 the file, where the table lets files shred.
@@ -6,7 +6,7 @@ the file, where the table lets files shred.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -33,6 +33,12 @@ def rewrite_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.R
         reader = kernel.open_file(*spec.read.storage.locate(part.path), part.size, variants=spec.write.variants)
         yield from write_files(shredded_as(spec.write, reader), read_file(spec.read, part))
         yield facts([{"kind": "remove", "file": part.number}], spec.write.collated)
+
+
+def join_files(spec: RewriteSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+    """Facts of the files that hold the rows of all of these, in their order; what is shredded is decided anew."""
+    yield from write_files(spec.write, (batch for part in files for batch in read_file(spec.read, part)))
+    yield facts([{"kind": "remove", "file": part.number} for part in files], spec.write.collated)
 
 
 def shredded_as(spec: WriteSpec, reader: kernel.FileReader) -> WriteSpec:

@@ -1,0 +1,35 @@
+"""`mica optimize`: small files become large ones."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mica.cli import options
+from mica.cli.console import out, print_json, spark_session, storage_options
+from mica.table import Table
+
+
+def run(
+    table: options.TablePath,
+    where: Annotated[str | None, typer.Option("--where", "-w", help="A predicate over partition columns.")] = None,
+    target_file_size: Annotated[
+        str | None, typer.Option("--target-file-size", help="About how large files become, such as 128MB.")
+    ] = None,
+    on_spark: options.OnSpark = False,
+    storage_option: options.StorageOption = None,
+    json: options.Json = False,
+) -> None:
+    """Join a table's small files, and drop the rows that deletion vectors delete."""
+    spark = spark_session() if on_spark else None
+    opened = Table.open(table, storage_options=storage_options(storage_option or ()))
+    done = opened.optimize(where, target_file_size=target_file_size, spark=spark)
+    if json:
+        print_json({"version": done.version, "files": done.files, "rows": done.rows, **done.metrics})
+        return
+    text = "nothing to do"
+    if done.metrics:
+        removed = done.metrics["numRemovedFiles"]
+        text = f"version {done.version}: {removed:,} files became {done.files:,}, {done.bytes / 1e6:,.1f} MB"
+    out().print(text, markup=False, highlight=False)
