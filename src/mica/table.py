@@ -31,34 +31,26 @@ from mica.arguments import (
     one_of,
     takes,
 )
-from mica.collation import names as names_of_collations
 from mica.errors import UserError
-from mica.log import creation, features
 from mica.log.actions import Metadata, Protocol
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import clean_log
 from mica.log.history import history
 from mica.log.snapshot import Snapshot, exists, load
 from mica.log.time_travel import Timestamp
-from mica.log.transaction import Transaction
+from mica.maintain import alter
 from mica.maintain.optimize import optimize
 from mica.maintain.restats import restats
 from mica.maintain.restore import Restore, restore
 from mica.maintain.vacuum import Retention, Vacuum, vacuum
-from mica.properties import parse_names
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema import collations
-from mica.schema.arrow import from_arrow
-from mica.schema.ddl import parse_ddl
-from mica.schema.types import StructType, refuse_twice
+from mica.schema.types import StructType
 from mica.storage import Storage
-from mica.variant import kernel
 from mica.write.change import delete, update
 from mica.write.ingest_options import size_of
-from mica.write.inputs import forgotten
 from mica.write.rows import write_rows
-from mica.write.target import Commit, load_if_any, open_target
+from mica.write.target import Commit, open_target
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -122,30 +114,7 @@ class Table:
             warnings.warn("if_exists is called mode", DeprecationWarning, stacklevel=3)
             mode = cast("Mode", if_exists)
         one_of("mode", mode, ("error", "ignore", "overwrite"))
-        storage = Storage.open(path, storage_options)
-        found = load_if_any(storage)
-        if found is not None and mode == "ignore":
-            return cls(found)
-        if found is not None and mode == "error":
-            raise UserError(
-                "TABLE_EXISTS", f"there is a table at {storage} already", hint="Open it, or use mode='ignore'."
-            )
-        parsed = as_schema(schema)
-        if found is None:
-            transaction = Transaction(storage, "CREATE TABLE", engine_info=_engine())
-            protocol, metadata = creation.new_table(parsed, partition_by, properties, created_time=_now())
-        else:
-            features.check_write(found.protocol, found.metadata, str(storage))
-            transaction = Transaction(found, "CREATE OR REPLACE TABLE", engine_info=_engine())
-            protocol, metadata = creation.altered(
-                found.protocol, found.metadata, schema=parsed, partition_columns=partition_by, changes=properties
-            )
-            transaction.read()
-            transaction.remove_files()
-            transaction.set_application_transactions(forgotten(found.app_transactions))
-        transaction.update_protocol(protocol)
-        transaction.update_metadata(metadata)
-        return cls(transaction.commit().snapshot)
+        return cls(alter.create(Storage.open(path, storage_options), schema, partition_by, properties, mode))
 
     # --- what it is --------------------------------------------------------------------------------------------------
 
@@ -342,13 +311,7 @@ class Table:
     @takes(properties=CHANGES)
     def set_properties(self, properties: Mapping[str, str | None]) -> Table:
         """Sets properties (None removes one); what they need is added to the protocol in the same commit."""
-        before = self._writable()
-        protocol, metadata = creation.altered(before.protocol, before.metadata, changes=properties)
-        transaction = Transaction(before, "SET TBLPROPERTIES", {"properties": dict(properties)}, engine_info=_engine())
-        transaction.update_protocol(protocol)
-        transaction.update_metadata(metadata)
-        self._snapshot = transaction.commit().snapshot
-        return self
+        return self._moved(alter.set_properties(self._snapshot, properties))
 
     @takes(columns=TEXT)
     def add_columns(self, columns: str) -> Table:
@@ -356,17 +319,7 @@ class Table:
 
         Errors: INVALID_DDL, DUPLICATE_COLUMN, MISSING_COLUMN for a column that is NOT NULL.
         """
-        new = parse_ddl(columns)
-        refuse_twice([*self.schema.names, *new.names])
-        for f in new.fields:
-            if not f.nullable:
-                raise UserError(
-                    "MISSING_COLUMN",
-                    f"the column {f.name!r} is NOT NULL, and the rows that are there have no value for it",
-                    hint="Leave NOT NULL out.",
-                    column=f.name,
-                )
-        return self._alter("ADD COLUMNS", {"columns": columns}, StructType((*self.schema.fields, *new.fields)))
+        return self._moved(alter.add_columns(self._snapshot, columns))
 
     @takes(column=TEXT, name=TEXT)
     def rename_column(self, column: str, name: str) -> Table:
@@ -376,23 +329,7 @@ class Table:
         Errors: NEEDS_COLUMN_MAPPING, UNSUPPORTED_WRITER_FEATURE for a table that maps names, UNKNOWN_COLUMN,
         DUPLICATE_COLUMN, INVALID_PARTITION_COLUMN.
         """
-        before = self._writable()
-        (names,) = parse_names(column)
-        schema = collations.renamed(self.schema, tuple(names), name)
-        if names[0].lower() in {partition.lower() for partition in self.partition_by}:
-            raise UserError(
-                "INVALID_PARTITION_COLUMN", f"{column!r} is a partition column, which keeps its name", column=column
-            )
-        if before.files.num_rows:
-            raise UserError(
-                "NEEDS_COLUMN_MAPPING",
-                f"{self.path} has files that know the column as {column!r}: another name needs column mapping, which "
-                "mica reads and does not write",
-                hint=f"Make a new table with the name {name!r} and append scan(columns={{{name!r}: {column!r}, …}}).",
-                column=column,
-            )
-        parameters = {"oldColumnPath": column, "newColumnPath": name}
-        return self._alter("RENAME COLUMN", parameters, schema, rests_on_files=True)
+        return self._moved(alter.rename_column(self._snapshot, column, name))
 
     @takes(column=TEXT, collation=TEXT)
     def set_collation(self, column: str, collation: str | None = None) -> Table:
@@ -403,19 +340,7 @@ class Table:
         (`UNICODE_CI`, `de`) or an identifier (`icu.de`). Errors: UNKNOWN_COLUMN, UNKNOWN_COLLATION,
         INVALID_PARTITION_COLUMN.
         """
-        names = tuple(name for parts in parse_names(column) for name in parts)
-        identifier = None if collation is None else names_of_collations.read(collation)
-        if identifier is not None and names_of_collations.to_sql(identifier) is None:
-            raise collations.unknown(column, identifier)
-        if identifier is not None and names[0].lower() in {name.lower() for name in self.partition_by}:
-            raise UserError(
-                "INVALID_PARTITION_COLUMN",
-                f"{column!r} is a partition column, which has no collation, as Spark says too",
-                hint="Equal strings would lie in different partitions.",
-                column=column,
-            )
-        schema = collations.set_collation(self.schema, names, identifier)
-        return self._alter("CHANGE COLUMN", {"column": column, "collation": collation or "UTF8_BINARY"}, schema)
+        return self._moved(alter.set_collation(self._snapshot, column, collation))
 
     @takes(columns=NAMES, spark=SESSION)
     def restats(self, columns: Sequence[str] | None = None, spark: SparkSession | None = None) -> Commit:
@@ -425,10 +350,7 @@ class Table:
         Collated bounds are made by the comparator of `spark`; variant paths need no session. Errors: NEEDS_SPARK,
         UNKNOWN_COLUMN, ConflictError where another writer removed a file meanwhile.
         """
-        commit = restats(self._snapshot, columns, spark)
-        assert commit.snapshot is not None
-        self._snapshot = commit.snapshot
-        return commit
+        return self._changed(restats(self._snapshot, columns, spark))
 
     @takes(where=TEXT, target_file_size=SIZE, spark=SESSION)
     def optimize(
@@ -485,8 +407,8 @@ class Table:
         (`delta.logRetentionDuration`, `delta.enableExpiredLogCleanup`). Commits do both by themselves, each
         `delta.checkpointInterval` versions. Source: PROTOCOL.md, "Checkpoints", "Metadata Cleanup".
         """
-        write_checkpoint(self._writable())
-        clean_log(self._snapshot, now=_now())
+        write_checkpoint(alter.writable(self._snapshot))
+        clean_log(self._snapshot, now=int(time.time() * 1000))
         return self
 
     def _changed(self, commit: Commit) -> Commit:
@@ -494,23 +416,8 @@ class Table:
         self._snapshot = commit.snapshot
         return commit
 
-    def _writable(self) -> Snapshot:
-        """The version that is to be changed. Errors: what `features.check_write` refuses."""
-        features.check_write(self._snapshot.protocol, self._snapshot.metadata, self.path)
-        return self._snapshot
-
-    def _alter(
-        self, operation: str, parameters: Mapping[str, Any], schema: StructType, *, rests_on_files: bool = False
-    ) -> Table:
-        """Moves to the version that has this schema; `rests_on_files` says that another file would forbid it."""
-        before = self._writable()
-        protocol, metadata = creation.altered(before.protocol, before.metadata, schema=schema)
-        transaction = Transaction(before, operation, parameters, engine_info=_engine())
-        if rests_on_files:
-            transaction.read()
-        transaction.update_protocol(protocol)
-        transaction.update_metadata(metadata)
-        self._snapshot = transaction.commit().snapshot
+    def _moved(self, snapshot: Snapshot) -> Table:
+        self._snapshot = snapshot
         return self
 
     def _write(self, data: Any, shredding: Any, *, overwrite: bool, where: str | None) -> Commit:
@@ -518,30 +425,4 @@ class Table:
             self._snapshot.storage, self.schema, (), mode="overwrite" if overwrite else "append",
             properties={}, snapshot=self._snapshot, where=where,
         )  # fmt: skip
-        commit = write_rows(target, data, shredding)
-        assert commit.snapshot is not None
-        self._snapshot = commit.snapshot
-        return commit
-
-
-def as_schema(given: Any) -> StructType:
-    """A schema from Spark DDL, a StructType (PySpark's or ours) or a pyarrow schema."""
-    if isinstance(given, StructType):
-        return given
-    if isinstance(given, str):
-        return parse_ddl(given)
-    if isinstance(given, pa.Schema):
-        return from_arrow(given)
-    if hasattr(given, "jsonValue"):
-        from mica.engines.spark.types import from_spark
-
-        return from_spark(given)
-    raise UserError.bad_value("schema", given, "Spark DDL, a StructType or a pyarrow schema")
-
-
-def _engine() -> str:
-    return f"mica/{kernel.version()}"
-
-
-def _now() -> int:
-    return int(time.time() * 1000)
+        return self._changed(write_rows(target, data, shredding))

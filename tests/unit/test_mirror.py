@@ -56,6 +56,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "stats/columns.py": "tests/unit/stats/test_collect.py",
         "stats/shown.py": "tests/cli/test_cli.py",
         "stats/variant.py": "tests/unit/stats/test_collect.py",
+        "maintain/alter.py": "tests/unit/test_table.py",
         "tasks/batches.py": "tests/spark/test_values.py",
         "tasks/change.py": "tests/unit/write/test_change.py",
         "tasks/candidates.py": "tests/unit/maintain/test_restats.py",

@@ -1,0 +1,166 @@
+"""Tables created and altered: schema, collations, properties.
+
+The rule: no data file is read or written. Each call is one commit, which puts what the change needs into the protocol
+and never takes anything out of it.
+
+Source: PROTOCOL.md, "Change Metadata", "Protocol Evolution"; operations named as delta-spark names them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from mica.collation import names as names_of_collations
+from mica.errors import UserError
+from mica.log import creation, features
+from mica.log.snapshot import Snapshot
+from mica.log.transaction import Transaction
+from mica.properties import parse_names
+from mica.schema import collations
+from mica.schema.arrow import from_arrow
+from mica.schema.ddl import parse_ddl
+from mica.schema.types import StructType, refuse_twice
+from mica.storage import Storage
+from mica.variant import kernel
+from mica.write.inputs import forgotten
+from mica.write.target import load_if_any
+
+
+def create(
+    storage: Storage, schema: Any, partition_by: Sequence[str], properties: Mapping[str, str] | None, mode: str
+) -> Snapshot:
+    """The table made, or the one that is there; see `Table.create`."""
+    found = load_if_any(storage)
+    if found is not None and mode == "ignore":
+        return found
+    if found is not None and mode == "error":
+        raise UserError("TABLE_EXISTS", f"there is a table at {storage} already", hint="Open it, or use mode='ignore'.")
+    parsed = as_schema(schema)
+    if found is None:
+        transaction = Transaction(storage, "CREATE TABLE", engine_info=_engine())
+        now = int(time.time() * 1000)
+        protocol, metadata = creation.new_table(parsed, partition_by, properties, created_time=now)
+    else:
+        writable(found)
+        transaction = Transaction(found, "CREATE OR REPLACE TABLE", engine_info=_engine())
+        protocol, metadata = creation.altered(
+            found.protocol, found.metadata, schema=parsed, partition_columns=partition_by, changes=properties
+        )
+        transaction.read()
+        transaction.remove_files()
+        transaction.set_application_transactions(forgotten(found.app_transactions))
+    transaction.update_protocol(protocol)
+    transaction.update_metadata(metadata)
+    return transaction.commit().snapshot
+
+
+def set_properties(before: Snapshot, changes: Mapping[str, str | None]) -> Snapshot:
+    """See `Table.set_properties`."""
+    writable(before)
+    protocol, metadata = creation.altered(before.protocol, before.metadata, changes=changes)
+    transaction = Transaction(before, "SET TBLPROPERTIES", {"properties": dict(changes)}, engine_info=_engine())
+    transaction.update_protocol(protocol)
+    transaction.update_metadata(metadata)
+    return transaction.commit().snapshot
+
+
+def add_columns(before: Snapshot, columns: str) -> Snapshot:
+    """See `Table.add_columns`."""
+    new = parse_ddl(columns)
+    refuse_twice([*before.schema.names, *new.names])
+    for f in new.fields:
+        if not f.nullable:
+            raise UserError(
+                "MISSING_COLUMN",
+                f"the column {f.name!r} is NOT NULL, and the rows of the table have no value for it",
+                hint="Leave NOT NULL out.",
+                column=f.name,
+            )
+    schema = StructType((*before.schema.fields, *new.fields))
+    return _altered(before, "ADD COLUMNS", {"columns": columns}, schema)
+
+
+def rename_column(before: Snapshot, column: str, name: str) -> Snapshot:
+    """See `Table.rename_column`."""
+    writable(before)
+    (names,) = parse_names(column)
+    schema = collations.renamed(before.schema, tuple(names), name)
+    if _is_partition(before, names[0]):
+        raise UserError(
+            "INVALID_PARTITION_COLUMN", f"{column!r} is a partition column, which keeps its name", column=column
+        )
+    if before.files.num_rows:
+        raise UserError(
+            "NEEDS_COLUMN_MAPPING",
+            f"{before.storage} has files that know the column as {column!r}: another name needs column mapping, which "
+            "mica reads and does not write",
+            hint=f"Make a new table with the name {name!r} and append scan(columns={{{name!r}: {column!r}, …}}).",
+            column=column,
+        )
+    parameters = {"oldColumnPath": column, "newColumnPath": name}
+    return _altered(before, "RENAME COLUMN", parameters, schema, rests_on_files=True)
+
+
+def set_collation(before: Snapshot, column: str, collation: str | None) -> Snapshot:
+    """See `Table.set_collation`."""
+    names = tuple(name for parts in parse_names(column) for name in parts)
+    identifier = None if collation is None else names_of_collations.read(collation)
+    if identifier is not None and names_of_collations.to_sql(identifier) is None:
+        raise collations.unknown(column, identifier)
+    if identifier is not None and _is_partition(before, names[0]):
+        raise UserError(
+            "INVALID_PARTITION_COLUMN",
+            f"{column!r} is a partition column, which has no collation, as Spark says too",
+            hint="Equal strings would lie in different partitions.",
+            column=column,
+        )
+    schema = collations.set_collation(before.schema, names, identifier)
+    parameters = {"column": column, "collation": collation or "UTF8_BINARY"}
+    return _altered(before, "CHANGE COLUMN", parameters, schema)
+
+
+def writable(snapshot: Snapshot) -> Snapshot:
+    """The version, if mica may change it. Errors: what `features.check_write` refuses."""
+    features.check_write(snapshot.protocol, snapshot.metadata, str(snapshot.storage))
+    return snapshot
+
+
+def as_schema(given: Any) -> StructType:
+    """A schema from Spark DDL, a StructType (PySpark's or ours) or a pyarrow schema."""
+    if isinstance(given, StructType):
+        return given
+    if isinstance(given, str):
+        return parse_ddl(given)
+    if isinstance(given, pa.Schema):
+        return from_arrow(given)
+    if hasattr(given, "jsonValue"):
+        from mica.engines.spark.types import from_spark
+
+        return from_spark(given)
+    raise UserError.bad_value("schema", given, "Spark DDL, a StructType or a pyarrow schema")
+
+
+def _is_partition(snapshot: Snapshot, name: str) -> bool:
+    return name.lower() in {partition.lower() for partition in snapshot.partition_columns}
+
+
+def _altered(
+    before: Snapshot, operation: str, parameters: Mapping[str, Any], schema: StructType, *, rests_on_files: bool = False
+) -> Snapshot:
+    """The version with this schema; `rests_on_files` says that another file would forbid the change."""
+    writable(before)
+    protocol, metadata = creation.altered(before.protocol, before.metadata, schema=schema)
+    transaction = Transaction(before, operation, parameters, engine_info=_engine())
+    if rests_on_files:
+        transaction.read()
+    transaction.update_protocol(protocol)
+    transaction.update_metadata(metadata)
+    return transaction.commit().snapshot
+
+
+def _engine() -> str:
+    return f"mica/{kernel.version()}"
