@@ -55,9 +55,9 @@ class Commit:
     files: int
     rows: int
     bytes: int = 0
+    snapshot: Snapshot | None = field(default=None, repr=False, compare=False)
     #: What delta-spark's history calls the metrics of a change of rows: `numDeletedRows`, `numCopiedRows`, ….
     metrics: Mapping[str, int] = field(default_factory=dict, repr=False)
-    snapshot: Snapshot | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class Target:
             self._last = self._joined(e).transaction(facts)
             done = self._last.commit(clock=time.time)
         metrics = {} if self.metrics is None else dict(self.metrics(facts))
-        return Commit(done.version, facts.files.num_rows, facts.rows, facts.bytes, metrics, done.snapshot)
+        return Commit(done.version, facts.files.num_rows, facts.rows, facts.bytes, done.snapshot, metrics)
 
     def transaction(self, facts: Facts) -> Transaction:
         """The commit to be."""
