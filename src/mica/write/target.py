@@ -57,7 +57,7 @@ class Commit:
     bytes: int = 0
     snapshot: Snapshot | None = field(default=None, repr=False, compare=False)
     #: What delta-spark's history calls the metrics of a change of rows: `numDeletedRows`, `numCopiedRows`, ….
-    metrics: Mapping[str, int] = field(default_factory=dict, repr=False)
+    metrics: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
