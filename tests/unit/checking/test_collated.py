@@ -43,7 +43,7 @@ def test_rows_beyond_a_bound_are_named(tmp_path: Path) -> None:
     [
         ([1], "statsWithCollation", "not an object"),
         ({"spark.UTF8_LCASE": {}}, "statsWithCollation.spark.UTF8_LCASE", "has no version"),
-        ({"UTF8": {}}, "statsWithCollation.UTF8", "no collation identifier"),
+        ({"UTF8": {}}, "statsWithCollation.UTF8", "not a collation identifier"),
         ({KEY: {}, KEY.lower(): {}}, f"statsWithCollation.{KEY.lower()}", "differ only in case"),
         ({KEY: {"minValues": [1]}}, f"statsWithCollation.{KEY}.minValues", "not an object"),
         ({KEY: {"minValues": {"n": "a"}}}, f"statsWithCollation.{KEY}.minValues", "n is not a string column"),

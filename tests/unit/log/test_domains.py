@@ -21,7 +21,7 @@ def test_versions_are_added_and_others_kept() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [("{", "not JSON"), ("[]", "not an object"), ('{"writeVersions":5}', "not an object"),
-     ('{"writeVersions":{"de":[]}}', "no collation identifier"),
+     ('{"writeVersions":{"de":[]}}', "not a collation identifier"),
      ('{"writeVersions":{"icu.de":["1"],"ICU.de":["2"]}}', "differ only in case"),
      ('{"writeVersions":{"icu.de":"78.3"}}', "the versions"), ('{"writeVersions":{"icu.de":["78."]}}', "the versions")],
 )  # fmt: skip

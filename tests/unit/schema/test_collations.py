@@ -95,7 +95,7 @@ def test_binary_is_written_nowhere() -> None:
     ("metadata", "why"),
     [
         ({"b": "icu.de"}, "is not a string"), ({"a.element": "icu.de"}, "is not a string"), ({"a": 5}, "is not text"),
-        ({"a": "de"}, "is no collation"), ({"a": "icu.de."}, "is no collation"), ("icu.de", "is not an object"),
+        ({"a": "de"}, "is not a collation"), ({"a": "icu.de."}, "is not a collation"), ("icu.de", "is not an object"),
         ({"A": "icu.de"}, "is not a string"),
     ],
 )  # fmt: skip
