@@ -1,10 +1,11 @@
-"""Table properties: what each means, how its text is read, and what it is where it is not set. One table.
+"""Table properties: meaning, values and default of each. One table.
 
-The rule: a property is read by `Property.of` and nowhere else. The log keeps the text as it was given. A text that
-cannot be read (another engine may have set it) counts as not set, unless the row says what it counts as. Properties of
-mica begin with `mica.`. What may be set, and which table features it brings, is decided in `log/configuration.py`.
+The rule: properties are read by `Property.of` only. The log keeps the text as it was given. An unreadable text
+(another engine may have set it) counts as not set, unless the row says otherwise. mica's own properties
+begin with `mica.`. `log/configuration.py` decides which may be set and which table features they add.
 
-A property with `obeyed=False` is known and kept for other engines: mica does nothing for it. One with `refused` asks
+A property with `obeyed=False` is kept for other engines and ignored by mica. One with `refused` requires what mica
+does not support, so it cannot be set. `docs/properties.md` is printed from this table (`scripts/docs.py`).
 for what mica does not do, and is not set by it. `docs/properties.md` is printed from this table (`scripts/docs.py`).
 
 Source: Delta protocol; the properties of delta-spark 4.4 (`DeltaConfigs`).
@@ -24,7 +25,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Values(Generic[T]):
-    """The values of a property: what a person is to give, and how the text is read (ValueError where it cannot be)."""
+    """The values of a property: a description for people, and the parser of its text (ValueError if invalid)."""
 
     expected: str
     parse: Callable[[str], T]
@@ -38,7 +39,7 @@ _SIZES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 def _interval(text: str) -> int:
-    """`interval 30 days` (the word may be missing) in ms."""
+    """Parses `interval 30 days` (the word is optional) to ms."""
     found = re.findall(r"(\d+)\s+([a-z]+?)s?(?=\s|$)", text.lower().removeprefix("interval").strip())
     if not found or any(unit not in _UNITS for _, unit in found):
         raise ValueError
@@ -46,7 +47,7 @@ def _interval(text: str) -> int:
 
 
 def _size(text: str) -> int:
-    """`128MB`, `128m`, `134217728`: bytes, in powers of 1024 as Spark has them."""
+    """Parses `128MB`, `128m`, `134217728` to bytes, in powers of 1024 as in Spark."""
     found = re.fullmatch(r"\s*(\d{1,15})\s*([kmgt]?)i?b?\s*", text.lower())
     if found is None or int(found[1]) == 0:
         raise ValueError
@@ -54,7 +55,7 @@ def _size(text: str) -> int:
 
 
 def split_commas(text: str) -> list[str]:
-    """The parts of a list; commas in brackets or backticks do not separate."""
+    """Splits a list at its commas, except commas in brackets or backticks."""
     parts, depth, quoted, start = [], 0, False, 0
     for i, c in enumerate(text):
         if c == "`":
@@ -68,7 +69,7 @@ def split_commas(text: str) -> list[str]:
 
 
 def parse_names(text: str) -> tuple[tuple[str, ...], ...]:
-    """Comma-separated column names, dotted into structs; backticks protect commas and dots: "a, s.x, `b.c`"."""
+    """Parses comma-separated column names, dotted into structs; backticks protect commas and dots: "a, s.x, `b.c`"."""
     columns = []
     for part in re.findall(r"(?:`(?:[^`]|``)*`|[^,`])+", text):
         names = re.findall(r"`((?:[^`]|``)*)`|([^.`\s][^.`]*)", part.strip())
@@ -96,7 +97,7 @@ def number(least: int, most: int = 2**31 - 1) -> Values[int]:
 
 
 def one_of(*words: str) -> Values[str]:
-    """Words, in any case."""
+    """Accepts one of the words, in any case."""
     by_lower = {word.lower(): word for word in words}
 
     def parse(text: str) -> str:
@@ -113,38 +114,38 @@ INTERVAL = Values("an interval such as `interval 30 days`", _interval)
 BYTES = Values("a size above 0 such as `128MB`", _size)
 TEXT = Values("a text", str)
 NAMES = Values[tuple[tuple[str, ...], ...] | None]("columns, separated by commas: a, s.x, `b.c`", parse_names)
-#: Where the path of each part leads, `stats/named.py` reads: paths are not of this floor.
+#: Only splits the list: `stats/named.py` parses the paths, which this layer does not know.
 PATHS = Values[tuple[str, ...] | None](
     "column:path, separated by commas: v:a.b, v:['c d']", lambda text: tuple(split_commas(text))
 )
 EXPRESSIONS = Values('a JSON object of names to expressions, such as {"day": "v:time::date"}', _expressions)
 OPTIONAL_NUMBER: Values[int | None] = Values("a whole number from 0", number(0, 2**63 - 1).parse)
 
-#: Prefixes of properties whose names a table makes itself: supported features, and CHECK constraints.
+#: Prefixes of properties with free names: supported features, and CHECK constraints.
 FEATURE = "delta.feature."
 CONSTRAINTS = "delta.constraints."
 
 
 @dataclass(frozen=True)
 class Property(Generic[T]):
-    """A known property. `feature` is the table feature that it asks for, `asks` the values that do; `refused` says why
-    mica makes no table with these values (with any value, where `asks` is empty)."""
+    """A known property. `feature` is the table feature that it requires, `asks` the values that do; `refused` says why
+    mica rejects these values (any value, if `asks` is empty)."""
 
     name: str
     values: Values[T]
-    #: What it is where it is not set, as text; None: nothing.
+    #: The default as text; None: no value.
     default: str | None
-    #: What it asks of a writer.
+    #: The meaning, one sentence.
     meaning: str
     feature: str | None = None
     asks: tuple[Any, ...] = (True,)
     obeyed: bool = True
     refused: str | None = None
-    #: What a text that cannot be read counts as; None: as not set.
+    #: The value of an unreadable text; None: the default.
     unreadable: T | None = None
 
     def of(self, configuration: Mapping[str, str]) -> T:
-        """Its value in a table."""
+        """Returns its value in a table."""
         text = configuration.get(self.name)
         if text is not None:
             try:
@@ -152,7 +153,7 @@ class Property(Generic[T]):
             except ValueError:
                 if self.unreadable is not None:
                     return self.unreadable
-        # Values whose default is None have None among them.
+        # If the default is None, T includes None.
         return self.values.parse(self.default) if self.default is not None else None  # type: ignore[return-value]
 
 
@@ -181,33 +182,33 @@ SKIPPING_NAMES = Property(
 )
 DELETED_FILE_RETENTION = Property(
     "delta.deletedFileRetentionDuration", INTERVAL, "interval 7 days",
-    "How long removed files are kept: checkpoints name them, a vacuum leaves them.",
+    "How long removed files are kept: checkpoints list them, and vacuum does not delete them.",
 )  # fmt: skip
 LOG_RETENTION = Property(
     "delta.logRetentionDuration", INTERVAL, "interval 30 days",
-    "How long log files are kept that a newer checkpoint makes needless.",
+    "How long log files are kept after a newer checkpoint has replaced them.",
 )  # fmt: skip
 EXPIRED_LOG_CLEANUP = Property(
-    "delta.enableExpiredLogCleanup", BOOLEAN, "true", "Writing a checkpoint deletes log files that have expired."
+    "delta.enableExpiredLogCleanup", BOOLEAN, "true", "Writing a checkpoint deletes expired log files."
 )
 CHECKPOINT_PROTECTION = Property(
     "delta.requireCheckpointProtectionBeforeVersion", number(0, 2**63 - 1), "0",
-    "Older log files may not be deleted.", "checkpointProtection", (),
+    "Log files of versions before this one may not be deleted.", "checkpointProtection", (),
     refused="only the engine that drops a feature may set it",
 )  # fmt: skip
 IN_COMMIT_TIMESTAMPS = Property(
-    "delta.enableInCommitTimestamps", BOOLEAN, "false", "Commits hold their own time.", "inCommitTimestamp"
+    "delta.enableInCommitTimestamps", BOOLEAN, "false", "Commits hold their own timestamps.", "inCommitTimestamp"
 )
 ICT_VERSION = Property(
     "delta.inCommitTimestampEnablementVersion",
     OPTIONAL_NUMBER,
     None,
-    "The version since which they do; set by the writer.",
+    "The first version with in-commit timestamps; set by the writer.",
 )
 ICT_TIMESTAMP = Property(
     "delta.inCommitTimestampEnablementTimestamp", OPTIONAL_NUMBER, None, "The time of that version; set by the writer."
 )
-# Only the very word turns it on: "not present, or anything but `true`: a writer must not shred".
+# Only the exact word turns it on: "not present, or anything but `true`: a writer must not shred".
 ENABLE_SHREDDING = Property(
     "delta.enableVariantShredding", Values("true or false", lambda text: text == "true"), "false",
     "Variants may be shredded; a new table with VARIANT columns has it.", "variantShredding",
@@ -221,33 +222,33 @@ MAX_COLUMN_ID = Property(
 )
 ENABLE_DELETION_VECTORS = Property(
     "delta.enableDeletionVectors", BOOLEAN, "false",
-    "Writers may delete rows of a file by a deletion vector; mica reads them and writes none.", "deletionVectors",
+    "Writers may delete rows with deletion vectors; mica reads them and does not write them.", "deletionVectors",
 )  # fmt: skip
 ENABLE_CHANGE_DATA = Property(
     "delta.enableChangeDataFeed", BOOLEAN, "false",
-    "Changed rows can be read; where whole files are added and removed, as by mica, no change files are needed.",
+    "Changes of rows can be read; mica adds and removes whole files and therefore needs no change files.",
     "changeDataFeed",
 )  # fmt: skip
-TARGET_FILE_SIZE = Property("delta.targetFileSize", BYTES, "128MB", "How large data files become.")
+TARGET_FILE_SIZE = Property("delta.targetFileSize", BYTES, "128MB", "The target size of data files.")
 CODEC = Property(
     "delta.parquet.compression.codec", one_of("zstd", "snappy", "gzip", "lz4_raw", "brotli", "none"), "zstd",
     "How data files are compressed.",
 )  # fmt: skip
 VARIANT_STATS_PATHS = Property(
-    "mica.variantStats.maxPaths", number(0), "32", "The most paths of a VARIANT column that have bounds in the log."
+    "mica.variantStats.maxPaths", number(0), "32", "The maximum of paths per VARIANT column with bounds in the log."
 )
 VARIANT_STATS_BYTES = Property(
-    "mica.variantStats.maxBytes", number(0), "4096", "The most bytes that the statistics of a file take with them."
+    "mica.variantStats.maxBytes", number(0), "4096", "The maximum size of a file's statistics with them, in bytes."
 )
 VARIANT_STATS_NAMES = Property(
-    "mica.variantStats.paths", PATHS, None, "The paths that have bounds, instead of those in most rows."
+    "mica.variantStats.paths", PATHS, None, "The paths that have bounds, instead of the most frequent ones."
 )
 BLOOM_PATHS = Property("mica.bloomFilter.paths", PATHS, None, "The paths whose columns get bloom filters.")
 INGEST_COLUMNS = Property(
     "mica.ingest.columns", EXPRESSIONS, "{}", "How ingests compute the columns beside the document."
 )
 
-#: Properties that mica keeps for other engines, and does nothing for itself.
+#: Properties that mica keeps for other engines and ignores.
 OF_OTHERS: tuple[Property[Any], ...] = tuple(
     Property(name, values, default, meaning, obeyed=False)
     for name, values, default, meaning in (
@@ -258,10 +259,10 @@ OF_OTHERS: tuple[Property[Any], ...] = tuple(
         ("delta.checkpointRetentionDuration", INTERVAL, None, "How long old checkpoints are kept."),
         ("delta.dropFeatureTruncateHistory.retentionDuration", INTERVAL, "interval 24 hours",
          "How long history is kept when a feature is dropped."),
-        ("delta.enableFullRetentionRollback", BOOLEAN, "true", "A restore goes back no further than files are kept."),
-        ("delta.ignoreProtocolDefaults", BOOLEAN, "false", "A session's defaults for protocols do not count."),
+        ("delta.enableFullRetentionRollback", BOOLEAN, "true", "A restore goes back only as far as files are kept."),
+        ("delta.ignoreProtocolDefaults", BOOLEAN, "false", "The session's protocol defaults do not apply."),
         ("delta.isolationLevel", one_of("Serializable", "WriteSerializable", "SnapshotIsolation"), "Serializable",
-         "Which commits conflict; mica is always Serializable."),
+         "Which commits conflict; mica always uses Serializable."),
         ("delta.randomizeFilePrefixes", BOOLEAN, "false", "Paths of data files begin with a random prefix."),
         ("delta.randomPrefixLength", number(1), "2", "How long that prefix is."),
         ("delta.sampleRetentionDuration", INTERVAL, "interval 7 days", "How long samples of data are kept."),
@@ -271,10 +272,11 @@ OF_OTHERS: tuple[Property[Any], ...] = tuple(
     )
 )  # fmt: skip
 
-_NO_ROWS, _NO_ICEBERG, _COMMITS = "mica tracks no rows", "mica writes no Iceberg", "mica commits to the log itself"
-_PROTOCOL = f"mica makes the smallest protocol that the features need, which {FEATURE}NAME = supported names"
+_NO_ROWS, _NO_ICEBERG = "mica does not track rows", "mica does not write Iceberg"
+_COMMITS = "mica commits to the log itself"
+_PROTOCOL = f"mica makes the smallest protocol with the features; {FEATURE}NAME = supported adds one"
 
-#: Of properties that ask of a writer what mica does not do: name, values, meaning, feature, the values that ask, why.
+#: Properties that require what mica cannot write: name, values, meaning, feature, the values that require it, why.
 _Refused = tuple[str, Values[Any], str, str | None, tuple[Any, ...], str]
 _NOT_DONE: tuple[_Refused, ...] = (
     ("delta.enableRowTracking", BOOLEAN, "Rows have ids.", "rowTracking", (True,), _NO_ROWS),
@@ -283,14 +285,14 @@ _NOT_DONE: tuple[_Refused, ...] = (
     ("delta.rowTracking.materializedRowCommitVersionColumnName", TEXT, "The column of versions.", "rowTracking", (),
      _NO_ROWS),
     ("delta.enableTypeWidening", BOOLEAN, "Columns may get wider types.", "typeWidening", (True,),
-     "mica widens no types"),
+     "mica does not widen types"),
     ("delta.enableIcebergCompatV1", BOOLEAN, "Files suit Iceberg.", "icebergCompatV1", (True,), _NO_ICEBERG),
     ("delta.enableIcebergCompatV2", BOOLEAN, "Files suit Iceberg.", "icebergCompatV2", (True,), _NO_ICEBERG),
     ("delta.enableIcebergCompatV3", BOOLEAN, "Files suit Iceberg.", "icebergCompatV3", (True,), _NO_ICEBERG),
     ("delta.universalFormat.enabledFormats", NAMES, "The table is readable as another format too.", "icebergCompatV2",
-     ((("iceberg",),), (("hudi",),)), "mica writes no other formats"),
+     ((("iceberg",),), (("hudi",),)), "mica does not write other formats"),
     ("delta.compatibility.symlinkFormatManifest.enabled", BOOLEAN, "Writes list the table's files in a manifest.", None,
-     (True,), "mica writes no manifests"),
+     (True,), "mica does not write manifests"),
     ("delta.minReaderVersion", TEXT, "The version of the protocol for readers.", None, (), _PROTOCOL),
     ("delta.minWriterVersion", TEXT, "The version of the protocol for writers.", None, (), _PROTOCOL),
     ("delta.coordinatedCommits.commitCoordinator-preview", TEXT, "A service coordinates commits.", None, (), _COMMITS),

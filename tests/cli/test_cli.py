@@ -115,7 +115,7 @@ def test_demo_does_the_main_job_in_process(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "says"),
     [
-        (["scan", "nowhere"], 1, "is no Delta table"),
+        (["scan", "nowhere"], 1, "is not a Delta table"),
         (["scan", "{table}", "--where", "v:n::int ="], 1, "error ["),
         (["scan", "{table}", "--where", "nope = 1"], 1, "no column 'nope'"),
         (["scan", "{table}", "--version", "99"], 1, "99"),

@@ -166,7 +166,7 @@ def test_a_file_that_is_gone_and_a_secret_that_stays(server: dict[str, str], buc
     assert caught.value.code == "NOT_FOUND"
     assert f"{bucket}/t/{path} is gone: version 1 of the table" in caught.value.message
     assert "a-secret" not in repr(table) + str(caught.value) + repr(home)
-    with pytest.raises(mica.UserError, match="no Delta table"):
+    with pytest.raises(mica.UserError, match="not a Delta table"):
         mica.Table.open(f"{bucket}/other", storage_options=server)
 
 

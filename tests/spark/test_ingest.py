@@ -117,7 +117,7 @@ def test_a_broken_line_stops_everything(spark: SparkSession, tmp_path: Path, eng
     assert "a.ndjson" in text
     assert "line 3" in text or raised.value.context.get("line") == 3
     assert not list((tmp_path / "t").rglob("*.parquet"))
-    with pytest.raises(UserError, match="no Delta table"):
+    with pytest.raises(UserError, match="not a Delta table"):
         mica.Table.open(tmp_path / "t")
 
 

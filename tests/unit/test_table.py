@@ -54,7 +54,7 @@ def test_a_schema_whose_collations_mean_nothing_is_not_written_to(tmp_path: Path
     log = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
     log.write_text(log.read_text().replace('\\"a\\":\\"icu.de\\"', '\\"b\\":\\"icu.de\\"'))
     table = Table.open(tmp_path / "t")
-    with pytest.raises(CorruptDataError, match="is no string of this column") as raised:
+    with pytest.raises(CorruptDataError, match="is not a string of this column") as raised:
         table.append(pa.table({"a": ["x"]}))
     assert raised.value.code == "INVALID_COLLATION"
     assert str(tmp_path) in str(raised.value)

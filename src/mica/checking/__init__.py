@@ -1,1 +1,1 @@
-"""What is wrong with Parquet files and tables that hold Variants."""
+"""Checks Parquet files and tables that hold Variants, and reports violations."""

@@ -1,7 +1,7 @@
-"""Bounds against the rows.
+"""Compares bounds with the rows.
 
-The rule: a bound holds when no row that is still in the table lies beyond it, and a path that has bounds holds values
-of their type alone. A bound that is wider than it needs to be, or not there, is no violation.
+The rule: a bound is valid if no row still in the table is beyond it, and a path with bounds holds only values
+of their type. A missing bound, or one wider than necessary, is not a violation.
 
 Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistics for Variant Columns".
 """
@@ -23,7 +23,7 @@ from mica.variant import kernel
 
 
 def compare(wanted: list[Bounds], reader: kernel.FileReader, deleted: np.ndarray | None = None) -> Iterator[Found]:
-    """The bounds that do not hold: how many rows lie beyond, and the first of them. `deleted` rows do not count."""
+    """Yields invalid bounds: how many rows are beyond them, and the first one. `deleted` rows are ignored."""
     if not wanted or not reader.num_rows:
         return
     firsts = reader.row_groups().column("first_row").to_numpy()
@@ -37,7 +37,7 @@ def compare(wanted: list[Bounds], reader: kernel.FileReader, deleted: np.ndarray
                 tally.add(batch.column(str(i)), batch.column(f"{i}!") if items[i].path is not None else None, numbers)
             numbers.done += batch.num_rows
     except MicaError as e:
-        # What is wrong with the rows stands in the list already; where they cannot be read, bounds cannot be judged.
+        # The violation of the rows is already listed; bounds cannot be compared with unreadable rows.
         yield {"kind": "bounds_not_checked", "path": str(e.context.get("path") or ""), "found": e.message}
         return
     for tally in tallies:
@@ -47,13 +47,13 @@ def compare(wanted: list[Bounds], reader: kernel.FileReader, deleted: np.ndarray
 
 
 class _Numbers:
-    """Row numbers of the file for the rows of ranges, counted on."""
+    """Row numbers of the file for the rows of ranges, counted across batches."""
 
     def __init__(self, ranges: list[tuple[int, int]]) -> None:
         self.ranges, self.done = ranges, 0
 
     def of(self, place: int) -> int:
-        """The file's row that is the `place`-th of the batch at hand."""
+        """Returns the row of the file at position `place` of the current batch."""
         left = self.done + place
         for start, end in self.ranges:
             if left < end - start:
@@ -63,13 +63,13 @@ class _Numbers:
 
 
 class _Beyond:
-    """Rows that lie beyond one end: how many, the first, and its value."""
+    """Rows beyond one end: how many, the first, and its value."""
 
     def __init__(self) -> None:
         self.count, self.row, self.value = 0, -1, None
 
     def add(self, mask: pa.Array, values: pa.Array | None, numbers: _Numbers) -> None:
-        """Counts the rows for which the mask is true; null is not true."""
+        """Counts the rows for which the mask is true; null counts as false."""
         count = pc.sum(mask).as_py() or 0
         if count and not self.count:
             place = pc.index(mask, True).as_py()
@@ -79,7 +79,7 @@ class _Beyond:
 
 
 class _Tally:
-    """The rows of one leaf that lie beyond its bounds."""
+    """The rows of one leaf that are beyond its bounds."""
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
@@ -87,7 +87,7 @@ class _Tally:
         self.below, self.above, self.other = _Beyond(), _Beyond(), _Beyond()
 
     def add(self, values: pa.Array, failed: pa.Array | None, numbers: _Numbers) -> None:
-        """Takes in a batch: the values, and for a path which of them are of another type."""
+        """Adds a batch: the values, and for a path the mask of values of another type."""
         self.nulls += values.null_count
         if values.type != self.bounds.type:
             values = values.cast(self.bounds.type)
@@ -99,16 +99,16 @@ class _Tally:
             self.other.add(failed, None, numbers)
 
     def found(self, *, whole: bool) -> Iterator[Found]:
-        """The violations; null counts are held where no row was deleted since."""
+        """Yields the violations; null counts are compared only if no row was deleted."""
         path, nulls = self.bounds.path, self.bounds.nulls
         for side, end, beyond in (("minimum", self.bounds.low, self.below), ("maximum", self.bounds.high, self.above)):
             if beyond.count:
                 found = (
-                    f"the {side} is {_shown(end)}, and {beyond.count} rows lie beyond it: {_shown(beyond.value)} first"
+                    f"the {side} is {_shown(end)}, but {beyond.count} rows are beyond it, first {_shown(beyond.value)}"
                 )
                 yield {"kind": "bound", "path": path, "row": beyond.row, "found": found}
         if self.other.count:
-            found = f"the log bounds the path, and {self.other.count} rows hold values of another type there"
+            found = f"the log has bounds of the path, but {self.other.count} rows hold values of another type there"
             yield {"kind": "bound_other_type", "rule": 41, "path": path, "row": self.other.row, "found": found}
         if whole and nulls is not None and nulls != self.nulls:
             found = f"nullCount is {nulls}, the column has {self.nulls} nulls"

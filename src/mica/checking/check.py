@@ -1,8 +1,7 @@
-"""Checking Parquet files and tables: every rule of the format that the bytes break, and every bound that does not hold.
+"""Checks Parquet files and tables: every rule of the format, and every bound against the rows.
 
 The rule: a check changes nothing, trusts nothing and does not stop at the first violation. Files are checked on
-threads, each as a stream of batches; what is listed is bounded per kind and file.
-
+threads, each as a stream of batches; the number of listed violations is limited per kind and file.
 Source: Parquet "VariantEncoding" and "VariantShredding"; Delta RFC "Variant Shredding", "Statistics".
 """
 
@@ -39,7 +38,7 @@ from mica.variant import kernel
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Violations of a kind and file that are listed without being asked for another number.
+#: The default number of listed violations per kind and file.
 LIMIT = 100
 
 
@@ -51,24 +50,24 @@ def check(
     storage_options: Mapping[str, str] | None = None,
     spark: SparkSession | None = None,
 ) -> Report:
-    """Lists what is wrong with Parquet files (a path, a pattern, a directory, a list), or with a table.
+    """Checks Parquet files (a path, a pattern, a directory, a list) or a table, and returns a report.
 
-    Of a table all files of the version are checked, and each bound in its log is held against the rows; collated ones
-    by the comparator of `spark`, where the report does not note that they were not judged. `limit` bounds
-    the violations that are listed per kind and file; all are counted. Errors: NOT_FOUND, TABLE_NOT_FOUND, IO; whatever
-    is wrong with a file's bytes is a violation and no error.
+    For a table, all files of the version are checked, and each bound in its log is compared with the rows. Collated
+    bounds need the comparator of `spark`; without it a note says that they were not checked. `limit` is the number
+    of listed violations per kind and file; all are counted. Errors: NOT_FOUND, TABLE_NOT_FOUND, IO; defects in a
+    file's bytes are violations, not errors.
     """
     if type(limit) is not int or limit < 0:
-        raise UserError.bad_value("limit", limit, "a number from 0 on")
+        raise UserError.bad_value("limit", limit, "0 or more")
     refuse_other("spark", spark, SESSION, optional=True)
     snapshot = snapshot_of(path, storage_options, version=version)
     if snapshot is not None:
         return check_table(snapshot, limit, spark)
     if version is not None:
-        raise UserError("INVALID_ARGUMENT", "Parquet files have no versions", hint="Name a table.")
+        raise UserError("INVALID_ARGUMENT", "Parquet files do not have versions", hint="Name a table.")
     assert not isinstance(path, Opened)
     files = find(path, storage_options, whatever_counts=True)
-    # Who names files names them wherever they are.
+    # The caller names these files explicitly, so they may be anywhere.
     anywhere = {**(storage_options or {}), ALLOW_EXTERNAL: "true"}
     names = [(place.path(entry.path), entry.size) for place, entry in files]
     storage = Storage.open(os.path.dirname(names[0][0]) or ".", anywhere)  # noqa: PTH120 - may be a URI
@@ -76,7 +75,7 @@ def check(
 
 
 def check_table(snapshot: Snapshot, limit: int = LIMIT, spark: SparkSession | None = None) -> Report:
-    """The same of a version of a table."""
+    """Checks a version of a table, like `check`."""
     works = list(_of_table(snapshot))
     report = _run(works, limit)
     by_name = {work.name: work for work in works}
@@ -87,7 +86,7 @@ def check_table(snapshot: Snapshot, limit: int = LIMIT, spark: SparkSession | No
 
 
 def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[str | None]) -> Report:
-    """Checks files of a table that no version names yet; `paths` are decoded, `statistics` are to be theirs."""
+    """Checks files of a table that are not committed yet; `paths` are decoded, `statistics` are the planned ones."""
     variants = _variants(snapshot)
     works = []
     for path, text in zip(paths, statistics, strict=True):
@@ -103,7 +102,7 @@ def _run(works: Sequence[_Work], limit: int) -> Report:
 
 @dataclass(frozen=True)
 class _Work:
-    """A file to be checked, with what a table's log says of it."""
+    """A file to check, with its entry in a table's log."""
 
     #: The location of the table, or one from which every file can be named.
     storage: Storage
@@ -113,7 +112,7 @@ class _Work:
 
     @property
     def name(self) -> str:
-        """How a report names the file."""
+        """The file's name in the report."""
         return self.file.path
 
 
@@ -126,15 +125,15 @@ def _of_table(snapshot: Snapshot) -> Iterator[_Work]:
 
 
 def _variants(snapshot: Snapshot) -> tuple[tuple[str, ...], ...]:
-    """The Variant columns by their names in files: files of old writers lack the annotation."""
+    """Returns the Variant columns by their names in files: files of old writers do not have the annotation."""
     schema = snapshot.schema
     return tuple(physical_names(schema, at) for at, f in walk(schema) if f.type == VARIANT)
 
 
 def _check_file(limit: int, work: _Work) -> Iterator[pa.RecordBatch]:
-    """Violations as batches, and how many there were."""
+    """Yields violations as batches, and their totals."""
     try:
-        # A table's files are of the standard layout, whatever a struct in them looks like.
+        # A table's files have the standard layout, even if a struct in them looks like the early one.
         early = work.statistics is None
         place, rel = work.storage.locate(work.name)
         reader = kernel.open_file(place, rel, work.file.size, variants=work.variants, early=early)
@@ -146,7 +145,7 @@ def _check_file(limit: int, work: _Work) -> Iterator[pa.RecordBatch]:
         if totals.num_rows:
             yield totals
     except CorruptDataError as e:
-        # A file without a readable footer, or one that was promised and is not there.
+        # A file without a readable footer, or a file that the log names and that does not exist.
         yield from _listed(
             [{"kind": "unreadable", "path": e.context.get("path") or "", "found": e.message}], work, limit
         )
@@ -160,11 +159,11 @@ def _check_file(limit: int, work: _Work) -> Iterator[pa.RecordBatch]:
 
 
 def _of_log(work: _Work, statistics: Statistics, reader: kernel.FileReader) -> Iterator[Found]:
-    """What the log says of the file and does not hold."""
+    """Yields what is in the log and does not match the file."""
     actual, size, vector = _size(work.storage, work.name), work.file.size, work.file.deletion_vector
     if size is not None and size != actual:
-        # Readers find the footer by it: they refuse the file, or read beyond its end.
-        yield {"kind": "file_size", "path": "size", "found": f"{size} bytes by the log, {actual} in the file"}
+        # Readers locate the footer by the size: they reject the file, or read beyond its end.
+        yield {"kind": "file_size", "path": "size", "found": f"{size} bytes in the log, {actual} in the file"}
     wanted: list[Bounds] = []
     yield from spelled(statistics, reader, wanted)
     yield from collated_spelled(statistics)

@@ -1,8 +1,8 @@
-"""Collated bounds: how they are spelled, and whether they hold.
+"""Checks collated bounds: their form, and whether they hold for the rows.
 
-The rule: bounds are held against the rows by the comparator of their own version, or not at all; what could not be
-judged is a note and no violation. Bounds of other writers are judged too: they are on record, though no scan here
-trusts them.
+The rule: bounds are compared with the rows only by the comparator of their own version; bounds that could not be
+compared are a note, not a violation. Bounds of other writers are compared too, although no scan here
+uses them.
 
 Source: Delta RFC "Collated String Type", "Collation identifiers" and "Per-file Statistics".
 """
@@ -43,13 +43,13 @@ _SIDES = ("minValues", "maxValues")
 
 
 def spelled(statistics: Statistics) -> Iterator[Found]:
-    """What is wrong with the texts of one file's collated bounds."""
+    """Yields what is wrong with the form of one file's collated bounds."""
     collated = _collated(statistics.text)
     if collated is None:
         return
     strings = {leaf.names for leaf in _strings(statistics.schema, statistics.partition_columns)}
     if not isinstance(collated, dict):
-        yield _found("statsWithCollation", "the collated statistics are no object")
+        yield _found("statsWithCollation", "the collated statistics are not an object")
         return
     seen: dict[str, str] = {}
     for key, sides in collated.items():
@@ -58,18 +58,18 @@ def spelled(statistics: Statistics) -> Iterator[Found]:
         if why is not None:
             yield _found(at, why)
         if key.lower() in seen:
-            yield _found(at, f"{seen[key.lower()]!r} and {key!r} differ in case alone")
+            yield _found(at, f"{seen[key.lower()]!r} and {key!r} differ only in case")
         seen[key.lower()] = key
         for side in _SIDES:
             values = sides.get(side, {}) if isinstance(sides, dict) else None
             if not isinstance(values, dict):
-                yield _found(f"{at}.{side}", "the bounds are no object")
+                yield _found(f"{at}.{side}", "the bounds are not an object")
                 continue
             for names, value in _values(values):
                 if names not in strings:
-                    yield _found(f"{at}.{side}", f"{'.'.join(names)} is no string column")
+                    yield _found(f"{at}.{side}", f"{'.'.join(names)} is not a string column")
                 elif not isinstance(value, str):
-                    yield _found(f"{at}.{side}.{'.'.join(names)}", "the bound is no text")
+                    yield _found(f"{at}.{side}.{'.'.join(names)}", "the bound is not text")
 
 
 def _wrong_key(key: str) -> str | None:
@@ -77,7 +77,7 @@ def _wrong_key(key: str) -> str | None:
         identifier = parse(key)
     except UserError as e:
         return e.message
-    return None if identifier.version is not None else f"{key!r} names no version"
+    return None if identifier.version is not None else f"{key!r} has no version"
 
 
 def _found(path: str, found: str) -> Found:
@@ -85,7 +85,7 @@ def _found(path: str, found: str) -> Found:
 
 
 def _values(tree: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """What stands at the ends of a tree of objects, with the way to each."""
+    """Yields the leaves of a tree of objects, each with its path."""
     todo: list[tuple[tuple[str, ...], Any]] = [((name,), value) for name, value in tree.items()]
     while todo:
         names, value = todo.pop()
@@ -97,14 +97,14 @@ def _values(tree: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 @dataclass(frozen=True)
 class Compared:
-    """Violations by the file's path (decoded), and what could not be judged."""
+    """Violations by the file's path (decoded), and what could not be compared."""
 
     found: Mapping[str, Sequence[Found]]
     notes: tuple[str, ...] = ()
 
 
 def compared(snapshot: Snapshot, spark: SparkSession | None, unread: Collection[str] = ()) -> Compared:
-    """Holds the collated bounds of a table's files against their rows, those of this engine's version; `unread` are
+    """Compares a table's collated bounds of this engine's version with the rows of its files; `unread` are
     files that cannot be read (paths, decoded).
     """
     leaves = {leaf.names: leaf for leaf in _strings(snapshot.schema, snapshot.partition_columns)}
@@ -130,7 +130,7 @@ def compared(snapshot: Snapshot, spark: SparkSession | None, unread: Collection[
             for leaf in able:
                 low, high = (_text(documents.at(sides, (side, *leaf.names))) for side in _SIDES)
                 asked.setdefault(number, []).append((leaf, low, high))
-    notes = [f"not judged: {why}, in {count:,} files" for why, count in unjudged.items()]
+    notes = [f"not checked: {why}, in {count:,} files" for why, count in unjudged.items()]
     paths = snapshot.files.column("path").to_pylist()
     found, more = _judged(
         snapshot, engine, version, {n: a for n, a in asked.items() if decode_path(paths[n]) not in unread}
@@ -144,7 +144,8 @@ def _judged(
     version: str,
     asked: Mapping[int, Sequence[tuple[CollatedColumn, str | None, str | None]]],
 ) -> tuple[dict[str, list[Found]], list[str]]:
-    """The bounds that do not hold. Deleted rows are among those that are read: where there are any, nothing is said."""
+    """Returns the invalid bounds by file, and notes. Files with deleted rows are skipped: reading would include those
+    rows."""
     if not asked:
         return {}, []
     parts = parts_of(snapshot.files, of_log=True)
@@ -154,8 +155,8 @@ def _judged(
         found_bounds = collated_bounds(engine, snapshot.storage, leaves, version, [parts[number] for number in numbers])
         rows = dict(zip(numbers, found_bounds, strict=True))
     except MicaError as e:
-        # What is wrong with the rows stands in the list already.
-        return {}, [f"not judged: collated bounds, for their columns cannot be read: {e.message}"]
+        # The violation of the rows is already listed.
+        return {}, [f"not checked: collated bounds, because their columns cannot be read: {e.message}"]
     pairs: list[_Pair] = []
     found: dict[str, list[Found]] = {}
     deleted = 0
@@ -169,20 +170,20 @@ def _judged(
             pairs += [(number, leaf, *pair) for pair in _pairs(bounds, low, high)]
     for (number, leaf, side, bound, real_end), sign in zip(pairs, _signs(engine, pairs), strict=True):
         if (sign < 0) == (side == "minimum") and sign:
-            why = f"the {side} by {leaf.collation}.{version} is {_short(bound)}, and a row holds {_short(real_end)}"
+            why = f"the {side} by {leaf.collation}.{version} is {_short(bound)}, but a row holds {_short(real_end)}"
             found.setdefault(parts[number].path, []).append(_beyond(leaf, why))
-    return found, [f"not judged: collated bounds of {deleted:,} files with deleted rows"] if deleted else []
+    return found, [f"not checked: collated bounds of {deleted:,} files with deleted rows"] if deleted else []
 
 
 def _pairs(bounds: CollatedBounds, low: str | None, high: str | None) -> Iterator[tuple[str, str, str]]:
-    """Side, bound and the end of the rows on that side, where both are known."""
+    """Yields side, bound and the actual end of the rows on that side, if both are known."""
     for side, bound, end in (("minimum", low, bounds.low), ("maximum", high, bounds.high)):
         if bound is not None and end is not None:
             yield side, bound, end
 
 
 def _signs(engine: Engine, pairs: Sequence[_Pair]) -> list[int]:
-    """How each end of the rows compares with its bound: -1, 0 or 1; 0 also where no order can be trusted."""
+    """Compares each actual end with its bound: -1, 0 or 1; 0 also if the order cannot be trusted."""
     bounds, ends = (pa.array([pair[place] for pair in pairs], pa.string()) for place in (3, 4))
     names = [
         leaf.sql if trust.decides_ties(leaf.sql, bound) else trust.primary(leaf.sql) for _, leaf, _, bound, _ in pairs
@@ -200,7 +201,7 @@ def _short(text: str) -> str:
 
 
 def _strings(schema: StructType, partition_columns: Sequence[str]) -> list[CollatedColumn]:
-    """The columns that may have collated bounds, under whatever collation."""
+    """Returns the columns that may have collated bounds, under any collation."""
     found = leaves_of(schema, partition_columns)
     return [CollatedColumn(leaf.column, leaf.names, "") for leaf in found if leaf.type == STRING]
 
@@ -210,7 +211,7 @@ def _collated(text: str | None) -> Any:
 
 
 def _known(key: str) -> tuple[str | None, str | None]:
-    """The identifier without a version, in Spark's spelling, and the version; None where it is none of Spark's."""
+    """Returns the identifier without a version, in Spark's spelling, and the version; None if Spark lacks it."""
     try:
         identifier = parse(key)
     except UserError:
@@ -220,7 +221,7 @@ def _known(key: str) -> tuple[str | None, str | None]:
 
 @cache
 def _own() -> dict[str, str]:
-    # Names of other systems are none of Spark's here: nobody promises that their bounds are in Spark's order.
+    # Names of other systems do not count as Spark's: their bounds may be in another order.
     return {from_sql(name).key: str(from_sql(name)) for name in all_names()}
 
 

@@ -1,4 +1,4 @@
-"""The shredding tree of a file, as its footer has it."""
+"""The shredding tree of a file, read from its footer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mica.variant import kernel
 
 
 def inspect_file(path: str, storage_options: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
-    """The shredding tree of a file, parents first: column, path, type, rows and bytes that are typed or residual."""
+    """Returns the shredding tree of a file, parents first: column, path, type, typed and residual rows and bytes."""
     head, slash, rel = path.rpartition("/")
     place = Storage.open(head or slash or ".", storage_options)
     if not rel or (place.local_path is not None and os.path.isdir(place.path(rel))):  # noqa: PTH112
@@ -21,7 +21,7 @@ def inspect_file(path: str, storage_options: Mapping[str, str] | None = None) ->
         storage, first = below[0]
         raise StorageError(
             "IS_A_DIRECTORY",
-            f"{path} is a directory of {len(below)} Parquet files, and one file can be inspected",
+            f"{path} is a directory of {len(below)} Parquet files; inspect reads one file",
             hint=f"Name one of them, such as {storage.path(first.path)}.",
             path=path,
         )

@@ -1,7 +1,7 @@
-"""What a check found.
+"""The result of a check.
 
-The rule: every violation has a kind, a stable word that scripts may match; the first of each kind and file are listed,
-and all are counted.
+The rule: every violation has a kind, a stable word that scripts may match. The first ones of each kind and file are
+listed, and all are counted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ VIOLATIONS = pa.schema(
         pa.field("file", pa.string(), nullable=False),
     ]
 )
-#: How many there are of a kind in a file, listed or not.
+#: How many violations of a kind a file has, listed or not.
 TOTALS = pa.schema(
     [
         pa.field("kind", pa.string(), nullable=False),
@@ -36,8 +36,8 @@ TOTALS = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One violation. `rule` is a number of the checklist of Parquet variants (docs/check.md), None for what is not of
-    that list; `path` a column path of the file, or a column and a normalized path of the log's bounds; `row` counts
+    """One violation. `rule` is a number in the checklist of Parquet variants (docs/check.md), None for other kinds;
+    `path` is a column path of the file, or a column and a normalized path of the log's bounds; `row` counts
     from 0 in the file.
     """
 
@@ -51,7 +51,7 @@ class Violation:
 
 
 class Report:
-    """What a check of some files found; iterating gives the listed violations, `len` counts all of them."""
+    """The result of a check; iterating gives the listed violations, `len` counts all of them."""
 
     def __init__(self, files: int, violations: pa.Table, totals: pa.Table, notes: Sequence[str] = ()) -> None:
         #: How many files were checked.
@@ -60,11 +60,11 @@ class Report:
         self.violations = violations
         #: kind, rule, count, file.
         self.totals = totals
-        #: What was there and could not be judged, and why.
+        #: What could not be checked, and why.
         self.notes = tuple(notes)
 
     def with_more(self, found: Iterable[pa.RecordBatch], notes: Sequence[str] = ()) -> Report:
-        """The same with more violations and totals, batches of either, and with more notes."""
+        """Returns the report with more violations and totals, batches of either, and with more notes."""
         batches = list(found)
         rows, totals = (
             pa.concat_tables([before, pa.Table.from_batches([b for b in batches if b.schema == schema], schema)])
@@ -74,19 +74,19 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there are no violations."""
         return len(self) == 0
 
     @property
     def faulty(self) -> list[str]:
-        """The files with violations, in the order in which they were checked."""
+        """The files with violations, in the order of the check."""
         return list(dict.fromkeys(self.totals.column("file").to_pylist()))
 
     def __len__(self) -> int:
         return sum(self.totals.column("count").to_pylist())
 
     def __bool__(self) -> bool:
-        # A report without violations is a report all the same.
+        # A report without violations is still a report.
         return True
 
     def __iter__(self) -> Iterator[Violation]:

@@ -1,7 +1,7 @@
-"""How a file's statistics are spelled, and the bounds in them that are to be held against the rows.
+"""Checks the form of a file's statistics, and collects the bounds to compare with the rows.
 
-The rule: z85 of whole groups of five characters (delta-spark refuses others), an object of normalized paths, one type
-on both sides. What is spelled otherwise is a violation; a bound that can be read all the same is held against the rows.
+The rule: z85 in whole groups of five characters (delta-spark rejects others), an object of normalized paths, one type
+on both sides. Any other form is a violation; a bound that is readable anyway is still compared with the rows.
 
 Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistics for Variant Columns"; RFC 9535,
 section 2.7.
@@ -27,7 +27,7 @@ from mica.tasks.file_columns import Located, locate
 from mica.variant import kernel
 from mica.variant.path import VariantPath
 
-#: The Arrow type in which rows are compared with a bound of this kind; numbers that are exact have one of their own.
+#: The Arrow type in which rows are compared with a bound of this kind; exact numbers use `_exact`.
 _TYPES = {
     "float": pa.float32(),
     "double": pa.float64(),
@@ -37,14 +37,14 @@ _TYPES = {
     "timestamp_ntz": pa.timestamp("us"),
 }
 
-#: What is found: kind, path, found and perhaps row.
+#: A finding: kind, path, found and perhaps row.
 Found = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What the log says of a file, as JSON; None where it says nothing. Statistics name columns physically in both
-    modes of column mapping; the file knows them by id where `by_id` says so.
+    """A file's statistics in the log as JSON; None if it has none. Statistics use physical names in both
+    modes of column mapping; if `by_id`, columns of the file are found by id.
     """
 
     schema: StructType
@@ -55,7 +55,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Bounds of one leaf; None where there is none. `request` asks the kernel for its rows."""
+    """Bounds of one leaf; None if there is none. `request` reads its rows from the kernel."""
 
     path: str
     request: kernel.Request
@@ -66,16 +66,16 @@ class Bounds:
 
 
 def spelled(statistics: Statistics, reader: kernel.FileReader, wanted: list[Bounds]) -> Iterator[Found]:
-    """What is wrong with the texts, and counts that are not the file's; bounds that can be read go to `wanted`."""
+    """Yields errors in the form and wrong counts; readable bounds are added to `wanted`."""
     if statistics.text is None:
         return
     try:
         document = orjson.loads(statistics.text)
     except ValueError as e:
-        yield {"kind": "statistics", "path": "stats", "found": f"the statistics are no JSON: {e}"}
+        yield {"kind": "statistics", "path": "stats", "found": f"the statistics are not JSON: {e}"}
         return
     if not isinstance(document, dict):
-        yield {"kind": "statistics", "path": "stats", "found": "the statistics are no JSON object"}
+        yield {"kind": "statistics", "path": "stats", "found": "the statistics are not a JSON object"}
         return
     rows, schema = reader.num_rows, reader.schema
     said = document.get("numRecords")
@@ -85,7 +85,7 @@ def spelled(statistics: Statistics, reader: kernel.FileReader, wanted: list[Boun
     for leaf in leaves_of(statistics.schema, statistics.partition_columns):
         try:
             there = locate(schema, statistics.schema, leaf.column, by_id=statistics.by_id)
-        except CorruptDataError:  # no name that means one column: reading says so
+        except CorruptDataError:  # the name does not identify one column: reading reports that
             continue
         if there is None:
             continue
@@ -112,12 +112,12 @@ def _variant(leaf: IndexedColumn, there: Located, document: dict[str, Any], want
         at = {"path": f"{side}.{column}"}
         data = z85.decode(text) if isinstance(text, str) else None
         if isinstance(text, str) and len(text) % 5:
-            yield {"kind": "z85_length", **at, "found": f"the z85 text has {len(text)} characters, no multiple of 5"}
+            yield {"kind": "z85_length", **at, "found": f"the z85 text has {len(text)} characters, not a multiple of 5"}
         elif text is not None and data is None:
-            yield {"kind": "z85", **at, "found": "the bounds are no z85 text"}
+            yield {"kind": "z85", **at, "found": "the bounds are not z85 text"}
         parts = None if data is None else split(data)
         if data is not None and parts is None:
-            yield {"kind": "bounds_object", **at, "found": "the bytes are no metadata and object"}
+            yield {"kind": "bounds_object", **at, "found": "the bytes are not metadata and an object"}
         sides.append({} if parts is None else paths(*parts))
     for key in sorted(sides[0].keys() | sides[1].keys()):
         path = f"{column}:{key}"
@@ -126,12 +126,12 @@ def _variant(leaf: IndexedColumn, there: Located, document: dict[str, Any], want
             found = f"the minimum is of the type {low.kind}, the maximum {high.kind}"
             yield {"kind": "bound_types", "path": path, "found": found}
         elif (any_ := low or high) is None:
-            yield {"kind": "bound_types", "path": path, "found": "a bound of a type that has none, or cut short"}
+            yield {"kind": "bound_types", "path": path, "found": "a bound is truncated or of a type without an order"}
         else:
             try:
                 steps = VariantPath.parse_normalized(key).steps
             except CorruptDataError:
-                found = f"{key!r} is no normalized path of RFC 9535"
+                found = f"{key!r} is not a normalized path of RFC 9535"
                 yield {"kind": "path_not_normalized", "path": path, "found": found}
                 continue
             type_ = _TYPES.get(any_.kind) or _exact(low, high)
@@ -142,7 +142,7 @@ def _variant(leaf: IndexedColumn, there: Located, document: dict[str, Any], want
 def _variant_nulls(
     leaf: IndexedColumn, there: Located, document: dict[str, Any], reader: kernel.FileReader
 ) -> Iterator[Found]:
-    """Nulls of a Variant column against the footer, where it counts them: deleted rows count on both sides."""
+    """Compares nulls of a Variant column with the footer, if it counts them: deleted rows count on both sides."""
     said = documents.at(document, ("nullCount", *leaf.names))
     counts = reader.bounds([kernel.Request(there.names, name="v")]).column("v").field("null_count").to_pylist()
     if said is not None and None not in counts and said != sum(counts):
@@ -151,7 +151,7 @@ def _variant_nulls(
 
 
 def _exact(low: Value | None, high: Value | None) -> pa.DataType:
-    """A decimal that holds both bounds, and the rows near them: a row is rounded to it before it is compared."""
+    """Returns a decimal that holds both bounds and the rows near them: rows are rounded to it before comparing."""
     values = [Decimal(side.value) for side in (low, high) if side is not None]
     scale = max(-int(value.as_tuple().exponent) for value in values)
     digits = max(value.adjusted() + 1 for value in values)

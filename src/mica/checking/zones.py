@@ -1,8 +1,8 @@
 """Files that may hold wrong times after 2037.
 
-The rule: what was written before mica took the last rules of time zones (no tag `mica.zones`, see `tasks/zones.py`) and
-holds instants after 2037 is named, as a note and no violation: the file does not say whether they came from texts
-without an offset, under which zone, or as they are.
+The rule: a file with timestamps after 2037 is listed, as a note and not a violation, if it was written before mica used
+the latest time zone rules (no tag `mica.zones`, see `tasks/zones.py`). The file does not say whether the timestamps
+were read from texts without an offset, or in which zone.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from mica.stats.columns import leaves_of
 from mica.tasks.late_types import TAG as OURS
 from mica.tasks.zones import TAG
 
-#: 2038-01-01 in UTC, less a day: the last year that the old rules covered ended somewhere before.
+#: 2038-01-01 in UTC, less a day: the old rules ended during 2037, depending on the zone.
 _LAST = pa.scalar((2_145_916_800 - 86_400) * 1_000_000, pa.int64()).cast(pa.timestamp("us", "UTC"))
 _SHOWN = 20
 
 
 def late_times(snapshot: Snapshot) -> list[str]:
-    """A note for each column with the files that are concerned."""
+    """Returns a note for each column with the affected files."""
     leaves = [x for x in leaves_of(snapshot.schema, snapshot.partition_columns) if x.type == TIMESTAMP]
     files = snapshot.files
     if not leaves or not files.num_rows:
@@ -40,7 +40,7 @@ def late_times(snapshot: Snapshot) -> list[str]:
     for leaf, stats in zip(
         leaves, read_stats(snapshot.stats(rows), [Wanted(leaf.names, leaf.type) for leaf in leaves]), strict=True
     ):
-        # A maximum beyond the year 9999 has no text: then there is a minimum alone.
+        # A maximum beyond the year 9999 is omitted: then only the minimum exists.
         beyond = pc.and_(pc.is_null(stats.max), pc.is_valid(stats.min))
         late = pc.or_(pc.fill_null(pc.greater_equal(stats.max, _LAST), False), beyond)
         names = [decode_path(path) for path, is_late in zip(paths, late.to_pylist(), strict=True) if is_late]
@@ -52,7 +52,7 @@ def late_times(snapshot: Snapshot) -> list[str]:
 def _note(column: str, names: list[str]) -> str:
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return (
-        f"{column} has times after 2037 that were written before mica took the last rules of time zones; those read "
-        f"from texts or dates without an offset, in a zone whose rules changed lately, may be an hour off: "
+        f"{column} has times after 2037 that were written before mica used the latest time zone rules; times read "
+        f"from texts or dates without an offset, in a zone whose rules changed recently, may be off by an hour: "
         f"{', '.join(names[:_SHOWN])}{more}. Ingest their input again, or compare with Spark's cast"
     )

@@ -1,1 +1,1 @@
-"""Collations of strings: their names, and later who compares."""
+"""Collations of strings: their names, and comparison without Spark."""

@@ -1,7 +1,7 @@
 """Identifiers of collations: Provider.Name[.Version].
 
-The rule: identifiers are compared without regard to case and keep their spelling; nothing is guessed. `names` knows
-which of them Spark has.
+The rule: identifiers are compared case-insensitively and keep their spelling; nothing is guessed. `names` lists
+those that Spark has.
 
 Source: Delta RFC "Collated String Type", section "Collation identifiers".
 """
@@ -15,7 +15,7 @@ from mica.errors import UserError
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """`version` is None where the text has none: any version is then meant."""
+    """A collation. `version` is None if the text has none: any version is then meant."""
 
     provider: str
     name: str
@@ -26,27 +26,27 @@ class Identifier:
 
     @property
     def key(self) -> str:
-        """The same text for all spellings of the same collation."""
+        """Returns the same text for all spellings of the same collation."""
         return str(self).lower()
 
     def same(self, other: Identifier) -> bool:
-        """Whether both mean the same collation: provider, name and version without regard to case."""
+        """Whether both are the same collation: provider, name and version, in any case."""
         return self.key == other.key
 
     def at(self, version: str | None) -> Identifier:
-        """The same collation in a version; None: in any."""
+        """Returns the same collation in a version; None: in any version."""
         return replace(self, version=version)
 
 
 def parse(text: str) -> Identifier:
-    """Reads `icu.UNICODE_CI` or `icu.UNICODE_CI.78.3`; empty parts are an error."""
+    """Parses `icu.UNICODE_CI` or `icu.UNICODE_CI.78.3`; empty parts are an error."""
     provider, _, rest = text.partition(".")
     name, dot, version = rest.partition(".")
     parts = [provider, name, *(version.split(".") if dot else ())]
     if not all(part and not any(c.isspace() for c in part) for part in parts):
         raise UserError(
             "INVALID_COLLATION",
-            f"{text!r} is no collation identifier",
+            f"{text!r} is not a collation identifier",
             hint="Write PROVIDER.NAME or PROVIDER.NAME.VERSION, as in icu.UNICODE_CI or icu.UNICODE_CI.78.3.",
             collation=text,
         )

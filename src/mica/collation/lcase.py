@@ -1,8 +1,8 @@
-"""UTF8_LCASE without a JVM: strings whose bytes compare as Spark compares the originals under that collation.
+"""UTF8_LCASE without a JVM: maps strings to strings whose bytes compare as in Spark under that collation.
 
-The rule: exact or not at all. Each code point becomes its lower-case one by the table below (ICU 78.3), U+0130 becomes
-two, a final sigma becomes a sigma; nothing else is looked at: no accents, no context, no normal form. The order of the
-results by bytes is the order of the collation, so that any comparison of bytes serves.
+The rule: exact or not at all. Each code point is replaced by its lower case from the table below (ICU 78.3), U+0130 by
+two code points, a final sigma by a sigma. Nothing else matters: no accents, no context, no normal form. The byte order
+of the results is the order of the collation, so any comparison of bytes works.
 
 Source: Spark's `CollationAwareUTF8String` and ICU's `UCharacter.toLowerCase`; tests compare all code points with Spark.
 """
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mica.collation.identifier import parse
 from mica.collation.names import LCASE
 
-#: The version of ICU whose letters these are.
+#: The ICU version of the table.
 ICU = "78.3"
 
 #: `FROM+DELTA`, `FROM-TO+DELTA`, or `FROM-TO/2+DELTA` for every second one; all hexadecimal.
@@ -45,13 +45,13 @@ _RANGES = (
     "10C80-10CB2+40 10D50-10D65+20 118A0-118BF+20 16E40-16E5F+20 16EA0-16EB8+1B 1E900-1E921+22 "
 )
 
-#: The one code point that becomes two: a dotted capital I is an i and a dot above.
+#: The only code point that becomes two: dotted capital I becomes i and a combining dot above.
 _DOTTED, _DOTTED_AS = 0x130, (0x69, 0x307)
 
 
 def folded(strings: pa.Array) -> pa.Array:
-    """The strings as they are compared, `string` like the argument; null stays null. Memory is about 20 times that of
-    the text beyond ASCII while it runs.
+    """Maps strings to their comparison form, `string` like the argument; null stays null. Needs about 20 times the
+    memory of the text beyond ASCII.
     """
     if len(strings) == 0 or strings.null_count == len(strings):
         return strings
@@ -81,13 +81,13 @@ def folded(strings: pa.Array) -> pa.Array:
 
 
 def fold(text: str) -> str:
-    """One string as it is compared."""
+    """Maps one string to its comparison form."""
     found: str = folded(pa.array([text], pa.string()))[0].as_py()
     return found
 
 
 def ends(strings: pa.Array) -> pa.Array:
-    """A least and a greatest of the strings, none of which is null; none where there are none."""
+    """Returns a smallest and a greatest string; the strings have no nulls. Empty for no strings."""
     if not len(strings):
         return strings
     lowered = folded(strings)
@@ -96,7 +96,7 @@ def ends(strings: pa.Array) -> pa.Array:
 
 
 class InProcess:
-    """The comparator of this module, without a Spark session."""
+    """The comparator for UTF8_LCASE, without a Spark session."""
 
     version = ICU
 

@@ -1,9 +1,9 @@
-"""The collations that Spark has, and what other systems call them.
+"""The collations that Spark has, and their names in other systems.
 
-The rule: a name is Spark's exactly when Spark itself would take it. The tables below are those of Spark 4.2.1 and 4.3.0
-(ICU4J 78.3): 145 bases of ICU, each with any of `_CI`, `_AI`, `_RTRIM`, and four collations of Spark's own. Other
-systems' names are mapped for columns and queries alone, never for keys of statistics: nobody promises that another
-library's `de_DE` orders all strings as Spark's `de` does.
+The rule: a name is valid if and only if Spark accepts it. The tables are those of Spark 4.2.1 and 4.3.0
+(ICU4J 78.3): 145 ICU bases, each with any of `_CI`, `_AI`, `_RTRIM`, and four collations of Spark's own. Other
+systems' names are mapped for columns and queries only, never for keys of statistics: another library's `de_DE` may
+order some strings differently from Spark's `de`.
 
 Source: Spark's `CollationFactory` (its SQL function `collations()` lists the same); Delta RFC "Collated String Type".
 """
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from mica.collation.identifier import Identifier, parse
 from mica.errors import UserError
 
-#: The order of the bytes, which strings have that say nothing else.
+#: The byte order, which is the default collation.
 BINARY = Identifier("spark", "UTF8_BINARY")
 LCASE = Identifier("spark", "UTF8_LCASE")
 
@@ -35,8 +35,8 @@ BASES = (
     ).split(),
 )
 
-#: ICU's own names of locales → Spark's: a country of two letters, which Spark spells with three or leaves out where the
-#: country has no rules of its own.
+#: ICU's own names of locales → Spark's: a country of two letters, which Spark spells with three letters or omits if the
+#: country has no special rules.
 _ELSEWHERE: Mapping[str, str] = {
     "root": "UNICODE", "und": "UNICODE",
     "ar_SA": "ar_SAU", "bg_BG": "bg", "bn_BD": "bn", "ca_ES": "ca", "cs_CZ": "cs", "cy_GB": "cy", "da_DK": "da",
@@ -53,12 +53,12 @@ _ELSEWHERE: Mapping[str, str] = {
 _BY_LOWER = {base.lower(): base for base in BASES}
 _ELSEWHERE_BY_LOWER = {name.lower(): base for name, base in _ELSEWHERE.items()}
 
-#: Each modifier's letters (and those of its absence), in the order in which Spark writes them.
+#: The letters of each modifier (and of its absence), in the order in which Spark writes them.
 _MODIFIERS: tuple[tuple[str, str | None], ...] = (("ci", "cs"), ("ai", "as"), ("rtrim", None))
 
 
 def all_names() -> Iterator[str]:
-    """Every collation of Spark by its SQL name."""
+    """Yields every collation of Spark by its SQL name."""
     yield from _OWN
     for base in BASES:
         for case in ("", "_CI"):
@@ -68,9 +68,9 @@ def all_names() -> Iterator[str]:
 
 
 def from_sql(name: str) -> Identifier:
-    """The identifier of a collation that is named as in Spark's SQL: `de`, `unicode_ci`, `UTF8_LCASE_RTRIM`.
+    """Returns the identifier of a collation named as in Spark's SQL: `de`, `unicode_ci`, `UTF8_LCASE_RTRIM`.
 
-    Errors: UNKNOWN_COLLATION for a name that Spark lacks.
+    Errors: UNKNOWN_COLLATION for a name that Spark does not have.
     """
     found = _normal(name, _BY_LOWER)
     if found is None:
@@ -79,14 +79,14 @@ def from_sql(name: str) -> Identifier:
         raise UserError(
             "UNKNOWN_COLLATION",
             f"there is no collation {name!r}",
-            hint=f"Near it: {shown}. Spark's function collations() lists them all.",
+            hint=f"Similar: {shown}. Spark's function collations() lists all of them.",
             collation=name,
         )
     return Identifier("spark" if found in _OWN else "icu", found)
 
 
 def to_sql(identifier: Identifier) -> str | None:
-    """Spark's SQL name of a collation, whoever spelled it; None where Spark has none. The version does not matter."""
+    """Returns Spark's SQL name of a collation, in any spelling; None if Spark does not have it. Ignores the version."""
     provider = identifier.provider.lower()
     if provider not in ("icu", "spark"):
         return None
@@ -97,12 +97,12 @@ def to_sql(identifier: Identifier) -> str | None:
 
 
 def is_binary(identifier: Identifier) -> bool:
-    """Whether it is the plain order of bytes, which is written nowhere."""
+    """Whether it is the plain byte order, which is never stored."""
     return identifier.at(None).same(BINARY)
 
 
 def read(text: str) -> Identifier:
-    """An identifier as tables hold it, or Spark's SQL name: `icu.de`, `ICU.de_DE.75.1`, `de`, `UNICODE_CI`.
+    """Parses an identifier as tables hold it, or Spark's SQL name: `icu.de`, `ICU.de_DE.75.1`, `de`, `UNICODE_CI`.
 
     Errors: INVALID_COLLATION, UNKNOWN_COLLATION.
     """
@@ -110,7 +110,7 @@ def read(text: str) -> Identifier:
 
 
 def base_of(name: str) -> str:
-    """What a SQL name is without its modifiers: `de` of `de_CI_AI_RTRIM`."""
+    """Returns a SQL name without its modifiers: `de` of `de_CI_AI_RTRIM`."""
     words = name.split("_")
     while len(words) > 1 and words[-1].upper() in ("CI", "CS", "AI", "AS", "RTRIM"):
         words.pop()
@@ -118,13 +118,13 @@ def base_of(name: str) -> str:
 
 
 def _normal(name: str, bases: Mapping[str, str]) -> str | None:
-    """Spark's spelling: its base and its modifiers in their order; None for what is no name."""
+    """Returns Spark's spelling: the base and its modifiers in order; None for an invalid name."""
     lower = name.lower()
     own = [n for n in _OWN if n.lower() == lower]
     if own:
         return own[0]
     parts = lower.split("_")
-    # The longest base wins: `as` is Assamese and a modifier too.
+    # The longest base wins: `as` is both Assamese and a modifier.
     for count in range(len(parts), 0, -1):
         base = bases.get("_".join(parts[:count]))
         if base is not None:
@@ -134,7 +134,7 @@ def _normal(name: str, bases: Mapping[str, str]) -> str | None:
 
 
 def _modified(parts: list[str]) -> str | None:
-    """`_CI_AI_RTRIM` of modifiers in any order, each of a kind once; None where a part is none."""
+    """Returns `_CI_AI_RTRIM` of modifiers in any order, each kind once; None if a part is not a modifier."""
     text = ""
     left = list(parts)
     for letters, absent in _MODIFIERS:

@@ -1,26 +1,26 @@
-"""What is certain of the order of strings without Spark's comparator: a sieve before it.
+"""A filter before Spark's comparator: what is certain about the order of strings without it.
 
-The rule: what is told is what the comparator would say, and nothing is told otherwise. Of many strings those stay that
-can be the least or the greatest; of a string and a constant the sign is told, or nothing. What is certain is little,
-and enough: printable ASCII characters that a collation neither changes nor joins with a following one have one primary
-weight each, in the order below for every one of ICU's collations; so have the letters below, in bases that change
-nothing of them. Strings are compared by their primary weights first: of two that begin with such characters the first
-place at which these differ decides.
+The rule: every result equals the comparator's; where the order is not certain there is no result. Of many strings, only
+possible minima and maxima remain; for a string and a constant the sign is known or null. Little is certain,
+and it is enough: printable ASCII characters that a collation neither tailors nor contracts with a following one have
+one primary weight each, in the order below for every ICU collation; so have the letters below, in bases that do not
+tailor them. Strings are compared by their primary weights first: if two begin with such characters, the first
+position at which these differ decides.
 
-    what ends the certain beginning of a string  | it ends
+    what ends the certain prefix of a string      | it ends
     ----------------------------------------------|------------------------------------------------------------------
-    printable ASCII that the collation changes, or| before it: were it joined with the character before, that one
-    joins with ASCII behind it                    | would be among those that are joined
-    any other character                           | one earlier: it may join with one before it (`l·`, a combining
-                                                  | mark), and no join begins two before it
+    printable ASCII that the collation tailors, or| before it: were it contracted with the previous character, that
+    contracts with ASCII after it                 | one would be among those that are contracted
+    any other character                           | one earlier: it may contract with the previous one (`l·`, a
+                                                  | combining mark), and no contraction begins two before it
 
-Where the table has not been checked, in other versions of ICU, nothing is certain.
+In other versions of ICU, for which the table has not been checked, nothing is certain.
 
-UTF8_LCASE and those that only trim compare bytes of changed strings: there everything is certain. Trailing blanks are
-nothing to collations that trim.
+UTF8_LCASE and the collations that only trim compare bytes of mapped strings: everything is certain there. Collations
+that trim ignore trailing blanks.
 
-Source: UTS #10, sections 4.4 and 9.1 (form and comparison of sort keys); CLDR 48 as ICU 78.3 has it. The tests ask
-ICU4J for each collation's tailored characters and contractions, and Spark for the order.
+Source: UTS #10, sections 4.4 and 9.1 (form and comparison of sort keys); CLDR 48 as in ICU 78.3. The tests read
+each collation's tailored characters and contractions from ICU4J, and compare the order with Spark.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from mica.collation import lcase
 from mica.collation.names import base_of
 from mica.collation.trust import by_bytes
 
-#: The version of ICU whose weights these are.
+#: The ICU version of these weights.
 ICU = "78.3"
 
-#: Printable ASCII by primary weight; letters have that of their capitals.
+#: Printable ASCII by primary weight; letters have the weight of their capitals.
 _ORDER = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
 
-#: Letters by primary weight, where a base neither changes nor joins nor moves any of them: groups of one weight, behind
-#: blanks, signs and digits. What has more than one weight (`æ`) is not among them.
+#: Letters by primary weight, for bases that do not tailor, contract or move any of them: groups of one weight, after
+#: blanks, signs and digits. Characters with more than one weight (`æ`) are excluded.
 _LETTERS = (
     "AaÀÁÂÃÄÅàáâãäåĀāĂăĄą Bb CcÇçĆćĈĉĊċČč DdÐðĎďĐđ EeÈÉÊËèéêëĒēĔĕĖėĘęĚě Ff GgĜĝĞğĠġĢģ HhĤĥĦħ IiÌÍÎÏìíîïĨĩĪīĬĭĮįİ "
     "ı JjĴĵ KkĶķ LlĹĺĻļĽľĿŀŁł Mm NnÑñŃńŅņŇň Ŋŋ OoÒÓÔÕÖØòóôõöøŌōŎŏŐő Pp Qq ĸ RrŔŕŖŗŘř SsŚśŜŝŞşŠšſ TtŢţŤť Ŧŧ "
@@ -62,7 +62,7 @@ _PLAIN_BASES = (
     "UNICODE ca de de_AUT dz en en_USA ff ff_Adlm fr fr_CAN ga id id_IDN it lb lij ln ms nl pt sa st sw wae xh zu"
 )
 
-#: What a base changes, or joins with an ASCII character behind it: characters → bases. `th` ignores punctuation.
+#: Characters that a base tailors, or contracts with a following ASCII character → bases. `th` ignores punctuation.
 _CHANGED = {
     " !\"#%&'()*,-./:;?@[\\]_{}": "th",
     "'Cc": "br",
@@ -88,16 +88,16 @@ _CHANGED = {
     "Zz": "et",
 }
 
-#: Characters that are looked at at once, as one number, and how often before what is left goes on as it is.
+#: Characters compared at once, as one number, and the number of rounds before the remaining strings are returned.
 _WIDTH, _LOOKS = 8, 64
 
-#: So few strings are not worth another look.
+#: Fewer strings than this are not worth another round.
 _FEW = 16
 
 
 def narrowed(strings: pa.Array, name: str, version: str) -> pa.Array:
-    """Those of the strings (none is null), each once, among which the least and the greatest by a collation (its SQL
-    name, in a version) are.
+    """Returns the distinct strings (none is null) that may be the smallest or the greatest by a collation (its SQL
+    name, in a version).
     """
     if not len(strings):
         return strings
@@ -112,12 +112,12 @@ def narrowed(strings: pa.Array, name: str, version: str) -> pa.Array:
     left = pc.unique(strings.take(pa.array(_Known.of(_trimmed(strings, name), name).ends())))
     if len(left) <= _FEW or base_of(name) not in plain_bases():
         return left
-    # Many that are left begin beyond ASCII: their letters are looked at, which takes longer.
+    # If many remain, they begin beyond ASCII: compare their letters too, which takes longer.
     return left.take(pa.array(np.unique(_Letters.of(_trimmed(left, name), name).ends())))
 
 
 class Signs:
-    """How strings (nulls among them) stand to constants, as far as it is certain."""
+    """Compares strings (nulls among them) with constants, as far as the order is certain."""
 
     def __init__(self, strings: pa.Array, name: str, version: str) -> None:
         self._name, self._version, self._count = name, version, len(strings)
@@ -130,7 +130,7 @@ class Signs:
             self._known = _Known.of(self._strings, name)
 
     def to(self, constant: str) -> pa.Array:
-        """-1, 0 or 1 per string as it stands below, is equal to or stands above the constant; null: who knows."""
+        """Returns -1, 0 or 1 per string: less than, equal to or greater than the constant; null if uncertain."""
         one = pa.array([constant], pa.string())
         if self._keys is not None:
             other = (_bytes(one, self._name, self._version) or one)[0]
@@ -148,13 +148,13 @@ class Signs:
 
 
 def changed(base: str) -> str:
-    """The printable ASCII characters of which nothing is certain in a base of ICU's collations."""
+    """Returns the printable ASCII characters whose order is not certain in a base of ICU's collations."""
     return next((chars for chars, bases in _CHANGED.items() if base in bases.split()), "")
 
 
 @cache
 def _ranks(name: str) -> NDArray[np.uint8]:
-    """Byte → its place in the order; 0 where nothing is certain, as of all bytes beyond ASCII."""
+    """Byte → its position in the order; 0 if not certain, as for all bytes beyond ASCII."""
     unsafe = changed(base_of(name))
     ranks = np.zeros(256, np.uint8)
     for place, char in enumerate(_ORDER, start=1):
@@ -165,7 +165,7 @@ def _ranks(name: str) -> NDArray[np.uint8]:
 
 @cache
 def _letters() -> NDArray[np.uint16]:
-    """Code point → its place in the order of a plain base; 0 where nothing is certain."""
+    """Code point → its position in the order of a plain base; 0 if not certain."""
     ranks = np.zeros(0x110000, np.uint16)
     for place, chars in enumerate(groups(), start=1):
         for char in chars:
@@ -174,12 +174,12 @@ def _letters() -> NDArray[np.uint16]:
 
 
 def groups() -> list[str]:
-    """Characters by primary weight in a plain base, each group of one."""
+    """Returns the characters of a plain base in groups of one primary weight."""
     return [*_ORDER[: _ORDER.index("a")], *_LETTERS.split()]
 
 
 def plain_bases() -> list[str]:
-    """The bases that neither change nor move any of `groups`."""
+    """Returns the bases that neither tailor nor move any of `groups`."""
     return _PLAIN_BASES.split()
 
 
@@ -188,7 +188,7 @@ def _trimmed(strings: pa.Array, name: str) -> pa.Array:
 
 
 def _bytes(strings: pa.Array, name: str, version: str) -> pa.Array | None:
-    """Strings whose bytes compare as a collation that compares bytes has it; None where its letters are not known."""
+    """Returns strings whose bytes compare as a byte-comparing collation requires; None in unknown ICU versions."""
     keys = _trimmed(strings, name)
     if not name.upper().startswith("UTF8_LCASE"):
         return keys
@@ -197,31 +197,31 @@ def _bytes(strings: pa.Array, name: str, version: str) -> pa.Array | None:
 
 @dataclass(frozen=True)
 class _Known:
-    """The beginnings of strings that are certain: their bytes, from where to where each goes, and the order's ranks."""
+    """The certain prefixes of strings: their bytes, where each starts and ends, and the ranks of the order."""
 
     raw: NDArray[Any]
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
     ranks: NDArray[np.uint8]
 
-    #: How many places are looked at at once.
+    #: The number of positions compared at once.
     width: ClassVar[int] = _WIDTH
 
     @classmethod
     def of(cls, strings: pa.Array, name: str) -> Self:
-        """Of strings none of which is null."""
+        """Builds it from strings without nulls."""
         plain = strings if strings.offset == 0 else pa.concat_arrays([strings, strings.slice(0, 0)])
         _, offsets_buffer, data = plain.buffers()
         offsets = np.frombuffer(offsets_buffer, np.int32)[: len(plain) + 1].astype(np.int64)
-        # One byte more than a window behind the last string, so that every window can be taken.
+        # One byte more than a window after the last string, so that every window can be read.
         raw = np.zeros(offsets[-1] + _WIDTH + 1, np.uint8)
         if data is not None:
             raw[: offsets[-1]] = np.frombuffer(data, np.uint8, offsets[-1])
         return cls(raw, offsets[:-1], offsets[1:], _ranks(name))
 
     def look(self, rows: NDArray[np.int64], done: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """The next eight places of strings behind `done` ones, as a number that compares as they do, and masks of those
-        that are certain.
+        """Returns the next eight positions of strings after `done` ones, as a number that compares like them, and masks
+        of the certain ones.
         """
         at = np.minimum(self.starts[rows] + done, self.stops[rows])
         left = self.stops[rows] - at
@@ -229,7 +229,7 @@ class _Known:
         texts = windows[at].view(np.uint8).reshape(-1, _WIDTH)
         places = self.ranks[texts]
         certain = np.minimum(left, _WIDTH)
-        # The first that is not certain, and whether it takes the one before it along.
+        # The first uncertain position, and whether it also makes the previous one uncertain.
         whole = places.view(np.uint64).reshape(-1)
         odd = np.flatnonzero((whole - _ONES) & ~whole & _TOPS)
         first = np.argmax(places[odd] == 0, axis=1)
@@ -242,7 +242,7 @@ class _Known:
         return places.view(">u8").reshape(-1).astype(np.uint64) & known, known
 
     def ends(self) -> NDArray[np.int64]:
-        """The numbers of the strings that may be the least or the greatest; some come twice."""
+        """Returns the numbers of the strings that may be the smallest or the greatest; some come twice."""
         rows = np.arange(len(self.starts))
         first = self.look(rows, 0)
         return np.concatenate([part for least in (True, False) for part in self._sieved(rows, *first, least=least)])
@@ -250,9 +250,9 @@ class _Known:
     def _sieved(
         self, rows: NDArray[np.int64], keys: NDArray[np.uint64], known: NDArray[np.uint64], *, least: bool
     ) -> Iterator[NDArray[np.int64]]:
-        """Those of the rows that may be the least, or the greatest; `keys` and `known` are their first places."""
+        """Returns the rows that may be the smallest, or the greatest; `keys` and `known` are their first positions."""
         for done in range(self.width, self.width * _LOOKS, self.width):
-            # The best one, whatever stands where nothing is known of it, excludes those that differ for the worse.
+            # The best string, whatever its uncertain positions hold, excludes those that certainly compare worse.
             best = int(np.argmin(keys | ~known) if least else np.argmax(keys))
             both = known & known[best]
             ours, other = keys & both, keys[best] & both
@@ -263,7 +263,7 @@ class _Known:
             if len(whole):
                 ends = keys[whole]
                 whole = whole[ends == (ends.min() if least else ends.max())]
-            # All that are left have the same first `done` places, all of them certain.
+            # All remaining strings have the same first `done` positions, all of them certain.
             rows = rows[whole]
             if len(rows) <= _FEW:
                 break
@@ -271,7 +271,7 @@ class _Known:
         yield rows
 
     def signs(self, constant: _Known) -> NDArray[np.int8]:
-        """-1 or 1 where it is certain how each string stands to the constant, else 0."""
+        """Returns -1 or 1 where a string's order relative to the constant is certain, else 0."""
         found = np.zeros(len(self.starts), np.int8)
         rows = np.arange(len(self.starts))
         for done in range(0, self.width * _LOOKS, self.width):
@@ -287,13 +287,13 @@ class _Known:
 
 
 class _Letters(_Known):
-    """The same by code points and letters, of a plain base: `raw` holds places in the order, of two bytes each."""
+    """The same by code points and letters, of a plain base: `raw` holds positions in the order, two bytes each."""
 
     width: ClassVar[int] = _WIDTH // 2
 
     @classmethod
     def of(cls, strings: pa.Array, name: str) -> Self:
-        """Of strings none of which is null."""
+        """Builds it from strings without nulls."""
         known = _Known.of(strings, name)
         text = known.raw[: -_WIDTH - 1]
         before = np.concatenate(([0], np.cumsum((text & 0xC0) != 0x80)))
@@ -303,7 +303,7 @@ class _Letters(_Known):
         return cls(places, before[known.starts], before[known.stops], known.ranks)
 
     def look(self, rows: NDArray[np.int64], done: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """As `_Known.look`. What is not in the order takes the letter before it along, whatever it is."""
+        """As `_Known.look`. A character outside the order always makes the letter before it uncertain."""
         at = np.minimum(self.starts[rows] + done, self.stops[rows])
         left = self.stops[rows] - at
         certain = np.minimum(left, self.width)
@@ -315,11 +315,11 @@ class _Letters(_Known):
         return windows[at].astype(np.uint64) & known, known
 
 
-#: Whether a byte may be of a character that joins with the one before it.
+#: Whether a byte may belong to a character that contracts with the previous one.
 _JOINS = np.array([not 0x20 <= byte < 0x7F for byte in range(256)], np.int64)
 
 #: A number has a byte of zero where, less ones, it has a bit at the top of one that it had not.
 _ONES, _TOPS = np.uint64(0x0101010101010101), np.uint64(0x8080808080808080)
 
-#: Places that are certain → a mask of them.
+#: The number of certain positions → a mask of them.
 _MASKS = np.array([((1 << 8 * n) - 1) << 8 * (_WIDTH - n) for n in range(_WIDTH + 1)], np.uint64)

@@ -1,25 +1,25 @@
 """How far the order of a collation can be trusted.
 
-The rule: every collation of ICU is trusted at its primary level (letters, whatever their case and accents); which of
-two strings of equal letters is less is trusted only where no string of such letters can hold `ß`.
+The rule: every ICU collation is trusted at its primary level (letters, whatever their case and accents). The order of
+two strings with equal letters is trusted only if no string of such letters can contain `ß`.
 
-ICU4J 78.3 compares in two ways. Where the strings differ, after what they begin with alike, in characters up to U+017F
-and punctuation alone, it takes a short way; else, also where one of `“„…µ·½` stands there, the long one. Both agree on
-primary weights, and so does every collation with its own `_CI_AI`, which compares these alone: strings that differ
-there are in one order. Of strings whose primary weights are equal the two ways say different things, but only where one
-holds `ß`: its weights are s, a mark, s, and the short way takes the mark for one of the first s. So
-`aß <= aẞ` (long), `aẞ <= Äss` with a soft hyphen (long), and not `aß <= Äss` (short); without accents `ss` and `ß` are
-two strings in the short way and one in the long way. `fr_CAN` compares accents from the end, and characters that are
-ignored break its order in the same place, among strings of equal letters.
+ICU4J 78.3 has two comparison algorithms. If the strings differ, after a common prefix, only in characters up to U+017F
+and punctuation, it uses the fast one; otherwise, or if one of `“„…µ·½` is there, the slow one. Both agree on
+primary weights, as does every collation with its own `_CI_AI`, which compares only these: strings with different
+primary weights have one order. For equal primary weights the two algorithms disagree, but only if a string contains
+`ß`: its weights are s, a mark, s, and the fast one counts the mark to one of the first s. So
+`aß <= aẞ` (slow), `aẞ <= Äss` with a soft hyphen (slow), and not `aß <= Äss` (fast); without accents `ss` and `ß` are
+different in the fast one and equal in the slow one. `fr_CAN` compares accents from the end, and ignored characters
+break its order in the same way, among strings of equal letters.
 
-It follows that a minimum, found by any comparisons, has the least primary weights of all, and that a file may be
-skipped where a constant's primary weights lie beyond those of a bound. Where they are equal, the collation itself
-decides if no string of these weights can hold `ß`, and nothing does otherwise.
+Therefore a minimum, found by any comparisons, has the smallest primary weights of all, and a file may be
+skipped if a constant's primary weights are beyond those of a bound. If they are equal, the collation itself
+decides, provided that no string of these weights can contain `ß`; otherwise nothing is proved.
 
-UTF8_LCASE and those that only trim compare bytes of changed strings, which none of this touches.
+UTF8_LCASE and the collations that only trim compare bytes of mapped strings and are not affected.
 
 Source: `RuleBasedCollator.doCompare`, `CollationFastLatin` of ICU4J; measured on Spark 4.2.1 over all 145 bases.
-`tests/spark/test_order.py` shows the contradictions and tries the rule, at length in the campaign.
+`tests/spark/test_order.py` shows the contradictions and tests the rule, more thoroughly in the campaign.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ import unicodedata
 
 from mica.collation.names import base_of
 
-#: Up to here a character of primary weight `s` has an `s` among the letters that it is made of.
+#: Up to here a character of primary weight `s` contains an `s` in its decomposition.
 _LAST_LATIN = "\u017f"
 
 
 def by_bytes(name: str) -> bool:
-    """Whether a collation (by its SQL name) compares the bytes of changed strings: ICU has no part in it."""
+    """Whether a collation (by its SQL name) compares the bytes of mapped strings, without ICU."""
     return name.upper().startswith("UTF8_")
 
 
 def decides_ties(name: str, text: str) -> bool:
-    """Whether the collation has one order among all strings whose primary weights are those of a string."""
+    """Whether the collation orders all strings with the primary weights of `text` consistently."""
     if by_bytes(name):
         return True
     if base_of(name).lower() == "fr_can" or any(char > _LAST_LATIN for char in text):
@@ -48,7 +48,7 @@ def decides_ties(name: str, text: str) -> bool:
 
 
 def primary(name: str) -> str:
-    """The collation of the same base that compares primary weights alone."""
+    """Returns the collation of the same base that compares only primary weights."""
     if by_bytes(name):
         return name
     return f"{base_of(name)}_CI_AI{'_RTRIM' if name.upper().endswith('_RTRIM') else ''}"

@@ -1,1 +1,1 @@
-"""Spark's SQL expressions over Arrow: read, bound to a schema, evaluated over rows."""
+"""Spark's SQL expressions over Arrow: parsed, bound to a schema, evaluated over rows."""

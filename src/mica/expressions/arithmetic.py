@@ -1,8 +1,8 @@
-"""+ - * / % and the minus of one value: types and values as Spark has them.
+"""Arithmetic (+ - * / % and unary minus): result types and values as in Spark.
 
-The rule: integers stay integers of the wider type, but for `/`, which is a double's; decimals get Spark's precision
-and scale; a float or double makes both sides float or double. What does not fit its type, and a division by zero, is
-an error with ANSI; without, integers keep their low bits and the rest is null.
+The rule: integers keep the wider integer type, except that `/` returns a double; decimals get Spark's precision
+and scale; if one side is a float or double, so is the result. A result that does not fit its type and a division by
+zero are errors with ANSI; without ANSI, integers wrap around and everything else is null.
 
 | operator | precision | scale |
 |---|---|---|
@@ -11,8 +11,8 @@ an error with ANSI; without, integers keep their low bits and the rest is null.
 | / | p1 - s1 + s2 + scale | max(6, s1 + p2 + 1) |
 | % | min(p1 - s1, p2 - s2) + scale | max(s1, s2) |
 
-Beyond 38 digits those after the point give way, down to 6 of them. A quotient is cut half down at 39 digits after the
-point before it is rounded half up, as Spark's Decimal does; all else is exact before it is rounded.
+Beyond 38 digits the scale is reduced, to no less than 6. A quotient is first truncated to 39 digits after the point
+and then rounded half up, as in Spark's Decimal; every other result is exact before it is rounded.
 
 Source: Spark's arithmetic.scala, DecimalPrecisionTypeCoercion, AnsiTypeCoercion, TypeCoercion; Decimal.
 """
@@ -50,13 +50,13 @@ _NUMPY: Mapping[str, Callable[[Any, Any], Any]] = {
     "-": operator.sub,
     "*": operator.mul,
     "/": np.divide,
-    "%": np.fmod,  # Java's: the sign is that of the left side
+    "%": np.fmod,  # as in Java: the result has the sign of the left side
 }
 
 
 def without_text(type_: DataType, other: DataType, *, ansi: bool) -> DataType:
-    """What a string becomes before anything else: a double; with ANSI a long beside an integer, and nothing beside
-    another string or NULL. Other types stay.
+    """The type that a string operand is cast to first: a double; with ANSI a long beside an integer, and no cast
+    beside another string or NULL. Other types are returned unchanged.
     """
     beside = other in (STRING, VOID) and not ansi
     if type_ != STRING or not (beside or is_exact(other) or is_real(other)):
@@ -65,9 +65,9 @@ def without_text(type_: DataType, other: DataType, *, ansi: bool) -> DataType:
 
 
 def signature(name: str, left: DataType, right: DataType, *, ansi: bool) -> tuple[DataType, DataType, DataType] | None:
-    """What both sides are cast to, and the type of the result; None where Spark refuses.
+    """The types both sides are cast to, and the type of the result; None if Spark rejects the operation.
 
-    Strings are gone (`without_text`); a written integer beside a decimal comes as the decimal of its own digits.
+    Strings must be cast before (`without_text`); an integer literal beside a decimal is a decimal of its own digits.
     """
     if VOID in (left, right):
         left, right = (right, right) if left == VOID else (left, left)
@@ -106,9 +106,9 @@ def _decimal_result(name: str, left: tuple[int, int], right: tuple[int, int]) ->
 def calculate(
     name: str, left: Datum, right: Datum, types: tuple[DataType, DataType], result: DataType, *, ansi: bool
 ) -> tuple[pa.Array, pa.Array | None]:
-    """The values, and the mask of rows where the result does not exist; those are null.
+    """Returns the values and the mask of rows that have no result; those rows are null.
 
-    `types` are those of the two sides after the casts of `signature`. At least one side is an array.
+    `types` are the types of the two sides after the casts of `signature`. At least one side is an array.
     """
     count = len(left) if isinstance(left, pa.Array) else len(right)
     left, right = as_array(left, count), as_array(right, count)
@@ -118,7 +118,7 @@ def calculate(
 
 
 def negate(values: pa.Array, type_: DataType, *, ansi: bool) -> tuple[pa.Array, pa.Array | None]:
-    """The minus of one value; the least integer has none."""
+    """Unary minus; the smallest integer has no result."""
     found = pc.negate(values)
     if not ansi or type_ not in INTEGRALS:
         return found, None
@@ -129,7 +129,7 @@ def negate(values: pa.Array, type_: DataType, *, ansi: bool) -> tuple[pa.Array, 
 
 
 def _binary(name: str, left: pa.Array, right: pa.Array, result: DataType, *, ansi: bool) -> tuple[Any, Any]:
-    """Integers and floats, as numpy calculates them."""
+    """Calculates integers and floats with numpy."""
     valid = np.asarray(pc.and_(pc.is_valid(left), pc.is_valid(right)))
     a, b = (np.asarray(pc.fill_null(side, 0) if side.null_count else side) for side in (left, right))
     failed = np.zeros(len(a), np.bool_)
@@ -151,10 +151,10 @@ def _binary(name: str, left: pa.Array, right: pa.Array, result: DataType, *, ans
 
 
 def _integers(name: str, a: Any, b: Any, bits: int) -> tuple[Any, Any]:
-    """The low bits of the result, and where it does not fit."""
+    """Returns the low bits of the result and the mask of rows that overflow."""
     a, b = a.astype(np.int64), b.astype(np.int64)
     if name == "%":
-        b = np.where(b == -1, 1, b)  # nothing is left of either, and the least integer has no quotient by -1
+        b = np.where(b == -1, 1, b)  # remainder 0 either way; the smallest integer divided by -1 would overflow
     values = _NUMPY[name](a, b)
     if bits < 63:
         return values, (values < -(1 << bits)) | (values >= 1 << bits)
@@ -181,6 +181,6 @@ def _decimals(
 def _as_decimal(side: pa.Array, type_: DataType) -> pa.Array:
     if not pa.types.is_integer(side.type):
         return side
-    # Arrow's cast wants room for every value of the type; the detour has it.
+    # Arrow's cast requires room for every value of the type; the detour provides it.
     precision, _ = digits(type_)
     return side.cast(pa.int64()).cast(pa.decimal128(19, 0)).cast(pa.decimal128(precision, 0))

@@ -1,9 +1,9 @@
-"""An expression meets a schema: names become leaves, texts become constants, implicit casts become casts.
+"""Binds an expression to a schema: resolves names to leaves and texts to constants, and makes implicit casts explicit.
 
-The rule: after binding nothing is open. Every leaf has a place and a type, every comparison compares values of one
-class, and what Spark would refuse to analyse is refused here, with the place in the text.
+The rule: a bound expression is complete. Every leaf has a source and a type, every comparison compares values of one
+class, and whatever Spark's analyzer rejects is rejected here, with its position in the text.
 
-Names are found without regard to case, as in Spark, and take the schema's spelling; keys inside a Variant are exact.
+Names are matched case-insensitively, as in Spark, and take the schema's spelling; keys inside a Variant are exact.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def bind(
     timezone: str = "UTC",
     partition_columns: Iterable[str] = (),
 ) -> BoundExpr:
-    """A predicate. Errors: UNKNOWN_COLUMN, TYPE_MISMATCH, INVALID_CAST, UNKNOWN_TIME_ZONE, NOT_A_PREDICATE."""
+    """Binds a predicate. Errors: UNKNOWN_COLUMN, TYPE_MISMATCH, INVALID_CAST, UNKNOWN_TIME_ZONE, NOT_A_PREDICATE."""
     bound = bind_value(expr, schema, ansi=ansi, timezone=timezone, partition_columns=partition_columns)
     if bound.type not in (BOOLEAN, VOID):
         raise UserError(
@@ -75,8 +75,8 @@ def bind_value(
     timezone: str = "UTC",
     partition_columns: Iterable[str] = (),
 ) -> BoundExpr:
-    """Any expression: `v:did::string`, `s.x`, `v`. The result's `type` is that of its values."""
-    kernel.fixed_offset(timezone)  # a zone that does not exist is an error now, not on a worker
+    """Binds any expression: `v:did::string`, `s.x`, `v`. The result's `type` is the type of its values."""
+    kernel.fixed_offset(timezone)  # report an unknown time zone now, not on a worker
     text = expr if isinstance(expr, str) else None
     binder = _Binder(schema, ansi, timezone, tuple(partition_columns), text)
     bound = binder.bind(parse(expr) if isinstance(expr, str) else expr)
@@ -87,14 +87,14 @@ def bind_value(
 def bind_columns(
     columns: dict[str, str] | Iterable[str] | None, schema: StructType, **options: Any
 ) -> dict[str, BoundExpr] | None:
-    """The output columns of a scan: a mapping of names to texts, a list of column names, or None for all."""
+    """Binds the output columns of a scan: a mapping of names to texts, a list of column names, or None for all."""
     if columns is None:
         return None
     if isinstance(columns, str):
         raise UserError.bad_value("columns", columns, "a list of names or a mapping of names to expressions")
     if isinstance(columns, dict):
         return {name: bind_value(text, schema, **options) for name, text in columns.items()}
-    # A name is no text: `end` is one.
+    # A name is not parsed as an expression: a column may be called `end`.
     return {name: bind_value(Column((schema.field(name).name,)), schema, **options) for name in columns}
 
 
@@ -132,7 +132,7 @@ class _Binder(CallBinder):
                 return self.function(expr)
             case Call():
                 return self.arithmetic(expr)
-        raise TypeError(f"{expr!r} is no expression")
+        raise TypeError(f"{expr!r} is not an expression")
 
 
 def _shown(expr: Expr | str) -> str:

@@ -1,6 +1,6 @@
-"""Functions and arithmetic bound: their arguments get the types that Spark would give them.
+"""Binds functions and arithmetic: casts their arguments to the types that Spark would choose.
 
-The rule: a call whose arguments are constants is a constant.
+The rule: a call whose arguments are constants is evaluated to a constant.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from mica.schema.types import (
 
 
 class CallBinder(ComparisonBinder):
-    """Binds functions, sums and products."""
+    """Binds functions and arithmetic."""
 
     # --- functions and arithmetic
 
     def function(self, expr: Call) -> Expr:
-        """A call of the table of functions, its arguments cast to their types."""
+        """Binds a call of a function in the table, with its arguments cast to its types."""
         function = FUNCTIONS[expr.name]
         parameters = function.parameters
         if function.repeats:
@@ -71,26 +71,26 @@ class CallBinder(ComparisonBinder):
         return self.folded(call) if collation is None else call
 
     def check_types(self, call: Call, args: Sequence[Expr]) -> None:
-        """Errors for types that Spark refuses here, or that only Spark takes."""
+        """Raises for argument types that Spark rejects or that only Spark supports."""
         function, (first, *_) = FUNCTIONS[call.name], map(type_of, args)
         if call.name == "substring" and first == BYTES:
             raise self.error("UNSUPPORTED_EXPRESSION", "substring of a binary value cannot be used here yet", call.at)
         if function.exact and first not in (*INTEGRALS, VOID) and function.parameters == (LONG,):
-            raise self.error("TYPE_MISMATCH", f"{call.name} takes an integer, not {type_to_ddl(first)}", call.at)
+            raise self.error("TYPE_MISMATCH", f"{call.name} requires an integer, got {type_to_ddl(first)}", call.at)
         if function.exact and first not in (TIMESTAMP, VOID) and function.parameters == (TIMESTAMP,):
-            raise self.error("TYPE_MISMATCH", f"{call.name} takes a TIMESTAMP, not {type_to_ddl(first)}", call.at)
+            raise self.error("TYPE_MISMATCH", f"{call.name} requires a TIMESTAMP, got {type_to_ddl(first)}", call.at)
 
     def check_constant(self, call: Call, given: Expr) -> None:
-        """What must be written as a constant: one character behind ESCAPE, places and sizes."""
+        """Checks what must be a constant: the character after ESCAPE, positions and sizes."""
         if call.name == "like":
             if not isinstance(given, Literal) or given.value is None or len(given.value) != 1:
                 raise self.error("INVALID_EXPRESSION", "one character in quotes is expected", given.at)
         elif not isinstance(given, Literal):
-            what = f"{call.name} with {to_sql(given)}, which is no constant, cannot be used here yet"
+            what = f"{call.name} with {to_sql(given)}, which is not a constant, cannot be used here yet"
             raise self.error("UNSUPPORTED_EXPRESSION", what, given.at)
 
     def conditional(self, expr: Call) -> Expr:
-        """CASE or COALESCE: its values in their common type."""
+        """Binds CASE or COALESCE: its values get their common type."""
         cases = expr.name == CASE
         conditions = [self.boolean(a) for a in expr.args[:-1:2]] if cases else []
         sides = [self.bind(a) for a in ((*expr.args[1::2], expr.args[-1]) if cases else expr.args)]
@@ -108,28 +108,28 @@ class CallBinder(ComparisonBinder):
         return Call(expr.name, tuple(parts), common, at=expr.at)
 
     def refuse_collated(self, expr: Call, sides: Iterable[Expr]) -> None:
-        """A string that a function makes has its bytes alone: what it has of a collation would be lost."""
+        """Raises for a function that makes a string from collated ones: the result would lose the collation."""
         self.refuse_padded(*map(stripped, sides))
         for side in sides:
             if type_of(stripped(side)) == STRING and not is_binary(self.held(side)[1]):
                 what = f"{_word(expr)} of strings of the collation {self.held(side)[1]} cannot be used here yet"
-                hint = "Where their bytes count, write COLLATE UTF8_BINARY behind them."
+                hint = "To use their bytes, write COLLATE UTF8_BINARY after them."
                 raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at, hint)
 
     def argument(self, expr: Expr, wanted: DataType) -> Expr:
-        """A Variant is cast where another type is wanted: in its leaf, as if the cast were written."""
+        """Binds an argument. A Variant gets a cast to another type in its leaf, as if the cast were written."""
         is_path = isinstance(expr, Path) or (isinstance(expr, Column) and self.type_at(self.column(expr)) == VARIANT)
         return self.bind(Cast(expr, wanted, self.ansi, at=expr.at) if is_path and wanted != VARIANT else expr)
 
     def cast_argument(self, bound: Expr, wanted: DataType) -> Expr:
-        """An argument in the type that the function takes."""
+        """Casts an argument to the type that the function accepts."""
         if wanted == VARIANT and type_of(bound) not in (VARIANT, VOID):
             what = f"{to_sql(bound)} is {type_to_ddl(type_of(bound))} where a VARIANT is needed"
             raise self.error("TYPE_MISMATCH", what, bound.at)
         return Literal(None, wanted, at=bound.at) if type_of(bound) == VOID else self.cast_to(bound, wanted, bound.at)
 
     def arithmetic(self, expr: Call) -> Expr:
-        """A sum, a product or a sign, by the rules of `arithmetic`."""
+        """Binds an operator of arithmetic by the rules of `arithmetic`."""
         args = [stripped(self.bind(a)) for a in expr.args]
         if len(args) == 1:
             own = DOUBLE if type_of(args[0]) in (STRING, VOID) else type_of(args[0])
@@ -157,7 +157,7 @@ class CallBinder(ComparisonBinder):
         return self.folded(Call(expr.name, tuple(args), result, at=expr.at))
 
     def folded(self, call: Call) -> Expr:
-        """Constants are judged now; what fails is left to fail on the rows that are asked for it."""
+        """Evaluates a call of constants now; a call that fails stays, and fails on the rows that need it."""
         if call.name == "like":
             self.check_pattern(call)
         if call.name != "is_variant_null" and any(isinstance(a, Literal) and a.value is None for a in call.args):
@@ -172,25 +172,25 @@ class CallBinder(ComparisonBinder):
         return Literal(casts.to_values(found, type_of(call))[0], type_of(call), at=call.at)
 
     def check_pattern(self, call: Call) -> None:
-        """Errors: INVALID_EXPRESSION for a constant pattern of LIKE that is none."""
+        """Errors: INVALID_EXPRESSION for a constant that is not a valid LIKE pattern."""
         try:
             pattern_of(call)
         except ValueError as e:
             raise self.error("INVALID_EXPRESSION", str(e), call.args[1].at) from e
 
     def searched_by(self, expr: Call, sides: Iterable[Expr]) -> str | None:
-        """The collation by which a function compares strings."""
+        """Returns the collation by which a function compares strings."""
         self.refuse_padded(*map(stripped, sides))
         collation = self.common_collation(expr, STRING, sides)
         if collation is not None and not searches(expr.name, collation):
-            what = f"{_word(expr)} cannot be judged by the collation {collation}, by Spark neither or not here yet"
-            hint = "To judge the bytes, write COLLATE UTF8_BINARY behind the column."
+            what = f"{_word(expr)} does not support the collation {collation}, here and in Spark"
+            hint = "To compare bytes, write COLLATE UTF8_BINARY after the column."
             raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at, hint)
         return collation
 
 
 def _fits(type_: DataType, wanted: DataType) -> bool:
-    """Whether no cast is needed: integers and decimals are calculated by value."""
+    """Whether no cast is needed: integers and decimals are computed by value."""
     return type_ == wanted or (is_exact(type_) and is_exact(wanted))
 
 

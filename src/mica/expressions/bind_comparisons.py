@@ -1,6 +1,6 @@
-"""Comparisons bound: the type and the collation in which two values are compared.
+"""Binds comparisons: chooses the type and the collation in which two values are compared.
 
-The rule: values of one class are compared, by the collation that Spark would take; what Spark refuses is refused.
+The rule: values of one class are compared, by the collation that Spark would choose; what Spark rejects is rejected.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ComparisonBinder(LeafBinder):
     # --- comparisons
 
     def compare(self, expr: Compare) -> Expr:
-        """A comparison: both sides in their common type and by one collation."""
+        """Binds a comparison: both sides in their common type, with one collation."""
         sides = self.bind(expr.left), self.bind(expr.right)
         left, right = map(stripped, sides)
         self.refuse_padded(left, right)
@@ -63,7 +63,7 @@ class ComparisonBinder(LeafBinder):
         return Compare(expr.op, left, right, collation=collation, at=expr.at)
 
     def is_in(self, expr: In) -> Expr:
-        """IN and NOT IN; values that are no constants make it comparisons."""
+        """Binds IN and NOT IN; with values that are not constants they become comparisons."""
         sides = [self.bind(v) for v in (expr.child, *expr.values)]
         child, *values = map(stripped, sides)
         self.refuse_padded(child, *values)
@@ -80,7 +80,7 @@ class ComparisonBinder(LeafBinder):
         return Not(either, at=expr.at) if expr.negated else either
 
     def to_common(self, bound: Expr, common: DataType | None) -> Expr:
-        """A side in the common type; integers and decimals are compared by value."""
+        """Casts a side to the common type; integers and decimals are compared by value."""
         assert common is not None
         if is_exact(common) and is_exact(type_of(bound)) and holds(common, type_of(bound)):
             return bound  # integers and decimals are compared by value
@@ -100,17 +100,17 @@ class ComparisonBinder(LeafBinder):
     # --- collations
 
     def collate(self, expr: Collate) -> Expr:
-        """A string with the collation that was written."""
+        """Binds a string with an explicit collation."""
         child = stripped(self.bind(expr.child))
         if type_of(child) == VOID:
             child = Literal(None, STRING, at=expr.at)
         if type_of(child) != STRING:
-            what = f"{to_sql(expr.child)} is {type_to_ddl(type_of(child))}, only a STRING has a collation"
+            what = f"{to_sql(expr.child)} is {type_to_ddl(type_of(child))}; only a STRING has a collation"
             raise self.error("TYPE_MISMATCH", what, expr.at)
         return Collate(child, expr.collation, at=expr.at)
 
     def common_collation(self, expr: Expr, common: DataType | None, sides: Iterable[Expr]) -> str | None:
-        """The collation by which the sides are compared; None: by their bytes."""
+        """Returns the collation by which the sides are compared; None: by their bytes."""
         if common != STRING:
             return None
         try:
@@ -119,7 +119,7 @@ class ComparisonBinder(LeafBinder):
             raise self.error(e.code, e.message, expr.at, e.hint) from None
 
     def held(self, side: Expr) -> Held:
-        """A side's collation; what became a string only to be compared has none of its own."""
+        """Returns a side's collation; a value cast to a string for the comparison has none of its own."""
         match side:
             case Collate(_, name, explicit):
                 return Strength.EXPLICIT if explicit else Strength.IMPLICIT, identifier(name)
@@ -131,12 +131,12 @@ class ComparisonBinder(LeafBinder):
         return PLAIN
 
     def of_column(self, column: tuple[str, ...]) -> dict[str, Identifier]:
-        """The collations of a column: the way from it → identifier."""
+        """Returns the collations of a column: the path to each string → identifier."""
         f = self.fields[column]
         return {place[len(f.name) :]: found for place, found in of_field(f).items()}
 
     def kept_collations(self, bound: Expr) -> tuple[tuple[str, str], ...]:
-        """What a value keeps of its collations when it leaves the scan as a column."""
+        """Returns the collations that a value keeps as an output column of the scan."""
         match bound:
             case Collate(_, name) if not is_binary(identifier(name)):
                 return (("", name),)
@@ -145,22 +145,22 @@ class ComparisonBinder(LeafBinder):
         return ()
 
     def refuse_padded(self, *sides: Expr) -> None:
-        """Padded columns are compared by rules that binary bounds and binary order do not know."""
+        """Rejects CHAR columns: Spark pads them, and binary bounds and binary order do not."""
         for side in sides:
             if isinstance(side, LeafRef) and (name := self.padded.get(self.leaves[side.index].column)) is not None:
-                what = f"{side.text} is compared by rules of its own ({name}), which cannot be done here yet"
+                what = f"{side.text} is a {name} column, whose padded comparison is not supported here yet"
                 raise self.error("UNSUPPORTED_EXPRESSION", what, side.at)
 
 
 def written_as(expr: Expr, type_: DataType, facing: DataType) -> DataType:
-    """The type of one side: an integer as it is written has just its own digits beside a decimal (but a 1Y: Spark)."""
+    """The type of one side: an integer literal beside a decimal has exactly its own digits (except 1Y, as in Spark)."""
     if isinstance(expr, Literal) and type_ in INTEGRALS[1:] and is_exact(facing) and facing not in INTEGRALS:
         return decimal(len(str(abs(expr.value))), 0)
     return type_
 
 
 def _zero_or_one(left: Expr, right: Expr) -> tuple[Expr, Expr]:
-    """Beside a boolean a constant 0 or 1 of any type of number is a boolean."""
+    """Beside a boolean, a constant 0 or 1 of any numeric type is a boolean."""
     for one, other in ((left, right), (right, left)):
         if type_of(one) == BOOLEAN and isinstance(other, Literal) and other.value in (0, 1):
             found = Literal(bool(other.value), BOOLEAN, at=other.at)

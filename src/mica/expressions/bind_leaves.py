@@ -1,6 +1,6 @@
-"""Names and casts bound: what a file must give, and in which types.
+"""Binds names and casts: which values a file must supply, and in which types.
 
-The rule: every leaf has a place and a type. Names are found without regard to case, as in Spark, and take the schema's
+The rule: every leaf has a source and a type. Names are matched case-insensitively, as in Spark, and take the schema's
 spelling; keys inside a Variant are exact.
 """
 
@@ -36,12 +36,12 @@ from mica.schema.types import (
 )
 from mica.variant.path import VariantPath
 
-#: The key of a field's metadata that says what a string column was declared as.
+#: The key in a field's metadata that holds the declared type of a string column.
 CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
 
 class LeafBinder:
-    """Binds names, paths and casts; `bind`, which whoever knows all expressions has, binds what stands in them."""
+    """Binds names, paths and casts; the subclass that knows all expressions supplies `bind` for their children."""
 
     def __init__(
         self, schema: StructType, ansi: bool, timezone: str, partition_columns: tuple[str, ...], text: str | None
@@ -49,16 +49,16 @@ class LeafBinder:
         self.schema, self.ansi, self.timezone, self.text = schema, ansi, timezone, text
         self.partition_columns = {name.lower() for name in partition_columns}
         self.leaves: list[Leaf] = []
-        #: The field of each column that was named, and those whose values are padded before they are compared.
+        #: The field of each named column, and the columns whose values are padded before they are compared.
         self.fields: dict[tuple[str, ...], StructField] = {}
         self.padded: dict[tuple[str, ...], str] = {}
 
     def bind(self, expr: Expr) -> Expr:
-        """The expression with everything in it bound."""
+        """Binds the expression and everything in it."""
         raise NotImplementedError
 
     def boolean(self, expr: Expr) -> Expr:
-        """The expression, which must be BOOLEAN; NULL is one."""
+        """Binds an expression that must be BOOLEAN; NULL is allowed."""
         bound = self.bind(expr)
         if type_of(bound) not in (BOOLEAN, VOID):
             what = f"{to_sql(expr)} is {type_to_ddl(type_of(bound))} where a BOOLEAN is needed"
@@ -68,7 +68,7 @@ class LeafBinder:
     # --- leaves
 
     def column(self, expr: Column) -> tuple[str, ...]:
-        """The names as the schema spells them."""
+        """Returns the names as the schema spells them."""
         here, found = self.schema, []
         for i, name in enumerate(expr.names):
             f = here.find(name)
@@ -79,32 +79,32 @@ class LeafBinder:
             found.append(f.name)
             self.fields[tuple(found)] = f
             padded = str(f.metadata.get(CHAR_VARCHAR, ""))
-            if padded.startswith("char("):  # Spark pads both sides before it compares
+            if padded.startswith("char("):  # Spark pads both sides before it compares them
                 self.padded[tuple(found)] = padded
             if i + 1 < len(expr.names):
                 if not isinstance(f.type, StructType):
                     hint = f"Write {'.'.join(found)}:{expr.names[i + 1]}." if f.type == VARIANT else None
-                    what = f"{'.'.join(found)} is {type_to_ddl(f.type)}, it has no field {expr.names[i + 1]!r}"
+                    what = f"{'.'.join(found)} is {type_to_ddl(f.type)} and has no field {expr.names[i + 1]!r}"
                     raise self.error("TYPE_MISMATCH", what, expr.at, hint)
                 here = f.type
         return tuple(found)
 
     def path(self, expr: Path) -> tuple[tuple[str, ...], VariantPath]:
-        """The Variant column of a path and the steps in it; paths of paths are joined."""
+        """Returns the Variant column of a path and its steps; a path of a path becomes one path."""
         child, steps = expr.child, expr.path.steps
         while isinstance(child, Path) or (isinstance(child, Cast) and child.type == VARIANT):
             steps = (*child.path.steps, *steps) if isinstance(child, Path) else steps
             child = child.child
         if not isinstance(child, Column):
-            raise self.error("TYPE_MISMATCH", "a path can be taken of a variant column only", expr.at)
+            raise self.error("TYPE_MISMATCH", "a path requires a variant column", expr.at)
         column = self.column(child)
         if self.type_at(column) != VARIANT:
-            what = f"{'.'.join(column)} is {type_to_ddl(self.type_at(column))}, a path needs a VARIANT"
+            what = f"{'.'.join(column)} is {type_to_ddl(self.type_at(column))}, a path requires a VARIANT"
             raise self.error("TYPE_MISMATCH", what, expr.at)
         return column, VariantPath(steps)
 
     def type_at(self, column: tuple[str, ...]) -> DataType:
-        """The type of a column or field by its names."""
+        """Returns the type of a column or field by its names."""
         here: DataType = self.schema
         for name in column:
             assert isinstance(here, StructType)
@@ -114,7 +114,7 @@ class LeafBinder:
     def leaf(
         self, column: tuple[str, ...], path: VariantPath | None, type_: DataType | None, *, strict: bool, at: int
     ) -> LeafRef:
-        """The reference to a leaf; equal leaves are one."""
+        """Returns the reference to a leaf; equal leaves share one."""
         partition = len(column) == 1 and column[0].lower() in self.partition_columns
         own = self.type_at(column) if type_ is None else type_
         leaf = Leaf(column, path, own, strict, partition)
@@ -126,7 +126,7 @@ class LeafBinder:
     # --- casts and constants
 
     def text_literal(self, expr: Text) -> Literal:
-        """DATE, TIMESTAMP and TIMESTAMP_NTZ texts as constants."""
+        """Turns DATE, TIMESTAMP and TIMESTAMP_NTZ texts into constants."""
         try:
             value = casts.time_value(expr.text, expr.type, self.timezone)
         except casts.CastFailedError:
@@ -135,7 +135,7 @@ class LeafBinder:
         return Literal(value, expr.type, at=expr.at)
 
     def cast(self, expr: Cast) -> Expr:
-        """A cast; that of a path belongs to its leaf, for the file gives the type that is asked for."""
+        """Binds a cast; the cast of a path moves into its leaf, because the file supplies the requested type."""
         child = expr.child
         if isinstance(child, Path):
             column, path = self.path(child)
@@ -144,12 +144,12 @@ class LeafBinder:
             return self.leaf(column, VariantPath(), expr.type, strict=expr.strict, at=expr.at)
         bound = self.bind(child)
         if expr.type == STRING and type_of(bound) == STRING:
-            # A cast to a plain string says "binary", as a column would.
+            # A cast to a plain string has the binary collation, as a plain string column has.
             return Collate(stripped(bound), str(BINARY), explicit=False, at=expr.at)
         return self.cast_to(stripped(bound), expr.type, expr.at, tries=not expr.strict)
 
     def cast_to(self, bound: Expr, target: DataType, at: int, *, tries: bool = False) -> Expr:
-        """TRY_CAST has the rules of ANSI whatever the session has, and null instead of an error."""
+        """Casts a bound expression. TRY_CAST follows ANSI in any session, with null instead of an error."""
         source, legacy = type_of(bound), not self.ansi and not tries
         strict = self.ansi and not tries
         if source == target:
@@ -172,7 +172,7 @@ class LeafBinder:
         return Cast(bound, target, strict, legacy=legacy, at=at)
 
     def error(self, code: str, what: str, at: int, hint: str | None = None) -> UserError:
-        """An error that points to its place in the text, where there is one."""
+        """An error that points to its position in the text, if there is one."""
         if self.text is None:
             return UserError(code, what, hint=hint)
         return syntax_error(self.text, at, what, hint, code)
@@ -184,5 +184,5 @@ def _cast_text(leaf: Leaf) -> str:
 
 
 def needs_cast(type_: DataType) -> str | None:
-    """The way out for a Variant where another type is wanted."""
-    return "Say which type the path has, as in v:a::bigint = 1." if type_ == VARIANT else None
+    """The hint for a Variant where another type is needed."""
+    return "Cast the path to a type, as in v:a::bigint = 1." if type_ == VARIANT else None

@@ -1,7 +1,7 @@
-"""What binding makes of an expression.
+"""The result of binding: an expression with its leaves.
 
-The rule: a bound expression says all that judging it needs: which values a file must give, in which types, and by which
-rules of the session.
+The rule: a bound expression holds everything that evaluation needs: the values that a file must supply, their types,
+and the session's settings.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from mica.variant.path import VariantPath
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A value that a file gives: a column, a struct's field, or a cast path of a variant column.
+    """A value that a file supplies: a column, a struct's field, or a cast path of a variant column.
 
-    `path` is None for plain values. `strict` says that a failed cast of the path is an error. A leaf of a partition
+    `path` is None for plain values. If `strict`, a failed cast of the path is an error. A leaf of a partition
     column is not in the file: the scan supplies it.
     """
 
@@ -33,8 +33,8 @@ class Leaf:
     partition: bool = False
 
     def request(self, column: tuple[str, ...] | None = None) -> Request:
-        """As the kernel is asked for it; `column` is its name in the file. A path gives two columns: the values and the
-        mask of failed casts."""
+        """The kernel's request for this leaf; `column` is its name in the file. A path returns two columns: the values
+        and the mask of failed casts."""
         asked = Request(self.column if column is None else column)
         if self.path is None:
             return asked
@@ -49,14 +49,14 @@ class Leaf:
 
 @dataclass(frozen=True)
 class BoundExpr:
-    """A bound expression with its leaves; predicates are those of type BOOLEAN. Picklable."""
+    """A bound expression with its leaves; a predicate has type BOOLEAN. Picklable."""
 
     expr: Expr
     type: DataType
     leaves: tuple[Leaf, ...]
     ansi: bool = True
     timezone: str = "UTC"
-    #: The collations that the values keep: (way from the value, identifier), as in ((".element", "icu.de"),).
+    #: The collations that the values keep: (path inside the value, identifier), as in ((".element", "icu.de"),).
     collations: tuple[tuple[str, str], ...] = ()
 
     @cached_property

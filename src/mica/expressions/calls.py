@@ -1,7 +1,7 @@
-"""A bound call judged over whole arrays.
+"""Evaluates a bound call over whole arrays.
 
-The rule: a call of the table of functions and a sum are one thing to whoever asks: arrays in, an array out, and a mask
-of the rows on which the result does not exist.
+The rule: functions and arithmetic have one interface: arrays in; out, an array and a mask of the rows that have no
+result.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from mica.schema.types import DataType
 def apply(
     call: Call, args: Sequence[Datum], types: Sequence[DataType], *, ansi: bool, timezone: str
 ) -> tuple[pa.Array, pa.Array | None]:
-    """The values, null where they do not exist, and the mask of rows on which that is an error; the first argument is
-    an array.
+    """Returns the values, null where there is no result, and the mask of rows on which that is an error. The first
+    argument is an array.
 
-    Raises ValueError for a pattern of LIKE that is none.
+    Raises ValueError for an invalid LIKE pattern.
     """
     assert call.type is not None
     if call.name in FUNCTIONS:
@@ -39,8 +39,8 @@ def apply(
 
 
 def failure(call: Call) -> tuple[str, str, str]:
-    """Code, reason and way out of a row whose result does not exist."""
+    """Returns code, reason and hint for a row that has no result."""
     assert call.type is not None
     if call.name in "/%":
-        return "DIVIDE_BY_ZERO", f"{to_sql(call)} divides by zero or overflows", "Filter those rows out before it."
+        return "DIVIDE_BY_ZERO", f"{to_sql(call)} divides by zero or overflows", "Filter those rows out first."
     return "ARITHMETIC_OVERFLOW", f"{to_sql(call)} overflows {type_to_ddl(call.type)}", "Cast to a wider type."

@@ -1,8 +1,8 @@
-"""Casts of plain values and of whole arrays, as Spark casts.
+"""Casts of plain values and of whole arrays, as in Spark.
 
-The rule: a cast gives what Spark gives, or says that it failed; it never approximates. Where Arrow's own cast is
-exactly Spark's it is used; the rest is the kernel's, which casts by the rules of ANSI, but for the pairs in `_OWN`:
-those that only columns have, and what Spark does without ANSI.
+The rule: a cast returns what Spark returns, or reports that it failed; it never approximates. Arrow's cast is used
+where it equals Spark's exactly. The kernel does the others by the rules of ANSI, except the pairs in `_OWN`: those that
+only columns have, and Spark's rules without ANSI.
 
 | | ANSI, TRY_CAST | also without ANSI |
 |---|---|---|
@@ -72,12 +72,12 @@ class _Ask(NamedTuple):
 
 
 def bits_of(type_: DataType) -> int:
-    """How many bits of an integer type hold its value, the sign apart."""
+    """Returns the number of value bits of an integer type, without the sign."""
     return (7, 15, 31, 63)[INTEGRALS.index(type_)]
 
 
 class CastFailedError(Exception):
-    """The value has no counterpart in the type."""
+    """The value does not exist in the target type."""
 
 
 def can_cast(source: DataType, target: DataType, *, ansi: bool) -> bool:
@@ -91,7 +91,7 @@ def can_cast(source: DataType, target: DataType, *, ansi: bool) -> bool:
 
 
 def cast_value(value: Any, source: DataType, target: DataType, zone: str, *, ansi: bool) -> Any:
-    """One value (dates and timestamps as ints, see `to_values`). Raises CastFailedError."""
+    """Casts one value (dates and timestamps as ints, see `to_values`). Raises CastFailedError."""
     found, failed = cast_array(from_values([value], source), source, target, zone, ansi=ansi)
     if failed is not None and failed[0].as_py():
         raise CastFailedError
@@ -99,13 +99,13 @@ def cast_value(value: Any, source: DataType, target: DataType, zone: str, *, ans
 
 
 def time_value(text: str, type_: DataType, zone: str) -> Any:
-    """A DATE, TIMESTAMP or TIMESTAMP_NTZ written as `DATE '…'`: what the cast gives, and `epoch`. Raises
-    CastFailedError."""
+    """Reads a DATE, TIMESTAMP or TIMESTAMP_NTZ literal (`DATE '…'`): the texts that the cast accepts, and `epoch`.
+    Raises CastFailedError."""
     return 0 if text.strip().lower() == "epoch" else cast_value(text, STRING, type_, zone, ansi=True)
 
 
 def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *, ansi: bool) -> Cast:
-    """The cast array, null where the cast failed, and the mask of failures (None when there is none)."""
+    """Returns the cast array, null where the cast failed, and the mask of failures (None when there is none)."""
     if source in (target, VOID):
         return array.cast(to_arrow_type(target)), None
     if _arrow_is_exact(source, target, zone):
@@ -128,7 +128,7 @@ def _by_kernel(array: pa.Array, to: _Ask) -> Cast:
 
 def _arrow_is_exact(source: DataType, target: DataType, zone: str) -> bool:
     if source in INTEGRALS:
-        # Of the casts to float those from 16 bits and fewer are exact; Arrow's and Java's int to double round alike.
+        # Casts to float are exact from 16 bits and fewer; int to double rounds alike in Arrow and Java.
         wider = target in INTEGRALS and INTEGRALS.index(target) >= INTEGRALS.index(source)
         return wider or target == DOUBLE or (target == FLOAT and source in (BYTE, SHORT))
     if source == FLOAT:
@@ -143,13 +143,13 @@ def _arrow_is_exact(source: DataType, target: DataType, zone: str) -> bool:
 
 
 def _real_to_decimal(array: pa.Array, to: _Ask) -> Cast:
-    """NaN and the infinities are null, with ANSI too."""
+    """NaN and the infinities become null, with ANSI too."""
     values, failed = _by_kernel(array, to)
     return values, None if failed is None else pc.and_(failed, pc.fill_null(pc.is_finite(array), False))
 
 
 def _integer_to_timestamp(array: pa.Array, _to: _Ask) -> Cast:
-    """Seconds; what is too far away becomes the last instant there is."""
+    """Casts seconds; a value out of range becomes the first or last instant."""
     seconds, valid = _numpy(array.cast(pa.int64()))
     near = np.clip(seconds, -(_MOST // _MICROS), _MOST // _MICROS)
     micros = np.where(near == seconds, near * _MICROS, np.where(seconds > 0, _MOST, _LEAST))
@@ -175,7 +175,7 @@ def _integer_to_integer(array: pa.Array, to: _Ask) -> Cast:
 
 
 def _real_to_integer(array: pa.Array, to: _Ask) -> Cast:
-    """Java goes by way of int or long, whose ends it stops at; NaN is 0."""
+    """Java casts via int or long and saturates at their limits; NaN is 0."""
     whole, valid = _saturated(array.cast(pa.float64()))
     if to.target != LONG:
         whole = np.clip(whole, -(2**31), 2**31 - 1)
@@ -188,11 +188,11 @@ def _decimal_to_integer(array: pa.Array, to: _Ask) -> Cast:
 
 
 def _decimal_to_string(array: pa.Array, to: _Ask) -> Cast:
-    return _each(array, to.target, str)  # Python and Java agree on when there is an exponent
+    return _each(array, to.target, str)  # Python and Java print an exponent in the same cases
 
 
 def _string_to_integer(array: pa.Array, to: _Ask) -> Cast:
-    """A fraction is cut. A sign or a point alone: "-" is no number, "-." is 0."""
+    """Truncates a fraction. A sign or a point alone: "-" is not a number, "-." is 0."""
     bits = to.bits
 
     def one(text: str) -> int | None:
@@ -279,13 +279,13 @@ def _kind(type_: DataType) -> str | None:
 
 
 def _numpy(array: pa.Array) -> tuple[Any, Any]:
-    """The values of a numeric array, zero where it is null, and the mask of those that are there."""
+    """Returns the values of a numeric array, zero where null, and the mask of those that are not null."""
     valid = np.asarray(pc.is_valid(array))
     return np.asarray(array if not array.null_count else pc.fill_null(array, 0)), valid
 
 
 def _saturated(array: pa.Array) -> tuple[Any, Any]:
-    """Doubles as 64-bit integers, cut towards zero; beyond the ends the ends, NaN zero."""
+    """Casts doubles to 64-bit integers: truncated, saturated at the limits, NaN as zero."""
     values, valid = _numpy(array)
     with np.errstate(invalid="ignore"):
         inside = np.where((values > -(2.0**63)) & (values < 2.0**63), values, 0.0).astype(np.int64)
@@ -310,7 +310,7 @@ def _each(array: pa.Array, target: DataType, one: Callable[[Any], Any]) -> Cast:
 
 
 def to_values(array: pa.Array, type_: DataType) -> list[Any]:
-    """An array's values as Python's, dates and timestamps as ints."""
+    """Converts an array to Python values; dates and timestamps are ints."""
     if type_ == DATE:
         array = array.cast(pa.int32())
     elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):

@@ -1,8 +1,8 @@
-"""Which type two values are compared in: Spark's implicit casts.
+"""The type in which two values are compared: Spark's implicit casts.
 
-The rule: integers and decimals are compared by value, and cast only where no decimal of 38 digits holds both, for then
-Spark rounds; every other pair gets the common type that Spark
-would choose, with ANSI on or off, or is refused as Spark refuses it.
+The rule: integers and decimals are compared by value. They are cast only if no decimal of 38 digits holds both, because
+Spark rounds then. Every other pair gets the common type that Spark chooses, with or without ANSI, or is rejected as in
+Spark.
 
 | pair | ANSI | not ANSI |
 |---|---|---|
@@ -45,17 +45,17 @@ TIMES = (DATE, TIMESTAMP_NTZ, TIMESTAMP)  # each is cast to those after it
 
 
 def is_exact(type_: DataType) -> bool:
-    """Integers and decimals: one class of numbers, compared by value."""
+    """Whether the type is an integer or a decimal: one class of numbers, compared by value."""
     return type_ in INTEGRALS or (isinstance(type_, Primitive) and type_.decimal is not None)
 
 
 def is_real(type_: DataType) -> bool:
-    """Float and double."""
+    """Whether the type is float or double."""
     return type_ in (FLOAT, DOUBLE)
 
 
 def common_type(left: DataType, right: DataType, *, ansi: bool) -> DataType | None:
-    """The type in which Spark compares the two, or None where it refuses. Two exact types give the wider of both."""
+    """The type in which Spark compares the two, or None if it rejects them. Two exact types give the wider of both."""
     if left == right:
         return left
     if VOID in (left, right):
@@ -107,7 +107,7 @@ def _wider_exact(left: DataType, right: DataType) -> DataType:
         return max(left, right, key=INTEGRALS.index)
     (p1, s1), (p2, s2) = digits(left), digits(right)
     scale, whole = max(s1, s2), max(p1 - s1, p2 - s2)
-    # Where 38 digits are too few, Spark keeps those before the point and rounds the others away.
+    # If 38 digits are too few, Spark keeps the digits before the point and rounds the others away.
     return decimal(min(MAX_PRECISION, whole + scale), min(scale, MAX_PRECISION - whole))
 
 
@@ -118,9 +118,9 @@ def holds(wide: DataType, narrow: DataType) -> bool:
 
 
 def digits(type_: DataType) -> tuple[int, int]:
-    """(precision, scale) that hold every value of an exact type."""
+    """Returns the (precision, scale) that hold every value of an exact type."""
     if type_ in INTEGRALS:
         return (3, 5, 10, 20)[INTEGRALS.index(type_)], 0
     ps = type_.decimal if isinstance(type_, Primitive) else None
-    assert ps is not None, f"{type_} is no exact type"
+    assert ps is not None, f"{type_} is not an exact type"
     return ps

@@ -1,8 +1,7 @@
-"""Which collation a comparison of strings follows.
+"""The collation by which a comparison of strings is evaluated.
 
-The rule is Spark's: a collation that is written (COLLATE) wins over that of a column, that of a column over that of a
-constant; two that are written, or two of columns, must be the same. Where nothing says otherwise, strings are compared
-by their bytes.
+The rule is Spark's: an explicit collation (COLLATE) wins over a column's, a column's over a constant's. Two explicit
+collations must be equal, and so must those of two columns. Without a collation, strings are compared by their bytes.
 
     strength      | what
     --------------|------------------------------------------------------------------------
@@ -30,22 +29,22 @@ from mica.expressions.tree import Call, Collate, Compare, Expr, In, walk
 
 
 class Strength(enum.IntEnum):
-    """How firmly a string has its collation."""
+    """The precedence of a string's collation."""
 
     DEFAULT = 0
     IMPLICIT = 1
     EXPLICIT = 2
 
 
-#: A string's collation and how firmly it has it.
+#: A string's collation and its precedence.
 Held = tuple[Strength, Identifier]
 PLAIN: Held = (Strength.DEFAULT, BINARY)
 
 
 def common_of(sides: Iterable[Held], shown: str) -> str | None:
-    """The collation of a comparison, as Spark spells its identifier; None: binary.
+    """Returns the collation of a comparison, as Spark spells its identifier; None: binary.
 
-    Errors: COLLATION_MISMATCH where Spark says that it cannot tell; UNKNOWN_COLLATION for one that Spark lacks.
+    Errors: COLLATION_MISMATCH where Spark finds them ambiguous; UNKNOWN_COLLATION for one that Spark does not have.
     """
     held = list(sides)
     strongest = max(strength for strength, _ in held)
@@ -55,27 +54,27 @@ def common_of(sides: Iterable[Held], shown: str) -> str | None:
         raise UserError(
             "COLLATION_MISMATCH",
             f"{shown} compares strings of the collations {' and '.join(sorted(names))}",
-            hint="Say which one counts, as in s COLLATE UNICODE_CI = t.",
+            hint="Choose one, as in s COLLATE UNICODE_CI = t.",
         )
     return None if is_binary(asked[0]) else spelled(asked[0], shown)
 
 
 def spelled(identifier: Identifier, shown: str) -> str:
-    """The identifier in Spark's spelling, without its version."""
+    """Returns the identifier in Spark's spelling, without its version."""
     name = to_sql(identifier)
     if name is None:
         raise UserError(
             "UNKNOWN_COLLATION",
             f"{shown} is compared by the collation {identifier}, which Spark does not have",
-            hint="To compare its bytes, write COLLATE UTF8_BINARY behind it.",
+            hint="To compare bytes, write COLLATE UTF8_BINARY after it.",
             collation=str(identifier),
         )
     return f"{identifier.provider.lower()}.{name}"
 
 
 def searches(function: str, collation: str) -> bool:
-    """Whether Spark lets a function of strings follow a collation: LIKE follows UTF8_LCASE alone, startswith, endswith
-    and contains whatever does not ignore accents.
+    """Whether Spark supports a collation in a string function: LIKE supports UTF8_LCASE only; startswith, endswith
+    and contains support every collation that does not ignore accents.
     """
     if function == "like":
         return identifier(collation).same(LCASE)
@@ -83,24 +82,24 @@ def searches(function: str, collation: str) -> bool:
 
 
 def collations_of(expr: Expr) -> list[str]:
-    """The collations that comparisons in a bound expression follow, each once; binary ones have none."""
+    """The collations used by comparisons in a bound expression, each once; binary ones have none."""
     found = [node.collation for node in walk(expr) if isinstance(node, Compare | In | Call) and node.collation]
     return list(dict.fromkeys(found))
 
 
 def refuse_in_process(expr: Expr) -> None:
-    """Errors: NEEDS_SPARK for what only Spark can judge by a collation."""
+    """Errors: NEEDS_SPARK for a comparison that only Spark can evaluate by its collation."""
     for node in walk(expr):
         if isinstance(node, Compare | In):
             in_process("", node.collation)
         elif isinstance(node, Call) and node.collation is not None:
-            # Spark searches by rules of its own, in UTF8_LCASE too: LIKE folds as Java's patterns do.
+            # Spark searches by separate rules, in UTF8_LCASE too: LIKE folds case as Java's patterns do.
             raise _needs_spark(node.collation)
 
 
 def in_process(values: Any, collation: str | None) -> Any:
-    """Strings (an array, a scalar or a Python string; null stays null) such that their bytes compare as `collation`
-    has it. Errors: NEEDS_SPARK for a collation that only Spark can judge.
+    """Maps strings (an array, a scalar or a Python string; null stays null) to keys whose bytes compare as `collation`
+    requires. Errors: NEEDS_SPARK for a collation that only Spark can evaluate.
     """
     if collation is None or values is None:
         return values
@@ -116,17 +115,17 @@ def in_process(values: Any, collation: str | None) -> Any:
 def _needs_spark(collation: str) -> UserError:
     return UserError(
         "NEEDS_SPARK",
-        f"strings of the collation {collation} are compared by Spark alone, and this runs in process",
+        f"only Spark can compare strings of the collation {collation}, and this runs in process",
         hint="Use scan.to_df(spark), or compare bytes: s COLLATE UTF8_BINARY = 'x'.",
         collation=collation,
     )
 
 
 def judged_in_process(collation: str) -> bool:
-    """Whether the collation can be judged without Spark, and then exactly as Spark does."""
+    """Whether the collation can be evaluated without Spark, with exactly Spark's results."""
     return identifier(collation).same(LCASE)
 
 
 def stripped(expr: Expr) -> Expr:
-    """The string itself, without what was said of its collation."""
+    """Returns the string expression without its COLLATE."""
     return expr.child if isinstance(expr, Collate) else expr

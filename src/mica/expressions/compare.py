@@ -1,8 +1,8 @@
-"""Comparisons of whole arrays, as Spark compares.
+"""Comparisons of whole arrays, as in Spark.
 
 The rule: both sides are of one class, and the order is Spark's: NaN equals NaN and is above every number, -0.0 equals
-0.0, strings and binary go by unsigned bytes, false is below true, integers and decimals go by value whatever their
-width. Null makes null, except for `<=>`.
+0.0, strings and binary are ordered by unsigned bytes, false is below true, integers and decimals are compared by value
+whatever their width. Null gives null, except with `<=>`.
 
 Source: Spark SQL reference, "NaN Semantics" and "Null Semantics".
 """
@@ -21,7 +21,7 @@ from mica.expressions.tree import Op
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import BOOLEAN, VOID, DataType
 
-#: An array, or a scalar where the value is constant.
+#: An array, or a scalar if the value is constant.
 Datum = Any
 
 _ARROW: dict[Op, Callable[[Any, Any], Any]] = {
@@ -40,13 +40,13 @@ def literal(value: Any, type_: DataType) -> Datum:
 
 
 def compare(op: Op, left: Datum, right: Datum, left_type: DataType, right_type: DataType) -> Datum:
-    """The comparison; types are those of the two sides, of one class. At least one side should be an array."""
+    """Compares two sides of one class, whose types are given. At least one side should be an array."""
     if op in (Op.SAFE_EQ, Op.DISTINCT):
         same = _null_safe_equal(left, right, left_type, right_type)
         return same if op is Op.SAFE_EQ else pc.invert(same)
     if is_exact(left_type) and is_exact(right_type):
         left, right = exact_pair(left, right, left_type, right_type)
-    elif left_type in (BOOLEAN, VOID):  # of which Arrow orders neither
+    elif left_type in (BOOLEAN, VOID):  # Arrow orders neither
         left, right = pc.cast(left, pa.int8()), pc.cast(right, pa.int8())
     elif is_real(left_type):
         return _compare_reals(op, left, right)
@@ -60,7 +60,7 @@ def _null_safe_equal(left: Datum, right: Datum, left_type: DataType, right_type:
 
 
 def _compare_reals(op: Op, left: Datum, right: Datum) -> Datum:
-    """IEEE comparisons already treat -0.0 and 0.0 as equal; what they say of NaN is replaced."""
+    """IEEE comparisons already treat -0.0 and 0.0 as equal; their results for NaN are replaced."""
     if op in (Op.GT, Op.GE):
         return _compare_reals(op.flipped, right, left)
     if op is Op.NE:
@@ -74,7 +74,7 @@ def _compare_reals(op: Op, left: Datum, right: Datum) -> Datum:
 
 
 def exact_pair(left: Datum, right: Datum, left_type: DataType, right_type: DataType) -> tuple[Datum, Datum]:
-    """Integers and decimals in one Arrow type that holds both sides without loss."""
+    """Casts integers and decimals to one Arrow type that holds both sides without loss."""
     if not pa.types.is_decimal(left.type) and not pa.types.is_decimal(right.type):
         return left, right
     if left.type == right.type:
@@ -88,7 +88,7 @@ def exact_pair(left: Datum, right: Datum, left_type: DataType, right_type: DataT
 
 def _widen(value: Datum, wide: pa.DataType) -> Datum:
     if pa.types.is_integer(value.type):
-        # Arrow's cast wants room for 64 bits whatever the values; the detour has it.
+        # Arrow's cast requires room for 64 bits whatever the values; the detour provides it.
         value = pc.cast(pc.cast(value, pa.int64()), pa.decimal256(19, 0))
     elif pa.types.is_decimal128(value.type) and pa.types.is_decimal256(wide):
         value = pc.cast(value, pa.decimal256(value.type.precision, value.type.scale))
@@ -96,14 +96,14 @@ def _widen(value: Datum, wide: pa.DataType) -> Datum:
 
 
 def is_in(values: Datum, type_: DataType, wanted: list[Any], wanted_types: list[DataType]) -> Datum:
-    """`x IN (…)` over constants: true where x equals one, null where x is null or a null constant might be it."""
+    """`x IN (…)` over constants: true if x equals one; null if x is null, or if no constant matches and one is null."""
     found: Datum = None
     if is_exact(type_) and any(t != type_ for t in wanted_types):
         found = _exact_in(values, type_, wanted, wanted_types)
     else:
         value_set = from_values([v for v in wanted if v is not None], type_)
         if is_real(type_):
-            # Hashing tells -0.0 from 0.0; adding zero makes both 0.0.
+            # Hashing distinguishes -0.0 from 0.0; adding zero makes both 0.0.
             values, value_set = pc.add(values, 0.0), pc.add(value_set, 0.0)
         found = pc.is_in(values, value_set=value_set)
     if any(v is None for v in wanted):
@@ -112,7 +112,7 @@ def is_in(values: Datum, type_: DataType, wanted: list[Any], wanted_types: list[
 
 
 def _exact_in(values: Datum, type_: DataType, wanted: list[Any], wanted_types: list[DataType]) -> Datum:
-    """Each constant as a value of the column's own type; one that has no counterpart there equals no value."""
+    """Converts each constant to the column's type; one that does not exist in that type equals no value."""
     own = to_arrow_type(type_)
     fitting = []
     for value, its_type in zip(wanted, wanted_types, strict=True):

@@ -1,7 +1,7 @@
-"""CASE, COALESCE and what is made of them.
+"""CASE, COALESCE and the functions defined by them.
 
-The rule: a value is evaluated only on the rows that take it, so a cast or a division that fails on other rows is not an
-error. As in Spark, a condition that is null is not true.
+The rule: a value is evaluated only on the rows that need it, so a cast or a division that fails on other rows is not an
+error. As in Spark, a null condition is not true.
 
     CASE a WHEN b THEN x ELSE y END     CASE WHEN a = b THEN x ELSE y END
     if(a, x, y)                         CASE WHEN a THEN x ELSE y END
@@ -23,10 +23,10 @@ from mica.expressions.compare import Datum
 from mica.expressions.tree import Call, Compare, Expr, IsNull, Literal, Op
 from mica.schema.types import VOID
 
-#: The bound forms: conditions and values by turns with the other value at the end; values.
+#: The bound forms. CASE: conditions and values alternate, the ELSE value is last. COALESCE: the values.
 CASE, COALESCE = "case", "coalesce"
 
-#: Evaluates an expression on the rows of a mask; None: on all.
+#: Evaluates an expression on the rows of a mask; None means all rows.
 Evaluate = Callable[[Expr, "pa.Array | None"], Datum]
 
 
@@ -35,7 +35,7 @@ def _nothing(at: int) -> Literal:
 
 
 def case(branches: list[tuple[Expr, Expr]], otherwise: Expr | None, at: int, of: Expr | None = None) -> Call:
-    """CASE with its WHEN branches; `of` is what each condition is compared with."""
+    """Builds CASE from its WHEN branches; `of` is the value that each condition is compared with."""
     parts: list[Expr] = []
     for condition, value in branches:
         parts += [condition if of is None else Compare(Op.EQ, of, condition, at=condition.at), value]
@@ -58,7 +58,7 @@ def _coalesce(at: int, *values: Expr) -> Call:
     return Call(COALESCE, values, at=at)
 
 
-#: Functions that are another spelling: how many arguments, and what is made of them.
+#: Functions that are rewritten: the number of arguments, and what builds the result.
 SPELLINGS: Mapping[str, tuple[range, Callable[..., Call]]] = {
     "coalesce": (range(1, 1000), _coalesce),
     "nvl": (range(2, 3), _coalesce),
@@ -70,7 +70,7 @@ SPELLINGS: Mapping[str, tuple[range, Callable[..., Call]]] = {
 
 
 def evaluate_case(parts: tuple[Expr, ...], asked: pa.Array | None, count: int, evaluate: Evaluate) -> Datum:
-    """The values of a bound CASE for `count` rows."""
+    """Returns the values of a bound CASE for `count` rows."""
     open_rows = pa.repeat(pa.scalar(True), count) if asked is None else asked
     taken: list[tuple[pa.Array, Datum]] = []
     for condition, value in zip(parts[:-1:2], parts[1::2], strict=True):
@@ -86,7 +86,7 @@ def evaluate_case(parts: tuple[Expr, ...], asked: pa.Array | None, count: int, e
 
 
 def evaluate_coalesce(parts: tuple[Expr, ...], asked: pa.Array | None, count: int, evaluate: Evaluate) -> Datum:
-    """The first value of a bound COALESCE that is not null."""
+    """Returns the first non-null value of a bound COALESCE for each row."""
     open_rows = pa.repeat(pa.scalar(True), count) if asked is None else asked
     found = evaluate(parts[0], asked)
     for part in parts[1:]:

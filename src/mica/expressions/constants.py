@@ -1,7 +1,7 @@
-"""The spelling of a constant to its value and type.
+"""Parses a constant: its spelling gives its value and type.
 
-The rule: the spelling decides the type, as in Spark: `1` is INT, or the next wider type that holds it, `1.0` a decimal
-of its own digits, `1e0` a double, a letter behind it says otherwise; what does not fit its type is refused.
+The rule: the spelling decides the type, as in Spark: `1` is INT, or the next wider type that holds it; `1.0` is a
+decimal of its own digits; `1e0` is a double; a suffix letter overrides this. A value that does not fit is rejected.
 
 Source: Spark's AstBuilder: visitIntegerLiteral, visitDecimalLiteral, visitNumericLiteral, visitHexLiteral.
 """
@@ -19,7 +19,7 @@ _INTEGER_SUFFIX = {"L": (LONG, 63), "S": (SHORT, 15), "Y": (BYTE, 7)}
 
 
 def number(text: str, at: int) -> Literal:
-    """A number token with its sign. ValueError says why it is none."""
+    """Reads a number token with its sign. Raises ValueError with the reason if it is not a number."""
     text = text.upper()
     if text.endswith("BD"):
         return _decimal(text[:-2], at)
@@ -31,7 +31,7 @@ def number(text: str, at: int) -> Literal:
             raise ValueError(f"{text} does not fit its type")
         return Literal(value, type_, at=at)
     if last in "LSY":
-        raise ValueError(f"{text} is no integer")
+        raise ValueError(f"{text} is not an integer")
     if last in "FD" or "E" in text:
         real = float(text.rstrip("FD"))
         if math.isinf(real):
@@ -46,20 +46,20 @@ def number(text: str, at: int) -> Literal:
 
 
 def binary(text: str) -> bytes:
-    """What stands in X'…'. ValueError says why it is none."""
+    """Reads the digits in X'…'. Raises ValueError with the reason if they are invalid."""
     if any(c.isspace() for c in text):
-        raise ValueError(f"X'{text}' is no binary literal: hexadecimal digits are expected")
+        raise ValueError(f"X'{text}' is not a binary literal: hexadecimal digits are expected")
     try:
         return bytes.fromhex("0" * (len(text) % 2) + text)
     except ValueError as e:
-        raise ValueError(f"X'{text}' is no binary literal: hexadecimal digits are expected") from e
+        raise ValueError(f"X'{text}' is not a binary literal: hexadecimal digits are expected") from e
 
 
 def _decimal(text: str, at: int) -> Literal:
     value = Decimal(text)
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        raise ValueError(f"{text} is no number")
+        raise ValueError(f"{text} is not a number")
     if exponent > 0:
         value = Decimal((sign, (*digits, *([0] * min(exponent, 50))), 0))
         digits, exponent = value.as_tuple().digits, 0

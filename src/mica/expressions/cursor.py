@@ -1,7 +1,6 @@
-"""A place in the tokens of a text.
+"""A cursor over the tokens of a text.
 
-The rule: a reader takes tokens from left to right and never goes back by more than it looked ahead; whatever is wrong
-is said with the place where it stands.
+The rule: tokens are read from left to right, without backtracking; every error carries its position in the text.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _T = TypeVar("_T")
 
 
 class Cursor:
-    """The tokens of a text with what is needed to read them; `parse` is built on it."""
+    """The tokens of a text and the primitives to read them; `parse` is built on it."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -33,17 +32,17 @@ class Cursor:
         return self.tokens[self.at]
 
     def word(self, ahead: int = 0) -> str:
-        """The next word in capitals, or nothing."""
+        """The next word in capitals, or an empty string."""
         token = self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
         return token.text.upper() if token.kind == "word" else ""
 
     def mark(self, ahead: int = 0) -> str:
-        """The next mark, or nothing."""
+        """The next mark, or an empty string."""
         token = self.tokens[min(self.at + ahead, len(self.tokens) - 1)]
         return token.text if token.kind == "mark" else ""
 
     def accept(self, *words: str) -> bool:
-        """Takes these words or marks when all of them come next."""
+        """Consumes these words or marks if all of them come next."""
         for i, wanted in enumerate(words):
             if (self.word(i) or self.mark(i)) != wanted:
                 return False
@@ -51,12 +50,12 @@ class Cursor:
         return True
 
     def expect(self, wanted: str) -> None:
-        """Takes this word or mark, or fails."""
+        """Consumes this word or mark, or fails."""
         if not self.accept(wanted):
             self.fail(f"{wanted} is expected")
 
     def error(self, why: str) -> UserError:
-        """The error that names what is found here."""
+        """An error that names the token found here."""
         found = f"{self.token.text!r} is found" if self.token.kind != "end" else "the text ends"
         return syntax_error(self.text, self.token.at, f"{why}, {found}")
 
@@ -65,7 +64,7 @@ class Cursor:
         raise self.error(why)
 
     def missing(self, what: str, at: int | None = None) -> UserError:
-        """The error for SQL that exists and cannot be judged here."""
+        """The error for valid SQL that cannot be evaluated here."""
         place = self.token.at if at is None else at
         return syntax_error(self.text, place, f"{what} cannot be used here yet", code="UNSUPPORTED_EXPRESSION")
 
@@ -74,7 +73,7 @@ class Cursor:
         raise self.missing(what, at)
 
     def identifier(self) -> str:
-        """A name, in backticks or without."""
+        """Reads a name, with or without backticks."""
         token = self.token
         if token.kind == "quoted":
             self.at += 1
@@ -90,7 +89,7 @@ class Cursor:
         return self.token.kind in ("string", "raw")
 
     def string(self) -> str:
-        """A string; several in a row are one."""
+        """Reads a string; adjacent strings are one."""
         parts = []
         while self.at_string:
             parts.append(self.token.text[2:-1] if self.token.kind == "raw" else unquote(self.token.text))
@@ -98,7 +97,7 @@ class Cursor:
         return "".join(parts)
 
     def read_string(self, read: Callable[[str], _T]) -> _T:
-        """A string that must be there, read by `read`, whose errors then show the place."""
+        """Reads a string and parses it with `read`; errors of `read` show the position in the text."""
         at = self.token.at
         if not self.at_string:
             self.fail("a string is expected")
@@ -108,7 +107,7 @@ class Cursor:
             raise syntax_error(self.text, at, e.message) from e
 
     def type(self) -> DataType:
-        """A type: one word with what follows it in (…) or <…>."""
+        """Reads a type: one word with what follows it in (…) or <…>."""
         start = self.token
         if start.kind != "word":
             self.fail("a type is expected")
@@ -129,7 +128,7 @@ class Cursor:
 
 
 def _closing(text: str, at: int, opening: str) -> int:
-    """The offset after the bracket that closes the one at `at`; backticks inside are left alone."""
+    """The offset after the bracket that closes the one at `at`; brackets in backticks are ignored."""
     closing = {"<": ">", "(": ")"}[opening]
     depth, quoted = 0, False
     for i in range(at, len(text)):

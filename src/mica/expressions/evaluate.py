@@ -1,9 +1,9 @@
-"""A bound expression judged over rows.
+"""Evaluates a bound expression over rows.
 
-The rule: a row is in the answer when the predicate is true for it, as Spark judges it: three-valued logic, AND and OR
-from left to right. A strict cast that fails is an error only on rows that are asked for it: those for which what
-stands before it in the same AND or OR has not decided already. The parts of a predicate that are joined by AND are
-filters one after the other: what is null for one has not passed it, as in Spark's FilterExec.
+The rule: a row matches if the predicate is true for it, as Spark evaluates it: three-valued logic, AND and OR from left
+to right. A strict cast that fails is an error only on rows where it is evaluated: those that the earlier operands of
+the same AND or OR have not decided. The conjuncts of a predicate are filters in sequence, as in Spark's FilterExec: a
+row for which one is null does not reach the next.
 
 Source: Spark SQL reference, "Null Semantics"; Spark's And, Or and In for what is evaluated.
 """
@@ -30,7 +30,7 @@ from mica.schema.types import VARIANT
 
 
 class RowError(UserError):
-    """An expression that fails on a row: what failed, and the leaf whose cast it was, or the value."""
+    """An expression that fails on a row: the reason, and the leaf whose cast failed, or the value."""
 
     def __init__(
         self, code: str, what: str, row: int, *, hint: str, leaf: Leaf | None = None, value: str | None = None
@@ -46,12 +46,12 @@ class RowError(UserError):
 def filter_rows(
     bound: BoundExpr, leaves: pa.RecordBatch | Sequence[pa.Array], *, num_rows: int | None = None
 ) -> pa.BooleanArray:
-    """The mask of rows for which the predicate is true; it holds no nulls.
+    """Returns the mask of rows for which the predicate is true; it has no nulls.
 
-    `leaves` has the columns of `bound.leaves` in their order: one for a plain value or a partition column, two for a
-    path (the values, and the mask of failed casts), as the kernel's scan gives them. `num_rows` is needed where a
-    predicate has no leaves.
-    Errors: INVALID_CAST when a strict cast fails on a row that is asked for it.
+    `leaves` holds the columns of `bound.leaves` in their order, as the kernel's scan returns them: one for a plain
+    value or a partition column, two for a path (the values, and the mask of failed casts). `num_rows` is required if
+    the predicate has no leaves.
+    Errors: INVALID_CAST if a strict cast fails on a row where it is evaluated.
     """
     rows = _Rows(bound, leaves, num_rows)
     passing: pa.BooleanArray | None = None
@@ -62,7 +62,7 @@ def filter_rows(
 
 
 def evaluate(bound: BoundExpr, leaves: pa.RecordBatch | Sequence[pa.Array], *, num_rows: int | None = None) -> pa.Array:
-    """The values of any bound expression, one per row. Leaves and errors as in `filter_rows`."""
+    """Returns the values of any bound expression, one per row. Leaves and errors as in `filter_rows`."""
     rows = _Rows(bound, leaves, num_rows)
     return rows.as_array(rows.judge(bound.expr, None), to_arrow_type(bound.type))
 
@@ -83,12 +83,12 @@ class _Rows:
             self.failed.append(None if leaf.path is None else columns[at + 1])
             at += 1 if leaf.path is None else 2
         if at != len(columns):
-            raise ValueError(f"{at} columns belong to the leaves, {len(columns)} are given")
+            raise ValueError(f"the leaves need {at} columns, got {len(columns)}")
         own = leaves.num_rows if isinstance(leaves, pa.RecordBatch) else len(columns[0]) if columns else 0
         self.count = own if num_rows is None else num_rows
 
     def judge(self, expr: Expr, asked: pa.Array | None) -> Datum:
-        """The values of the expression; `asked` masks the rows that need them, None means all."""
+        """Returns the values of the expression; `asked` masks the rows that need them, None means all."""
         match expr:
             case Literal(value, type_):
                 return literal(value, type_)
@@ -130,7 +130,7 @@ class _Rows:
         return compare(expr.op, a, b, type_of(expr.left), type_of(expr.right))
 
     def with_value(self, first: Datum, expr: Expr, asked: pa.Array | None) -> pa.Array | None:
-        """`asked` less the rows where `first` is null: Spark does not look at the other side there."""
+        """`asked` without the rows where `first` is null: Spark does not evaluate the other side there."""
         if not isinstance(first, pa.Array) or not first.null_count or isinstance(expr, Literal):
             return asked
         valid = pc.is_valid(first)
@@ -138,9 +138,9 @@ class _Rows:
 
     def call(self, expr: Call, asked: pa.Array | None) -> pa.Array:
         refuse_in_process(expr)
-        first, *others = reversed(expr.args) if expr.name in "/%" else expr.args  # Spark looks at the divisor first
+        first, *others = reversed(expr.args) if expr.name in "/%" else expr.args  # Spark evaluates the divisor first
         values = [self.judge(first, asked)]
-        all_asked = expr.name == "concat"  # of which Spark evaluates every part
+        all_asked = expr.name == "concat"  # Spark evaluates every argument of it
         values += [self.judge(o, asked if all_asked else self.with_value(values[0], o, asked)) for o in others]
         args = values[::-1] if expr.name in "/%" else values
         if isinstance(args[0], pa.Scalar):
@@ -148,7 +148,7 @@ class _Rows:
         types, bound = [type_of(a) for a in expr.args], self.bound
         try:
             found, failed = apply(expr, args, types, ansi=bound.ansi, timezone=bound.timezone)
-        except ValueError as e:  # a pattern that stands in a column
+        except ValueError as e:  # a pattern that comes from a column
             raise UserError("INVALID_EXPRESSION", str(e)) from e
         if failed is not None:
             code, what, hint = failure(expr)
@@ -156,7 +156,7 @@ class _Rows:
         return found
 
     def connect(self, parts: tuple[Expr, ...], asked: pa.Array | None, join: Any, *, decided: bool) -> Datum:
-        """AND is decided by a false, OR by a true; only rows that are open go on to the next part."""
+        """A false decides AND, a true decides OR; only undecided rows go on to the next operand."""
         found = self.judge(parts[0], asked)
         for part in parts[1:]:
             open_rows = pc.fill_null(pc.invert(found) if decided else found, True)

@@ -1,9 +1,9 @@
 """The functions of expressions.
 
-The rule: a function is a line of the table: what its arguments are cast to, what type it gives, and how whole arrays
-are judged. It is null where an argument is, unless it says `of_null`; it never depends on a row's place.
+The rule: a function is one row of the table: the types its arguments are cast to, its result type, and how it is
+evaluated over arrays. It is null if an argument is, unless `of_null` is set; it never depends on a row's position.
 
-| function | arguments | gives |
+| function | arguments | returns |
 |---|---|---|
 | like, `x LIKE y ESCAPE z` | string, string, a constant | boolean |
 | startswith, endswith, contains | two strings, or two binary | boolean |
@@ -18,10 +18,10 @@ are judged. It is null where an argument is, unless it says `of_null`; it never 
 | timestamp_micros, timestamp_millis | an integer | timestamp |
 | unix_micros, unix_millis, unix_seconds | timestamp | bigint |
 | to_json | variant | string |
-| is_variant_null | variant | boolean: a JSON null; false where there is nothing |
-| schema_of_variant | variant | string: the physical type, the one thing that tells an integer from a decimal |
+| is_variant_null | variant | boolean: true for a JSON null; false for a missing value |
+| schema_of_variant | variant | string: the physical type; only this function distinguishes an integer from a decimal |
 
-Arithmetic has rules of its own: `arithmetic`.
+Arithmetic has separate rules: `arithmetic`.
 """
 
 from __future__ import annotations
@@ -46,31 +46,31 @@ _NULL = b"\x00"
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """`parameters` are the types of its arguments; the last `optional` of them may be missing."""
+    """`parameters` are the types of the arguments; the last `optional` of them may be omitted."""
 
     parameters: tuple[DataType, ...]
     result: DataType
-    #: Gives the values, or them and the mask of rows where they should be and do not exist.
+    #: Returns the values, or the values and the mask of rows that fail.
     evaluate: Callable[..., Any]
     optional: int = 0
-    #: Arguments that are all binary stay binary, and so does a string that is given.
+    #: If all arguments are binary, they stay binary, and a string result becomes binary.
     binary: bool = False
     #: How many of the last parameters must be constants.
     constants: int = 0
-    #: Whether the last parameter may stand any number of times.
+    #: Whether the last parameter may be repeated any number of times.
     repeats: bool = False
     #: Whether strings are compared by their collation.
     compares: bool = False
-    #: Whether nothing is cast for it but integers, and NULL.
+    #: Whether only integers and NULL are cast for it.
     exact: bool = False
-    #: Whether it takes the session's time zone as one argument more.
+    #: Whether the session's time zone is passed as an additional argument.
     zoned: bool = False
 
 
 def pattern_of(call: Call) -> strings.Pattern | None:
-    """The constant pattern that the value's bytes must match: of LIKE with a constant, and of startswith.
+    """Returns the constant pattern that the value's bytes must match: of LIKE with a constant, and of startswith.
 
-    ValueError: none.
+    Raises ValueError for an invalid pattern.
     """
     if call.collation is not None:
         return None

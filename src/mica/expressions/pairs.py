@@ -1,6 +1,6 @@
-"""Two columns judged pair by pair where Arrow has no function that is Spark's.
+"""Evaluates a function of two columns pair by pair, where Arrow has no equivalent of Spark's.
 
-The rule: each distinct pair of values is judged once, and null makes null.
+The rule: each distinct pair of values is evaluated once; null gives null.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from mica.schema.types import DataType
 
 
 def as_array(value: Datum, count: int) -> pa.Array:
-    """The datum with one value a row."""
+    """Expands the datum to one value per row."""
     return pa.repeat(value, count) if isinstance(value, pa.Scalar) else value
 
 
 def by_pairs(left: Datum, right: Datum, type_: DataType, judge: Callable[[Any, Any], Any]) -> pa.Array:
-    """`judge` of each row's two Python values, as an array of `type_`; at least one side is an array."""
+    """Returns `judge` of each row's two Python values, as an array of `type_`; at least one side is an array."""
     count = len(left) if isinstance(left, pa.Array) else len(right)
     one, other = as_array(left, count).dictionary_encode(), as_array(right, count).dictionary_encode()
     width = max(1, len(other.dictionary))

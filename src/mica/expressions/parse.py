@@ -1,8 +1,8 @@
-"""The text of a predicate or of a column to an expression.
+"""Parses the text of a predicate or of a column into an expression.
 
-The rule: what Spark's grammar reads means here what it means there, and every token of the text is used: there is no
-tree in between from which something could be dropped or changed on the way. (sqlglot reads `v:a.$type` as the key
-`type`; its tree has no place for the rest.) What mica cannot judge yet is refused by name.
+The rule: what Spark's grammar accepts has the same meaning here, and every token of the text is used. The parser is our
+own, so nothing is lost in another library's tree (sqlglot reads `v:a.$type` as the key `type`). SQL that mica cannot
+evaluate yet is rejected by name.
 
     or := and {OR and}        and := not {AND not}        not := [NOT | !] not | test
     test := comparison [[NOT] BETWEEN … | [NOT] IN (…) | [NOT] LIKE comparison [ESCAPE 'c']
@@ -63,30 +63,28 @@ _COMPARISONS |= {op.value: op for op in (Op.LT, Op.LE, Op.GT, Op.GE)}
 _TYPED_TEXT = {"DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_LTZ": TIMESTAMP, "TIMESTAMP_NTZ": TIMESTAMP_NTZ}
 _PATTERNS = ("LIKE", "ILIKE", "RLIKE", "REGEXP")
 
-#: Words that cannot be a column where an expression is expected, so that a misplaced one is named.
+#: Words that cannot be a column where an expression is expected, so that a misplaced one is reported.
 _RESERVED = frozenset(
     "AND AS BETWEEN CASE CAST COLLATE DISTINCT ELSE END ESCAPE EXISTS FROM GROUP ILIKE IN INTERVAL IS LIKE NOT OR "
     "ORDER REGEXP RLIKE SELECT THEN WHEN WHERE".split()
 )
 
-#: Python's own stack allows a thousand frames; a level of parentheses takes eleven of them.
+#: Python's stack has a thousand frames by default; a level of parentheses takes eleven of them.
 _MAX_DEPTH = 50
 
-#: Levels of what was read: `a + b + c` has three. Whoever walks the expression recurses as deep.
+#: Depth of a parsed expression: `a + b + c` has three levels. A walk over the expression recurses as deep.
 _MAX_LEVELS = 100
 
 
 def parse(text: str) -> Expr:
-    """Reads a predicate or a value: `a = 1 AND v:b.c::string IS NOT NULL`, `v:did::string`.
+    """Parses a predicate or a value: `a = 1 AND v:b.c::string IS NOT NULL`, `v:did::string`.
 
     Errors: INVALID_EXPRESSION, UNSUPPORTED_EXPRESSION, with the place in the text.
     """
     parser = _Parser(text)
     found = parser.whole()
     if depth(found) > _MAX_LEVELS:
-        raise syntax_error(
-            text, 0, f"its operators stand in more than {_MAX_LEVELS} levels", "Split it with AND or OR."
-        )
+        raise syntax_error(text, 0, f"its operators nest deeper than {_MAX_LEVELS} levels", "Split it with AND or OR.")
     return found
 
 
@@ -178,7 +176,7 @@ class _Parser(Cursor):
         if self.accept("FALSE"):
             return Compare(op, value, Literal(False, BOOLEAN), at=at)
         if self.accept("UNKNOWN"):
-            # Only a boolean can be unknown; the comparison makes anything else an error.
+            # Only a boolean can be unknown; the comparison rejects every other type.
             return Compare(op, value, Literal(None, BOOLEAN), at=at)
         if self.accept("DISTINCT", "FROM"):
             return Compare(Op.SAFE_EQ if negated else Op.DISTINCT, value, self.comparison(), at=at)
@@ -213,7 +211,7 @@ class _Parser(Cursor):
         return self.operators(("*", "/", "%"), self.unary)
 
     def operators(self, marks: tuple[str, ...], operand: Callable[[], Expr]) -> Expr:
-        """Operands with one of the marks between them, from left to right."""
+        """Reads operands with one of the marks between them, from left to right."""
         left = operand()
         while (mark := self.mark()) in marks:
             at = self.token.at
@@ -224,7 +222,7 @@ class _Parser(Cursor):
         return left
 
     def unary(self) -> Expr:
-        """Signs and a value; a minus right before a number is the number's own."""
+        """Reads signs and a value; a minus directly before a number belongs to the number."""
         signs = []
         while self.mark() in ("+", "-"):
             signs.append((self.mark(), self.token.at))
@@ -248,7 +246,7 @@ class _Parser(Cursor):
                 value = Path(value, self.path(), at=at)
             elif self.accept("."):
                 if not isinstance(value, Column):
-                    self.fail("a field can be taken of a column only")
+                    self.fail("only a column has fields")
                 value = Column((*value.names, self.identifier()), at=value.at)
             elif self.mark() == "[":
                 self.unsupported("an element of an array or a map")
@@ -259,7 +257,7 @@ class _Parser(Cursor):
 
     def collate(self, value: Expr, at: int) -> Expr:
         if isinstance(value, Cast) and self.tokens[self.at - 2].text != ")":
-            # Spark reads it as a cast to a type of that name, with rules of its own.
+            # Spark reads it as a cast to a type of that name, with separate rules.
             self.unsupported("a cast to a type with a collation (write (x::string) COLLATE …)", at)
         try:
             return Collate(value, str(from_sql(self.identifier())), at=at)
@@ -368,7 +366,7 @@ class _Parser(Cursor):
             raise syntax_error(self.text, at, str(e)) from e
 
     def path(self) -> VariantPath:
-        """What stands after the colon: a name or a bracket first, then .names and brackets."""
+        """Reads what follows the colon: a name or a bracket first, then .names and brackets."""
         steps: list[Step] = []
         while True:
             if self.mark() == "[":
@@ -385,12 +383,12 @@ class _Parser(Cursor):
     def path_key(self) -> str:
         at, quoted = self.token.at, self.token.kind == "quoted"
         if self.token.kind == "number":
-            self.fail("a key is expected (one that is a number is written ['0'])")
+            self.fail("a key is expected (a key that is a number is written ['0'])")
         key = self.identifier()
         if quoted and (not key or any(c in key for c in ".[")):
-            # Spark joins the name to the path's text and reads that again: `a.b` becomes two keys.
+            # Spark appends the name to the path's text and parses that again: `a.b` becomes two keys.
             raise syntax_error(
-                self.text, at, f"Spark reads the key {key!r} in backticks as something else", "Write it as ['key']."
+                self.text, at, f"Spark reads the key {key!r} in backticks differently", "Write it as ['key']."
             )
         return key
 
@@ -400,13 +398,13 @@ class _Parser(Cursor):
         if self.token.kind == "number" and self.token.text.isdecimal():
             index = int(self.token.text)
             if index >= 2**31:
-                self.fail("a position is 2147483647 at most")
+                self.fail("a position must be 2147483647 or less")
             self.at += 1
             return index
         raise self.error("a 'key' or a position is expected")
 
     def refuse_known(self) -> None:
-        """Names SQL that exists but cannot be judged here, so that the error does not call it a mistake."""
+        """Reports SQL that exists but cannot be evaluated here, so that the error does not call it a mistake."""
         if self.word() in ("EXISTS", "INTERVAL", "COLLATE", "SELECT"):
             self.unsupported(self.word())
         if self.mark() in ("*", "~"):

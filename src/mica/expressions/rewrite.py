@@ -1,10 +1,10 @@
-"""A predicate without NOT.
+"""Removes NOT from a predicate.
 
-The rule: the rows for which it is true stay the same.
+The rule: the predicate stays true for the same rows.
 
-A predicate selects the rows for which it is true; false and null are the same to it. So each node is asked one
-question only, whether some row might make it true, and NOT, which would ask the other one, is pushed down to the
-leaves first. Under SQL's three-valued logic every step below keeps the answer, null for null:
+A predicate selects the rows for which it is true; it treats false and null alike. Skipping therefore asks each node
+only whether some row might make it true. NOT would ask for false, so it is pushed down to the leaves
+first. Under SQL's three-valued logic every step below keeps the result, null for null:
 
     NOT (a AND b)  → NOT a OR NOT b         NOT a < b   → a >= b      (NaN has its place in Spark's order)
     NOT (a OR b)   → NOT a AND NOT b        NOT a = b   → a <> b
@@ -12,8 +12,8 @@ leaves first. Under SQL's three-valued logic every step below keeps the answer, 
     NOT a IN (…)   → a NOT IN (…)           NOT a IS NULL → a IS NOT NULL
     a (a boolean)  → a = TRUE               NOT a       → a = FALSE
 
-Skipping asks for it, as a bound can say only that a predicate might be true. Spark's strict casts may fail where
-nothing is skipped: skipping may spare an error and never causes one.
+Skipping requires this form, because a bound proves only that a predicate might be true. A strict cast may fail in Spark
+on a file that is skipped here: skipping may avoid an error and never causes one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mica.schema.types import BOOLEAN
 
 
 def push_not(expr: Expr, negated: bool = False) -> Expr:
-    """An equal predicate without NOT, whose nodes are And, Or, Compare, In, IsNull and constants."""
+    """Returns an equal predicate without NOT, whose nodes are And, Or, Compare, In, IsNull and constants."""
     match expr:
         case Not(child):
             return push_not(child, not negated)
@@ -42,11 +42,11 @@ def push_not(expr: Expr, negated: bool = False) -> Expr:
             return Literal(None if value is None else value is not negated, type_, at=expr.at)
         case LeafRef() | Cast() | Call():
             return Compare(Op.EQ, expr, Literal(not negated, BOOLEAN), at=expr.at)
-    raise TypeError(f"{expr!r} is no bound predicate")
+    raise TypeError(f"{expr!r} is not a bound predicate")
 
 
 def conjuncts(expr: Expr) -> tuple[Expr, ...]:
-    """The parts that must all be true, after `push_not`."""
+    """Returns the parts that must all be true, after `push_not`."""
     pushed = push_not(expr)
     if not isinstance(pushed, And):
         return (pushed,)
@@ -54,7 +54,7 @@ def conjuncts(expr: Expr) -> tuple[Expr, ...]:
 
 
 def leaves_of(expr: Expr) -> frozenset[int]:
-    """The indices of the leaves that the expression needs."""
+    """Returns the indices of the leaves that the expression needs."""
     if isinstance(expr, LeafRef):
         return frozenset((expr.index,))
     return frozenset(i for child in expr.children for i in leaves_of(child))

@@ -1,8 +1,8 @@
-"""LIKE and its relatives, as Spark matches.
+"""LIKE, startswith, endswith and contains, as in Spark.
 
-The rule: a pattern is a run of texts, `_` (one character, a line break too) and `%` (any number of them); what it
-means is decided once for a constant pattern, and once for each distinct pair of text and pattern otherwise. Strings
-are compared by their bytes.
+The rule: a pattern is a sequence of texts, `_` (one character, also a line break) and `%` (any number of characters). A
+constant pattern is compiled once; otherwise each distinct pair of text and pattern is evaluated once. Strings are
+compared by their bytes.
 
 Source: Spark's StringUtils.escapeLikeRegex; Like, StartsWith, EndsWith, Contains.
 """
@@ -26,13 +26,13 @@ ONE, ANY = object(), object()
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """The parts of a LIKE pattern: texts, ONE and ANY; no two texts follow each other."""
+    """The parts of a LIKE pattern: texts, ONE and ANY; no two texts are adjacent."""
 
     parts: tuple[Any, ...]
 
     @classmethod
     def read(cls, text: str, escape: str = "\\") -> Pattern:
-        """Raises ValueError where Spark refuses: the escape stands at the end, or before what needs none."""
+        """Raises ValueError if Spark rejects the pattern: the escape is last, or before an ordinary character."""
         parts: list[Any] = []
         characters = iter(text)
         for c in characters:
@@ -42,7 +42,7 @@ class Pattern:
                 if part is None:
                     raise ValueError(f"the pattern {text!r} ends with the escape character {escape!r}")
                 if part not in ("_", "%", escape):
-                    raise ValueError(f"the escape character {escape!r} may not stand before {part!r} in {text!r}")
+                    raise ValueError(f"the escape character {escape!r} must not precede {part!r} in {text!r}")
             elif c in "_%":
                 part = ONE if c == "_" else ANY
             if isinstance(part, str) and parts and isinstance(parts[-1], str):
@@ -53,21 +53,21 @@ class Pattern:
 
     @property
     def prefix(self) -> str:
-        """What every match begins with."""
+        """The prefix of every match."""
         return self.parts[0] if self.parts and isinstance(self.parts[0], str) else ""
 
     @property
     def is_prefix(self) -> bool:
-        """Whether everything that begins with the prefix matches."""
+        """Whether every value with the prefix matches."""
         return self.parts in ((ANY,), (self.prefix, ANY))
 
     @property
     def is_text(self) -> bool:
-        """Whether the prefix itself is all that matches."""
+        """Whether only the prefix itself matches."""
         return self.parts in ((), (self.prefix,))
 
     def match(self, values: pa.Array) -> pa.Array:
-        """Which of the strings match."""
+        """Returns which of the strings match."""
         match self.parts:
             case () | (str(),):
                 return pc.equal(values, self.prefix)
@@ -92,7 +92,7 @@ def _quote_re2(text: str) -> str:
 
 
 def like(values: Datum, pattern: Datum, escape: Datum = None) -> pa.Array:
-    """`values LIKE pattern ESCAPE escape`. ValueError for a pattern that is none."""
+    """`values LIKE pattern ESCAPE escape`. Raises ValueError for an invalid pattern."""
     own = "\\" if escape is None else escape.as_py()
     if isinstance(pattern, pa.Scalar) and isinstance(values, pa.Array):
         if not pattern.is_valid:
@@ -102,7 +102,7 @@ def like(values: Datum, pattern: Datum, escape: Datum = None) -> pa.Array:
 
 
 def starts_with(values: Datum, part: Datum) -> pa.Array:
-    """Whether the value begins with the other one; both are strings, or both binary."""
+    """Whether the value starts with the other one; both are strings, or both binary."""
     return _searched(values, part, pc.starts_with, lambda v, p: v.startswith(p))
 
 
@@ -112,7 +112,7 @@ def ends_with(values: Datum, part: Datum) -> pa.Array:
 
 
 def contains(values: Datum, part: Datum) -> pa.Array:
-    """Whether the other one stands somewhere in the value."""
+    """Whether the value contains the other one."""
     return _searched(values, part, pc.match_substring, lambda v, p: p in v)
 
 

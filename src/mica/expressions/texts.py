@@ -1,8 +1,8 @@
-"""Functions that give or measure strings, as Spark's do.
+"""Functions that return or measure strings, as in Spark.
 
-The rule: a string is measured and cut in code points. Case follows Unicode's full mapping (`ß` becomes `SS`), which
-ICU has in Spark and Python here (letters that a Python does not know yet stand in a table); Arrow's own maps single
-code points, and is right for ASCII alone.
+The rule: a string is measured and cut in code points. Case follows Unicode's full mapping (`ß` becomes `SS`), by
+ICU in Spark and by Python here (a table adds letters that Python does not know yet). Arrow maps single code points, and
+is used for ASCII only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from mica.expressions.compare import Datum
 
-#: Capitals that Unicode 15 to 17 added or gave small letters, which Python 3.11 does not know: capital → small.
+#: Case pairs that Unicode 15 to 17 added and Python 3.11 does not know: capital → small.
 _PAIRS = {0xA7CB: 0x0264, 0xA7DC: 0x019B} | {
     first + n: first + n + step
     for first, count, step in (
@@ -27,18 +27,18 @@ _CAPITALS = {small: capital for capital, small in _PAIRS.items()}
 
 
 def concat(*parts: Datum) -> pa.Array:
-    """The strings, or bytes, joined; null where one is null."""
+    """Joins strings, or bytes; null if one is null."""
     kind = parts[0].type
     return pc.binary_join_element_wise(*parts, pa.scalar("" if pa.types.is_string(kind) else b"", kind))
 
 
 def lower(values: pa.Array) -> pa.Array:
-    """In lower case."""
+    """Converts to lower case."""
     return _mapped(values, pc.ascii_lower, lambda text: text.lower().translate(_PAIRS))
 
 
 def upper(values: pa.Array) -> pa.Array:
-    """In upper case."""
+    """Converts to upper case."""
     return _mapped(values, pc.ascii_upper, lambda text: text.upper().translate(_CAPITALS))
 
 
@@ -46,35 +46,35 @@ def _mapped(values: pa.Array, ascii_: Callable[[pa.Array], pa.Array], full: Call
     plain = pc.string_is_ascii(values)
     if pc.all(plain).as_py() is not False:
         return ascii_(values)
-    # Each distinct string once: names and words repeat.
+    # Map each distinct string once: names and words repeat.
     encoded = values.dictionary_encode()
     texts = [full(text) for text in encoded.dictionary.to_pylist()]
     return pa.array(texts, pa.string()).take(encoded.indices)
 
 
 def length(values: pa.Array) -> pa.Array:
-    """Code points of strings, bytes of binary."""
+    """Counts code points of strings, bytes of binary."""
     measure = pc.utf8_length if pa.types.is_string(values.type) else pc.binary_length
     return measure(values).cast(pa.int32())
 
 
 def trim(values: pa.Array) -> pa.Array:
-    """Without spaces (no other white space) at both ends."""
+    """Removes spaces (no other white space) at both ends."""
     return pc.utf8_trim(values, " ")
 
 
 def ltrim(values: pa.Array) -> pa.Array:
-    """Without spaces in front."""
+    """Removes leading spaces."""
     return pc.utf8_ltrim(values, " ")
 
 
 def rtrim(values: pa.Array) -> pa.Array:
-    """Without spaces at the end."""
+    """Removes trailing spaces."""
     return pc.utf8_rtrim(values, " ")
 
 
 def substring(values: pa.Array, position: pa.Scalar, size: pa.Scalar | None = None) -> pa.Array:
-    """`size` code points (None: all) from `position` on: from 1, from the end where it is negative; 0 is 1."""
+    """Returns `size` code points (None: all) from the 1-based `position`; negative counts from the end, 0 is 1."""
     begin, taken = position.as_py(), None if size is None else size.as_py()
     if begin is None or (size is not None and taken is None):
         return pa.nulls(len(values), values.type)
@@ -83,7 +83,7 @@ def substring(values: pa.Array, position: pa.Scalar, size: pa.Scalar | None = No
     if begin >= 0:
         start = max(begin - 1, 0)
         return pc.utf8_slice_codeunits(values, start, None if taken is None else start + taken)
-    # A place before the string's begin uses up some of the size.
+    # A position before the string's start uses up some of the size.
     whole = values.dictionary_encode()
     texts = [_from_end(text, begin, taken) for text in whole.dictionary.to_pylist()]
     return pa.array(texts, values.type).take(whole.indices)

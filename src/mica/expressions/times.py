@@ -1,7 +1,7 @@
-"""Functions of dates and times, as Spark's do.
+"""Functions of dates and times, as in Spark.
 
-The rule: a part of a TIMESTAMP is that of its wall clock, which the cast to TIMESTAMP_NTZ or DATE gives by the zone of
-the session; so all here work on clocks without a zone.
+The rule: a part of a TIMESTAMP is the part of its local time. The cast to TIMESTAMP_NTZ or DATE converts it in the
+session's time zone, so all functions here work on times without a zone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def part(name: str) -> Callable[[pa.Array], pa.Array]:
-    """A function that gives a part of dates or clocks as INT: `year`, `month`, `day`, `hour`, `minute`, `second`."""
+    """Returns a function from dates or local times to one part (`year` … `day`, `hour`, `minute`, `second`) as INT."""
     take = getattr(pc, name)
 
     def found(values: pa.Array) -> pa.Array:
@@ -29,12 +29,12 @@ def part(name: str) -> Callable[[pa.Array], pa.Array]:
 
 
 def date_add(days: Datum, more: Datum) -> pa.Array:
-    """A date some days later; like Java's, the sum wraps around."""
+    """Adds days to a date; the sum wraps around, as in Java."""
     return _shifted(days, more, 1)
 
 
 def date_sub(days: Datum, fewer: Datum) -> pa.Array:
-    """A date some days earlier."""
+    """Subtracts days from a date; the result wraps around, as in Java."""
     return _shifted(days, fewer, -1)
 
 
@@ -47,13 +47,13 @@ def _shifted(days: Datum, by: Datum, sign: int) -> pa.Array:
 
 
 def datediff(end: Datum, start: Datum) -> pa.Array:
-    """The days from `start` to `end`."""
+    """Returns the days from `start` to `end`."""
     count = len(end) if isinstance(end, pa.Array) else len(start)
     return pc.subtract(as_array(end, count).cast(pa.int32()), as_array(start, count).cast(pa.int32()))
 
 
 def from_unit(micros: int) -> Callable[[pa.Array], tuple[pa.Array, pa.Array | None]]:
-    """A function from a number of units of so many microseconds to TIMESTAMP, and where that does not fit."""
+    """Returns a function from a number of units of `micros` microseconds to TIMESTAMP and the mask of overflows."""
 
     def found(values: pa.Array) -> tuple[pa.Array, pa.Array | None]:
         valid = np.asarray(pc.is_valid(values))
@@ -67,7 +67,7 @@ def from_unit(micros: int) -> Callable[[pa.Array], tuple[pa.Array, pa.Array | No
 
 
 def to_unit(micros: int) -> Callable[[pa.Array], pa.Array]:
-    """A function from TIMESTAMP to its number of units, downwards."""
+    """Returns a function from TIMESTAMP to its number of units, rounded down."""
 
     def found(values: pa.Array) -> pa.Array:
         return pa.array(np.asarray(pc.fill_null(values.cast(pa.int64()), 0)) // micros,

@@ -1,7 +1,7 @@
-"""Text to tokens, as Spark's lexer cuts it.
+"""Splits a text into tokens, as Spark's lexer does.
 
-The rule: every character of the text belongs to a token, to white space or to a comment; what Spark's lexer would cut
-otherwise is refused. Each token keeps its own text, so nothing of a literal's spelling is lost.
+The rule: every character of the text belongs to a token, to white space or to a comment; text that Spark's lexer would
+split differently is rejected. Each token keeps its own text, so nothing of a literal's spelling is lost.
 
 Source: Spark's SqlBaseLexer.g4.
 """
@@ -36,16 +36,16 @@ class Token:
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens of the text, and one of the kind `end`. Errors: INVALID_EXPRESSION with the offset."""
+    """Returns the tokens of the text and a last one of the kind `end`. Errors: INVALID_EXPRESSION with the offset."""
     tokens: list[Token] = []
     at = 0
     half = re.search("[\ud800-\udfff]", text)
     if half is not None:
-        raise syntax_error(text.replace(half[0], "?"), half.start(), f"half of a character, {half[0]!r}, is no text")
+        raise syntax_error(text.replace(half[0], "?"), half.start(), f"{half[0]!r} is half of a character")
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
-            why = "a quote is not closed" if text[at] in "'\"`" else f"{text[at]!r} cannot stand here"
+            why = "a quote is not closed" if text[at] in "'\"`" else f"{text[at]!r} is not allowed here"
             raise syntax_error(text, at, why)
         if match.lastgroup != "space":
             tokens.append(Token(match.lastgroup, match[0], at, match.end()))
@@ -55,7 +55,7 @@ def tokenize(text: str) -> list[Token]:
 
 
 def syntax_error(text: str, at: int, why: str, hint: str | None = None, code: str = "INVALID_EXPRESSION") -> UserError:
-    """An error that shows the place in the text."""
+    """An error that shows the position in the text."""
     line_start = text.rfind("\n", 0, at) + 1
     line = text[line_start:].split("\n", 1)[0]
     start = max(0, at - line_start - 60)

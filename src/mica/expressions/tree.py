@@ -1,7 +1,7 @@
-"""The algebra of expressions: what a `where` and a column text become.
+"""The expression tree of `where` and of column texts.
 
-The rule: expressions are values. Nothing here knows a schema, a file or a row; `Column`, `Path` and `Text` are what a
-parser makes, and binding replaces them by `LeafRef` and `Literal`, so that everything after it walks one small algebra.
+The rule: expressions are values, without knowledge of a schema, a file or a row. The parser produces `Column`, `Path`
+and `Text`; binding replaces them by `LeafRef` and `Literal`, so later stages handle fewer nodes.
 
     And Or Not · Compare In IsNull · Cast Call · LeafRef Literal   (bound)
     + Column Path Text                                            (as read)
@@ -44,7 +44,7 @@ class Op(enum.Enum):
         return _FLIPPED.get(self, self)
 
 
-#: How tightly the operators of arithmetic bind.
+#: The precedence of the arithmetic operators.
 BINDING = {"+": 5, "-": 5, "*": 6, "/": 6, "%": 6}
 
 _NEGATED = {Op.EQ: Op.NE, Op.LT: Op.GE, Op.GT: Op.LE, Op.SAFE_EQ: Op.DISTINCT}
@@ -54,7 +54,7 @@ _FLIPPED = {Op.LT: Op.GT, Op.GT: Op.LT, Op.LE: Op.GE, Op.GE: Op.LE}
 
 @dataclass(frozen=True, slots=True)
 class Expr:
-    """The base. `at` is the offset in the text that it was read from, for errors."""
+    """The base class. `at` is the offset in the parsed text, for errors."""
 
     at: int = field(default=0, compare=False, kw_only=True)
 
@@ -74,7 +74,7 @@ class Literal(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Text(Expr):
-    """A literal whose meaning needs a time zone: DATE'…', TIMESTAMP'…', TIMESTAMP_NTZ'…'."""
+    """A literal whose value depends on a time zone: DATE'…', TIMESTAMP'…', TIMESTAMP_NTZ'…'."""
 
     type: DataType
     text: str
@@ -89,7 +89,7 @@ class Column(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Path(Expr):
-    """A place in a Variant: `v:a.b`. Its type is VARIANT until it is cast."""
+    """A path in a Variant: `v:a.b`. Its type is VARIANT until it is cast."""
 
     child: Expr
     path: VariantPath
@@ -101,9 +101,9 @@ class Path(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Expr):
-    """`child::type`. A strict cast fails on a value that it cannot cast, the other kind gives null.
+    """`child::type`. A value that cannot be cast is an error if the cast is strict, null otherwise.
 
-    `legacy` casts as Spark does without ANSI: integers wrap around, texts are read more loosely.
+    `legacy` casts as Spark does without ANSI: integers wrap around, texts are parsed more leniently.
     """
 
     child: Expr
@@ -118,7 +118,7 @@ class Cast(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Collate(Expr):
-    """A string with a collation, by its identifier. `explicit`: it was written; otherwise the string came by it."""
+    """A string with a collation, by its identifier. `explicit`: written with COLLATE; otherwise the string's own."""
 
     child: Expr
     collation: str
@@ -131,9 +131,9 @@ class Collate(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Call(Expr):
-    """An operator of arithmetic or a function, by its name in lower case; `negate` is the minus of one value.
+    """An arithmetic operator or a function, by its name in lower case; `negate` is unary minus.
 
-    `type` is that of the result; None until it is bound. `collation` as in `Compare`.
+    `type` is the result's type; None until bound. `collation` as in `Compare`.
     """
 
     name: str
@@ -148,7 +148,7 @@ class Call(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Compare(Expr):
-    """Two values compared; strings by `collation` (an identifier in Spark's spelling), by their bytes without one."""
+    """Compares two values; strings by `collation` (an identifier in Spark's spelling), without one by their bytes."""
 
     op: Op
     left: Expr
@@ -199,7 +199,7 @@ class Not(Expr):
 
 @dataclass(frozen=True, slots=True)
 class And(Expr):
-    """A conjunction of two or more, judged from left to right."""
+    """A conjunction of two or more, evaluated from left to right."""
 
     parts: tuple[Expr, ...]
 
@@ -210,7 +210,7 @@ class And(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Or(Expr):
-    """A disjunction of two or more, judged from left to right."""
+    """A disjunction of two or more, evaluated from left to right."""
 
     parts: tuple[Expr, ...]
 
@@ -221,7 +221,7 @@ class Or(Expr):
 
 @dataclass(frozen=True, slots=True)
 class LeafRef(Expr):
-    """The value of leaf number `index` of a bound expression. `text` is how the person wrote it."""
+    """The value of leaf number `index` of a bound expression. `text` is its source text."""
 
     index: int
     type: DataType
@@ -229,7 +229,7 @@ class LeafRef(Expr):
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
-    """The expression and everything inside it, parents first."""
+    """Yields the expression and everything inside it, parents first."""
     todo = [expr]
     while todo:
         found = todo.pop()
@@ -238,7 +238,7 @@ def walk(expr: Expr) -> Iterator[Expr]:
 
 
 def depth(expr: Expr) -> int:
-    """How many levels of expressions stand in each other."""
+    """Returns the number of nested levels."""
     deepest, todo = 0, [(expr, 1)]
     while todo:
         found, level = todo.pop()
@@ -248,12 +248,12 @@ def depth(expr: Expr) -> int:
 
 
 def to_sql(expr: Expr) -> str:
-    """SQL for people, as in explain; literals of time are shown in UTC."""
+    """Returns SQL for people, as in explain; timestamps and dates are shown in UTC."""
     return _sql(expr, 0)
 
 
 def _sql(expr: Expr, outer: int) -> str:
-    """`outer` is how tightly what is around binds: OR 1, AND 2, NOT 3, comparison 4, + 5, * 6, minus 7, cast 8."""
+    """`outer` is the precedence around it: OR 1, AND 2, NOT 3, comparison 4, + 5, * 6, minus 7, cast 8."""
     match expr:
         case Or(parts):
             text, own = " OR ".join(_sql(p, 1) for p in parts), 1
@@ -305,7 +305,7 @@ def _sql(expr: Expr, outer: int) -> str:
         case Literal(value, type_):
             return show(value, type_)
         case _:
-            raise TypeError(f"{expr!r} is no expression")
+            raise TypeError(f"{expr!r} is not an expression")
     return f"({text})" if own < outer else text
 
 

@@ -1,2 +1,1 @@
-"""The Delta protocol: replay, features, conflict rules and checkpoints as pure functions; only `storage` touches
-bytes."""
+"""The Delta protocol: replay, features, conflict rules and checkpoints as pure functions; only `storage` does I/O."""

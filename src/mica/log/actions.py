@@ -1,7 +1,7 @@
-"""The actions of the log as values, and the lines that they are written as.
+"""The actions of the log as values, and their JSON lines.
 
-The rule: only the few actions that a table has one of (protocol, metaData, domains, transactions) become Python
-objects; files stay Arrow. What we do not know in an action is kept and written again (PROTOCOL.md "Actions").
+The rule: only the few actions per table (protocol, metaData, domains, transactions) become Python objects; files stay
+in Arrow. Unknown keys of an action are kept and written back (PROTOCOL.md "Actions").
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EMPTY_SCHEMA = '{"type":"struct","fields":[]}'
 
 @dataclass(frozen=True)
 class Protocol:
-    """Versions and table features; the feature sets are empty where the versions do not carry them (3 and 7)."""
+    """Versions and table features; the feature sets are empty unless the versions carry them (3 and 7)."""
 
     reader: int
     writer: int
@@ -29,7 +29,7 @@ class Protocol:
 
     @classmethod
     def parse(cls, action: Mapping[str, Any]) -> Protocol:
-        """From the content of a `protocol` action."""
+        """Parses the content of a `protocol` action."""
         reader, writer = action.get("minReaderVersion"), action.get("minWriterVersion")
         if not isinstance(reader, int) or not isinstance(writer, int):
             raise _corrupt("protocol", f"it names the versions {reader!r} and {writer!r}")
@@ -38,7 +38,7 @@ class Protocol:
         return cls(reader, writer, frozenset(of_reader), frozenset(of_writer))
 
     def action(self) -> dict[str, Any]:
-        """The content of its `protocol` action."""
+        """Returns the content of its `protocol` action."""
         out: dict[str, Any] = {"minReaderVersion": self.reader, "minWriterVersion": self.writer}
         if self.reader >= 3:
             out["readerFeatures"] = sorted(self.reader_features)
@@ -49,7 +49,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Metadata:
-    """The `metaData` action. `rest` holds the keys that we do not know."""
+    """The `metaData` action. `rest` holds unknown keys."""
 
     id: str
     schema_string: str
@@ -70,13 +70,13 @@ class Metadata:
         *,
         created_time: int,
     ) -> Metadata:
-        """The metadata of a table to be."""
+        """Makes the metadata of a new table."""
         columns = tuple(partition_columns)
         return cls(str(uuid.uuid4()), schema_string, columns, dict(configuration or {}), created_time=created_time)
 
     @classmethod
     def parse(cls, action: Mapping[str, Any]) -> Metadata:
-        """From the content of a `metaData` action."""
+        """Parses the content of a `metaData` action."""
         known = dict(action)
         identity = known.pop("id", None)
         schema = known.pop("schemaString", None)
@@ -84,9 +84,9 @@ class Metadata:
         configuration = known.pop("configuration", None) or {}
         form = known.pop("format", None) or {"provider": "parquet", "options": {}}
         if not isinstance(configuration, Mapping) or not isinstance(form, Mapping):
-            raise _corrupt("metaData", "its configuration or format is no object")
+            raise _corrupt("metaData", "its configuration or format is not an object")
         if schema is not None and not isinstance(schema, str):
-            raise _corrupt("metaData", "its schemaString is no string")
+            raise _corrupt("metaData", "its schemaString is not a string")
         return cls(
             id=str(identity or ""),
             schema_string=schema or EMPTY_SCHEMA,
@@ -100,7 +100,7 @@ class Metadata:
         )
 
     def action(self) -> dict[str, Any]:
-        """The content of its `metaData` action."""
+        """Returns the content of its `metaData` action."""
         out: dict[str, Any] = {"id": self.id}
         out |= {k: v for k, v in (("name", self.name), ("description", self.description)) if v is not None}
         out["format"] = dict(self.format)
@@ -112,13 +112,13 @@ class Metadata:
         return {**out, **self.rest}
 
     def with_configuration(self, changes: Mapping[str, str | None]) -> Metadata:
-        """The same table with other properties; None removes one."""
+        """Returns a copy with other properties; None removes one."""
         merged: dict[str, str | None] = {**self.configuration, **changes}
         return replace(self, configuration={key: value for key, value in merged.items() if value is not None})
 
 
 def parse_line(line: bytes | memoryview | str) -> dict[str, Any]:
-    """One log line as a dictionary of one action."""
+    """Parses one log line to a dictionary with one action."""
     try:
         value = orjson.loads(line)
     except orjson.JSONDecodeError as error:
@@ -126,17 +126,17 @@ def parse_line(line: bytes | memoryview | str) -> dict[str, Any]:
             "CORRUPT_LOG", f"a line of the log is not JSON: {error}", hint="Restore the file, or an older version."
         ) from None
     if not isinstance(value, dict):
-        raise CorruptDataError("CORRUPT_LOG", "a line of the log is no JSON object", hint="Restore the file.")
+        raise CorruptDataError("CORRUPT_LOG", "a line of the log is not a JSON object", hint="Restore the file.")
     return value
 
 
 def whole(value: Any) -> int | None:
-    """A whole number of 64 bits; None for whatever else stands in its place."""
+    """Returns a whole number of 64 bits; None for any other value."""
     return value if isinstance(value, int) and not isinstance(value, bool) and -(2**63) <= value < 2**63 else None
 
 
 def format_line(kind: str, action: Mapping[str, Any]) -> str:
-    """An action as its line, without a line break."""
+    """Formats an action as its line, without a line break."""
     return orjson.dumps({kind: action}).decode()
 
 
@@ -144,7 +144,7 @@ def _names(value: Any, what: str) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise _corrupt(what, "it is no list of names")
+        raise _corrupt(what, "it is not a list of names")
     return value
 
 

@@ -1,8 +1,7 @@
 """The files that a commit adds, as columns.
 
-The rule: what is known of a new file is one row of typed columns, from the task that wrote it to the transaction, which
-alone makes a line of the log of it.
-
+The rule: a new file is one row of typed columns, from the task that wrote it to the transaction. Only the transaction
+turns the row into a log line.
 Source: PROTOCOL.md, "Add File and Remove File".
 """
 
@@ -21,8 +20,8 @@ from mica.stats import documents
 if TYPE_CHECKING:
     from mica.log.snapshot import Snapshot
 
-#: `path` is the URI that the log names the file by (`paths.encode_path`), times are in ms since the epoch; null stands
-#: for what the line leaves out.
+#: `path` is the URI of the file in the log (`paths.encode_path`), times are in ms since the epoch; null means that the
+#: line omits the key.
 ADDED = pa.schema(
     [
         pa.field("path", pa.string()),
@@ -36,12 +35,12 @@ ADDED = pa.schema(
     ]
 )
 
-#: A table with the columns of `ADDED` (others are ignored), or rows of such columns; what a row lacks is null.
+#: A table with the columns of `ADDED` (others are ignored), or rows of such columns; missing values are null.
 Added: TypeAlias = pa.Table | Sequence[Mapping[str, Any]]
 
 
 def again(snapshot: Snapshot, indices: np.ndarray) -> pa.Table:
-    """Files of a version, by their positions in `snapshot.files`, as a commit adds them again as they are."""
+    """Returns files of a version (positions in `snapshot.files`), unchanged, as rows to add again."""
     files = snapshot.files.take(pa.array(indices))
     known = {**{name: files.column(name) for name in files.column_names}, "stats": snapshot.stats(indices)}
     known |= {"tags": snapshot.tags(indices), "data_change": pa.nulls(len(indices), pa.bool_())}
@@ -51,8 +50,8 @@ def again(snapshot: Snapshot, indices: np.ndarray) -> pa.Table:
 def with_vectors(
     snapshot: Snapshot, indices: NDArray[np.int64], vectors: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Files of a version as a commit adds them again, each with a deletion vector. Their bounds are no longer those of
-    the rows that are left, which `tightBounds` says (PROTOCOL.md, "Per-file Statistics").
+    """Returns files of a version as rows to add again, each with a deletion vector. `tightBounds` becomes false, since
+    the bounds may be wider than the remaining rows (PROTOCOL.md, "Per-file Statistics").
     """
     found = []
     for file, vector in zip(rows(again(snapshot, indices)), vectors, strict=True):
@@ -63,7 +62,7 @@ def with_vectors(
 
 
 def rows(files: Added) -> Iterator[Mapping[str, Any]]:
-    """The files one by one."""
+    """Yields the files one by one."""
     if isinstance(files, pa.Table):
         yield from files.select(ADDED.names).to_pylist(maps_as_pydicts="lossy")
     else:

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 
 def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The column as one array; its only chunk is not copied."""
+    """Returns the column as one array; a single chunk is not copied."""
     if not isinstance(column, pa.ChunkedArray):
         return column
     chunks = column.chunks

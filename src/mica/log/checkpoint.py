@@ -1,6 +1,6 @@
-"""Reading checkpoints: a version's whole state in one file or a few.
+"""Reads checkpoints: a version's whole state in one file or a few.
 
-The rule: the columns that every plan needs are read at once, statistics and tags only when they are asked for. Classic,
+The rule: the columns that every plan needs are read immediately, statistics and tags only on request. Classic,
 multi-part and V2 checkpoints (JSON or Parquet, with sidecars) give the same state (PROTOCOL.md "Checkpoints", "V2
 spec").
 """
@@ -47,7 +47,7 @@ _OTHERS = ("protocol", "metaData", "txn", "domainMetadata", "sidecar", "checkpoi
 
 @dataclass
 class PartSource:
-    """A Parquet part of a checkpoint, for the columns that are read later. `row` of a file counts its rows."""
+    """A Parquet part of a checkpoint, for the columns that are read later. `row` of a file is its row in the part."""
 
     storage: Storage
     rel: str
@@ -56,7 +56,7 @@ class PartSource:
     _read: dict[str, pa.Array] = field(default_factory=dict, repr=False)
 
     def add_column(self, name: str) -> pa.Array | None:
-        """A column of `add` for all rows of the part, read once; None when the part has no such column."""
+        """Returns a column of `add` for all rows of the part, read once; None if the part does not have it."""
         if name not in self.columns:
             return None
         if name not in self._read:
@@ -67,7 +67,7 @@ class PartSource:
         return self._read[name]
 
     def removes(self) -> pa.StructArray | None:
-        """The tombstones of the part, whole, as Arrow structs."""
+        """The tombstones of the part as Arrow structs, with all columns."""
         with _open(self.storage, self.rel, self.size) as file:
             if "remove" not in file.schema_arrow.names:
                 return None
@@ -78,7 +78,7 @@ class PartSource:
 
 @contextlib.contextmanager
 def _open(storage: Storage, rel: str, size: int) -> Iterator[pq.ParquetFile]:
-    """A Parquet file of the log; whatever is wrong with its bytes inside the block is `CORRUPT_CHECKPOINT`."""
+    """Opens a Parquet file of the log; an error in its bytes inside the block becomes `CORRUPT_CHECKPOINT`."""
     try:
         if storage.local_path is not None:
             opened = pq.ParquetFile(storage.path(rel), page_checksum_verification=True)
@@ -99,8 +99,8 @@ def _corrupt(storage: Storage, rel: str, error: object) -> CorruptDataError:
     reason = str(error).partition("\n")[0]
     return CorruptDataError(
         "CORRUPT_CHECKPOINT",
-        f"{storage.path(rel)} is no readable checkpoint: {reason}",
-        hint="Delete it when the commits before it are still there.",
+        f"{storage.path(rel)} is not a readable checkpoint: {reason}",
+        hint="Delete it if the commits before it still exist.",
         path=storage.path(rel),
     )
 
@@ -108,7 +108,7 @@ def _corrupt(storage: Storage, rel: str, error: object) -> CorruptDataError:
 def _column(file: pq.ParquetFile, name: str, children: Sequence[str] | None) -> pa.StructArray:
     columns = [name] if children is None else [f"{name}.{child}" for child in children]
     table = file.read(columns=columns, use_threads=True)
-    # Rows are found in one column by their place in another: a column that lost some would give those of other files.
+    # Columns are aligned by row number: a column that lost rows would return those of other files.
     if len(table[name]) != file.metadata.num_rows:
         raise ValueError(f"{name} has {len(table[name])} rows, the file {file.metadata.num_rows}")
     chunks = table[name].chunks
@@ -117,16 +117,16 @@ def _column(file: pq.ParquetFile, name: str, children: Sequence[str] | None) -> 
 
 def _field(array: pa.StructArray, name: str, kind: pa.DataType | None) -> pa.Array:
     if not pa.types.is_struct(array.type):
-        raise ValueError(f"{array.type} is no struct with {name}")
+        raise ValueError(f"{array.type} is not a struct with {name}")
     if array.type.get_field_index(name) < 0:
         return pa.nulls(len(array), kind)
-    # struct_field keeps the parent's nulls, which `flatten` of single children would not.
+    # struct_field keeps the parent's nulls; `flatten` of single children would not.
     values = pc.struct_field(array, name)
     return values if kind is None or values.type == kind else conform(values, kind)
 
 
 def conform(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The values in another struct type: children by name, missing ones null, extra ones left out."""
+    """Converts values to another struct type: children by name, missing ones null, extra ones omitted."""
     if pa.types.is_struct(kind):
         children = [_field(values, child.name, child.type) for child in kind]
         return pa.StructArray.from_arrays(children, fields=list(kind), mask=pc.is_null(values))
@@ -134,7 +134,7 @@ def conform(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def read_checkpoint(storage: Storage, checkpoint: Checkpoint) -> State:
-    """The state that a checkpoint holds. An unreadable file raises `CorruptDataError` (code `CORRUPT_CHECKPOINT`)."""
+    """Reads the state of a checkpoint. An unreadable file raises `CorruptDataError` (code `CORRUPT_CHECKPOINT`)."""
     state = State()
     sidecars: list[dict[str, Any]] = []
     for entry in checkpoint.entries:
@@ -152,7 +152,7 @@ def read_checkpoint(storage: Storage, checkpoint: Checkpoint) -> State:
 
 
 def sidecars_of(storage: Storage, checkpoint: Checkpoint) -> set[str]:
-    """The files below the table that a V2 checkpoint names; reading it also says that its own files are whole."""
+    """Returns the sidecar files that a V2 checkpoint names. Reading them also proves that its own files are intact."""
     found: list[dict[str, Any]] = []
     for entry in checkpoint.entries:
         if entry.path.endswith(".json"):
@@ -191,7 +191,7 @@ def _read_part(storage: Storage, rel: str, size: int, state: State, sidecars: li
             return state
         adds = _column(file, "add", [name for _, name, _ in _ADD if kind.get_field_index(name) >= 0])
         rows = np.flatnonzero(np.asarray(pc.is_valid(pc.struct_field(adds, "path"))))
-        # Writers keep the adds together: a slice costs nothing where a take copies them all.
+        # Writers keep the adds together: a slice is free, a take copies them all.
         together = len(rows) > 0 and int(rows[-1] - rows[0]) + 1 == len(rows)
         found = adds.slice(int(rows[0]), len(rows)) if together else adds.take(pa.array(rows))
         columns = {ours: _field(found, name, wanted) for ours, name, wanted in _ADD}
@@ -199,7 +199,7 @@ def _read_part(storage: Storage, rel: str, size: int, state: State, sidecars: li
         columns["source"] = pa.array(np.full(len(rows), len(state.sources), np.int32))
         columns["row"] = pa.array(rows.astype(np.int32))
         part = pa.table(columns, schema=STATE_FILES)
-        part.validate(full=True)  # damaged pages can hold what is no text
+        part.validate(full=True)  # damaged pages can hold invalid text
         if part.column("size").null_count:
             raise _corrupt(storage, rel, "it adds a file without a size")
     source = PartSource(storage, rel, size, frozenset(child.name for child in kind))
@@ -207,7 +207,7 @@ def _read_part(storage: Storage, rel: str, size: int, state: State, sidecars: li
 
 
 def _without_hollow(vectors: pa.StructArray) -> pa.StructArray:
-    """Some writers put a struct of nulls where there is no deletion vector."""
+    """Replaces the struct of nulls, which some writers use for a missing deletion vector, by null."""
     kinds = pc.struct_field(vectors, "storageType")
     if kinds.null_count == vectors.null_count:
         return vectors
@@ -216,11 +216,11 @@ def _without_hollow(vectors: pa.StructArray) -> pa.StructArray:
 
 
 def _read_others(file: pq.ParquetFile, names: list[str]) -> list[tuple[int, dict[str, Any]]]:
-    """The non-file actions, which are few; a column that is all null costs next to nothing to decode."""
+    """Reads the few actions other than files; decoding a column of nulls costs almost nothing."""
     out: list[tuple[int, dict[str, Any]]] = []
     for name in names:
         column = _column(file, name, None)
-        # A reader may see a null struct as a struct of nulls when its writer made the struct required.
+        # A null struct may be read as a struct of nulls if the writer made the struct required.
         rows = column.filter(pc.is_valid(column)).to_pylist(maps_as_pydicts="lossy")
         actions = ({key: value for key, value in row.items() if value is not None} for row in rows)
         out += [(0, {name: action}) for action in actions if action]

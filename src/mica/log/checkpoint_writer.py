@@ -1,9 +1,9 @@
-"""Writing checkpoints: a snapshot's whole state as one classic Parquet file, and the pointer to it.
+"""Writes checkpoints: a snapshot's whole state as one classic Parquet file, and `_last_checkpoint`.
 
-The rule: a checkpoint says exactly what replaying the log says, no more (expired tombstones) and no less (unknown
-domains and metadata keys in their places); it is written after its commit and may fail without harm (PROTOCOL.md
-"Checkpoints", "Checkpoint Schema", "Last Checkpoint File"). Statistics stand there as JSON and as columns, as the
-properties say.
+The rule: a checkpoint holds exactly what replaying the log gives, without expired tombstones, and with unknown
+domains and metadata keys. It is written after its commit, and may fail without harm (PROTOCOL.md
+"Checkpoints", "Checkpoint Schema", "Last Checkpoint File"). The table's properties decide whether statistics are
+stored as JSON, as columns, or both.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _METADATA = pa.struct(
 
 
 def write_checkpoint(snapshot: Snapshot, *, now: int | None = None) -> int:
-    """Writes the checkpoint of a snapshot and `_last_checkpoint`; gives the number of its actions. `now` in ms."""
+    """Writes the checkpoint of a snapshot and `_last_checkpoint`; returns the number of its actions. `now` in ms."""
     table = checkpoint_table(snapshot, now=int(time.time() * 1000) if now is None else now)
     rel = checkpoint_name(snapshot.version)
     data = parquet_bytes(table)
@@ -76,9 +76,9 @@ def write_checkpoint(snapshot: Snapshot, *, now: int | None = None) -> int:
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
-    """The checkpoint as a Parquet file, in names that every reader of lists and maps understands."""
+    """Encodes the checkpoint as Parquet, with the standard names of list and map children."""
     if _holds_variants(table.schema):
-        # Only the kernel can say in a Parquet schema that a group is a VARIANT.
+        # Only the kernel can mark a group as VARIANT in a Parquet schema.
         writer = kernel.FileWriter(table.schema, compression="snappy")
         for batch in table.to_batches():
             writer.write(batch)
@@ -103,7 +103,7 @@ def _is_or_holds_variant(field: pa.Field) -> bool:
 
 
 def checkpoint_table(snapshot: Snapshot, *, now: int) -> pa.Table:
-    """The rows of a checkpoint: one action each, in the column of its kind."""
+    """Builds the rows of a checkpoint: one action each, in the column of its kind."""
     columns: dict[str, pa.Array] = {
         "txn": pa.array(
             [{"appId": a, "version": v, "lastUpdated": t} for a, (v, t) in snapshot.state.transactions.items()], _TXN
@@ -130,7 +130,7 @@ def checkpoint_table(snapshot: Snapshot, *, now: int) -> pa.Table:
 
 
 def _metadata(metadata: Metadata) -> pa.StructArray:
-    """The metaData action; keys that we do not know get the types of their values."""
+    """Builds the metaData action; unknown keys get the types of their values."""
     extra = []
     for name, value in metadata.rest.items():
         kind = pa.infer_type([value])
@@ -178,7 +178,7 @@ def _adds(snapshot: Snapshot) -> pa.StructArray:
 
 
 def partition_values_parsed(values: pa.MapArray, schema: StructType, columns: Iterable[str]) -> pa.StructArray:
-    """The partition values in the types of their columns; where one does not fit its type, its column is null."""
+    """Parses partition values to the types of their columns; a value that does not fit becomes null."""
     fields, arrays = [], []
     for name in columns:
         column = schema.field(name)
@@ -194,8 +194,8 @@ def partition_values_parsed(values: pa.MapArray, schema: StructType, columns: It
 
 
 def _removes(snapshot: Snapshot, now: int) -> pa.StructArray:
-    """The tombstones that have not expired."""
+    """Returns the tombstones that have not expired."""
     every = tombstones(snapshot)
     oldest = now - properties.DELETED_FILE_RETENTION.of(snapshot.properties)
-    # A missing time counts as 0: expired long ago.
+    # A missing time counts as 0, so the tombstone has expired.
     return every.filter(pc.greater(pc.fill_null(pc.struct_field(every, "deletionTimestamp"), 0), oldest))

@@ -1,8 +1,8 @@
-"""Old files of the log: which a table no longer needs, and their removal.
+"""Removes files of the log that the table no longer needs.
 
-The rule: every version from the cutoff on can still be rebuilt. The newest checkpoint that is not newer than the last
-commit before the cutoff stays, with its own commit and all that comes after it; what lies before it goes. The cutoff
-is the midnight (UTC) before `delta.logRetentionDuration`, so that a table is cleaned once a day at most.
+The rule: every version from the cutoff on can still be rebuilt. The newest checkpoint at or before the last commit
+before the cutoff stays, with its own commit and everything after it; everything before it is deleted. The cutoff
+is the midnight (UTC) before `delta.logRetentionDuration`, so a table is cleaned at most once a day.
 
 Source: PROTOCOL.md, "Metadata Cleanup", "Writer Requirements for Checkpoint Protection".
 """
@@ -27,8 +27,8 @@ _VERSIONED = re.compile(r"(\d{20})\.(json|crc|checkpoint\..*|\d{20}\.compacted\.
 
 
 def clean_log(snapshot: Snapshot, *, now: int) -> int:
-    """Removes what the log no longer needs; how many files. `now` in ms since the epoch. A table keeps everything where
-    `delta.enableExpiredLogCleanup` is false, and below the version that the feature `checkpointProtection` names.
+    """Deletes log files that are no longer needed and returns their number. `now` in ms since the epoch. Keeps all if
+    `delta.enableExpiredLogCleanup` is false, and keeps the versions that the feature `checkpointProtection` protects.
     """
     configuration = snapshot.properties
     if not properties.EXPIRED_LOG_CLEANUP.of(configuration):
@@ -49,7 +49,7 @@ def clean_log(snapshot: Snapshot, *, now: int) -> int:
         needed = {name for found in listing.checkpoints.values() for one in found if one.version >= kept.version
                   for name in sidecars_of(storage, one)}  # fmt: skip
     except MicaError:
-        return 0  # nothing rests on a checkpoint that cannot be read
+        return 0  # never delete on the strength of an unreadable checkpoint
     sidecars = [entry for entry in storage.list(SIDECARS, recursive=False) if entry.modified < now - _DAY]
     gone += [entry.path for entry in sidecars if entry.path not in needed]
     storage.discard(gone)
@@ -57,12 +57,12 @@ def clean_log(snapshot: Snapshot, *, now: int) -> int:
 
 
 def cutoff(now: int, retention: int) -> int:
-    """Before when commits may go: a midnight."""
+    """Returns the midnight before which commits may be deleted."""
     return (now - retention) // _DAY * _DAY
 
 
 def oldest_kept(listing: Listing, before: int) -> Checkpoint | None:
-    """The checkpoint that the log is to begin with; None where all of it is needed."""
+    """Returns the checkpoint with which the log may begin; None if all of the log is needed."""
     versions = sorted(listing.commits)
     times = increasing([listing.commits[version].modified for version in versions])
     old = [version for version, time in zip(versions, times, strict=True) if time <= before]
@@ -71,7 +71,7 @@ def oldest_kept(listing: Listing, before: int) -> Checkpoint | None:
 
 
 def expired(entries: Iterable[Entry], kept: int) -> list[str]:
-    """The files of the log that only versions before `kept` need."""
+    """Returns the log files that only versions before `kept` need."""
     gone = []
     for entry in entries:
         found = _VERSIONED.fullmatch(entry.path.rpartition("/")[2])

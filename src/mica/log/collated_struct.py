@@ -1,7 +1,7 @@
-"""The columns that collated bounds take in `stats_parsed`.
+"""The columns of collated bounds in `stats_parsed`.
 
-The rule: every version of every collation that some file's statistics name has its place, whoever wrote it; a
-checkpoint says what the log says.
+The rule: a checkpoint holds what the log holds: every version of every collation in some file's statistics gets a
+column, whoever wrote it.
 
     stats_parsed
     └── statsWithCollation: struct
@@ -22,12 +22,12 @@ import pyarrow.compute as pc
 
 NAME = "statsWithCollation"
 
-#: Names at one level, with what stands below; an empty one is a string.
+#: Names at one level, with the levels below; an empty tree is a string.
 _Tree = dict[str, Any]
 
 
 def collated_field(texts: pa.Array) -> pa.Field | None:
-    """The field of `stats_parsed` that holds the collated bounds of all these statistics (JSON); None without any."""
+    """Returns the field of `stats_parsed` for the collated bounds of all these statistics (JSON); None without any."""
     found: _Tree = {}
     some = texts.filter(pc.fill_null(pc.match_substring(texts, f'"{NAME}"'), False))
     for text in some.to_pylist():
@@ -57,7 +57,7 @@ def _merge(tree: _Tree, values: dict[str, Any]) -> None:
 
 
 def _type(tree: _Tree, depth: int = 0) -> pa.DataType | None:
-    """A struct of what is below; None where nothing is: key and side are no strings, what is below them may be."""
+    """A struct of the levels below; None if empty. Key and side are never strings; the levels below may be."""
     fields = []
     for name, below in tree.items():
         kind = _type(below, depth + 1) if below or depth < 2 else pa.string()

@@ -1,8 +1,8 @@
-"""Whether a table maps its columns to other names, and by what its files know them.
+"""Column mapping: whether a table uses it, and which names its files use.
 
-The rule: a table maps columns where its protocol has the feature `columnMapping` for readers and its property says
-`name` or `id`. Everywhere else the names in the schema are the names in files, whatever keys stand in its fields: so
-`effective` takes these out, and whoever asks a schema for a physical name gets the right one.
+The rule: columns are mapped if the protocol has the reader feature `columnMapping` and the property is
+`name` or `id`. Otherwise files use the schema's names, even if its fields have mapping keys; `effective` removes those
+keys, so that physical names from its schema are always correct.
 
 Source: Delta protocol, "Column Mapping"; "Reader Requirements for Column Mapping".
 """
@@ -20,13 +20,13 @@ from mica.schema.collations import COLLATIONS
 from mica.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType
 from mica.stats.columns import FIELD_ID, PHYSICAL_NAME
 
-#: Keys of field metadata that mean something in a mapped table alone.
+#: Keys of field metadata that are used only in a mapped table.
 _KEYS = frozenset((PHYSICAL_NAME, FIELD_ID, "delta.columnMapping.nested.ids", "parquet.field.nested.ids"))
-_BY_NAME = 3  # reader versions from here on list their features
+_BY_NAME = 3  # from this reader version on, protocols list their features
 
 
 def mode_of(protocol: Protocol, metadata: Metadata) -> Mode:
-    """How the table maps its columns. Errors: UNSUPPORTED_READER_FEATURE for a mode that nobody knows."""
+    """Returns the table's mapping mode. Errors: UNSUPPORTED_READER_FEATURE for an unknown mode."""
     has = protocol.reader == 2 or (protocol.reader >= _BY_NAME and "columnMapping" in protocol.reader_features)
     mode = COLUMN_MAPPING_MODE.of(metadata.configuration) if has else "none"
     if mode == "unknown":
@@ -41,8 +41,8 @@ def mode_of(protocol: Protocol, metadata: Metadata) -> Mode:
 
 
 def effective(schema: StructType, mode: Mode) -> StructType:
-    """The schema with the keys of column mapping only where they count, and without VOID columns, which nobody stores
-    and readers are to skip (PROTOCOL.md "Primitive Types").
+    """Removes the keys of column mapping where they do not apply, and VOID columns, which are never stored
+    and which readers must skip (PROTOCOL.md "Primitive Types").
     """
     found = _without(schema, _KEYS if mode == "none" else frozenset())
     assert isinstance(found, StructType)
@@ -67,8 +67,8 @@ def _without(type_: DataType, keys: frozenset[str]) -> DataType:
 
 
 def _metadata(f: StructField, keys: frozenset[str]) -> Mapping[str, Any]:
-    """The field's metadata without these keys; its collations by display names, which some writers of mapped tables
-    spell by physical ones.
+    """Returns the field's metadata without these keys, and its collations by display names; some writers of mapped
+    tables use physical names there.
     """
     kept = {k: v for k, v in f.metadata.items() if k not in keys} if keys else f.metadata
     physical, collations = kept.get(PHYSICAL_NAME), kept.get(COLLATIONS)
@@ -78,6 +78,6 @@ def _metadata(f: StructField, keys: frozenset[str]) -> Mapping[str, Any]:
     for place, text in collations.items():
         rest = str(place).removeprefix(physical)
         shown = f.name + rest if rest != place and rest[:1] in ("", ".") else place
-        # Of two that contradict each other both stay, and whoever reads them refuses.
+        # If two keys contradict each other both stay, and the reader of the collations raises.
         spelled[place if spelled.get(shown, text) != text else shown] = text
     return {**kept, COLLATIONS: spelled}

@@ -1,8 +1,8 @@
-"""The commitInfo of a commit, without the rest of it.
+"""Reads the commitInfo of a commit without reading the rest.
 
-The rule: commitInfo is looked for in the first line, where the protocol wants it for in-commit timestamps and every
-writer puts it, and a commit may be hundreds of megabytes long: only its head is fetched. A commit that has it elsewhere
-is read whole (PROTOCOL.md "Commit Provenance Information").
+The rule: only the beginning of a commit is fetched, because a commit may have hundreds of megabytes. commitInfo is
+normally the first line: every writer puts it there, and in-commit timestamps require it. If it is not there, the whole
+commit is read (PROTOCOL.md "Commit Provenance Information").
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HEAD = 1 << 16
 
 
 def first_line(storage: Storage, rel: str, size: int) -> bytes:
-    """The first line of a file of the log, without its line break."""
+    """Returns the first line of a log file, without its line break."""
     length = _HEAD
     while True:
         head = storage.read_ranges(rel, [(0, min(length, size))])[0]
@@ -29,7 +29,7 @@ def first_line(storage: Storage, rel: str, size: int) -> bytes:
 
 
 def commit_info(storage: Storage, rel: str, size: int) -> Mapping[str, Any]:
-    """The content of the commitInfo of a commit; empty where it has none."""
+    """Returns the content of a commit's commitInfo; empty if it has none."""
     try:
         line = first_line(storage, rel, size)
         info = parse_line(line).get("commitInfo") if line.strip() else None
@@ -41,7 +41,7 @@ def commit_info(storage: Storage, rel: str, size: int) -> Mapping[str, Any]:
 
 
 def in_commit_timestamp(info: Mapping[str, Any]) -> int | None:
-    """The commit's own time in ms since the epoch; None where it has none (PROTOCOL.md "In-Commit Timestamps")."""
+    """Returns the in-commit timestamp in ms since the epoch, or None (PROTOCOL.md "In-Commit Timestamps")."""
     return whole(info.get("inCommitTimestamp"))
 
 

@@ -1,9 +1,8 @@
-"""Which table properties may be set, and which table features they bring.
+"""Which table properties may be set, and which table features they add.
 
-The rule: a property that is set is one of the table (`mica.properties`), its name in any case, or of nobody's that we
-know: an unknown `delta.` or `mica.` name is a mistake, and so is a text that cannot be read. A property that asks for a
-table feature adds it, or is refused where mica cannot write such tables. In a table of others an unknown property
-stays.
+The rule: a known property (`mica.properties`) may be set, with its name in any case; an unknown `delta.` or `mica.`
+name and an unreadable value are errors; other names are free. A property that requires a table feature adds it, or is
+rejected if mica cannot write tables with the feature. Unknown properties of an existing table are kept.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ _BY_LOWER = {name.lower(): known for name, known in PROPERTIES.items()}
 
 
 def checked(changes: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Properties that are being set (None: removed) under their own spelling.
+    """Checks properties that are being set (None: removed) and returns them under their canonical names.
 
-    Errors: INVALID_ARGUMENT for what is not a text, INVALID_PROPERTY for a value that one cannot have,
-    UNKNOWN_TABLE_PROPERTY, UNSUPPORTED_WRITER_FEATURE for what mica does not do.
+    Errors: INVALID_ARGUMENT for a value that is not a string, INVALID_PROPERTY for an invalid one,
+    UNKNOWN_TABLE_PROPERTY, UNSUPPORTED_WRITER_FEATURE for what mica does not support.
     """
     found = {}
     for given, text in changes.items():
@@ -44,12 +43,12 @@ def checked(changes: Mapping[str, str | None]) -> dict[str, str | None]:
 
 
 def kept(changes: Mapping[str, V]) -> dict[str, V]:
-    """Of the properties that are being set those that the table keeps: features go into the protocol."""
+    """Returns the properties that the table keeps: `delta.feature.*` goes into the protocol instead."""
     return {name: text for name, text in changes.items() if not name.startswith(FEATURE)}
 
 
 def needed_features(configuration: Mapping[str, str]) -> set[str]:
-    """The table features that the properties of a table need."""
+    """Returns the table features that a table's properties require."""
     needed = {
         known.feature
         for known in PROPERTIES.values()
@@ -66,7 +65,7 @@ def _check_known(known: Property[Any], text: str) -> None:
     try:
         value = known.values.parse(text)
         if known is ENABLE_SHREDDING and text not in ("true", "false"):
-            raise ValueError  # read as false, but surely not meant so
+            raise ValueError  # the parser would read it as false, surely not the caller's intent
     except ValueError:
         raise _bad_text(known.name, text, known.values.expected) from None
     asks = not known.asks or value in known.asks or (isinstance(value, tuple) and len(value) > 0)
@@ -84,8 +83,8 @@ def _check_unknown(name: str, text: str) -> None:
     if lowered.startswith(CONSTRAINTS):
         raise UnsupportedTableError(
             "UNSUPPORTED_WRITER_FEATURE",
-            "mica checks no CHECK constraints, so it sets none",
-            hint=f"Leave {CONSTRAINTS}* out.",
+            "mica does not check CHECK constraints, so it cannot set them",
+            hint=f"Remove {CONSTRAINTS}*.",
             feature="checkConstraints",
         )
     if lowered.startswith(FEATURE):

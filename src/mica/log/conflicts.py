@@ -1,19 +1,19 @@
 """Which pairs of commits conflict.
 
-The rule: a transaction that lost the race for a version may go on top of the winners exactly when its outcome would
-have been the same had it started after them (serializable; stricter than delta-spark's default of WriteSerializable).
+The rule: a transaction that lost the race for a version may be committed after the winners if and only if it would
+have had the same outcome when started after them (serializable; stricter than delta-spark's default WriteSerializable).
 
     the winner did                    conflicts with mine when mine
     --------------------------------  ----------------------------------------------------------
     protocol                          anything
     metaData                          anything
-    add (changing data)               read files that the added one would have been among
+    add (changing data)               read files among which the added one would have been
     remove                            removes the same file, or read files that it was among
     txn of an application             writes or relies on a txn of the same application
     domainMetadata of a domain        writes the same domain
     anything else (commitInfo, cdc)   never
 
-An append reads nothing: appends never conflict with appends. Overwriting reads what it replaces. Pure functions.
+An append reads nothing, so appends never conflict with appends. Overwriting reads what it replaces. Pure functions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def every_file(files: pa.Table) -> pa.Array:
 
 @dataclass(frozen=True)
 class Intent:
-    """What a transaction read and is about to write, as far as others can disturb it."""
+    """What a transaction read and is about to write, as far as other commits can affect it."""
 
     reads: tuple[FilePredicate, ...]
     read_files: pa.Table  # FILES of the base snapshot
@@ -50,7 +50,7 @@ class Intent:
 
 
 def check(mine: Intent, winner: Commits, version: int, table: str) -> None:
-    """Raises `ConflictError` when `mine` cannot go on top of the winner's commit of `version`."""
+    """Raises `ConflictError` if `mine` cannot be committed after the winner's commit of `version`."""
     for _, line in winner.others:
         if "protocol" in line:
             raise _conflict("PROTOCOL_CHANGED", "changed the protocol", version, table)
@@ -78,8 +78,7 @@ def check(mine: Intent, winner: Commits, version: int, table: str) -> None:
 
 
 def data_changing(commits: Commits) -> pa.Array:
-    """For each add whether it brings data that the table did not hold (PROTOCOL.md, `dataChange`; missing counts as
-    true)."""
+    """Returns for each add whether it adds new data (PROTOCOL.md, `dataChange`; missing means true)."""
     return pc.fill_null(commits.data_change, True)
 
 
@@ -93,7 +92,7 @@ def _keys(files: pa.Table) -> pa.Array:
 def _conflict(code: str, did: str, version: int, table: str) -> ConflictError:
     return ConflictError(
         code,
-        f"another writer committed version {version} of {table} meanwhile and {did}",
+        f"another writer committed version {version} of {table} concurrently and {did}",
         hint="Nothing was written. Read the table again and repeat the operation.",
         version=version,
     )

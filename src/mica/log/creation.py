@@ -1,8 +1,8 @@
-"""What protocol and properties a table gets: when it is made and when it is changed.
+"""The protocol and properties of a new or altered table.
 
-The rule: the smallest protocol that the schema and the properties need, under final feature names. A VARIANT column
-brings `variantType`, and on a new table `variantShredding` with `delta.enableVariantShredding=true` unless the caller
-says otherwise; on an existing table nobody but the caller turns that property on (delta-variant-shredding.md, "Writer
+The rule: the smallest protocol that the schema and the properties need, with final feature names. A VARIANT column
+adds `variantType`; a new table also gets `variantShredding` with `delta.enableVariantShredding=true` unless the caller
+overrides it. On an existing table only the caller turns that property on (delta-variant-shredding.md, "Writer
 Requirements for Variant Shredding"). Pure functions.
 """
 
@@ -37,7 +37,7 @@ TIMESTAMP_NTZ = Primitive("timestamp_ntz")
 
 
 def schema_features(schema: StructType) -> set[str]:
-    """The table features that a schema needs by its types and field metadata."""
+    """Returns the table features that a schema needs by its types and field metadata."""
     needed = set()
     if contains(schema, VARIANT):
         needed.add("variantType")
@@ -52,8 +52,8 @@ def schema_features(schema: StructType) -> set[str]:
 
 
 def refuse_columns(schema: StructType) -> None:
-    """Columns that no file could hold, at any depth: of type VOID, or with a NUL in their name, at which Arrow's C
-    interface ends it.
+    """Rejects columns that no file can hold, at any depth: of type VOID, or with a NUL in their name, which would end
+    the name in Arrow's C interface.
     """
     todo: list[tuple[str, DataType]] = [("", schema)]
     while todo:
@@ -61,7 +61,7 @@ def refuse_columns(schema: StructType) -> None:
         if type_ == VOID:
             raise UserError(
                 "UNSUPPORTED_TYPE",
-                f"the column {at!r} is VOID, which holds nothing and cannot be stored",
+                f"the column {at!r} is VOID, which cannot be stored",
                 hint="Give it a type, or leave it out.",
                 column=at,
             )
@@ -83,7 +83,7 @@ def new_table(
     *,
     created_time: int,
 ) -> tuple[Protocol, Metadata]:
-    """Protocol and metadata of a table to be. `created_time` in ms since the epoch."""
+    """Returns protocol and metadata of a new table. `created_time` in ms since the epoch."""
     wanted = {name: text for name, text in checked(configuration or {}).items() if text is not None}
     refuse_columns(schema)
     schema = collations.normalized(effective(schema, "none"))
@@ -107,8 +107,8 @@ def altered(
     partition_columns: Iterable[str] | None = None,
     changes: Mapping[str, str | None] | None = None,
 ) -> tuple[Protocol, Metadata]:
-    """Protocol and metadata of a table with another schema, other partition columns or other properties (None removes
-    one). What the change needs is added to the protocol; nothing is ever taken from it."""
+    """Returns protocol and metadata of a table with another schema, other partition columns or other properties (None
+    removes one). The protocol gains the features that the change needs and never loses any."""
     changes = checked(changes or {})
     needed = needed_features({name: text for name, text in changes.items() if text is not None})
     changed = metadata.with_configuration(kept(changes))
@@ -127,13 +127,13 @@ def altered(
 
 
 def shreds(protocol: Protocol, metadata: Metadata) -> bool:
-    """Whether a writer may shred variants in this table: the feature is there and the property is the very word
+    """Whether a writer may shred variants in this table: it has the feature, and the property is exactly
     `true`."""
     return properties.ENABLE_SHREDDING.of(metadata.configuration) and features.supports(protocol, "variantShredding")
 
 
 def _check_columns(configuration: Mapping[str, str | None], schema: StructType, partitions: Iterable[str]) -> None:
-    """Properties that name columns name columns that are there."""
+    """Checks that the columns named in properties exist."""
     for known in (properties.VARIANT_STATS_NAMES, properties.BLOOM_PATHS):
         text = configuration.get(known.name)
         if text is not None:
@@ -144,7 +144,7 @@ def _check_columns(configuration: Mapping[str, str | None], schema: StructType, 
 
 
 def _implied(protocol: Protocol) -> set[str]:
-    # Nullability is checked by every writer of ours; a table without `invariants` needs no upgrade for it.
+    # mica checks nullability in every write; a table without `invariants` needs no upgrade for it.
     return {"invariants"} if protocol.writer >= 7 else set()
 
 
@@ -157,15 +157,15 @@ def _partitions(schema: StructType, columns: list[str]) -> list[str]:
         if column.type == VARIANT or isinstance(column.type, StructType | ArrayType | MapType):
             raise UserError(
                 "INVALID_PARTITION_COLUMN",
-                f"the column {name!r} cannot be a partition column: it is no plain value",
+                f"the column {name!r} cannot be a partition column: it is not of a plain type",
                 hint="Partition by a column of a plain type, such as a date taken from the variant.",
                 column=name,
             )
         if collations.of_field(column):
             raise UserError(
                 "INVALID_PARTITION_COLUMN",
-                f"the column {name!r} cannot be a partition column: it has a collation, as Spark says too",
-                hint="Partition by a column without a collation; equal strings would lie in different partitions.",
+                f"the column {name!r} cannot be a partition column: it has a collation (Spark rejects it too)",
+                hint="Partition by a column without a collation; equal strings would get different partitions.",
                 column=name,
             )
         found.append(column.name)

@@ -1,7 +1,7 @@
 """Deletion vectors: which rows of a data file are no longer in the table.
 
-The rule: a vector is used only when everything that is said about it holds: file version, length, checksum, magic
-number and cardinality (PROTOCOL.md "Deletion Vectors", "Deletion Vector Format"). Row numbers count from 0 in the data
+The rule: a vector is used only if it matches its descriptor and its format: file version, length, checksum, magic
+number and cardinality (PROTOCOL.md "Deletion Vectors", "Deletion Vector Format"). Row numbers start at 0 in the data
 file.
 
     storageType  pathOrInlineDv
@@ -28,12 +28,12 @@ from mica.storage import Storage
 _MAGIC = 1681511377
 _UUID_LENGTH = 20
 
-#: Vectors of at most this many bytes stand in the log itself.
+#: Vectors of at most this many bytes are stored inline in the log.
 INLINE_BYTES = 128
 
 
 def deleted_rows(table: Storage, descriptor: Mapping[str, Any]) -> np.ndarray:
-    """The deleted rows of one file, sorted, as uint64; `descriptor` is a row of `files["deletion_vector"]`."""
+    """Returns the deleted rows of one file, sorted, as uint64; `descriptor` is a row of `files["deletion_vector"]`."""
     kind, where = descriptor["storageType"], str(descriptor["pathOrInlineDv"])
     size = int(descriptor["sizeInBytes"])
     if kind == "i":
@@ -43,24 +43,24 @@ def deleted_rows(table: Storage, descriptor: Mapping[str, Any]) -> np.ndarray:
         name = storage.path(rel)
         data = _read(storage, rel, int(descriptor.get("offset") or 0), size)
     if len(data) < 4 or int.from_bytes(data[:4], "little") != _MAGIC:
-        raise _corrupt(name, "it does not begin with the number that bitmaps of rows begin with")
+        raise _corrupt(name, "it does not begin with the magic number of a deletion vector")
     cardinality = int(descriptor["cardinality"])
     rows = decode(data[4:], cardinality)
     if len(rows) != cardinality:
-        raise _corrupt(name, f"it holds {len(rows)} rows where the log says {cardinality}")
+        raise _corrupt(name, f"it holds {len(rows)} rows, the log says {cardinality}")
     return rows
 
 
 def vector_of(rows: np.ndarray) -> bytes:
-    """The deletion vector of sorted row numbers."""
+    """Encodes sorted row numbers as a deletion vector."""
     return _MAGIC.to_bytes(4, "little") + encode(rows)
 
 
 def write_vectors(
     table: Storage, vectors: Sequence[bytes], cardinalities: Sequence[int]
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """Descriptors of deletion vectors with so many rows each, and the name of the file that was written. Small vectors
-    are in their descriptors, the others in one new file, which is whole when this returns; None: there was no need.
+    """Returns descriptors of deletion vectors with so many rows each, and the name of the new file, if any. Small
+    vectors are inline in their descriptors, the others in one file, which is complete when this returns.
     """
     name = uuid.uuid4()
     where = z85.encode(name.bytes)
@@ -81,7 +81,7 @@ def write_vectors(
 
 
 def file_of(table: Storage, descriptor: Mapping[str, Any]) -> str | None:
-    """The file of a vector: a name below the table, or an absolute one; None for one that stands in the log."""
+    """Returns the file of a vector: a name below the table, or an absolute one; None for an inline vector."""
     kind, where = descriptor["storageType"], str(descriptor["pathOrInlineDv"])
     if kind == "i":
         return None
@@ -103,13 +103,13 @@ def _file(table: Storage, kind: str, where: str) -> tuple[Storage, str]:
 
 
 def _read(storage: Storage, rel: str, offset: int, size: int) -> bytes:
-    """One vector of a file: length (u32, big-endian), the vector, its CRC-32."""
+    """Reads one vector of a file: length (u32, big-endian), the vector, its CRC-32."""
     head, body = storage.read_ranges(rel, [(0, 1), (offset, offset + 4 + size + 4)])
     name = storage.path(rel)
     if head != b"\x01":
-        raise _corrupt(name, f"its format version is {head[0]}, and 1 is the only one known")
+        raise _corrupt(name, f"its format version is {head[0]}, only 1 is supported")
     if int.from_bytes(body[:4], "big") != size:
-        raise _corrupt(name, f"the vector at byte {offset} has another length than the log says ({size})")
+        raise _corrupt(name, f"the vector at byte {offset} has another length than in the log ({size})")
     data = body[4 : 4 + size]
     if int.from_bytes(body[4 + size :], "big") != zlib.crc32(data):
         raise _corrupt(name, f"the vector at byte {offset} does not match its checksum")
@@ -117,10 +117,10 @@ def _read(storage: Storage, rel: str, offset: int, size: int) -> bytes:
 
 
 def _bytes_of(text: str) -> bytes:
-    """z85 without a tail, which the protocol's texts never have."""
+    """Decodes z85 without a tail, as the protocol requires."""
     data = z85.decode(text) if len(text) % 5 == 0 else None
     if data is None:
-        raise _corrupt("a deletion vector", f"its text of {len(text)} characters is no z85")
+        raise _corrupt("a deletion vector", f"its text of {len(text)} characters is not z85")
     return data
 
 

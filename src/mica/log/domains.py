@@ -1,10 +1,10 @@
-"""The domain of collations: which versions of a collation statistics are kept for.
+"""The metadata domain of collations: the versions of a collation for which statistics are kept.
 
-The rule: it is a hint, which names versions and promises nothing. A version is added when bounds of it are first
-written; those of others stay, and an order of ours is never imposed on them.
+The rule: the domain is a hint and guarantees nothing. mica adds a version when it first writes bounds of it, and keeps
+other writers' versions in their order.
 
-The RFC shows its content under "`collations` Domain Metadata", so that is its name: `{"writeVersions": {"icu.de":
-["78.3"]}}`.
+The RFC describes the content under "`collations` Domain Metadata", so the domain has that name:
+`{"writeVersions": {"icu.de": ["78.3"]}}`.
 
 Source: Delta RFC "Collated String Type", "Collation versions".
 """
@@ -23,14 +23,14 @@ COLLATIONS_DOMAIN = "collations"
 
 
 def write_versions(configuration: str | None, table: str) -> dict[str, list[str]]:
-    """Collation → versions, as the domain has it. Errors: INVALID_DOMAIN, with the table."""
+    """Returns collation → versions from the domain. Errors: INVALID_DOMAIN, with the table."""
     return _read(configuration, table)[1]
 
 
 def with_versions(configuration: str | None, collations: Iterable[str], version: str, table: str) -> str | None:
-    """The domain with a version of these collations (identifiers without one); None where it has them already.
+    """Adds a version of these collations (identifiers without one) to the domain; None if it has them already.
 
-    Errors: INVALID_DOMAIN where the domain cannot be read; it is then left to whoever wrote it.
+    Errors: INVALID_DOMAIN if the domain cannot be read; it is then not changed.
     """
     document, versions = _read(configuration, table)
     spelled = {name.lower(): name for name in versions}
@@ -51,10 +51,10 @@ def _read(configuration: str | None, table: str) -> tuple[Mapping[str, Any], dic
     except orjson.JSONDecodeError as e:
         raise _bad(table, f"it is not JSON: {e}") from None
     if not isinstance(document, dict):
-        raise _bad(table, "it is no object")
+        raise _bad(table, "it is not an object")
     found = document.get("writeVersions", {})
     if not isinstance(found, dict):
-        raise _bad(table, "its writeVersions are no object")
+        raise _bad(table, "its writeVersions are not an object")
     seen: dict[str, str] = {}
     for name, versions in found.items():
         try:
@@ -62,7 +62,7 @@ def _read(configuration: str | None, table: str) -> tuple[Mapping[str, Any], dic
         except UserError as e:
             raise _bad(table, e.message) from None
         if name.lower() in seen:
-            raise _bad(table, f"{seen[name.lower()]!r} and {name!r} differ in case alone")
+            raise _bad(table, f"{seen[name.lower()]!r} and {name!r} differ only in case")
         seen[name.lower()] = name
         if not isinstance(versions, list) or not all(isinstance(v, str) and all(v.split(".")) for v in versions):
             raise _bad(table, f"the versions of {name} are {versions!r}")

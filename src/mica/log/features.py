@@ -1,7 +1,7 @@
-"""Table features: what each is called, what it needs, and whether we read and write it. One table; code walks it.
+"""Table features: names, dependencies, and whether mica reads and writes them. One table; code walks it.
 
-The rule: a table is read only if every reader feature of it is known here, and written only if every writer feature is
-known and none that we cannot honour is in use (PROTOCOL.md "Table Features"). Names of previews are understood; the
+The rule: a table is read only if all its reader features are known here, and written only if all its writer features
+are known and none that mica cannot honour is in use (PROTOCOL.md "Table Features"). Preview names are understood; the
 final names are written. A legacy protocol (versions below 3 and 7) is the set of features that its versions imply.
 """
 
@@ -20,15 +20,15 @@ def _never(_: Metadata) -> bool:
 
 
 def _in_schema(key: str) -> Callable[[Metadata], bool]:
-    # Keys of field metadata: in the schema text they are always spelled like this.
+    # The schema text always spells keys of field metadata like this.
     return lambda metadata: f'"{key}"' in metadata.schema_string
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One table feature. `reader` and `writer` are the legacy versions that imply it (0: none does; it then needs 3 or
-    7 by name). `reads` and `writes` say whether mica honours it. `blocks_writes` tells from the metadata whether a
-    feature that mica cannot write is in use in this table; a table that merely supports it can be written."""
+    """One table feature. `reader` and `writer` are the legacy versions that imply it (0: none; it then needs 3 or
+    7 by name). `reads` and `writes` say whether mica honours it. `blocks_writes` decides from the metadata whether
+    a table uses a feature that mica cannot write; a table that merely supports the feature can be written."""
 
     name: str
     previews: tuple[str, ...] = ()
@@ -55,7 +55,7 @@ FEATURES: Mapping[str, Feature] = {
             blocks_writes=lambda m: any(key.startswith(CONSTRAINTS) for key in m.configuration),
             why="the table has CHECK constraints",
         ),
-        # Whole files are added and removed, never rows changed: change data needs no files of its own then.
+        # mica adds and removes whole files and never changes rows, so change data needs no extra files.
         Feature("changeDataFeed", writer=4),
         Feature(
             "generatedColumns",
@@ -102,12 +102,12 @@ _NEWEST_READER, _NEWEST_WRITER = 3, 7
 
 
 def feature_of(name: str) -> Feature | None:
-    """A feature by its final or preview name."""
+    """Returns a feature by its final or preview name."""
     return _BY_ANY_NAME.get(name)
 
 
 def names(protocol: Protocol) -> frozenset[str]:
-    """The final names of all features that a protocol supports; unknown names as they are."""
+    """Returns the final names of all features that a protocol supports; unknown names as they are."""
     found = {
         feature.name
         for feature in FEATURES.values()
@@ -131,7 +131,7 @@ def in_commit_timestamps(metadata: Metadata) -> bool:
 
 
 def check_read(protocol: Protocol, table: str) -> None:
-    """Raises `UnsupportedTableError` naming what a reader of this table would have to know."""
+    """Raises `UnsupportedTableError` with the reader features or version that mica does not support."""
     if protocol.reader > _NEWEST_READER:
         raise _too_new(table, "reader", protocol.reader, _NEWEST_READER)
     listed = protocol.reader_features if protocol.reader >= _NEWEST_READER else frozenset[str]()
@@ -141,11 +141,11 @@ def check_read(protocol: Protocol, table: str) -> None:
 
 
 def check_write(protocol: Protocol, metadata: Metadata, table: str) -> None:
-    """Raises `UnsupportedTableError` naming what a writer of this table would have to know or obey."""
+    """Raises `UnsupportedTableError` with the writer features or version that mica does not support."""
     check_read(protocol, table)
     if protocol.writer > _NEWEST_WRITER:
         raise _too_new(table, "writer", protocol.writer, _NEWEST_WRITER)
-    # Table features list all they need; versions below imply features that the table may not use at all.
+    # A protocol with table features lists all it needs; a legacy version may imply features that the table never uses.
     supported = names(protocol)
     unknown = sorted(name for name in supported if (known := feature_of(name)) is None or not known.writes)
     if unknown:
@@ -164,7 +164,7 @@ def check_write(protocol: Protocol, metadata: Metadata, table: str) -> None:
 def _too_new(table: str, side: str, found: int, known: int) -> UnsupportedTableError:
     return UnsupportedTableError(
         "UNSUPPORTED_READER_VERSION" if side == "reader" else "UNSUPPORTED_WRITER_VERSION",
-        f"{table} needs {side} version {found} of the Delta protocol, and mica knows versions up to {known}",
+        f"{table} needs {side} version {found} of the Delta protocol, mica supports versions up to {known}",
         hint="Use a newer version of mica, or another engine.",
     )
 
@@ -174,15 +174,15 @@ def _unknown(table: str, verb: str, found: list[str]) -> UnsupportedTableError:
     noun = "features" if len(found) > 1 else "feature"
     return UnsupportedTableError(
         "UNSUPPORTED_READER_FEATURE" if verb == "read" else "UNSUPPORTED_WRITER_FEATURE",
-        f"to {verb} {table} one must support the table {noun} {listed}, which mica does not",
+        f"mica cannot {verb} {table}: it does not support the table {noun} {listed}",
         hint="Use a newer version of mica, or another engine.",
         feature=listed,
     )
 
 
 def minimal_protocol(wanted: Iterable[str]) -> Protocol:
-    """The smallest protocol that has the features (and those they need): legacy versions where these imply no more
-    than is harmless (`appendOnly` and `invariants` come with writer 2, the smallest we make), else 3 and 7 by name."""
+    """Returns the smallest protocol with the features and their dependencies: legacy versions if these imply only
+    harmless features more (`appendOnly` and `invariants` come with writer 2, our minimum), else 3 and 7 by name."""
     needed: dict[str, Feature] = {}
     todo = list(wanted)
     while todo:
@@ -201,8 +201,8 @@ def minimal_protocol(wanted: Iterable[str]) -> Protocol:
 
 
 def upgraded(protocol: Protocol, wanted: Iterable[str]) -> Protocol:
-    """The protocol with more features: the same object when it has them all, under final or preview names.
-    A legacy protocol that must grow spells out what its versions implied (PROTOCOL.md "Table Features for new and
+    """Returns the protocol with more features: the same object if it has them all, under final or preview names.
+    A legacy protocol that must grow lists what its versions implied (PROTOCOL.md "Table Features for new and
     Existing Tables")."""
     missing = minimal_protocol(wanted)
     have = names(protocol)

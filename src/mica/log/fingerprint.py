@@ -1,8 +1,8 @@
-"""Whether a version still is the one that was read.
+"""Detects that a table was deleted and recreated.
 
-The rule: a version is known by the first bytes of its last file, in which every commit has an id or a time of its own.
-A folder that was removed and made anew holds other commits under the same names, and what was read of the first table
-says nothing about the second: no commit goes on top of it, and no commit of it extends what was read.
+The rule: a version is identified by the first bytes of its last log file, where every commit has a unique id or time. A
+recreated table has other commits under the same names. No commit may go on top of a version that no longer exists, and
+no snapshot is extended with commits of another table.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from mica.errors import ConflictError, StorageError
 from mica.storage import Entry, Storage
 
-#: A line of commitInfo, or a checkpoint's first pages: with names of files that no two tables share.
+#: Covers a line of commitInfo, or a checkpoint's first pages, which hold names of files that no two tables share.
 _HEAD = 1 << 14
 _GONE = frozenset(("NOT_FOUND", "FILE_TOO_SHORT", "NOT_A_DIRECTORY", "IS_A_DIRECTORY"))
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What a file of the log begins with."""
+    """A digest of the first bytes of a log file."""
 
     path: str
     length: int
@@ -28,18 +28,18 @@ class Fingerprint:
 
 
 def fingerprint_of(path: str, data: bytes) -> Fingerprint:
-    """The fingerprint of a file, of which the beginning or all is given."""
+    """Makes the fingerprint of a file from its beginning or all of it."""
     head = data[:_HEAD]
     return Fingerprint(path, len(head), _digest(head))
 
 
 def fingerprint_in(storage: Storage, entry: Entry) -> Fingerprint:
-    """The fingerprint of a listed file."""
+    """Makes the fingerprint of a listed file."""
     return fingerprint_of(entry.path, storage.read_ranges(entry.path, [(0, min(entry.size, _HEAD))])[0])
 
 
 def stands(storage: Storage, fingerprint: Fingerprint) -> bool:
-    """Whether the file is there and begins as it did."""
+    """Whether the file exists and still has the fingerprint."""
     try:
         head = storage.read_ranges(fingerprint.path, [(0, fingerprint.length)])[0]
     except StorageError as error:
@@ -50,10 +50,10 @@ def stands(storage: Storage, fingerprint: Fingerprint) -> bool:
 
 
 def replaced(storage: Storage, version: int) -> ConflictError:
-    """The error for a commit whose base is gone."""
+    """The error for a commit whose base no longer exists."""
     return ConflictError(
         "TABLE_REPLACED",
-        f"{storage} does not hold the version {version} any more that was read: the table was removed, made anew, or "
+        f"version {version} of {storage}, which was read, no longer exists: the table was removed or recreated, or "
         "its log was cleaned up",
         hint="Nothing was committed. Open the table again and repeat the operation.",
         version=version,

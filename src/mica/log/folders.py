@@ -1,4 +1,4 @@
-"""Delta tables around a path: in its folder, above it, below it."""
+"""Finds Delta tables around a path: in its folder, above it, below it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from mica.storage import Storage, split_scheme
 
 
 def refuse_delta(path: str, options: Mapping[str, str] | None) -> None:
-    """A Delta table's directory, or one below it, is no place for files that its log does not name."""
+    """Raises DELTA_TABLE if the path is in a Delta table's directory or below it: the log would not name the file."""
     table = table_above(path, options)
     if table is not None:
         raise UserError(
             "DELTA_TABLE",
-            f"{path} lies in the Delta table {table}, whose log would not name the file",
+            f"{path} is inside the Delta table {table}, whose log would not name the file",
             hint="Append the rows to the table (mica.Table.open(…).append), or write elsewhere.",
             path=path,
         )
 
 
 def table_above(path: str, options: Mapping[str, str] | None) -> str | None:
-    """The Delta table in whose folder, or below it, a path lies."""
+    """Returns the Delta table whose folder contains the path, at any depth; None if there is none."""
     scheme, rest = split_scheme(path)
     if is_local(path):
         at = os.path.abspath(path if scheme is None else "/" + rest.lstrip("/"))  # noqa: PTH100
@@ -38,12 +38,12 @@ def table_above(path: str, options: Mapping[str, str] | None) -> str | None:
 
 
 def is_local(path: str) -> bool:
-    """Whether a path is of this machine's disks."""
+    """Whether a path is on this machine's file system."""
     return split_scheme(path)[0] in (None, "file")
 
 
 def table_below(folder: str, files: Sequence[str], options: Mapping[str, str] | None) -> str | None:
-    """The Delta table below a folder of an object store in which one of the files lies: found by one listing."""
+    """Returns the Delta table below a folder of an object store that contains one of the files; makes one listing."""
     storage = Storage.open(folder, options)
     logs = (entry.path for entry in storage.list() if "/_delta_log/" in entry.path)
     for table in dict.fromkeys(storage.path(log.rpartition("/_delta_log/")[0]) for log in logs):

@@ -1,7 +1,7 @@
-"""What happened to a table: one row a commit, newest first, from the commitInfo of each.
+"""A table's history: one row per commit, newest first, from the commitInfo of each.
 
-The rule: history shows what the log says and nothing that it does not; a commit without commitInfo is a row of nulls
-with its version and time (PROTOCOL.md "Commit Provenance Information").
+The rule: history shows what the log holds; a commit without commitInfo is a row of nulls with its version and time
+(PROTOCOL.md "Commit Provenance Information").
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ HISTORY = pa.schema(
 
 
 def history(storage: Storage, *, limit: int | None = None) -> pa.Table:
-    """The commits whose files are still there, newest first, at most `limit`, as `HISTORY`."""
+    """Returns the commits whose files still exist, newest first, at most `limit`, as `HISTORY`."""
     listing = read_listing(storage.list(LOG, recursive=False))
     if listing.latest < 0:
         raise no_table(str(storage))
@@ -54,7 +54,7 @@ def history(storage: Storage, *, limit: int | None = None) -> pa.Table:
 
 def _times(modified: list[int], infos: list[Mapping[str, Any]]) -> list[int]:
     stamps = [in_commit_timestamp(info) for info in infos]
-    # As in `time_travel`: files' times are made increasing, commits' own are taken as they are.
+    # As in `time_travel`: file times are made increasing, in-commit timestamps are used unchanged.
     files = increasing(modified)
     return [when if own is None else own for own, when in zip(stamps, files, strict=True)]
 

@@ -1,8 +1,8 @@
-"""Lines of JSON into Arrow columns, all at once.
+"""Parses lines of JSON into Arrow columns, all at once.
 
-The rule: pyarrow's reader is fast and trusting, so what could mislead or crash it is refused first: bytes that are no
-UTF-8 (it lets them through), a `null` in the place of an object (it crashes, 26.0.1), two values on one line (it takes
-them for two lines). Whatever is no line of one object each raises `BrokenLinesError`; nothing else does.
+The rule: input that pyarrow's fast reader would misread or crash on is rejected first: invalid UTF-8 (it accepts it), a
+`null` in place of an object (it crashes, 26.0.1), two values on one line (it reads them as two lines). Input that is
+not one object per line raises `BrokenLinesError`; nothing else does.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ import pyarrow.json as pj
 
 
 class BrokenLinesError(ValueError):
-    """The text is not one JSON object a line, or a value has another type than was asked for."""
+    """The text is not one JSON object per line, or a value has another type than requested."""
 
 
 def split_lines(data: bytes) -> tuple[pa.Array, int]:
-    """The non-blank lines of a commit as one Arrow array over the same bytes, and the length of the longest."""
+    """Returns the non-blank lines of a commit as one Arrow array over the same bytes, and the longest line's length."""
     buffer = np.frombuffer(data, np.uint8)
     ends = np.flatnonzero(buffer == 10) + 1
     if not len(ends) or ends[-1] != len(data):
@@ -38,14 +38,14 @@ def split_lines(data: bytes) -> tuple[pa.Array, int]:
 
 
 def read_lines(data: bytes, lines: pa.Array, longest: int, schema: pa.Schema) -> pa.Table:
-    """The columns of `schema` from `data`, one row a line; other keys are ignored. `lines` and `longest` are what
-    `split_lines` gave."""
+    """Returns the columns of `schema` from `data`, one row per line; other keys are ignored. `lines` and `longest` come
+    from `split_lines`."""
     if not len(lines):
         return schema.empty_table()
     try:
         lines.cast(pa.large_string())
     except pa.ArrowInvalid as error:
-        raise BrokenLinesError(f"it is no text: {error}") from None
+        raise BrokenLinesError(f"it is not valid text: {error}") from None
     _refuse_bare_null(data, lines)
     try:
         table = pj.read_json(
@@ -78,4 +78,4 @@ def _refuse_bare_null(data: bytes, lines: pa.Array) -> None:
         except orjson.JSONDecodeError as error:
             raise BrokenLinesError(str(error)) from None
         if not isinstance(value, dict):
-            raise BrokenLinesError("a line is no JSON object")
+            raise BrokenLinesError("a line is not a JSON object")

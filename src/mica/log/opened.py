@@ -1,4 +1,4 @@
-"""What a person names, as a version of a table where it is one: an open table, or the folder of one."""
+"""Resolves an argument to a version of a table, if it is an open table or the folder of one."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from mica.storage import Storage, patterns
 
 @runtime_checkable
 class Opened(Protocol):
-    """A table at one version, as `mica.Table` is: what stands below it asks for no more."""
+    """A table at one version, as `mica.Table` is: the part of it that lower layers need."""
 
     @property
     def snapshot(self) -> Snapshot:
-        """The version that it stands at."""
+        """The current version."""
 
     def refresh(self) -> Any:
         """Moves it to the newest version."""
 
 
 def snapshot_of(given: Any, options: Mapping[str, str] | None = None, *, version: int | None = None) -> Snapshot | None:
-    """The version of the table that is named; None for what is no folder with a log: a file, a pattern, a list.
+    """Returns the version of the given table; None if the argument has no log: a file, a pattern, a list.
 
-    Errors: TABLE_NOT_FOUND where a version is asked for, VERSION_NOT_FOUND.
+    Errors: TABLE_NOT_FOUND if a version was requested, VERSION_NOT_FOUND.
     """
     if isinstance(given, Opened):
         return given.snapshot

@@ -1,7 +1,7 @@
-"""Names: of the files in `_delta_log`, and the URIs that log lines name data files by.
+"""Names of the files in `_delta_log`, and the URIs of data files in log lines.
 
 The rule: a name in the log is a URI (RFC 2396, PROTOCOL.md "Add File and Remove File") and is decoded exactly once,
-here; two spellings of one file (`/a`, `file:/a`, `file:///a`, `%2E` and `.`) are one key.
+here; all spellings of one file (`/a`, `file:/a`, `file:///a`; `%2E` and `.`) have the same key.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LAST_VERSION = 2**63 - 1
 
 
 class LogName(NamedTuple):
-    """What a file name in `_delta_log` says. `kind` is commit, checkpoint, part, v2 or compaction."""
+    """The parsed name of a file in `_delta_log`. `kind` is commit, checkpoint, part, v2 or compaction."""
 
     kind: str
     version: int
@@ -40,7 +40,7 @@ class LogName(NamedTuple):
 
 
 def parse_log_name(name: str) -> LogName | None:
-    """The meaning of a file name directly in `_delta_log`; None for names that the protocol does not know."""
+    """Parses a file name directly in `_delta_log`; None for names outside the protocol."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
@@ -59,27 +59,27 @@ def parse_log_name(name: str) -> LogName | None:
 
 
 def commit_name(version: int) -> str:
-    """The commit file of a version, below the table's root."""
+    """Returns the commit file of a version, relative to the table's root."""
     return f"{LOG}/{version:020d}.json"
 
 
 def checkpoint_name(version: int) -> str:
-    """The classic single-file checkpoint of a version, below the table's root."""
+    """Returns the classic single-file checkpoint of a version, relative to the table's root."""
     return f"{LOG}/{version:020d}.checkpoint.parquet"
 
 
 def encode_path(path: str) -> str:
-    """A relative file name as the URI that an add line holds. `:` is encoded so that no name looks like a scheme."""
+    """Encodes a relative file name as the URI for an add line, including `:`, so that no name looks like a scheme."""
     return quote(path, safe="/!$&'()*+,;=@-._~", errors="surrogateescape")
 
 
 def decode_path(uri: str) -> str:
-    """The file name that a URI of the log means."""
+    """Decodes a URI of the log to a file name."""
     return unquote(uri, errors="surrogateescape") if "%" in uri else uri
 
 
 def escape_partition_value(value: str) -> str:
-    """A partition column or value as a directory name, escaped as Hive and Spark do."""
+    """Escapes a partition column or value for a directory name, as Hive and Spark do."""
     return "".join(f"%{ord(c):02X}" if c in _HIVE_ESCAPED or c < " " or c == "\x7f" else c for c in value)
 
 
@@ -87,7 +87,7 @@ _HIVE_ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^")
 
 
 def new_file_name(suffix: str = ".parquet", mark: str = "") -> str:
-    """A data file name that no other attempt can have; it begins with `part-` and the mark."""
+    """Returns a new unique data file name; it begins with `part-` and the mark."""
     return f"part-{mark}{uuid.uuid4()}{suffix}"
 
 
@@ -95,7 +95,7 @@ _ABSOLUTE = r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:)"
 
 
 def canonical_keys(paths: pa.Array) -> pa.Array:
-    """The paths with one spelling per file: decoded, and local absolute ones without a scheme."""
+    """Returns the paths with one spelling per file: decoded, and local absolute ones without a scheme."""
     odd = pc.or_(pc.match_substring(paths, "%"), pc.match_substring_regex(paths, _ABSOLUTE))
     if not pc.any(odd).as_py():
         return paths
@@ -104,7 +104,7 @@ def canonical_keys(paths: pa.Array) -> pa.Array:
 
 
 def _canonical(uri: str) -> str:
-    # A lone surrogate (a byte that is not UTF-8) cannot enter Arrow: such a name keeps its encoded spelling.
+    # A lone surrogate (a byte that is not UTF-8) cannot be stored in Arrow: such a name stays encoded.
     path = unquote(uri, errors="surrogateescape")
     if not _is_text(path):
         path = uri
@@ -122,14 +122,14 @@ def _is_text(text: str) -> bool:
 
 
 def file_keys(paths: pa.Array, vectors: pa.StructArray | None) -> pa.Array:
-    """The primary key of each logical file: its path and the unique id of its deletion vector.
+    """Returns the primary key of each logical file: its path and the unique id of its deletion vector.
 
     PROTOCOL.md, "Deletion Vectors": the id is storageType, pathOrInlineDv and, with an offset, `@offset`.
     """
     keys = canonical_keys(paths)
     if vectors is None or vectors.null_count == len(vectors):
         return keys
-    # Some checkpoints hold a struct of nulls where there is no vector.
+    # Some checkpoints use a struct of nulls for a missing vector.
     kind, where, offset = (pc.struct_field(vectors, name) for name in ("storageType", "pathOrInlineDv", "offset"))
     at = pc.if_else(pc.is_valid(offset), pc.binary_join_element_wise("@", pc.cast(offset, pa.string()), ""), "")
     ids = pc.binary_join_element_wise(kind, where, at, "")

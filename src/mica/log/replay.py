@@ -1,8 +1,8 @@
-"""Action reconciliation: commits on top of a state give the next state.
+"""Action reconciliation: a state plus commits gives the next state.
 
 The rule (PROTOCOL.md "Action Reconciliation"): the last add or remove of a logical file, keyed by path and deletion
-vector, decides whether the file is there. Files stay Arrow tables throughout: lines are parsed by pyarrow's JSON
-reader in one go, reconciled by dictionary codes, and only lines of other actions become Python objects.
+vector, decides whether the file is in the table. Files stay in Arrow tables: pyarrow's JSON reader parses all lines
+at once, dictionary codes reconcile them, and only lines of other actions become Python objects.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ DELETION_VECTOR = pa.struct(
 )
 PARTITION_VALUES = pa.map_(pa.string(), pa.string())
 
-# What a person and a plan see of a file. `source` and `row` find its statistics, tags and the rest when they are asked
-# for.
+# The public columns of a file, also used by plans. `source` and `row` locate its statistics, tags and other columns,
+# which are read on request.
 FILES = pa.schema(
     [
         ("path", pa.string()),
@@ -63,25 +63,25 @@ class Commits:
     data_change: pa.Array  # boolean, aligned with adds
     removes: pa.Table  # path, deletion_vector, aligned with remove_rows
     remove_rows: np.ndarray
-    others: list[tuple[int, dict[str, Any]]]  # (line, action) of everything else
+    others: list[tuple[int, dict[str, Any]]]  # (line, action) of all other actions
 
 
 @dataclass(frozen=True)
 class LineSource:
-    """Where files that came from commits keep their statistics and their whole lines."""
+    """The source of files that came from commits: their statistics and whole lines."""
 
     all_lines: pa.Array
     add_rows: np.ndarray  # the line of each add
     stats: pa.Array  # string, one per add
 
     def lines(self, rows: np.ndarray) -> pa.Array:
-        """The whole lines of some adds."""
+        """Returns the whole lines of some adds."""
         return self.all_lines.take(pa.array(self.add_rows[rows]))
 
 
 @dataclass(frozen=True)
 class State:
-    """A version's content. `sources[i]` is what `source` of a file points to: a LineSource or a checkpoint part."""
+    """A version's content. `sources[i]` is what `source` of a file refers to: a LineSource or a checkpoint part."""
 
     files: pa.Table = field(default_factory=STATE_FILES.empty_table)
     removes: pa.Table = field(default_factory=REMOVES.empty_table)  # since the checkpoint
@@ -94,9 +94,9 @@ class State:
 
 
 def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], name: str) -> Commits:
-    """Parses commits, oldest first. `partition_columns` are the keys of partition values so far (`partition_keys`);
-    those of metaData lines in the commits themselves are found here. `name` says in errors what was read."""
-    # `isspace` stops at the first character of a line, where `strip` would copy megabytes.
+    """Parses commits, oldest first. `partition_columns` are the known keys of partition values (`partition_keys`);
+    those of metaData lines in the commits are found here. `name` names the input in errors."""
+    # `isspace` stops at the first character of a line; `strip` would copy megabytes.
     filled = [chunk for chunk in chunks if chunk and not chunk.isspace()]
     data = filled[0] if len(filled) == 1 else b"\n".join(chunk.rstrip(b"\r\n") for chunk in filled)
     lines, longest = split_lines(data)
@@ -138,21 +138,21 @@ def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], nam
 
 
 def _require_paths(actions: pa.StructArray, name: str) -> None:
-    """What identifies a file must be there."""
+    """Checks that the keys that identify a file are present."""
     paths = pc.struct_field(actions, "path")
     if paths.null_count:
         raise CorruptDataError("CORRUPT_LOG", f"{name} holds an add or remove without a path", hint="Restore the file.")
     vectors = pc.struct_field(actions, "deletionVector")
     named = pc.and_(*(pc.is_valid(pc.struct_field(vectors, part)) for part in ("storageType", "pathOrInlineDv")))
     if pc.any(pc.and_not(pc.is_valid(vectors), named)).as_py():
-        # Without it the rows that it deletes would come back.
+        # Without it the deleted rows would reappear.
         raise CorruptDataError(
-            "CORRUPT_LOG", f"{name} holds a deletion vector without a place", hint="Restore the file."
+            "CORRUPT_LOG", f"{name} holds a deletion vector without a path", hint="Restore the file."
         )
 
 
 def _partition_columns(data: bytes, lines: pa.Array) -> list[list[str]]:
-    """The keys by each metaData action: they must be known before the files are parsed."""
+    """Returns the keys of each metaData action; they must be known before the files are parsed."""
     if b'"metaData"' not in data:
         return []
     found = []
@@ -168,7 +168,7 @@ def _metadata_lines(lines: pa.Array) -> pa.Array:
 
 
 def _display_names(data: bytes, lines: pa.Array) -> list[str]:
-    """The partition columns by their display names, for metaData actions of tables whose protocol maps nothing."""
+    """Returns the partition columns by display names, for metaData actions of tables without column mapping."""
     if COLUMN_MAPPING_MODE.name.encode() not in data:
         return []
     actions = (parse_line(line.as_buffer().to_pybytes()).get("metaData") for line in _metadata_lines(lines))
@@ -176,8 +176,8 @@ def _display_names(data: bytes, lines: pa.Array) -> list[str]:
 
 
 def partition_keys(metadata: Metadata, protocol: Protocol | None = None) -> list[str]:
-    """The keys of `partitionValues`: the partition columns, by their physical names where columns are mapped
-    (PROTOCOL.md "Column Mapping"); without a protocol the property alone says whether they are."""
+    """Returns the keys of `partitionValues`: the partition columns, by physical names under column mapping
+    (PROTOCOL.md "Column Mapping"); without a protocol the property alone decides."""
     columns = list(dict.fromkeys(metadata.partition_columns))
     if protocol is None:
         mapped = COLUMN_MAPPING_MODE.of(metadata.configuration) != "none"
@@ -203,9 +203,9 @@ def _json_schema(columns: list[str]) -> pa.Schema:
 
 
 def _partition_map(adds: pa.StructArray, columns: list[str], needed: int) -> pa.MapArray:
-    """struct<a, b> → map<string, string>. The first `needed` columns are keys of every file, null or not (other readers
-    look them up); the others, of an earlier partitioning, are keys where any file has them. A key with a null value and
-    a missing key mean the same (PROTOCOL.md "Partition Value Serialization")."""
+    """struct<a, b> → map<string, string>. The first `needed` columns become keys of every file, null or not (other
+    readers look them up); the others, of an earlier partitioning, become keys if any file has them. A key with a null
+    value and a missing key mean the same (PROTOCOL.md "Partition Value Serialization")."""
     count = len(adds)
     if not columns:
         return pa.MapArray.from_arrays(
@@ -226,7 +226,7 @@ def _partition_map(adds: pa.StructArray, columns: list[str], needed: int) -> pa.
 
 
 def apply(state: State, commits: Commits) -> State:
-    """The state after more commits."""
+    """Returns the state after more commits."""
     state = apply_others(state, commits.others)
     if not len(commits.add_rows) and not len(commits.remove_rows):
         return state
@@ -242,7 +242,7 @@ def apply(state: State, commits: Commits) -> State:
     codes = np.asarray(keys.dictionary_encode().indices)
     order = np.argsort(positions, kind="stable")
     last = np.empty(int(codes.max()) + 1, np.int64)
-    last[codes[order]] = positions[order]  # of a repeated index the last assignment stays
+    last[codes[order]] = positions[order]  # for a repeated index the last assignment wins
     alive = last[codes] == positions
     adds_alive, removes_alive = alive[: len(add_rows)], alive[len(add_rows) :]
 
@@ -279,7 +279,7 @@ def _whole(action: Mapping[str, Any], name: str) -> int:
 
 
 def apply_others(state: State, others: Iterable[tuple[int, dict[str, Any]]]) -> State:
-    """The state after more actions that are no files."""
+    """Returns the state after more actions other than files."""
     protocol, metadata, timestamp = state.protocol, state.metadata, state.in_commit_timestamp
     transactions, domains = dict(state.transactions), dict(state.domains)
     for _, line in others:

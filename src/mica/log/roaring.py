@@ -1,8 +1,8 @@
 """Roaring bitmaps in the portable 64-bit form that deletion vectors use.
 
-The rule: sorted row numbers to bytes and back. Each container is written in the smallest of its three forms; of bytes
-every length is checked against what is left before it is used, and what breaks the format raises. (A library would be a
-compiled dependency for two hundred lines that numpy does as fast.)
+The rule: sorted row numbers to bytes and back. The encoder writes each container in the smallest of its three forms;
+the decoder checks every length against the remaining bytes before it uses it, and raises on invalid input. (A library
+would add a compiled dependency for two hundred lines that are as fast in numpy.)
 
 Formats: PROTOCOL.md "Deletion Vector Format"; the Roaring format specification's 64-bit and 32-bit layouts:
 
@@ -26,7 +26,7 @@ _NO_OFFSETS_BELOW = 4
 
 
 def encode(rows: np.ndarray) -> bytes:
-    """The sorted distinct row numbers as a 64-bit bitmap."""
+    """Encodes the sorted distinct row numbers as a 64-bit bitmap."""
     values = np.asarray(rows, np.uint64)
     parts = [values[begin:end] for begin, end in _runs_of(values >> np.uint64(32))]
     head = [len(parts).to_bytes(8, "little")]
@@ -36,7 +36,7 @@ def encode(rows: np.ndarray) -> bytes:
 
 
 def _runs_of(keys: np.ndarray) -> list[tuple[int, int]]:
-    """Where equal keys begin and end."""
+    """Returns the ranges of equal keys."""
     edges = [0, *(np.flatnonzero(np.diff(keys)) + 1).tolist(), len(keys)]
     return list(itertools.pairwise(edges)) if len(keys) else []
 
@@ -61,7 +61,7 @@ def _encode_32(values: np.ndarray) -> bytes:
 
 
 def _encode_container(values: np.ndarray) -> tuple[bool, bytes]:
-    """(Whether it is of runs, its bytes)."""
+    """Returns (whether the container has runs, its bytes)."""
     breaks = np.flatnonzero(np.diff(values.astype(np.int64)) != 1)
     runs = len(breaks) + 1
     if 2 + 4 * runs < min(2 * len(values), 8192):
@@ -82,7 +82,7 @@ class _Cursor:
 
     def take(self, length: int) -> bytes:
         if length < 0 or self.at + length > len(self.data):
-            raise _corrupt(f"it ends at byte {len(self.data)}, where {self.at + length} were expected")
+            raise _corrupt(f"it ends at byte {len(self.data)}, {self.at + length} were expected")
         self.at += length
         return self.data[self.at - length : self.at]
 
@@ -94,8 +94,8 @@ class _Cursor:
 
 
 def decode(data: bytes, limit: int) -> np.ndarray:
-    """The values of a 64-bit bitmap as sorted uint64. More than `limit` of them are an error before they are made: runs
-    can stand for far more values than they take bytes. Raises `CorruptDataError` (`CORRUPT_DELETION_VECTOR`)."""
+    """Decodes a 64-bit bitmap to sorted uint64. More than `limit` values raise before they are allocated: runs can
+    encode far more values than their bytes. Raises `CorruptDataError` (`CORRUPT_DELETION_VECTOR`)."""
     cursor = _Cursor(data)
     left = limit
     parts = []
@@ -111,7 +111,7 @@ def decode(data: bytes, limit: int) -> np.ndarray:
 
 
 def _count(found: int, most: int) -> int:
-    # Each part takes bytes: a count that cannot be true must not size anything.
+    # Each part has bytes: a count beyond the data must not size an allocation.
     if found > most:
         raise _corrupt(f"it claims {found} parts")
     return found
@@ -128,7 +128,7 @@ def _decode_32(cursor: _Cursor, limit: int) -> np.ndarray:
             raise _corrupt(f"it claims {count} containers")
         flags = np.zeros(count, np.uint8)
     else:
-        raise _corrupt(f"it begins with {cookie}, which is no Roaring bitmap")
+        raise _corrupt(f"it begins with {cookie}, which is not a Roaring bitmap")
     header = cursor.words(2 * count)
     keys, sizes = header[0::2], header[1::2] + np.uint64(1)
     if int(sizes.sum()) > limit:
@@ -149,7 +149,7 @@ def _container(cursor: _Cursor, size: int, run: bool) -> np.ndarray:
         pairs = cursor.words(2 * cursor.number(2))
         starts, lengths = pairs[0::2], pairs[1::2] + np.uint64(1)
         if int(lengths.sum()) != size:
-            raise _corrupt("a container does not hold what its header says")
+            raise _corrupt("a container does not match its header")
         values = np.concatenate(
             [np.arange(s, s + n, dtype=np.uint64) for s, n in zip(starts, lengths, strict=True)] or [pairs]
         )
@@ -160,7 +160,7 @@ def _container(cursor: _Cursor, size: int, run: bool) -> np.ndarray:
         values = np.flatnonzero(bits).astype(np.uint64)
     ordered = len(values) < 2 or bool(np.all(values[1:] > values[:-1]))
     if len(values) != size or not ordered or (len(values) and int(values[-1]) > 0xFFFF):
-        raise _corrupt("a container does not hold what its header says")
+        raise _corrupt("a container does not match its header")
     return values
 
 

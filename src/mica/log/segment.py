@@ -1,7 +1,7 @@
-"""Which files of `_delta_log` make up a version: one checkpoint and the commits after it.
+"""Chooses the files of `_delta_log` that make up a version: one checkpoint and the commits after it.
 
-The rule: a segment is gapless. It starts at version 0 or at a complete checkpoint, and every version after that has its
-commit (or a log compaction that covers it); otherwise there is an error that names the missing version. Pure: a
+The rule: a segment has no gaps. It starts at version 0 or at a complete checkpoint, and every later version has its
+commit (or a log compaction that covers it); otherwise an error names the missing version. Pure function: a
 listing in, a segment out (PROTOCOL.md "Checkpoints", "Log Compaction Files", "Last Checkpoint File").
 """
 
@@ -18,7 +18,7 @@ from mica.storage import Entry
 
 @dataclass(frozen=True)
 class LogFile:
-    """One file of the log with what its name says."""
+    """One file of the log with its parsed name."""
 
     name: LogName
     entry: Entry
@@ -35,7 +35,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Listing:
-    """What a look into `_delta_log` found, by version."""
+    """The files found in `_delta_log`, by version."""
 
     commits: dict[int, Entry]
     checkpoints: dict[int, list[Checkpoint]]
@@ -43,7 +43,7 @@ class Listing:
 
     @property
     def latest(self) -> int:
-        """The newest version of which anything is there; -1 for an empty log."""
+        """The newest version with any file; -1 for an empty log."""
         return max([-1, *self.commits, *self.checkpoints])
 
 
@@ -57,12 +57,12 @@ class Segment:
 
     @property
     def last_entry(self) -> Entry:
-        """The file whose modification time is the version's."""
+        """The file whose modification time is the version's time."""
         return self.deltas[-1].entry if self.deltas else self.checkpoint.entries[0]  # type: ignore[union-attr]
 
 
 def read_listing(entries: Iterable[Entry]) -> Listing:
-    """Sorts the files of `_delta_log` by what their names say; other files are ignored."""
+    """Sorts the files of `_delta_log` by their names; other files are ignored."""
     commits: dict[int, Entry] = {}
     compactions: dict[int, list[LogFile]] = defaultdict(list)
     checkpoints: dict[int, list[Checkpoint]] = defaultdict(list)
@@ -87,7 +87,7 @@ def read_listing(entries: Iterable[Entry]) -> Listing:
 
 
 def choose_segment(listing: Listing, version: int | None, table: str, skip: frozenset[str] = frozenset()) -> Segment:
-    """The segment of `version` (None: the latest). `skip` names checkpoint files that turned out to be unreadable."""
+    """Returns the segment of `version` (None: the latest). `skip` names checkpoint files that proved unreadable."""
     latest = listing.latest
     if latest < 0:
         raise no_table(table)
@@ -102,7 +102,7 @@ def choose_segment(listing: Listing, version: int | None, table: str, skip: froz
         for checkpoint in found
         if checkpoint.version <= target and not any(entry.path in skip for entry in checkpoint.entries)
     ]
-    # The newest wins; of one version the one with the fewest files.
+    # The newest checkpoint wins; for one version the one with the fewest files.
     best = max(usable, key=lambda c: (c.version, -len(c.entries)), default=None)
     start = 0 if best is None else best.version + 1
     deltas: list[LogFile] = []
@@ -120,7 +120,7 @@ def choose_segment(listing: Listing, version: int | None, table: str, skip: froz
 
 
 def _compaction(listing: Listing, start: int, target: int) -> LogFile | None:
-    # The last commit is always read by itself: it holds the commitInfo with the version's own timestamp.
+    # The last commit is always read itself: it holds the commitInfo with the in-commit timestamp.
     fitting = [c for c in listing.compactions.get(start, ()) if start < c.name.end < target]
     return max(fitting, key=lambda c: c.name.end, default=None)
 
@@ -129,7 +129,7 @@ def no_table(table: str) -> UserError:
     """The error for a path without a Delta log."""
     return UserError(
         "TABLE_NOT_FOUND",
-        f"{table} is no Delta table: its _delta_log holds no commit",
+        f"{table} is not a Delta table: its _delta_log holds no commit",
         hint="Check the path.",
         path=table,
     )
@@ -142,7 +142,7 @@ def _gap(
     if asked is not None and missing == 0 and (oldest_checkpoint is not None and oldest_checkpoint > target):
         return UserError(
             "VERSION_EXPIRED",
-            f"version {target} of {table} can no longer be rebuilt: the log before it was cleaned up",
+            f"version {target} of {table} can no longer be rebuilt: earlier log files were cleaned up",
             hint=f"The oldest version that can be read is {oldest_checkpoint}.",
             version=target,
         )

@@ -1,8 +1,8 @@
-"""A version of a table: its schema, its properties and its files, frozen.
+"""A version of a table: its schema, its properties and its files, immutable.
 
-The rule: a snapshot never changes and never reads more than it was asked for. Opening reads names and sizes;
-statistics and tags are fetched for the files that someone asks about. Whether a table may be read is checked when its
-files are asked for, so that the metadata of a table that we cannot read can still be shown.
+The rule: a snapshot never changes and reads only what is requested. Opening reads names and sizes; statistics
+and tags are fetched for the requested files. Reader features are checked when the files are requested, so the metadata
+of an unsupported table can still be shown.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _READERS = 16
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One version of a table. `timestamp` is in ms since the epoch (in-commit where the table has that feature)."""
+    """One version of a table. `timestamp` is in ms since the epoch (in-commit if the table has that feature)."""
 
     storage: Storage
     version: int
@@ -53,7 +53,7 @@ class Snapshot:
 
     @property
     def domains(self) -> Mapping[str, str]:
-        """Domain metadata: domain → configuration text, those unknown to us too."""
+        """Domain metadata: domain → configuration text, including unknown domains."""
         return self.state.domains
 
     @property
@@ -73,18 +73,18 @@ class Snapshot:
 
     @cached_property
     def schema(self) -> StructType:
-        """The table's schema; in a table that maps columns, the fields' metadata say how."""
+        """The table's schema; under column mapping the fields' metadata hold the physical names."""
         return effective(schema_json.loads(self.metadata.schema_string), self.mapping)
 
     @cached_property
     def mapping(self) -> Mode:
-        """By what files know the columns."""
+        """The column mapping mode."""
         return mode_of(self.protocol, self.metadata)
 
     @cached_property
     def files(self) -> pa.Table:
         """The files (`replay.FILES`): path as in the log (a URI), partition values, size, time, deletion vector.
-        Raises `UnsupportedTableError` when the table needs a reader feature that we do not have."""
+        Raises `UnsupportedTableError` if the table needs a reader feature that mica does not support."""
         features.check_read(self.protocol, str(self.storage))
         self.check_partition_columns()
         if features.supports(self.protocol, "typeWidening"):
@@ -95,7 +95,7 @@ class Snapshot:
             bad = found.filter(wrong).slice(0, 1).to_pylist()[0]
             raise CorruptDataError(
                 "CORRUPT_LOG",
-                f"the log of {self.storage} gives {bad['path']} the size {bad['size']}",
+                f"the log of {self.storage} has the size {bad['size']} for {bad['path']}",
                 hint="Restore the log, or take the file out of the table.",
                 path=bad["path"],
                 version=self.version,
@@ -103,26 +103,26 @@ class Snapshot:
         return found
 
     def check_partition_columns(self) -> None:
-        """A partition column that the schema spells otherwise is found by nobody, in no file."""
+        """Raises if the schema does not have a partition column in exactly its spelling."""
         for name in self.partition_columns:
             if name not in self.schema.names:
                 found = self.schema.find(name)
                 other = "has no such column" if found is None else f"spells it {found.name!r}"
                 raise CorruptDataError(
                     "CORRUPT_LOG",
-                    f"{self.storage} is partitioned by {name!r}, and its schema {other}",
+                    f"{self.storage} is partitioned by {name!r}, but its schema {other}",
                     hint="Restore the table's metadata, or an older version.",
                     column=name,
                     version=self.version,
                 )
 
     def stats(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> pa.Array:
-        """The statistics of the files (all, or those at `indices`) as JSON strings; null where a file has none. Where a
-        checkpoint holds only `stats_parsed`, the JSON is made from it."""
+        """Returns the statistics of the files (all, or those at `indices`) as JSON strings; null for a file without.
+        If a checkpoint holds only `stats_parsed`, the JSON is made from it."""
         return self._gather(indices, pa.string(), _stats_of)
 
     def tags(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> pa.Array:
-        """The tags of the files as map<string, string>."""
+        """Returns the tags of the files as map<string, string>."""
         kind = pa.map_(pa.string(), pa.string())
         return self._gather(indices, kind, lambda source, rows: _tags_of(source, rows, kind))
 
@@ -132,7 +132,7 @@ class Snapshot:
         kind: pa.DataType,
         read: Callable[[Any, np.ndarray], pa.Array],
     ) -> pa.Array:
-        """A column that is kept by source, in the order of the files."""
+        """Collects a column from the files' sources, in the order of the files."""
         sources = self.state.files["source"].to_numpy()
         rows = self.state.files["row"].to_numpy()
         if indices is not None:
@@ -153,16 +153,16 @@ class Snapshot:
         return whole.take(pa.array(order))
 
     def locate(self, path: str) -> tuple[Storage, str]:
-        """Where a file of the log lies: a location and a plain name below it. `path` is as in `files`."""
+        """Returns the location of a file of the log: a storage and a relative name. `path` is as in `files`."""
         return self.storage.locate(decode_path(path))
 
     def stands(self) -> bool:
-        """Whether the table still has this version; not one that was made anew in its place."""
+        """Whether the table still has this version; False if the table was recreated."""
         return stands(self.storage, self.fingerprint)
 
     def refresh(self, version: int | None = None, *, known_to_stand: bool = False) -> Snapshot:
-        """The latest version (or `version`), reading only the commits that are new; where the table was made anew, all
-        of it.
+        """Returns the latest version (or `version`), reading only new commits; a recreated table is read
+        in full.
         """
         if (version is not None and version < self.version) or not (known_to_stand or self.stands()):
             return load(self.storage, version)
@@ -173,7 +173,7 @@ class Snapshot:
             return self
         wanted = range(self.version + 1, target + 1)
         if not all(number in listing.commits for number in wanted):
-            # Cleaned up behind our back, or a gap: the whole log says which.
+            # A concurrent cleanup, or a gap: reading the whole log decides.
             return load(self.storage, version)
         deltas = tuple(_delta(number, listing.commits[number]) for number in wanted)
         segment = Segment(target, self.segment.checkpoint, self.segment.deltas + deltas)
@@ -181,7 +181,7 @@ class Snapshot:
 
 
 def exists(storage: Storage) -> bool:
-    """Whether there is a table, as `load` finds one: by the names in its log. Nothing is read."""
+    """Whether `load` would find a table: decided by the names in its log; nothing is read."""
     listing = read_listing(_list(storage, None))
     return bool(listing.commits or listing.checkpoints)
 
@@ -196,14 +196,14 @@ def load(storage: Storage, version: int | None = None, timestamp: time_travel.Ti
     start = hint if hint is not None and (version is None or hint <= version) else None
     listing = read_listing(_list(storage, start))
     if start is not None and start not in listing.checkpoints:
-        listing = read_listing(_list(storage, None))  # the hint points to nothing: look at everything
+        listing = read_listing(_list(storage, None))  # the hint is wrong: list everything
     skip: set[str] = set()
     while True:
         segment = choose_segment(listing, version, str(storage), frozenset(skip))
         try:
             state = State() if segment.checkpoint is None else read_checkpoint(storage, segment.checkpoint)
         except (CorruptDataError, StorageError) as error:
-            # An unreadable checkpoint is no loss while an older one or the commits tell the same.
+            # An unreadable checkpoint is harmless if an older one or the commits give the same state.
             if segment.checkpoint is None or not _can_replace(storage, segment, skip):
                 raise error
             skip |= {entry.path for entry in segment.checkpoint.entries}
@@ -234,7 +234,7 @@ def _list(storage: Storage, start: int | None) -> Iterable[Entry]:
 
 
 def _last_checkpoint(storage: Storage) -> int | None:
-    """The version that `_last_checkpoint` points to; a missing or broken one is no error, only a longer listing."""
+    """Returns the version in `_last_checkpoint`; if it is missing or broken, None, and the listing is longer."""
     try:
         value = orjson.loads(storage.read(LAST_CHECKPOINT))
         version = value["version"]
@@ -246,7 +246,7 @@ def _last_checkpoint(storage: Storage) -> int | None:
 def _extend(
     storage: Storage, state: State, segment: Segment, deltas: Sequence[LogFile], last: Entry | None
 ) -> Snapshot:
-    """`last` is the file that the version is known by, where there are no deltas."""
+    """`last` is the file that identifies the version, if there are no deltas."""
     if deltas:
         chunks = _read_all(storage, [delta.entry.path for delta in deltas])
         keys = [] if state.metadata is None else partition_keys(state.metadata, state.protocol)
@@ -272,8 +272,8 @@ def _extend(
 
 
 def _own_timestamp(storage: Storage, metadata: Metadata, last: Entry | None) -> int | None:
-    """The in-commit timestamp of a version that was read from a checkpoint, which does not hold it: the commit's own
-    while its file is there; else no earlier time than that from which commits have one.
+    """Returns the in-commit timestamp of a version read from a checkpoint, which does not hold it: the commit's own
+    while its file exists; otherwise not before the time at which the table enabled the feature.
     """
     assert last is not None
     if last.path.endswith(".json") and ".checkpoint." not in last.path:
@@ -282,7 +282,7 @@ def _own_timestamp(storage: Storage, metadata: Metadata, last: Entry | None) -> 
 
 
 def _read_all(storage: Storage, names: list[str]) -> list[bytes]:
-    """Whole files, in their order; over a network several at a time."""
+    """Reads whole files, in their order; several at a time over a network."""
     if storage.local_path is not None or len(names) < 2:
         return [storage.read(name) for name in names]
     with ThreadPoolExecutor(min(_READERS, len(names))) as pool:
@@ -309,7 +309,7 @@ def _stats_of(source: Any, rows: np.ndarray) -> pa.Array:
 
 
 def _tags(found: object) -> dict[str, str] | None:
-    """What can be read of a file's tags: they say what a writer vouches for, and nothing is lost without one."""
+    """Returns the readable part of a file's tags; an unreadable tag is ignored, which is always safe."""
     if not isinstance(found, dict):
         return None
     return {name: text for name, text in found.items() if isinstance(text, str)}

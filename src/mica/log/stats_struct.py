@@ -1,7 +1,7 @@
-"""`stats_parsed`: the statistics of a checkpoint as columns, made from their JSON form and back.
+"""`stats_parsed`: the statistics of a checkpoint as columns, converted from JSON and back.
 
-The rule: the struct mirrors the JSON and never says more. A bound whose text does not fit its column's type is left
-out, for a missing bound is always sound and a wrong one never is (PROTOCOL.md "Per-file Statistics", "Checkpoint
+The rule: the struct mirrors the JSON and adds nothing. A bound that does not fit its column's type is omitted, because
+a missing bound is always sound and a wrong one never is (PROTOCOL.md "Per-file Statistics", "Checkpoint
 Schema").
 
     stats_parsed
@@ -12,7 +12,7 @@ Schema").
     ├── nullCount: struct, mirrors the schema; a long per leaf, array, map and variant
     └── statsWithCollation: struct, see `collated_struct`
 
-Names are physical ones where columns are mapped.
+Names are physical under column mapping.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def stats_type(
     configuration: Mapping[str, str],
     collated: pa.Field | None = None,
 ) -> pa.StructType:
-    """The type of `stats_parsed`: the columns that statistics are collected for, with variant bounds as Variants, and
-    the field of collated bounds where there are any.
+    """Returns the type of `stats_parsed`: the columns with statistics, with variant bounds as Variants, and
+    the field of collated bounds, if any.
     """
     leaves = indexed_leaves(schema, configuration, partition_columns)
     bounded = [leaf for leaf in leaves if leaf.has_bounds]
@@ -65,20 +65,20 @@ def stats_type(
 
 
 def _nested(leaves: list[tuple[tuple[str, ...], pa.DataType]]) -> list[pa.Field]:
-    """Leaves by their paths → the fields of the struct that holds them, in the order of first appearance."""
+    """Builds the fields of the struct that holds these leaves (path, type), in the order of first appearance."""
     groups: dict[str, list[tuple[tuple[str, ...], pa.DataType]]] = {}
     for names, kind in leaves:
         groups.setdefault(names[0], []).append((names[1:], kind))
     fields = []
     for name, inside in groups.items():
         kind = inside[0][1] if not inside[0][0] else pa.struct(_nested(inside))
-        # The metadata of a variant's field tells the Parquet writer what it is.
+        # The Parquet writer recognizes a variant by its field's metadata.
         fields.append(variant_field(name) if kind.equals(UNSHREDDED) else pa.field(name, kind))
     return fields
 
 
 def parse_stats(texts: pa.Array, kind: pa.StructType) -> pa.StructArray:
-    """JSON statistics → `stats_parsed` of type `kind`; null where there is no text."""
+    """JSON statistics → `stats_parsed` of type `kind`; null for a missing text."""
     present = np.asarray(pc.is_valid(texts))
     rows = np.flatnonzero(present)
     flat = _parse_texts(texts.take(pa.array(rows)), _as_read(kind))
@@ -89,7 +89,7 @@ def parse_stats(texts: pa.Array, kind: pa.StructType) -> pa.StructArray:
 
 
 def _as_read(kind: pa.DataType) -> pa.DataType:
-    """What the JSON reader is asked for: texts where only a cast tells whether they fit."""
+    """The type requested from the JSON reader: string if only a cast can decide whether a value fits."""
     if kind.equals(UNSHREDDED):
         return pa.string()
     if pa.types.is_struct(kind):
@@ -109,7 +109,7 @@ def _parse_texts(texts: pa.Array, kind: pa.StructType) -> pa.StructArray:
             return table.to_struct_array().combine_chunks()
     except BrokenLinesError:
         pass
-    # Some file has a text where a number belongs (`"NaN"`), or the like: value by value, dropping what does not fit.
+    # Some file has a value of another type (`"NaN"` for a number): convert one by one and drop what does not fit.
     return pa.array([_fit(_loads(text), kind) for text in texts.to_pylist()], kind)
 
 
@@ -121,7 +121,7 @@ def _loads(text: str) -> Any:
 
 
 def _fit(value: Any, kind: pa.DataType) -> Any:
-    """The value when it is one of the type as it stands: nothing is rounded, for a rounded bound may be a wrong one."""
+    """Returns the value if it has the type exactly: nothing is rounded, because a rounded bound may be wrong."""
     if pa.types.is_struct(kind):
         if not isinstance(value, dict):
             return None
@@ -163,9 +163,9 @@ def _cast_one(text: pa.Scalar, kind: pa.DataType) -> Any:
 
 
 def format_stats(parsed: pa.Array) -> pa.Array:
-    """`stats_parsed` → the JSON form, as the protocol spells it; null where the struct is null.
+    """`stats_parsed` → the JSON form, as the protocol spells it; null if the struct is null.
 
-    What the JSON has no word for is left out: years beyond 9999, NaN, bytes, Variants that cannot be read.
+    Values that JSON cannot hold are omitted: years beyond 9999, NaN, bytes, unreadable Variants.
     """
     if not pa.types.is_struct(parsed.type):
         return pa.nulls(len(parsed), pa.string())
@@ -178,7 +178,7 @@ def format_stats(parsed: pa.Array) -> pa.Array:
 def _rows(texts: pa.Array) -> list[Any]:
     try:
         found: list[Any] = texts.to_pylist()
-    except (ValueError, ArithmeticError):  # one file's text that is no UTF-8
+    except (ValueError, ArithmeticError):  # one file's text is not UTF-8
         return [_row(text) for text in texts]
     return found
 
@@ -191,7 +191,7 @@ def _row(scalar: pa.Scalar) -> Any:
 
 
 def _spell(array: pa.Array) -> pa.Array:
-    """Variants become their z85 texts, dates and timestamps theirs; the rest stays as it is."""
+    """Replaces Variants by their z85 texts, dates and timestamps by theirs; other values stay."""
     kind = array.type
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
         return _spell_times(array)
@@ -214,7 +214,7 @@ def _spell_times(array: pa.Array) -> pa.Array:
         per_second = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
         ticks = array.cast(pa.int64()).to_pylist()
         unit = per_second["ms" if pa.types.is_date64(kind) else kind.unit]
-        # Downwards: readers add 1 ms to a maximum for what was cut, and nothing to a minimum.
+        # Rounded down: readers add 1 ms to a maximum for the truncation, and nothing to a minimum.
         micros = [None if t is None else t * 1_000_000 // unit for t in ticks]
         if pa.types.is_date64(kind):
             texts = [None if m is None else json_date(m // 86_400_000_000) for m in micros]
@@ -235,7 +235,7 @@ def _clean(row: dict[str, Any]) -> dict[str, Any]:
             if inner:
                 out[name] = inner
         elif isinstance(value, float) and not math.isfinite(value):
-            continue  # no bound, and JSON has no word for it
+            continue  # not a bound, and JSON cannot hold it
         elif isinstance(value, bool | int | float | str | Decimal):
             out[name] = value
     return out

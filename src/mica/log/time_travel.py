@@ -1,8 +1,8 @@
-"""Which version was current at a time.
+"""Which version was current at a given time.
 
-The rule (as delta-spark has it): a commit's time is its in-commit timestamp where the table had them at that version,
-else its file's modification time made increasing; the answer is the last version that is not later than the time asked
-for, and a time outside the history is an error that says what the history covers. Times are ms since the epoch.
+The rule (as in delta-spark): a commit's time is its in-commit timestamp if the table had them at that version, else its
+file's modification time made increasing. The result is the last version that is not later than the requested time.
+A time outside the history is an error that states the covered range. Times are ms since the epoch.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ Timestamp = int | str | datetime | date
 
 
 def both_given() -> UserError:
-    """The error for a version and a timestamp at once."""
+    """The error for a version and a timestamp given together."""
     return UserError("INVALID_ARGUMENT", "both a version and a timestamp were given", hint="Give one of them.")
 
 
 def to_millis(asked: Timestamp) -> int:
-    """A time in any of its forms as ms since the epoch."""
+    """Converts a time in any of its forms to ms since the epoch."""
     if isinstance(asked, bool):
         raise UserError.bad_value("timestamp", asked, "a time")
     if isinstance(asked, int):
         return asked
     if isinstance(asked, str):
         try:
-            # Fractions of any length, as the log of others may print them.
+            # Fractions may have any length, as in other engines' output.
             asked = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", asked.strip()))
         except ValueError:
             raise UserError.bad_value("timestamp", asked, "an ISO time such as 2026-01-31 12:00:00") from None
@@ -46,7 +46,7 @@ def to_millis(asked: Timestamp) -> int:
 
 
 def version_at(storage: Storage, listing: Listing, asked: Timestamp) -> int:
-    """The version of the table that was current at `asked`."""
+    """Returns the version of the table that was current at `asked`."""
     wanted = to_millis(asked)
     versions = sorted(listing.commits)
     if not versions:
@@ -54,20 +54,20 @@ def version_at(storage: Storage, listing: Listing, asked: Timestamp) -> int:
     time = _times(storage, [listing.commits[version] for version in versions])
     first, last = time(0), time(len(versions) - 1)
     if wanted < first:
-        raise _outside(storage, asked, f"the oldest version that is left ({versions[0]}) was made at {_shown(first)}")
+        raise _outside(storage, asked, f"the oldest available version ({versions[0]}) was made at {_shown(first)}")
     if wanted > last:
         raise _outside(storage, asked, f"the latest version ({versions[-1]}) was made at {_shown(last)}")
     return versions[bisect_right(range(len(versions)), wanted, key=time) - 1]
 
 
 def _times(storage: Storage, entries: Sequence[Entry]) -> Callable[[int], int]:
-    """Position of a commit → its time. Only the commits that are asked about are read."""
+    """Position of a commit → its time. Only the requested commits are read."""
 
     @cache
     def own(at: int) -> int | None:
         return in_commit_timestamp(commit_info(storage, entries[at].path, entries[at].size))
 
-    # The feature may have been turned on at any version, and then all later ones have it.
+    # If the feature is on at a version, all later versions have it too.
     count = len(entries)
     inside = count if own(count - 1) is None else bisect_left(range(count), True, key=lambda at: own(at) is not None)
     modified = increasing([entry.modified for entry in entries[:inside]])
@@ -75,7 +75,7 @@ def _times(storage: Storage, entries: Sequence[Entry]) -> Callable[[int], int]:
 
 
 def increasing(times: Iterable[int]) -> list[int]:
-    """The times, each at least one more than the one before."""
+    """Returns the times, each at least one more than the previous."""
     out: list[int] = []
     for time in times:
         out.append(max(time, out[-1] + 1) if out else time)
@@ -90,5 +90,5 @@ def _outside(storage: Storage, asked: Timestamp, why: str) -> UserError:
     return UserError(
         "TIMESTAMP_OUT_OF_RANGE",
         f"{storage} has no version for the time {asked}: {why}",
-        hint="Ask for a time in between.",
+        hint="Give a time within the history.",
     )

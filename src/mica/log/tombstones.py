@@ -1,6 +1,6 @@
-"""The tombstones of a version: files that its log removed, and whose bytes may still be there.
+"""The tombstones of a version: files that its log removed and whose bytes may still exist.
 
-The rule: a tombstone is of a logical file that is not in the version, and of several of one file the newest counts.
+The rule: a tombstone names a logical file that is not in the version; of several for one file the newest applies.
 They come from the last checkpoint and from the commits since (PROTOCOL.md "Add File and Remove File").
 """
 
@@ -35,7 +35,7 @@ REMOVE = pa.struct(
 
 
 def tombstones(snapshot: Snapshot) -> pa.StructArray:
-    """The tombstones as `REMOVE`, expired ones too."""
+    """Returns the tombstones as `REMOVE`, including expired ones."""
     state = snapshot.state
     recent = [_tombstone(parse_line(line.as_buffer().to_pybytes())) for line in one_array(state.removes["line"])]
     parts = [pa.array(recent, REMOVE)]

@@ -1,8 +1,8 @@
-"""Committing: an optimistic transaction on top of a snapshot.
+"""Commits an optimistic transaction on top of a snapshot.
 
-The rule: a version's file is created by put-if-absent and by nothing else, so of all who want a version one wins.
-Losers read the winners, check `conflicts`, and try the next version. A failed put may have succeeded all the same (the
-answer was lost): every commit carries an id of its own (`commitInfo.txnId`), and whoever is in doubt reads the file
+The rule: a version's file is created only by put-if-absent, so exactly one of several writers wins the version. The
+losers read the winners' commits, check `conflicts`, and try the next version. A put that failed may have succeeded (its
+answer was lost), so every commit has its own id (`commitInfo.txnId`), and a writer in doubt reads the file
 back.
 """
 
@@ -35,14 +35,14 @@ from mica.log.snapshot import Snapshot, load
 from mica.storage import AlreadyExistsError, Storage
 
 _LOG = logging.getLogger("mica")
-_MAX_ATTEMPTS = 10_000  # each needs another writer to have won: only a broken store gets there
+_MAX_ATTEMPTS = 10_000  # each one lost means that another writer won: only a broken store gets here
 _MAX_REPEATS = 5  # of one request whose answer was lost
 _PAUSE = 0.05  # seconds before the first repeat, doubled each time
 
 
 @dataclass(frozen=True)
 class Committed:
-    """What a commit made: its version and the snapshot at that version."""
+    """The result of a commit: its version and the snapshot at that version."""
 
     version: int
     snapshot: Snapshot
@@ -50,9 +50,9 @@ class Committed:
 
 @dataclass
 class Transaction:
-    """Changes to a table (a snapshot) or a new table (a storage), committed at once or not at all.
+    """Changes to a table (a snapshot) or a new table (a storage), committed atomically.
 
-    `operation` and `parameters` are for the history (`WRITE`, `{"mode": "Append"}`), `metrics` too.
+    `operation`, `parameters` and `metrics` go into the history (`WRITE`, `{"mode": "Append"}`).
     """
 
     base: Snapshot | Storage
@@ -82,18 +82,18 @@ class Transaction:
 
     @property
     def storage(self) -> Storage:
-        """Where the table lies."""
+        """The table's location."""
         return self.base.storage if isinstance(self.base, Snapshot) else self.base
 
     @property
     def certainly_not_written(self) -> bool:
-        """Whether no log can name the files of this transaction: neither is it committed, nor was the answer to a put
-        lost, which may still succeed."""
+        """Whether no log can name the files of this transaction: it is not committed, and no put with a lost answer
+        may still succeed."""
         return not self._committed and not self._in_doubt
 
     @property
     def metadata(self) -> Metadata:
-        """The metadata that the commit will leave."""
+        """The metadata after the commit."""
         found = self._metadata or (self.snapshot.metadata if self.snapshot is not None else None)
         if found is None:
             raise UserError("INVALID_ARGUMENT", "a new table needs metadata", hint="Call update_metadata first.")
@@ -101,7 +101,7 @@ class Transaction:
 
     @property
     def protocol(self) -> Protocol:
-        """The protocol that the commit will leave."""
+        """The protocol after the commit."""
         found = self._protocol or (self.snapshot.protocol if self.snapshot is not None else None)
         if found is None:
             raise UserError("INVALID_ARGUMENT", "a new table needs a protocol", hint="Call update_protocol first.")
@@ -112,7 +112,7 @@ class Transaction:
         self._metadata = metadata
 
     def update_protocol(self, protocol: Protocol) -> None:
-        """Replaces the protocol; the same protocol again is no change."""
+        """Replaces the protocol; an equal protocol is no change."""
         if self.snapshot is None or protocol != self.snapshot.protocol:
             self._protocol = protocol
 
@@ -121,28 +121,28 @@ class Transaction:
         self._domains[domain] = configuration
 
     def set_application_transactions(self, versions: Mapping[str, int]) -> None:
-        """Records by application id that its batch of that version was written, for exactly-once writes."""
+        """Records per application id that the batch of that version was written, for exactly-once writes."""
         self._transactions.update(versions)
 
     def read(self, predicate: conflicts.FilePredicate = conflicts.every_file) -> None:
-        """Says that the outcome depends on the files for which `predicate` holds. An append reads nothing."""
+        """Declares that the outcome depends on the files for which `predicate` is true. An append reads nothing."""
         self._reads.append(predicate)
 
     def add_files(self, files: Added) -> None:
-        """Adds files by what is known of them (`added.ADDED`)."""
+        """Adds files, as rows of `added.ADDED`."""
         self._adds.append(files)
 
     def update_files(self, indices: Iterable[int] | np.ndarray | pa.Array, files: Added) -> None:
-        """Gives files of the snapshot, by their positions in `snapshot.files`, other statistics or tags (no change of
-        data). Nobody else may have removed them: they would be back."""
+        """Replaces statistics or tags of files, by positions in `snapshot.files` (no change of data). Conflicts with a
+        commit that removed one of them, since it would reappear."""
         self._updated.append(np.asarray(_list(indices), np.int64))
         self.add_files(files)
 
     def remove_files(
         self, indices: Iterable[int] | np.ndarray | pa.Array | None = None, *, data_change: bool = True
     ) -> None:
-        """Removes files of the snapshot by their positions in `snapshot.files` (None: all). Also says that they were
-        read in the sense that nobody else may have removed them."""
+        """Removes files by their positions in `snapshot.files` (None: all). Conflicts with a commit that removed one of
+        them."""
         if self.snapshot is None:
             raise UserError("INVALID_ARGUMENT", "a new table has no files to remove", hint="Open the table first.")
         count = self.snapshot.state.files.num_rows
@@ -153,11 +153,11 @@ class Transaction:
         self._removes_change_data = self._removes_change_data and data_change
 
     def commit(self, *, clock: Callable[[], float] = time.time) -> Committed:
-        """Writes the commit on top of the newest version that it does not conflict with. Raises `ConflictError`,
-        `UnsupportedTableError`, `UserError` (appendOnly, a table that exists) or `StorageError`; then nothing was
+        """Writes the commit on top of the newest version without conflicts. Raises `ConflictError`,
+        `UnsupportedTableError`, `UserError` (appendOnly, an existing table) or `StorageError`; then nothing was
         written."""
         if self._committed:
-            raise UserError("INVALID_ARGUMENT", "this transaction is committed already", hint="Start another one.")
+            raise UserError("INVALID_ARGUMENT", "this transaction is already committed", hint="Start another one.")
         started = clock()
         features.check_write(self.protocol, self.metadata, str(self.storage))
         if self.snapshot is not None:
@@ -169,7 +169,7 @@ class Transaction:
             body = self._body(int(started * 1000))
         except MicaError:
             if base is not None and not base.stands():
-                raise replaced(self.storage, base.version) from None  # and what is to be removed cannot be read
+                raise replaced(self.storage, base.version) from None  # and the files to remove cannot be read
             raise
         for attempt in range(_MAX_ATTEMPTS):
             version = 0 if base is None else base.version + 1
@@ -178,12 +178,12 @@ class Transaction:
             if self._put(version, self._head(base, version, int(clock() * 1000)) + body):
                 return self._finish(base, version)
             if attempt > 2:
-                # Someone is faster: many writers in step would all lose but one, again and again.
+                # Other writers are faster: in lockstep all but one would lose, again and again.
                 time.sleep(random.random() * min(0.002 * attempt, 0.1))  # noqa: S311
             base = self._rebase(base)
         raise ConflictError(
             "TOO_MANY_CONFLICTS",
-            f"{self.storage}: {_MAX_ATTEMPTS} attempts to commit all lost",
+            f"{self.storage}: all {_MAX_ATTEMPTS} attempts to commit lost against other writers",
             hint="Try again later.",
         )
 
@@ -193,7 +193,7 @@ class Transaction:
         if removed and properties.APPEND_ONLY.of(before):
             raise UserError(
                 "APPEND_ONLY",
-                f"{self.storage} takes only new rows (delta.appendOnly=true), and {self.operation} would remove some",
+                f"{self.storage} accepts only new rows (delta.appendOnly=true), and {self.operation} would remove some",
                 hint="Append, or set delta.appendOnly to false first.",
             )
 
@@ -207,7 +207,7 @@ class Transaction:
             )
 
     def _head(self, base: Snapshot | None, version: int, now: int) -> bytes:
-        """The lines that depend on the version: commitInfo (first, as in-commit timestamps need it) and metaData."""
+        """The lines that depend on the version: commitInfo (first, as in-commit timestamps need it), metaData."""
         info: dict[str, Any] = {}
         metadata = self._metadata
         if features.in_commit_timestamps(self.metadata):
@@ -239,7 +239,7 @@ class Transaction:
         return ("\n".join(lines) + "\n").encode()
 
     def _body(self, now: int) -> bytes:
-        """The lines that are the same whatever the version."""
+        """Returns the lines that do not depend on the version."""
         lines = [
             format_line("txn", {"appId": a, "version": v, "lastUpdated": now}) for a, v in self._transactions.items()
         ]
@@ -265,7 +265,7 @@ class Transaction:
         return np.unique(np.concatenate(self._removed)) if self._removed else np.array([], np.int64)
 
     def _put(self, version: int, data: bytes) -> bool:
-        """Whether this transaction now is the version."""
+        """Tries to create the version's file; returns whether this transaction now is the version."""
         name = commit_name(version)
         self._in_doubt = True
         for repeat in range(_MAX_REPEATS):
@@ -273,21 +273,21 @@ class Transaction:
                 self.storage.put_if_absent(name, data)
                 return True
             except AlreadyExistsError:
-                # Also when our own put was repeated below us after an answer was lost.
+                # Possible too if the store repeated our own put after a lost answer.
                 mine = self._in_doubt = self._is_mine(name)
                 return mine
             except StorageError as error:
                 if self._is_mine(name):
                     return True
                 if error.code != "IO":
-                    self._in_doubt = False  # refused, not lost
+                    self._in_doubt = False  # rejected, not lost
                 if error.code != "IO" or repeat == _MAX_REPEATS - 1:
                     raise
                 time.sleep(_PAUSE * 2**repeat)
         return False
 
     def _is_mine(self, name: str) -> bool:
-        """Whether the commit of that name is this transaction. Not knowing is an error: taking a commit of ours for
+        """Whether the commit of that name is this transaction. If that is unknown, it raises: taking our commit for
         another's would repeat it, taking another's for ours would lose it."""
         for repeat in range(_MAX_REPEATS):
             try:
@@ -301,15 +301,18 @@ class Transaction:
                 time.sleep(_PAUSE * 2**repeat)
         raise StorageError(
             "COMMIT_UNKNOWN",
-            f"whether {self.storage.path(name)} is this commit (txnId {self.id}) cannot be read: {reason.message}",
+            f"cannot read {self.storage.path(name)}, so it is unknown whether it is this commit (txnId {self.id}): "
+            f"{reason.message}",
             hint="Look for the txnId in the table's history before you repeat the operation.",
         ) from reason
 
     def _rebase(self, base: Snapshot | None) -> Snapshot:
-        """The newest version, when nothing up to it conflicts with this transaction."""
+        """Returns the newest version if nothing up to it conflicts with this transaction."""
         if base is None:
             raise ConflictError(
-                "TABLE_EXISTS", f"another writer made a table at {self.storage} meanwhile", hint="Open it and append."
+                "TABLE_EXISTS",
+                f"another writer created a table at {self.storage} concurrently",
+                hint="Open it and append.",
             )
         if not base.stands():
             raise replaced(self.storage, base.version)
@@ -346,14 +349,14 @@ class Transaction:
         )
 
     def _finish(self, base: Snapshot | None, version: int) -> Committed:
-        """The commit is done: what goes wrong from here on must not look as if it were not."""
+        """The commit is done: a later failure must not look as if it were not."""
         self._committed = True
         snapshot = load(self.storage, version) if base is None else base.refresh(version, known_to_stand=True)
         if version and version % properties.CHECKPOINT_INTERVAL.of(snapshot.metadata.configuration) == 0:
             try:
                 write_checkpoint(snapshot)
                 clean_log(snapshot, now=int(time.time() * 1000))
-            except Exception as error:  # noqa: BLE001 - the commit stands, whatever happens to its checkpoint
+            except Exception as error:  # noqa: BLE001 - the commit is valid, whatever happens to its checkpoint
                 _LOG.warning(
                     "version %d of %s is committed, but its checkpoint is not: %s", version, self.storage, error
                 )
@@ -362,7 +365,7 @@ class Transaction:
 
 
 def add_line(file: Mapping[str, Any]) -> str:
-    """The log line of a file, given as a row of `added.ADDED`."""
+    """Formats the log line that adds a file, given as a row of `added.ADDED`."""
     action: dict[str, Any] = {
         "path": file["path"],
         "partitionValues": dict(file.get("partition_values") or {}),
@@ -383,7 +386,7 @@ def add_line(file: Mapping[str, Any]) -> str:
 def remove_line(
     file: Mapping[str, Any], *, deletion_timestamp: int, data_change: bool = True, tags: Mapping[str, str] | None = None
 ) -> str:
-    """The log line that removes a file, given as a row of `snapshot.files`."""
+    """Formats the log line that removes a file, given as a row of `snapshot.files`."""
     action: dict[str, Any] = {
         "path": file["path"],
         "deletionTimestamp": deletion_timestamp,
@@ -405,5 +408,5 @@ def _list(indices: Iterable[int] | np.ndarray | pa.Array) -> Any:
 
 
 def _parameter(value: Any) -> str:
-    # delta-spark keeps operation parameters as JSON texts inside strings; plain strings stay as they are.
+    # delta-spark keeps operation parameters as JSON texts inside strings; plain strings stay unchanged.
     return value if isinstance(value, str) else orjson.dumps(value).decode()

@@ -1,7 +1,7 @@
-"""Which changes of a column's type mica reads (PROTOCOL.md "Type Widening").
+"""Which changes of a column's type mica can read (PROTOCOL.md "Type Widening").
 
-The rule: a table that has the feature is read only if every change in its schema is one of the table below; files from
-before a change hold the narrower type, and its values are widened as they are read.
+The rule: a table with the feature is read only if every type change in its schema is in the table below. Files from
+before a change hold the narrower type; their values are widened when they are read.
 
 | from | to |
 |---|---|
@@ -44,7 +44,7 @@ def check(schema: StructType, table: str) -> None:
             continue
         raise UnsupportedTableError(
             "UNSUPPORTED_TYPE_CHANGE",
-            f"the column {column} of {table} was changed from {source} to {target}, which mica cannot read",
+            f"the type of column {column} of {table} changed from {source} to {target}, which mica cannot read",
             hint="Use a newer version of mica, or another engine; or rewrite the table's files.",
             column=column,
         )

@@ -1,7 +1,7 @@
-"""Delta schemas as Arrow schemas, and Arrow's types as Delta's.
+"""Converts between Delta schemas and Arrow schemas.
 
-The rule: a Delta type has one Arrow type (`TYPES`); of Arrow's many spellings each is read as the Delta type that
-holds all its values, and what no Delta type holds is refused by name. VARIANT is `struct<metadata: binary, value:
+The rule: a Delta type has one Arrow type (`TYPES`); each of Arrow's other types is read as the Delta type that
+holds all its values, and rejected if there is none. VARIANT is `struct<metadata: binary, value:
 binary>` whose field carries the extension name `arrow.parquet.variant`.
 
 Source: Arrow "Canonical Extension Types" (parquet variant); Delta protocol, "Schema Serialization Format".
@@ -30,14 +30,14 @@ from mica.schema.types import (
 EXTENSION_KEY = b"ARROW:extension:name"
 VARIANT_EXTENSION = b"arrow.parquet.variant"
 
-#: A Variant whose array says by itself that it is one, in whatever table it is put: Spark's mark, on a field inside. An
-#: extension type registered in Python under Arrow's name would say it better, but Parquet's writer in Arrow C++ takes
-#: whatever has that name for a C++ type of its own: `pyarrow.parquet.write_table` ends the process (pyarrow 26).
+#: A Variant type that marks itself in any table, with Spark's mark on an inner field. An extension type registered in
+#: Python under Arrow's name would be clearer, but the Parquet writer of Arrow C++ takes any type of that name for its
+#: own C++ class: `pyarrow.parquet.write_table` crashes the process (pyarrow 26).
 MARKED_VARIANT = pa.struct(
     [pa.field("metadata", pa.binary(), False, {b"variant": b"true"}), pa.field("value", pa.binary(), False)]
 )
 
-#: Arrow types beyond those of `TYPES` that are read, by their text. Unsigned ones take the next wider signed type.
+#: More Arrow types that are read, by their text. Unsigned ones become the next wider signed type.
 _ALSO_READ: Mapping[pa.DataType, str] = {
     pa.uint8(): "short",
     pa.uint16(): "integer",
@@ -55,19 +55,19 @@ _READ: Mapping[pa.DataType, str] = {**_ALSO_READ, **{r.arrow: r.delta for r in T
 
 
 def to_arrow(schema: StructType, *, marked: bool = False) -> pa.Schema:
-    """The Arrow schema of the table's rows. Comments and other Delta metadata are not carried."""
+    """Returns the Arrow schema of the table's rows, without comments and other Delta metadata."""
     return pa.schema([to_arrow_field(f, marked=marked) for f in schema.fields])
 
 
 def to_arrow_field(f: StructField, *, marked: bool = False) -> pa.Field:
-    """The Arrow field; a VARIANT one carries the extension's name."""
+    """Returns the Arrow field; a VARIANT field carries the extension's name."""
     metadata = {EXTENSION_KEY: VARIANT_EXTENSION} if f.type == VARIANT else None
     return pa.field(f.name, to_arrow_type(f.type, marked=marked), f.nullable, metadata)
 
 
 def to_arrow_type(type_: DataType, *, marked: bool = False) -> pa.DataType:
-    """The Arrow type. `marked` makes it `MARKED_VARIANT` where it is VARIANT, for what is handed out. Errors:
-    UNSUPPORTED_TYPE for a name that `TYPES` lacks."""
+    """Returns the Arrow type. With `marked`, VARIANT becomes `MARKED_VARIANT`, for arrays returned to users. Errors:
+    UNSUPPORTED_TYPE for a name that is not in `TYPES`."""
     match type_:
         case Primitive("variant") if marked:
             return MARKED_VARIANT
@@ -84,23 +84,23 @@ def to_arrow_type(type_: DataType, *, marked: bool = False) -> pa.DataType:
             return pa.map_(k, to_arrow_field(StructField("value", value, value_contains_null), marked=marked))
         case StructType(fields):
             return pa.struct([to_arrow_field(f, marked=marked) for f in fields])
-    raise TypeError(f"{type_!r} is no type of a schema")
+    raise TypeError(f"{type_!r} is not a type of a schema")
 
 
 def from_arrow(schema: pa.Schema) -> StructType:
-    """The Delta schema that holds all values of an Arrow schema. Names that differ in case alone are refused."""
+    """Returns the Delta schema that holds all values of an Arrow schema. Names must differ by more than case."""
     fields = tuple(from_arrow_field(f, f.name) for f in schema)
     refuse_twice(schema.names)
     return StructType(fields)
 
 
 def from_arrow_field(f: pa.Field, at: str) -> StructField:
-    """The Delta field; `at` names the place in errors."""
+    """Returns the Delta field; `at` names the column in errors."""
     return StructField(f.name, VARIANT if is_variant(f) else from_arrow_type(f.type, at), f.nullable)
 
 
 def from_arrow_type(type_: pa.DataType, at: str = "") -> DataType:
-    """The Delta type of an Arrow type; `at` names the place in errors."""
+    """Returns the Delta type of an Arrow type; `at` names the column in errors."""
     name = _READ.get(type_)
     if name is not None:
         return Primitive(name)
@@ -129,7 +129,7 @@ def from_arrow_type(type_: pa.DataType, at: str = "") -> DataType:
 
 
 def is_list(type_: pa.DataType) -> bool:
-    """Any of Arrow's list layouts."""
+    """Whether the type is any of Arrow's list layouts."""
     t = pa.types
     return bool(
         t.is_list(type_)
@@ -141,9 +141,9 @@ def is_list(type_: pa.DataType) -> bool:
 
 
 def is_variant(f: pa.Field) -> bool:
-    """Whether the field is a Variant: marked by the extension's name, or as Spark marks one (`variant=true`).
+    """Whether the field is a Variant: marked by the extension's name, or as Spark marks one.
 
-    Spark hands a Variant to Python as struct<value, metadata> with `variant: true` on the field `metadata`.
+    Spark passes a Variant to Python as struct<value, metadata> with `variant: true` on the field `metadata`.
     """
     if isinstance(f.type, pa.BaseExtensionType):
         return bool(f.type.extension_name == VARIANT_EXTENSION.decode())
@@ -158,20 +158,20 @@ def is_variant(f: pa.Field) -> bool:
 
 
 def marked(variants: pa.StructArray) -> pa.StructArray:
-    """An array of unshredded Variants that says by itself what it is; no bytes are copied."""
+    """Returns an array of unshredded Variants with the mark in its type; no bytes are copied."""
     mask = variants.is_null() if variants.null_count else None
     return pa.StructArray.from_arrays([variants.field(0), variants.field(1)], fields=list(MARKED_VARIANT), mask=mask)
 
 
 def looks_like_variant(type_: DataType) -> bool:
-    """Whether a struct has the two fields of a Variant, and nothing says that it is one: so Spark wrote Variants before
-    there was an annotation, and so polars and pandas hand arrays back."""
+    """Whether a struct has the two fields of a Variant but no mark: Spark wrote Variants like this before the
+    annotation existed, and polars and pandas return arrays like this."""
     fields = type_.fields if isinstance(type_, StructType) else ()
     return sorted((f.name, f.type) for f in fields) == [(n, Primitive("binary")) for n in ("metadata", "value")]
 
 
 def variant_field(name: str, nullable: bool = True) -> pa.Field:
-    """The Arrow field of an unshredded Variant column."""
+    """Returns the Arrow field of an unshredded Variant column."""
     return to_arrow_field(StructField(name, VARIANT, nullable))
 
 

@@ -1,8 +1,8 @@
-"""Collations in a schema: where they stand, and what becomes of them when the schema changes.
+"""Collations in a schema: where they are stored, and how they follow changes of the schema.
 
-The rule: a string's collation stands in the metadata of the nearest field around it, under the field's name and the way
-from there (`col2.element.key`); a string that no key names is binary, and no key says so. What a key says is kept as it
-is spelled, versions and names of other systems too, until someone changes it.
+The rule: a string's collation is in the metadata of the nearest enclosing field, under the field's name and the path
+from there (`col2.element.key`). A string without a key is binary, and binary is never stored. A key keeps its
+spelling, including versions and names of other systems, until it is changed.
 
     a STRING COLLATE de                      {"a": "icu.de"}                 on the field a
     m MAP<STRING COLLATE de, STRING>         {"m.key": "icu.de"}             on the field m
@@ -28,8 +28,8 @@ COLLATIONS = "__COLLATIONS"
 
 @dataclass(frozen=True, slots=True)
 class CollatedString:
-    """A string with a collation. `column` are the names from the root, through arrays and maps as `element`, `key` and
-    `value`; `plain` says that it is reached through structs alone, so that it is one value a row.
+    """A string with a collation. `column` has the names from the root, through arrays and maps as `element`, `key` and
+    `value`; `plain`: the path leads through structs only, so there is one value per row.
     """
 
     column: tuple[str, ...]
@@ -38,7 +38,7 @@ class CollatedString:
 
 
 def strings(type_: DataType, place: str) -> Iterator[str]:
-    """The places of the strings in a type that are not inside a nested struct, as keys of `__COLLATIONS` name them."""
+    """Yields the strings in a type that are not inside a nested struct, as keys of `__COLLATIONS` name them."""
     match type_:
         case ArrayType(element):
             yield from strings(element, f"{place}.element")
@@ -50,23 +50,23 @@ def strings(type_: DataType, place: str) -> Iterator[str]:
 
 
 def of_field(f: StructField) -> dict[str, Identifier]:
-    """The collations that stand on a field: place → identifier. Errors: INVALID_COLLATION, with the column."""
+    """Returns the collations in a field's metadata: place → identifier. Errors: INVALID_COLLATION, with the column."""
     kept = f.metadata.get(COLLATIONS)
     if kept is None:
         return {}
     if not isinstance(kept, Mapping):
-        raise _bad(f.name, repr(kept), "it is no object of places and identifiers")
+        raise _bad(f.name, repr(kept), "it is not an object of places and identifiers")
     places = set(strings(f.type, f.name))
     found: dict[str, Identifier] = {}
     seen: dict[str, str] = {}
     for place, text in kept.items():
         if place not in places:
-            raise _bad(f.name, repr(text), f"the place {place!r} is no string of this column")
+            raise _bad(f.name, repr(text), f"the place {place!r} is not a string of this column")
         if place.lower() in seen:
-            raise _bad(f.name, repr(text), f"{place!r} and {seen[place.lower()]!r} differ in case alone")
+            raise _bad(f.name, repr(text), f"{place!r} and {seen[place.lower()]!r} differ only in case")
         seen[place.lower()] = place
         if not isinstance(text, str):
-            raise _bad(f.name, repr(text), f"what stands at {place!r} is no text")
+            raise _bad(f.name, repr(text), f"the value at {place!r} is not text")
         try:
             found[place] = parse(text)
         except UserError as e:
@@ -75,7 +75,7 @@ def of_field(f: StructField) -> dict[str, Identifier]:
 
 
 def walk_collated(schema: StructType, prefix: tuple[str, ...] = (), plain: bool = True) -> Iterator[CollatedString]:
-    """Every collated string of a schema, inside arrays and maps too."""
+    """Yields every collated string of a schema, inside arrays and maps too."""
     for f in schema.fields:
         for place, identifier in of_field(f).items():
             steps = place[len(f.name) :].split(".")[1:]
@@ -85,7 +85,7 @@ def walk_collated(schema: StructType, prefix: tuple[str, ...] = (), plain: bool 
 
 
 def _structs(type_: DataType, steps: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], StructType]]:
-    """The structs in a type that stand in no other struct of it, with the way to each."""
+    """Yields the outermost structs in a type, each with its path."""
     match type_:
         case StructType():
             yield steps, type_
@@ -97,7 +97,7 @@ def _structs(type_: DataType, steps: tuple[str, ...] = ()) -> Iterator[tuple[tup
 
 
 def check(schema: StructType, table: str) -> list[CollatedString]:
-    """The collated strings of a table that is to be written. Errors: INVALID_COLLATION with table and column."""
+    """Returns the collated strings of a table before a write. Errors: INVALID_COLLATION with table and column."""
     try:
         return list(walk_collated(schema))
     except MicaError as e:
@@ -105,7 +105,7 @@ def check(schema: StructType, table: str) -> list[CollatedString]:
 
 
 def normalized(schema: StructType) -> StructType:
-    """The schema without keys that say binary: "Writers must not write the collation identifier … with default
+    """Removes keys that mean binary: "Writers must not write the collation identifier … with default
     collation".
     """
 
@@ -117,8 +117,8 @@ def normalized(schema: StructType) -> StructType:
 
 
 def set_collation(schema: StructType, column: tuple[str, ...], identifier: Identifier | None) -> StructType:
-    """The schema with another collation of one string; None and binary: without. `column` as in `CollatedString`, found
-    without regard to case. Errors: UNKNOWN_COLUMN, TYPE_MISMATCH where no string stands there.
+    """Returns the schema with another collation of one string; None and binary remove it. `column` is as in
+    `CollatedString`, in any case. Errors: UNKNOWN_COLUMN, TYPE_MISMATCH if it is not a string.
     """
     asked = ".".join(column)
     found = _find(schema, column)
@@ -139,8 +139,8 @@ def set_collation(schema: StructType, column: tuple[str, ...], identifier: Ident
 
 
 def renamed(schema: StructType, column: tuple[str, ...], name: str) -> StructType:
-    """The schema with another name of one field, in the keys of its collations too. `column` leads through structs and
-    is found without regard to case. Errors: UNKNOWN_COLUMN, DUPLICATE_COLUMN.
+    """Returns the schema with one field renamed, also in the keys of its collations. `column` leads through structs and
+    is matched case-insensitively. Errors: UNKNOWN_COLUMN, DUPLICATE_COLUMN.
     """
     here, fields = schema, list[StructField]()
     for step in column:
@@ -162,7 +162,7 @@ def renamed(schema: StructType, column: tuple[str, ...], name: str) -> StructTyp
 
 
 def _find(schema: StructType, column: tuple[str, ...]) -> tuple[list[StructField], str] | None:
-    """The fields on the way to a string, and its place in the last one."""
+    """Returns the fields on the path to a string, and its place in the last one."""
     here: DataType = schema
     fields: list[StructField] = []
     place = ""
@@ -194,9 +194,9 @@ def _all_strings(schema: StructType, prefix: tuple[str, ...] = ()) -> Iterator[t
 
 
 def for_spark(schema: StructType) -> StructType:
-    """The schema as Spark takes it: Spark's names, no versions.
+    """Returns the schema with Spark's names and without versions.
 
-    Errors: UNKNOWN_COLLATION for one that Spark lacks; whoever asks for such a column as binary names it so.
+    Errors: UNKNOWN_COLLATION for a collation that Spark does not have; read such a column as binary to avoid it.
     """
 
     def of(f: StructField) -> StructField:
@@ -213,18 +213,18 @@ def for_spark(schema: StructType) -> StructType:
 
 
 def unknown(column: str, identifier: Identifier) -> UserError:
-    """The error for a collation of a table that Spark lacks."""
+    """The error for a table's collation that Spark does not have."""
     return UserError(
         "UNKNOWN_COLLATION",
         f"the column {column!r} has the collation {identifier}, which Spark does not have",
-        hint=f"To take it as binary, ask for {column} COLLATE UTF8_BINARY.",
+        hint=f"To read it as binary, select {column} COLLATE UTF8_BINARY.",
         column=column,
         collation=str(identifier),
     )
 
 
 def _mapped(schema: StructType, of: Any) -> StructType:
-    """The schema with every field replaced by `of(field)`, those inside arrays and maps too."""
+    """Returns the schema with every field replaced by `of(field)`, including those inside arrays and maps."""
 
     def type_(t: DataType) -> DataType:
         match t:

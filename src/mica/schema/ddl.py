@@ -1,7 +1,7 @@
-"""Spark DDL: text to schema and back.
+"""Parses and prints Spark DDL.
 
-The rule: what Spark reads means here what it means there, and what we print Spark reads. What a schema alone cannot
-hold (DEFAULT, GENERATED, PRIMARY KEY, …) is refused by name, never dropped.
+The rule: DDL means here what it means in Spark, and Spark can parse what we print. Clauses that a schema cannot
+hold (DEFAULT, GENERATED, PRIMARY KEY, …) are rejected by name, never ignored.
 
 Source: Spark's SqlBaseParser.g4, `colTypeList` and `dataType`; `StructField.toDDL` for printing.
 """
@@ -46,7 +46,7 @@ _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
 
 def parse_ddl(text: str) -> StructType:
-    """Reads `a INT, b STRUCT<c: BIGINT> NOT NULL COMMENT 'x'`, or one `STRUCT<…>` around it all.
+    """Parses `a INT, b STRUCT<c: BIGINT> NOT NULL COMMENT 'x'`, or one `STRUCT<…>` around it all.
 
     Errors: INVALID_DDL with the offset of the place that could not be read.
     """
@@ -66,9 +66,9 @@ def parse_ddl(text: str) -> StructType:
 
 
 def parse_type(text: str, *, exact_names: bool = False) -> DataType:
-    """Reads one type: `BIGINT`, `STRUCT<a: INT>`, `decimal(10,2)`. Collations cannot be kept here and are refused.
+    """Parses one type: `BIGINT`, `STRUCT<a: INT>`, `decimal(10,2)`. Collations cannot be kept here and are rejected.
 
-    `exact_names` lets fields differ in case alone, as the keys of a Variant may.
+    `exact_names` allows fields that differ only in case, as keys of a Variant may.
     """
     reader = _Reader(text)
     reader.exact_names = exact_names
@@ -77,12 +77,12 @@ def parse_type(text: str, *, exact_names: bool = False) -> DataType:
     if not reader.done():
         reader.fail("the end is expected")
     if collations:
-        raise UserError("INVALID_DDL", f"a collation stands in {text!r}, where only a type can stand")
+        raise UserError("INVALID_DDL", f"a collation is not allowed in {text!r}, which must be a type")
     return found
 
 
 def to_ddl(schema: StructType) -> str:
-    """Prints it as Spark's `StructType.toDDL` does."""
+    """Prints the schema as Spark's `StructType.toDDL` does."""
     return ",".join(_print_field(f, " ") for f in schema.fields)
 
 
@@ -101,18 +101,18 @@ def type_to_ddl(type_: DataType, collations: Mapping[str, str] | None = None, at
             return f"MAP<{k}, {type_to_ddl(value, collations, f'{at}.value')}>"
         case StructType(fields):
             return f"STRUCT<{', '.join(_print_field(f, ': ') for f in fields)}>"
-    raise TypeError(f"{type_!r} is no type of a schema")
+    raise TypeError(f"{type_!r} is not a type of a schema")
 
 
 def quote_if_needed(name: str) -> str:
-    """Backticks where Spark would not read the bare name as one identifier."""
+    """Adds backticks if Spark would not parse the bare name as one identifier."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         return name
     return "`" + name.replace("`", "``") + "`"
 
 
 def unquote(literal: str) -> str:
-    """The value of a Spark string literal, its quotes included in the argument.
+    """Returns the value of a Spark string literal; the argument includes its quotes.
 
     A doubled quote is a quote; backslash escapes, `\\uXXXX` and octal as in Spark; `\\%` and `\\_` keep the backslash.
     """
@@ -154,7 +154,7 @@ class _Reader:
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None or match.lastgroup is None:
-                raise _bad(text, at, f"{text[at]!r} cannot stand here")
+                raise _bad(text, at, f"{text[at]!r} is not allowed here")
             if match.lastgroup != "space":
                 self.tokens.append(_Token(match.lastgroup, match[0], at))
             at = match.end()
@@ -210,7 +210,7 @@ class _Reader:
         if self.accept("COMMENT"):
             metadata["comment"] = self.string()
         if self.word() in ("NOT", "DEFAULT", "GENERATED", "PRIMARY", "CHECK", "CONSTRAINT", "MASK", "REFERENCES"):
-            self.fail(f"{self.word()} cannot be given here")
+            self.fail(f"{self.word()} is not allowed here")
         return StructField(name, type_, nullable, metadata)
 
     def string(self) -> str:
@@ -224,7 +224,7 @@ class _Reader:
 
     def data_type(self, at: str, collations: dict[str, str], depth: int = 0) -> DataType:
         if depth > 100:
-            self.fail("types nest 100 levels at most")
+            self.fail("types must not nest deeper than 100 levels")
         token = self.peek()
         name = self.word()
         if not name:
@@ -247,7 +247,7 @@ class _Reader:
         if name in ("DECIMAL", "DEC", "NUMERIC"):
             numbers = self._numbers()
             if len(numbers) > 2:
-                self.fail("DECIMAL takes a precision and a scale")
+                self.fail("DECIMAL accepts a precision and a scale")
             return decimal(*(numbers + [10, 0][len(numbers) :]))
         if name == "STRING":
             if self.accept("COLLATE"):
@@ -258,7 +258,7 @@ class _Reader:
         if name not in _NAMES:
             self.at -= 1
             hint = " (write STRING)" if name in ("CHAR", "VARCHAR", "CHARACTER", "TEXT") else ""
-            raise _bad(self.source, token.at, f"{token.text!r} is no type of a Delta table{hint}")
+            raise _bad(self.source, token.at, f"{token.text!r} is not a type of a Delta table{hint}")
         return Primitive(_NAMES[name])
 
     def _struct(self) -> StructType:

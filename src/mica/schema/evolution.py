@@ -1,9 +1,9 @@
 """Whether incoming rows can be written to a table, and how their columns must be cast.
 
-The rule: a write keeps every value or fails. Types widen where all values fit; where only some would fit (a long into
-an INT column) each value is checked; nothing is rounded, cut or parsed. Names match without regard to case, as in
-Spark; the table's spelling and order win. Missing nullable columns become null, columns that the table lacks are an
-error.
+The rule: a write keeps every value or fails. Types are widened if all values fit; if only some would fit (a long into
+an INT column) each value is checked; nothing is rounded, truncated or parsed. Names are matched case-insensitively, as
+in Spark; the table's spelling and order apply. Missing nullable columns become null; columns that the table does not
+have are an error.
 
 Source: Spark's `Cast.canUpCast` and store assignment; Delta protocol, "Column Invariants" for NOT NULL.
 """
@@ -36,19 +36,19 @@ from mica.schema.types import (
 
 _Cast = Callable[[pa.Array], pa.Array]
 
-#: How a column that holds no Variants becomes one, for those who can make them (`mica.variant.plain`).
+#: Converts a plain column to Variants, if the caller can (`mica.variant.plain`).
 VariantCast = Callable[[pa.Field, str], _Cast | None]
 
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
-    """How rows of one Arrow schema become rows of a table."""
+    """The conversion of rows of one Arrow schema to rows of a table."""
 
     arrow: pa.Schema
     _columns: tuple[tuple[int, _Cast] | None, ...]
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch in the table's order, names and types. Errors: INVALID_VALUE, NULL_IN_NOT_NULL_COLUMN."""
+        """Returns the batch in the table's order, names and types. Errors: INVALID_VALUE, NULL_IN_NOT_NULL_COLUMN."""
         arrays = []
         for target, source in zip(self.arrow, self._columns, strict=True):
             if source is None:
@@ -65,11 +65,11 @@ class WritePlan:
 
 
 def plan_write(table: StructType, incoming: pa.Schema, *, variants: VariantCast | None = None) -> WritePlan:
-    """Decides whether rows of `incoming` can be appended to a table of schema `table`. `variants` makes Variants of
-    what is none; without it that is refused.
+    """Decides whether rows of `incoming` can be appended to a table of schema `table`. `variants` converts plain
+    columns to Variants; without it they are rejected.
 
-    Errors: UNKNOWN_COLUMN for a column that the table lacks, MISSING_COLUMN for a NOT NULL column that is not
-    given, INCOMPATIBLE_TYPE with both types, DUPLICATE_COLUMN.
+    Errors: UNKNOWN_COLUMN for a column that the table does not have, MISSING_COLUMN for a missing NOT NULL column,
+    INCOMPATIBLE_TYPE with both types, DUPLICATE_COLUMN.
     """
     refuse_twice(incoming.names)
     indices = {f.name.lower(): i for i, f in enumerate(incoming)}
@@ -80,14 +80,14 @@ def plan_write(table: StructType, incoming: pa.Schema, *, variants: VariantCast 
         raise UserError(
             "UNKNOWN_COLUMN",
             f"the table has no column {names}",
-            hint=f"Its columns are: {', '.join(table.names)}. Leave new ones out, or add them first.",
+            hint=f"Its columns are: {', '.join(table.names)}. Remove new ones, or add them to the table first.",
         )
     columns: list[tuple[int, _Cast] | None] = []
     for f in table.fields:
         index = indices.get(f.name.lower())
         if index is None:
             if not f.nullable:
-                raise UserError("MISSING_COLUMN", f"the column {f.name!r} is NOT NULL and was not given")
+                raise UserError("MISSING_COLUMN", f"the column {f.name!r} is NOT NULL and is missing")
             columns.append(None)
         else:
             columns.append((index, cast_to(incoming.field(index), f, f.name, variants)))
@@ -95,7 +95,7 @@ def plan_write(table: StructType, incoming: pa.Schema, *, variants: VariantCast 
 
 
 def cast_to(source: pa.Field, target: StructField, at: str, variants: VariantCast | None = None) -> _Cast:
-    """A function that casts arrays of `source` to the target's Arrow type, or an error when values could be lost."""
+    """Returns a function that casts arrays of `source` to the target's Arrow type; raises if values could be lost."""
     if target.type == VARIANT:
         return (None if variants is None else variants(source, at)) or _variant_cast(source, at)
     if is_variant(source):
@@ -139,7 +139,7 @@ def _primitive_cast(wanted: pa.DataType) -> _Cast:
         if pa.types.is_run_end_encoded(array.type):
             array = pc.run_end_decode(array)
         if pa.types.is_integer(array.type) and pa.types.is_decimal(wanted):
-            # Arrow wants room for the source's widest value; ours is a matter of the values that are there.
+            # Arrow requires room for the source type's range; here only the actual values matter.
             array = pc.cast(array, pa.decimal128(20, 0))
         return pc.cast(array, wanted, safe=True)
 
@@ -159,7 +159,7 @@ def _struct_cast(source: pa.Field, target: StructType, at: str, variants: Varian
     for wanted in target.fields:
         index = indices.get(wanted.name.lower())
         if index is None and not wanted.nullable:
-            raise UserError("MISSING_COLUMN", f"the column '{at}.{wanted.name}' is NOT NULL and was not given")
+            raise UserError("MISSING_COLUMN", f"the column '{at}.{wanted.name}' is NOT NULL and is missing")
         cast = None if index is None else cast_to(source.type.field(index), wanted, f"{at}.{wanted.name}", variants)
         children.append(None if index is None or cast is None else (index, cast))
     fields = [to_arrow_field(f) for f in target.fields]
@@ -178,8 +178,8 @@ def _struct_cast(source: pa.Field, target: StructType, at: str, variants: Varian
 
 
 def _child(array: pa.Array, index: int) -> pa.Array:
-    # `field` ignores the slice that an array may be; `flatten` honours it, but makes children of null structs null,
-    # which is what they are to us.
+    # `field` ignores the slice of an array; `flatten` respects it and makes children of null structs null,
+    # which is the intended meaning.
     return array.flatten()[index]
 
 
@@ -207,7 +207,7 @@ def _map_cast(source: pa.Field, target: MapType, at: str, variants: VariantCast 
     wanted = pa.map_(to_arrow_field(key_field), to_arrow_field(value_field))
 
     def run(array: pa.Array) -> pa.Array:
-        # Few functions take maps; a map is a list of entries.
+        # Few functions support maps; a map is a list of entries.
         listed = array.cast(pa.list_(pa.struct([array.type.key_field, _nullable(array.type.item_field)])))
         entries = _own(listed.flatten())
         keys, values = key(_child(entries, 0)), value(_child(entries, 1))
@@ -219,8 +219,8 @@ def _map_cast(source: pa.Field, target: MapType, at: str, variants: VariantCast 
 
 
 def _nullable(field: pa.Field) -> pa.Field:
-    """The field with nullable parts: what is required in a struct is null where the struct is, and Arrow's view of maps
-    refuses that.
+    """Makes the field's children nullable: a required child is null if its struct is, and Arrow's view of maps
+    rejects that.
     """
     if not pa.types.is_struct(field.type):
         return field
@@ -228,12 +228,12 @@ def _nullable(field: pa.Field) -> pa.Field:
 
 
 def _own(values: pa.Array) -> pa.Array:
-    """The same values; none at all are made anew, for arrow-rs refuses an empty slice of strings that begins late."""
+    """Returns the same values; an empty slice is rebuilt, as arrow-rs rejects empty string slices with an offset."""
     return values if len(values) else pa.array([], values.type)
 
 
 def _offsets(array: pa.Array) -> pa.Array:
-    """Offsets from 0 of the values that `flatten` gives: slices shift them, and null rows hold no value there."""
+    """Returns offsets from 0 into the values of `flatten`: slices shift them, and null rows hold no values there."""
     lengths = pc.fill_null(pc.list_value_length(array), 0)
     sums = pc.cumulative_sum(lengths.cast(pa.int32()))
     return pa.concat_arrays([pa.array([0], pa.int32()), sums.cast(pa.int32())])
@@ -249,8 +249,8 @@ def _variant_cast(source: pa.Field, at: str) -> _Cast:
     if set(names) != {"metadata", "value"} or not all(any(is_(f.type) for is_ in binary) for f in type_):
         raise UserError(
             "INCOMPATIBLE_TYPE",
-            f"the column {at!r} is VARIANT, {source.type} is given",
-            hint="Give JSON texts, or Variants (mica.variant.from_json, from_python).",
+            f"the column {at!r} is VARIANT, got {source.type}",
+            hint="Pass JSON texts, or Variants (mica.variant.from_json, from_python).",
         )
 
     def run(array: pa.Array) -> pa.Array:
@@ -258,7 +258,7 @@ def _variant_cast(source: pa.Field, at: str) -> _Cast:
         if storage.type == wanted.type:
             return storage
         parts = storage.flatten()
-        # The children of a null row are null, which `not null` children may not be: any bytes do under the mask.
+        # Children of a null row are null, which `not null` children may not be: any bytes will do under the mask.
         columns = [_fill(pc.cast(parts[names[name]], pa.binary()), storage, at) for name in ("metadata", "value")]
         mask = storage.is_null() if storage.null_count else None
         return pa.StructArray.from_arrays(columns, fields=list(wanted.type), mask=mask)
@@ -273,9 +273,9 @@ def _fill(child: pa.Array, parent: pa.Array, at: str) -> pa.Array:
 
 
 def _check_nulls(array: pa.Array, f: pa.Field, at: str) -> None:
-    """NOT NULL, in structs too: a child of a null struct is not asked."""
+    """Checks NOT NULL, in structs too; children of a null struct are not checked."""
     if not f.nullable and array.null_count:
-        raise UserError("NULL_IN_NOT_NULL_COLUMN", f"the column {at!r} is NOT NULL, {array.null_count} nulls are given")
+        raise UserError("NULL_IN_NOT_NULL_COLUMN", f"the column {at!r} is NOT NULL, got {array.null_count} nulls")
     if pa.types.is_struct(f.type) and not is_variant(f):
         inner = array.drop_null() if array.null_count else array
         for i, child in enumerate(f.type):

@@ -1,7 +1,7 @@
-"""Delta's schema JSON, both ways.
+"""Parses and prints Delta's schema JSON.
 
-The rule: what we do not know is kept. Metadata of fields and names of types come out as they went in; only a document
-that is no schema at all is refused.
+The rule: unknown content is kept. Metadata of fields and names of types are written as they were read; only a document
+that is not a schema is rejected.
 
 Source: Delta protocol, "Schema Serialization Format".
 """
@@ -22,7 +22,7 @@ _MAX_DEPTH = 200
 def loads(text: str | bytes) -> StructType:
     """Reads `metaData.schemaString`."""
     try:
-        # orjson is quick, but refuses numbers beyond 64 bits, which unknown metadata may hold.
+        # orjson is fast, but rejects numbers beyond 64 bits, which unknown metadata may hold.
         document = orjson.loads(text)
     except orjson.JSONDecodeError:
         try:
@@ -31,17 +31,17 @@ def loads(text: str | bytes) -> StructType:
             raise _bad(f"it is not JSON: {e}") from e
     schema = _type(document, "", 0)
     if not isinstance(schema, StructType):
-        raise _bad("its root is no struct")
+        raise _bad("its root is not a struct")
     return schema
 
 
 def dumps(schema: StructType) -> str:
-    """Writes it as Spark does: no spaces, keys in Spark's order."""
+    """Prints the schema as Spark does: no spaces, keys in Spark's order."""
     return json.dumps(to_document(schema), separators=(",", ":"), ensure_ascii=False)
 
 
 def to_document(type_: DataType) -> Any:
-    """The JSON document of a type, as Python values."""
+    """Returns the JSON document of a type as Python values."""
     match type_:
         case Primitive(name):
             return name
@@ -62,7 +62,7 @@ def to_document(type_: DataType) -> Any:
                     for f in fields
                 ],
             }
-    raise TypeError(f"{type_!r} is no type of a schema")
+    raise TypeError(f"{type_!r} is not a type of a schema")
 
 
 def _type(document: Any, at: str, depth: int) -> DataType:
@@ -99,7 +99,7 @@ def _field(document: Any, at: str, depth: int) -> StructField:
     here = f"{at}.{name}" if at else name
     metadata = document.get("metadata") or {}
     if not isinstance(metadata, dict):
-        raise _bad(f"the metadata of {here} is no object")
+        raise _bad(f"the metadata of {here} is not an object")
     return StructField(name, _type(document.get("type"), here, depth + 1), _flag(document, "nullable", here), metadata)
 
 

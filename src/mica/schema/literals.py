@@ -1,7 +1,7 @@
-"""Constants, as they are shown.
+"""Prints constants as SQL.
 
 The rule: dates are days and timestamps microseconds since the epoch as plain ints, so that every year of Spark's
-calendar can be said. Their texts are read by the kernel, as those of rows are (`expressions/casts.py`).
+calendar is possible. The kernel parses their texts, as it does for rows (`expressions/casts.py`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ _DAY = 86_400_000_000
 
 
 def civil_from_days(days: int) -> tuple[int, int, int]:
-    """(year, month, day) of a number of days since 1970-01-01 in the proleptic Gregorian calendar, for any year."""
-    # The calendar repeats after 400 years of 146,097 days: Python's own dates then serve every year.
+    """Converts days since 1970-01-01 to (year, month, day) in the proleptic Gregorian calendar, for any year."""
+    # The calendar repeats after 400 years of 146,097 days, so Python's dates work for every year.
     cycles, within = divmod(days + 719_162, 146_097)
     date = dt.date.fromordinal(within + 1)
     return date.year + 400 * cycles, date.month, date.day
 
 
 def show(value: Any, type_: DataType) -> str:
-    """The constant as SQL, in UTC."""
+    """Returns the constant as SQL, in UTC."""
     name = type_.name if isinstance(type_, Primitive) else ""
     match value:
         case None:
@@ -56,7 +56,7 @@ def show_date(days: int) -> str:
 
 
 def show_timestamp(micros: int, *, all_digits: bool = False) -> str:
-    """`2020-05-01 10:00:00` with the digits of the fraction that are needed, or with all six."""
+    """`2020-05-01 10:00:00` with as many digits of the fraction as needed, or with all six."""
     days, rest = divmod(micros, _DAY)
     seconds, fraction = divmod(rest, 1_000_000)
     text = f"{show_date(days)} {seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"

@@ -1,7 +1,7 @@
 """The types of a Delta table, as values.
 
-The rule: `TYPES` is the one table of primitive types; whoever needs the spelling of a type in Delta JSON, Spark DDL,
-Arrow or Parquet looks it up there. Unknown types keep their name: they can be shown and written back, not read.
+The rule: `TYPES` is the one table of primitive types with their spellings in Delta JSON, Spark DDL, Arrow and Parquet.
+Unknown types keep their name: they can be shown and written back, but not read.
 
 Source: Delta protocol, "Schema Serialization Format"; Parquet, "LogicalTypes".
 """
@@ -20,7 +20,7 @@ from mica.errors import MicaError, UserError
 
 @dataclass(frozen=True, slots=True)
 class DataType:
-    """The base of all types. Two types are equal when their Delta JSON says the same."""
+    """The base of all types. Types are equal if their Delta JSON is equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Primitive(DataType):
 
     @property
     def known(self) -> bool:
-        """Whether `TYPES` has it."""
+        """Whether the type is in `TYPES`."""
         return self.name in TYPES or self.decimal is not None
 
 
@@ -60,7 +60,7 @@ class MapType(DataType):
 
 @dataclass(frozen=True, slots=True)
 class StructField:
-    """One field. `metadata` is Delta's, unknown keys included."""
+    """One field. `metadata` is Delta's, including unknown keys."""
 
     name: str
     type: DataType
@@ -81,8 +81,8 @@ class StructType(DataType):
         return len(self.fields)
 
     def __str__(self) -> str:
-        """Spark DDL, as `Table.create` reads it (`a INT,b STRING NOT NULL`); `repr` where a collation has no name."""
-        from mica.schema.ddl import to_ddl  # which is made of these types
+        """Spark DDL, as `Table.create` reads it (`a INT,b STRING NOT NULL`); `repr` if a collation has no name."""
+        from mica.schema.ddl import to_ddl  # it imports this module
 
         try:
             return to_ddl(self)
@@ -95,7 +95,7 @@ class StructType(DataType):
         return [f.name for f in self.fields]
 
     def find(self, name: str) -> StructField | None:
-        """The field of that name: the exact one, otherwise the one that differs in case alone, as in Spark."""
+        """Returns the field of that name: the exact match, else the one that differs only in case, as in Spark."""
         loose = None
         for f in self.fields:
             if f.name == name:
@@ -105,7 +105,7 @@ class StructType(DataType):
         return loose
 
     def field(self, name: str) -> StructField:
-        """As `find`, but a missing name is an error that lists the names that exist."""
+        """Like `find`, but a missing name is an error that lists the existing names."""
         found = self.find(name)
         if found is None:
             raise UserError.unknown_column(name, self.names)
@@ -114,7 +114,7 @@ class StructType(DataType):
 
 @dataclass(frozen=True, slots=True)
 class TypeRow:
-    """One line of `TYPES`. `ddl` holds Spark's own spelling first, then its synonyms."""
+    """One row of `TYPES`. `ddl` holds Spark's own spelling first, then its synonyms."""
 
     delta: str
     ddl: tuple[str, ...]
@@ -125,7 +125,7 @@ class TypeRow:
 
 _US = "us"
 
-#: Delta name → its spellings. Decimals stand apart: `decimal(p,s)` is read and made by the functions below.
+#: Delta name → its spellings. Decimals are separate: the functions below parse and make `decimal(p,s)`.
 TYPES: Mapping[str, TypeRow] = {
     row.delta: row
     for row in (
@@ -163,22 +163,22 @@ BOOLEAN, BYTE, SHORT, INTEGER, LONG = (Primitive(n) for n in ("boolean", "byte",
 FLOAT, DOUBLE, STRING, BINARY, DATE = (Primitive(n) for n in ("float", "double", "string", "binary", "date"))
 TIMESTAMP, TIMESTAMP_NTZ, VOID, VARIANT = (Primitive(n) for n in ("timestamp", "timestamp_ntz", "void", "variant"))
 
-#: Integers by width: the place in it is the rank in Spark's numeric precedence.
+#: Integers by width: the index is the rank in Spark's numeric precedence.
 INTEGRALS = (BYTE, SHORT, INTEGER, LONG)
 
 
 def decimal(precision: int, scale: int) -> Primitive:
-    """The decimal type of that precision (1 to 38) and scale (0 to the precision)."""
+    """Returns the decimal type of that precision (1 to 38) and scale (0 to the precision)."""
     if not 1 <= precision <= MAX_PRECISION or not 0 <= scale <= precision:
         raise UserError(
             "INVALID_TYPE",
-            f"DECIMAL({precision},{scale}) is no type: precision is 1 to {MAX_PRECISION}, scale 0 to the precision",
+            f"DECIMAL({precision},{scale}) is not valid: precision is 1 to {MAX_PRECISION}, scale 0 to the precision",
         )
     return Primitive(f"decimal({precision},{scale})")
 
 
 def walk(schema: StructType, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], StructField]]:
-    """Every field that is reached through structs alone, parents first, with its path of names."""
+    """Yields every field reachable through structs, parents first, with its path of names."""
     for f in schema.fields:
         path = (*prefix, f.name)
         yield path, f
@@ -187,7 +187,7 @@ def walk(schema: StructType, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tup
 
 
 def contains(type_: DataType, wanted: Primitive) -> bool:
-    """Whether `wanted` stands anywhere in the type, inside arrays and maps too."""
+    """Whether `wanted` is anywhere in the type, inside arrays and maps too."""
     match type_:
         case StructType(fields):
             return any(contains(f.type, wanted) for f in fields)
@@ -200,11 +200,11 @@ def contains(type_: DataType, wanted: Primitive) -> bool:
 
 
 def refuse_twice(names: Iterable[str]) -> None:
-    """Names of one level must differ by more than case: Spark and Delta cannot tell them apart otherwise."""
+    """Raises if names of one level do not differ by more than case: Spark and Delta cannot tell such names apart."""
     seen: dict[str, str] = {}
     for name in names:
         if name.lower() in seen:
             other = seen[name.lower()]
-            also = "twice" if other == name else f"beside {other!r}, which differs in case alone"
+            also = "twice" if other == name else f"beside {other!r}, which differs only in case"
             raise UserError("DUPLICATE_COLUMN", f"the column {name!r} is given {also}")
         seen[name.lower()] = name

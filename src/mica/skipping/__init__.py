@@ -1,1 +1,1 @@
-"""Predicates: read, bound to a schema, judged over bounds and over rows."""
+"""Data skipping: evaluates predicates over the bounds of files, row groups and pages."""

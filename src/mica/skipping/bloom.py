@@ -1,8 +1,8 @@
-"""What a predicate may ask of bloom filters.
+"""Which parts of a predicate a bloom filter can answer.
 
-The rule: a filter is asked only where a row can match by being equal to one of some values, compared as they are
-stored, byte by byte and so by no collation: a part `leaf = value` or `leaf IN (values)` of the predicate, the values
-in the leaf's own type. Whether the file stores that type, and nothing else, the kernel says.
+The rule: a filter is used only for a part `leaf = value` or `leaf IN (values)` of the predicate, with the values in the
+leaf's type, compared as stored, byte by byte, so without a collation. The kernel decides whether the file stores that
+type and nothing else.
 
 Source: Parquet "VariantShredding", "Data Skipping" (docs/check.md, rule 41).
 """
@@ -18,12 +18,12 @@ from mica.expressions.tree import Compare, Expr, In, LeafRef, Literal, Op
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
-#: Types whose equal values are equal bytes. Floats have two zeros, decimals several forms.
+#: Types whose equal values have equal bytes. Floats have two zeros, decimals several encodings.
 _ASKED = frozenset({*INTEGRALS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ})
 
 
 def questions(bound: BoundExpr) -> Iterator[tuple[int, int, pa.Array]]:
-    """(number of the part, number of the leaf, values): where the leaf has none of the values, no row matches."""
+    """Yields (number of the part, number of the leaf, values): if the leaf has none of the values, no row matches."""
     for number, part in enumerate(bound.parts):
         match part:
             case Compare(Op.EQ | Op.SAFE_EQ, LeafRef(index), Literal() as value, collation=None):
@@ -40,7 +40,7 @@ def questions(bound: BoundExpr) -> Iterator[tuple[int, int, pa.Array]]:
 
 
 def _array(values: list[Literal], type_: DataType) -> pa.Array | None:
-    """The values in the leaf's type, null left out, which equals nothing; None where that is not certain."""
+    """Returns the values in the leaf's type, without nulls, which equal nothing; None if that is not certain."""
     if type_ not in _ASKED or not all(_same(v, type_) for v in values):
         return None
     present = [v.value for v in values if v.value is not None]

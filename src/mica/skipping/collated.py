@@ -1,29 +1,29 @@
 """Collated comparisons over bounds: might some row of a file make one true?
 
-The rule: a comparison by a collation is judged on bounds of exactly that collation, in the version of the comparator
-that judges, made by that comparator; all else keeps the file and says why.
+The rule: a collated comparison is evaluated only on bounds of exactly that collation, made by the same comparator in
+the same version. Otherwise the file is kept, with the reason.
 
-| what is found for a column in a file | it is judged |
+| found for a column in a file | evaluated |
 |---|---|
 | a partition value | yes: it is the value of every row, whoever wrote it |
-| bounds of the collation in the comparator's version, in a file that the tag `mica.collatedBounds` calls ours | yes |
-| such bounds without the tag: other writers cut strings, or compare by another library of the same version | no |
-| bounds of other versions, of other collations, or binary ones | no |
-| a bound that was left out, because it is too long | not there |
+| bounds of the collation in the comparator's version, made by mica (the file's tag `mica.collatedBounds`) | yes |
+| such bounds without the tag: other writers truncate strings, or use another library of the same version | no |
+| bounds of other versions or collations, or binary ones | no |
+| a bound that was omitted because it is too long | unknown |
 
-A comparator that puts low at or below every row and high at or above it proves with two comparisons per bound:
+The comparator orders low at or below every row and high at or above it. Two comparisons per bound then prove:
 
     = IN       low <= constant <= high        <  <=      low < constant, low <= constant
     <> NOT IN  not low = constant = high      >  >=      high > constant, high >= constant
 
-Where the collation has no one order among strings of a constant's letters (`collation.trust`), its primary level is
-asked instead: a bound that differs there proves the same, a bound that is equal there proves nothing.
+If the collation does not order all strings of a constant's letters consistently (`collation.trust`), its primary level
+is used instead: a bound that differs there proves the same, an equal bound proves nothing.
 
-Bounds that are equal say that all rows are equal by the collation; that they are one string nobody needs to know.
+Equal bounds prove that all rows are equal by the collation; the rows may still be different strings.
 
-No bounds serve LIKE, startswith and the like: under a collation of ICU a longer string may sort before its beginning
-(Thai), and what joins with the next character begins otherwise (`c` in Czech, before an `h`); LIKE by UTF8_LCASE folds
-as Java's patterns do (`ſ` matches `s`), which is not its order.
+LIKE, startswith and similar functions use no bounds: under an ICU collation a longer string may sort before its prefix
+(Thai), and a following character can change the first one (`c` in Czech before an `h`). LIKE by UTF8_LCASE folds case
+as Java's patterns do (`ſ` matches `s`), which differs from its order.
 
 Source: Delta RFC "Collated String Type", "Reader Requirements for Collations".
 """
@@ -45,7 +45,7 @@ from mica.schema.types import STRING
 from mica.skipping.intervals import Interval
 from mica.stats.collated import Evidence
 
-#: Where a column's bounds would be compared with constants more often, every file is kept.
+#: The maximum of comparisons of a column's bounds with constants; beyond it every file is kept.
 MOST_COMPARISONS = 10_000_000
 
 #: A leaf and the collation that it is compared by.
@@ -60,21 +60,21 @@ class Ordering(Protocol):
         """The version of its collations."""
 
     def judges(self, collation: str) -> bool:
-        """Whether it knows a collation (an identifier in Spark's spelling)."""
+        """Whether it supports a collation (an identifier in Spark's spelling)."""
 
     def signs(self, columns: Sequence[pa.Array], asked: Sequence[tuple[int, str, str]]) -> list[pa.Array]:
-        """For each (number of a column, SQL name, constant): -1, 0 or 1 per string, null for null."""
+        """Returns for each (number of a column, SQL name, constant): -1, 0 or 1 per string, null for null."""
 
 
 @dataclass(frozen=True)
 class CollatedVerdicts:
-    """The collated comparisons of a predicate, judged: `signs` of both bounds by place and constant."""
+    """The evaluated collated comparisons of a predicate: `signs` of both bounds by place and constant."""
 
     evidence: Mapping[Place, Evidence]
     signs: Mapping[tuple[Place, str], tuple[pa.Array, pa.Array]] = field(repr=False)
 
     def judge(self, expr: Compare | In, intervals: Mapping[int, Interval]) -> Datum:
-        """As `evaluate.judge`, for one comparison that has a collation."""
+        """As `judge.judge`, for one comparison that has a collation."""
         if isinstance(expr, In):
             return self._is_in(expr, intervals)
         op, left, right = expr.op, expr.left, expr.right
@@ -126,7 +126,7 @@ class CollatedVerdicts:
 
 
 def places_of(parts: Iterable[Expr]) -> dict[Place, list[str]]:
-    """The places that comparisons with constants name, with those constants."""
+    """Returns the places that are compared with constants, with those constants."""
     found: dict[Place, list[str]] = {}
     for part in parts:
         for node in walk(part):
@@ -137,7 +137,7 @@ def places_of(parts: Iterable[Expr]) -> dict[Place, list[str]]:
 
 
 def searched_of(parts: Iterable[Expr]) -> list[Place]:
-    """The places that are searched for a part of theirs."""
+    """Returns the places that are searched (LIKE, contains and similar) instead of compared."""
     nodes = (node for part in parts for node in walk(part) if isinstance(node, Call) and node.collation is not None)
     leaves = ((node.args[0], str(node.collation)) for node in nodes)
     return list(dict.fromkeys((leaf.index, name) for leaf, name in leaves if isinstance(leaf, LeafRef)))
@@ -160,10 +160,10 @@ def _asked(node: Expr) -> Iterator[tuple[int, str, list[str]]]:
 def weighed(
     leaf: Leaf, collation: str, known: Interval, found: Evidence | None, ordering: Ordering | None, count: int
 ) -> Evidence:
-    """What may be used of what was found for a leaf; `found` is None for partition columns."""
+    """Returns the usable part of what was found for a leaf; `found` is None for partition columns."""
     nothing = pa.nulls(count, pa.string())
     if ordering is None or not ordering.judges(collation):
-        return Evidence(nothing, nothing, [f"{collation} is compared by Spark alone: no session was given"] * count)
+        return Evidence(nothing, nothing, [f"only Spark compares by {collation}, and no session was given"] * count)
     if leaf.partition:
         return Evidence(known.low, known.high, [None] * count)
     if found is None:
@@ -179,14 +179,14 @@ def judged(
     searched: Iterable[Place],
     count: int,
 ) -> CollatedVerdicts:
-    """Compares all bounds with all constants, in one job; `searched` are places where nothing can be judged."""
+    """Compares all bounds with all constants, in one job; `searched` are places that bounds cannot decide."""
     columns: list[pa.Array] = []
     asked: list[tuple[int, str, str]] = []
     keys: list[tuple[Place, str]] = []
     told = dict(evidence)
     for place in searched:
-        # Other bounds would not help: no word of their versions.
-        why = ["LIKE, startswith, endswith and contains are judged by no collated bounds"] * count
+        # Bounds of another version would not help either, so none are reported.
+        why = ["LIKE, startswith, endswith and contains cannot use collated bounds"] * count
         nothing = pa.nulls(count, pa.string())
         told.setdefault(place, Evidence(nothing, nothing, why))
     unsure: list[bool] = []

@@ -1,7 +1,7 @@
 """Which rows of a file might match, by the bounds in its footer or page index.
 
-The rule: the same judge as for files, over the bounds of row groups or pages. A bound is used where the kernel calls it
-usable, for comparisons of its own class only; what the footer cannot prove is read.
+The rule: the bounds of row groups and pages are evaluated like those of files (`judge`). A bound is used only if the
+kernel marks it usable, and only for comparisons of its own class; rows that no bound excludes are read.
 
 Source: Parquet "VariantShredding", "Data Skipping": the matching `value` must be all null (rule 41).
 """
@@ -30,8 +30,8 @@ Ranges = list[tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """What is proved of spans of rows, in order: `reasons[i]` numbers the one of `BoundExpr.parts` that no row of
-    span i can make true; -1 where nothing is proved."""
+    """What is proved for spans of rows, in order: `reasons[i]` is the number of the part in `BoundExpr.parts` that no
+    row of span i can make true; -1 if nothing is proved."""
 
     first_rows: NDArray[np.int64]
     rows: NDArray[np.int64]
@@ -39,7 +39,7 @@ class Verdicts:
 
     @property
     def kept(self) -> Ranges:
-        """The ranges of rows, in order and apart from each other, outside of which no row matches."""
+        """The ranges of rows that may match, in order and disjoint."""
         might = self.reasons < 0
         starts = self.first_rows[might]
         ends = starts + self.rows[might]
@@ -55,10 +55,10 @@ class Verdicts:
 def verdicts(
     bound: BoundExpr, found: pa.RecordBatch, columns: Mapping[int, str], constants: Mapping[int, pa.Scalar]
 ) -> Verdicts:
-    """What the bounds of row groups or pages prove.
+    """Evaluates the predicate on the bounds of row groups or pages.
 
-    `found` is what the kernel's `FileReader.bounds` gives; `columns` maps leaf numbers of `bound` to its columns,
-    `constants` those that are one value in the whole file: partition columns, and null for columns that it lacks.
+    `found` is what the kernel's `FileReader.bounds` returns; `columns` maps leaf numbers of `bound` to its columns,
+    `constants` maps leaves with one value in the whole file: partition columns, and null for missing columns.
     """
     count = found.num_rows
     intervals: dict[int, Interval] = {}
@@ -77,7 +77,7 @@ def verdicts(
 
 
 def intersect(left: Ranges, right: Ranges) -> Ranges:
-    """The rows that are in both; each in order and without overlaps."""
+    """Returns the rows that are in both; each is in order and without overlaps."""
     found: Ranges = []
     i = j = 0
     while i < len(left) and j < len(right):
@@ -92,13 +92,13 @@ def intersect(left: Ranges, right: Ranges) -> Ranges:
 
 
 def _interval(leaf: Leaf, column: pa.StructArray, rows: pa.Array, zone: str) -> Interval:
-    """A leaf's interval from the kernel's struct of min, max, null_count and usable."""
+    """Builds a leaf's interval from the kernel's struct of min, max, null_count and usable."""
     count = len(column)
     low, high, null_count, usable = (column.field(name) for name in ("min", "max", "null_count", "usable"))
     usable = pc.fill_null(usable, False)
     all_null = pc.and_(pc.fill_null(pc.equal(null_count, rows), False), usable)
     if leaf.path is not None:
-        some: pa.Array = pa.repeat(True, count)  # the value may be null or of a type that the cast makes null
+        some: pa.Array = pa.repeat(True, count)  # the value may be null or of a type that casts to null
     else:
         some = pc.fill_null(pc.not_equal(null_count, 0), True)
     bounds = [_cast(pc.if_else(usable, side, pa.scalar(None, side.type)), leaf, zone) for side in (low, high)]
@@ -106,7 +106,7 @@ def _interval(leaf: Leaf, column: pa.StructArray, rows: pa.Array, zone: str) -> 
 
 
 def _cast(side: pa.Array, leaf: Leaf, zone: str) -> pa.Array:
-    """The bounds in the type that the predicate asks for; null where their class says nothing about that type."""
+    """Casts the bounds to the type that the predicate uses; null if their class cannot serve that type."""
     nothing = pa.nulls(len(side), to_arrow_type(leaf.type))
     if pa.types.is_null(side.type) or leaf.type == VARIANT:
         return nothing
@@ -121,7 +121,7 @@ def _cast(side: pa.Array, leaf: Leaf, zone: str) -> pa.Array:
     if pa.types.is_timestamp(side.type) and side.type.unit != "us":
         try:
             side = side.cast(pa.timestamp("us", side.type.tz))
-        except pa.ArrowInvalid:  # beyond what microseconds hold
+        except pa.ArrowInvalid:  # beyond the range of microseconds
             return nothing
     cast, _ = cast_array(side, stored, leaf.type, zone, ansi=True)
     if is_real(leaf.type):

@@ -1,12 +1,12 @@
-"""What is known of a leaf's values in each file, row group or page.
+"""What is known about a leaf's values in each file, row group or page.
 
-The rule: an interval holds every value that is there, and what is not known is null. It is made from the log's
-statistics, from partition values or from a Parquet footer; who judges it need not know which.
+The rule: an interval contains every value; what is not known is null. Intervals come from the log's statistics, from
+partition values or from a Parquet footer; the evaluation is the same for all.
 
-A bound of a variant path serves only a comparison of its own class, for a value of another class may cast into the
-range asked for ('5' is 5): integers and decimals serve integers, decimals, float and double; float and double serve
-float and double; string, date, timestamp and timestamp_ntz serve themselves. Within a class the cast keeps the order,
-so the cast bound bounds the cast values.
+A bound of a variant path serves only a comparison of its own class, because a value of another class may cast into the
+requested range ('5' is 5): integers and decimals serve integers, decimals, float and double; float and double serve
+float and double; string, date, timestamp and timestamp_ntz serve their own type. Within a class the cast keeps the
+order, so the cast bounds contain the cast values.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from mica.stats import paths
 from mica.stats.codec import ColumnStats, in_order
 from mica.stats.paths import PathSide
 
-#: The protocol cuts timestamps to milliseconds: a max stands for itself plus 1 ms.
+#: The protocol truncates timestamps to milliseconds: the true max may be up to 1 ms above the stored one.
 _MS = 1000
 _LAST = 2**63 - 1
 _REALS = (paths.FLOAT, paths.DOUBLE)
@@ -45,9 +45,9 @@ _OWN_KIND: dict[DataType, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Per file (array) or for all (scalar): `low` and `high` hold every value that is not null; null is unknown.
+    """Per file (array) or for all (scalar): `low` and `high` enclose every non-null value; null is unknown.
 
-    `may_be_null`: a null is possible. `all_null`: nothing but nulls, for certain. `may_be_nan`: `high` leaves NaN out,
+    `may_be_null`: a null is possible. `all_null`: every value is certainly null. `may_be_nan`: `high` excludes NaN,
     which is above it in Spark's order.
     """
 
@@ -59,21 +59,21 @@ class Interval:
 
 
 def unknown(count: int, type_: DataType) -> Interval:
-    """Nothing is known."""
+    """An interval about which nothing is known."""
     nothing = pa.nulls(count, to_arrow_type(type_))
     return Interval(nothing, nothing, pa.repeat(True, count), pa.repeat(False, count), is_real(type_))
 
 
 def from_stats(leaf: Leaf, stats: ColumnStats) -> Interval:
-    """A leaf's interval from the statistics in the log."""
+    """Builds a leaf's interval from the statistics in the log."""
     equal = pc.fill_null(pc.equal(stats.null_count, stats.num_rows), False)
     if leaf.path is not None:
         low, high = path_bounds(stats.min, stats.max, leaf.type)
-        # Bounds of integers and decimals say that the file holds nothing else: no NaN.
+        # Bounds of integers and decimals prove that the file holds no other class, so no NaN.
         nan = is_real(leaf.type) and any(np.isin(side.kinds, _REALS).any() for side in (stats.min, stats.max))
-        # A row without the path is null too, and nobody counts those.
+        # A row without the path is null too, and statistics do not count those.
         return Interval(low, high, pa.repeat(True, len(equal)), equal, nan)
-    # Writers differ in whether a field of a null struct counts as a null: a count of 0 there proves nothing.
+    # Writers differ in whether a field of a null struct counts as a null: a count of 0 proves nothing there.
     some = pc.fill_null(pc.not_equal(stats.null_count, 0), True)
     some = pa.repeat(True, len(equal)) if len(leaf.column) > 1 else some
     return Interval(stats.min, stats.max, some, equal, is_real(leaf.type))
@@ -91,9 +91,9 @@ def from_constants(values: pa.Array, type_: DataType) -> Interval:
 
 
 def path_bounds(low: PathSide, high: PathSide, asked: DataType) -> tuple[pa.Array, pa.Array]:
-    """Bounds of a variant path as arrays of the type that the predicate asks for; null where they cannot serve it.
+    """Returns the bounds of a variant path as arrays of the type that the predicate uses; null if unusable for it.
 
-    A path may stand in one of min and max only; where it stands in both and the kinds differ, neither is used.
+    A path may be in one of min and max only; if it is in both and the classes differ, neither is used.
     """
     mixed = (low.kinds != high.kinds) & (low.kinds != paths.NONE) & (high.kinds != paths.NONE)
     one, other = _serve(low, asked, ~mixed, upper=False), _serve(high, asked, ~mixed, upper=True)
@@ -101,7 +101,7 @@ def path_bounds(low: PathSide, high: PathSide, asked: DataType) -> tuple[pa.Arra
 
 
 def _serve(side: PathSide, asked: DataType, usable: NDArray[np.bool_], *, upper: bool) -> pa.Array:
-    """The bounds cast to the asked type as the rows will be, null where their class says nothing about that type."""
+    """Casts the bounds to the requested type as the rows are cast; null if their class cannot serve that type."""
     wanted = to_arrow_type(asked)
     if asked in _OWN_KIND:
         usable = usable & (side.kinds == _OWN_KIND[asked])
@@ -109,7 +109,7 @@ def _serve(side: PathSide, asked: DataType, usable: NDArray[np.bool_], *, upper:
             return pa.array([side.others[i] if ok else None for i, ok in enumerate(usable.tolist())], wanted)
         days = asked == DATE
         more = _MS if upper and not days else 0
-        usable = usable & (side.ints <= _LAST - more)  # beyond the last instant there is no bound
+        usable = usable & (side.ints <= _LAST - more)  # the last instant has no upper bound
         values = np.where(usable, side.ints, 0) + more
         return pa.array(values, pa.int64(), mask=~usable).cast(pa.int32() if days else pa.int64()).cast(wanted)
     if asked in INTEGRALS:

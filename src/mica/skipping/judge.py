@@ -1,20 +1,20 @@
 """A predicate over bounds: might some row make it true?
 
-The one rule over all skipping: *a file, row group or page is skipped only when no row of it can make the predicate
-true.* The answer is ROWS_CANNOT_MATCH only where it is certain, and everything unknown is ROWS_MIGHT_MATCH. Whole
+The one rule of all skipping: *a file, row group or page is skipped only if no row in it can make the predicate
+true.* The result is ROWS_CANNOT_MATCH only if that is certain; everything unknown is ROWS_MIGHT_MATCH. Whole
 arrays are evaluated at once, one element per file, row group or page. Predicates come without NOT
 (`expressions/rewrite.py`).
 
-With [l, L] and [r, R] the intervals of both sides, NaN above every number, and nothing but nulls never matching:
+[l, L] and [r, R] are the intervals of x and y. NaN is above every number. A file with only nulls never matches:
 
 | predicate | rows might match when |
 |---|---|
-| x < y, x <= y | l < R, l <= R; with a possible NaN in y always |
-| x = y | l <= R and r <= L; with a possible NaN on both sides always |
-| x <> y | not l = L = r = R; with a possible NaN always |
+| x < y, x <= y | l < R, l <= R; always if y may be NaN |
+| x = y | l <= R and r <= L; always if both may be NaN |
+| x <> y | not l = L = r = R; always if one may be NaN |
 | x <=> y | x = y might, or both may be null |
 | x IS DISTINCT FROM y | x <> y might, or one may be null and the other not |
-| x IN (…) | a constant lies in [l, L] |
+| x IN (…) | a constant is in [l, L] |
 | x NOT IN (…) | no constant is NULL, and not l = L = one of them |
 | x IS NULL, x IS NOT NULL | x may be null; x is not all null |
 | x LIKE 'p%', startswith(x, 'p') | l <= p or l begins with p, and p <= L; LIKE 'p%q' as 'p%' |
@@ -46,7 +46,7 @@ from mica.variant import kernel
 ROWS_MIGHT_MATCH = True
 ROWS_CANNOT_MATCH = False
 
-#: Up to so many constants are judged one by one over whole arrays; longer lists are searched per file.
+#: Up to this many constants are evaluated one by one over whole arrays; longer lists are searched per file.
 _FEW = 8
 
 
@@ -58,9 +58,9 @@ def judge(
     timezone: str = "UTC",
     collated: CollatedVerdicts | None = None,
 ) -> pa.BooleanArray:
-    """ROWS_MIGHT_MATCH or ROWS_CANNOT_MATCH for each of `count` files; `expr` comes from `rewrite.push_not`.
+    """Returns ROWS_MIGHT_MATCH or ROWS_CANNOT_MATCH for each of `count` files; `expr` comes from `rewrite.push_not`.
 
-    `collated` judges comparisons by a collation, which the intervals, binary ones, cannot.
+    `collated` evaluates comparisons by a collation; the intervals are binary and cannot.
     """
     found = _Judge(intervals, count, timezone, collated).predicate(expr)
     found = pc.fill_null(found, ROWS_MIGHT_MATCH)
@@ -126,7 +126,7 @@ class _Judge:
             cast, _ = cast_array(array, source, target, self.timezone, ansi=True)
             sides.append(_finite(cast) if is_real(target) else cast)
         nan = inner.may_be_nan or (is_real(source) and is_real(target))
-        # The cast may fail and give null where nothing was null before.
+        # The cast may fail and so produce nulls where there were none.
         return Interval(sides[0], sides[1], pa.scalar(True), inner.all_null, nan)
 
     # --- comparisons
@@ -196,7 +196,7 @@ class _Judge:
         return pc.invert(pc.or_(pa.array(only, pa.bool_()), x.all_null))
 
     def matches(self, x: Interval, pattern: Pattern, wanted: bool) -> Datum:
-        """LIKE and startswith; strings go by their bytes, so all with one prefix stand in one run."""
+        """LIKE and startswith. Strings are ordered by bytes, so all strings with one prefix are contiguous."""
         prefix, some = pattern.prefix, pc.invert(x.all_null)
         constant = literal(prefix, STRING)
         if wanted:
@@ -226,12 +226,12 @@ def _constant(value: Any, type_: DataType) -> Interval:
 
 
 def _known(op: Op, left: Datum, right: Datum, left_type: DataType, right_type: DataType) -> Datum:
-    """The comparison of two bounds; true where one of them is unknown."""
+    """Compares two bounds; true if one of them is unknown."""
     return pc.fill_null(compare(op, left, right, left_type, right_type), True)
 
 
 def _certain(left: Datum, right: Datum, left_type: DataType, right_type: DataType) -> Datum:
-    """Whether two bounds are equal for certain; false where one of them is unknown."""
+    """Whether two bounds are certainly equal; false if one of them is unknown."""
     return pc.fill_null(compare(Op.EQ, left, right, left_type, right_type), False)
 
 
@@ -241,15 +241,15 @@ def _any_within(values: list[Any], low: Any, high: Any) -> bool:
 
 
 def _finite(values: pa.Array) -> pa.Array:
-    # An overflow to infinity is a bound that no JSON writer meant; unknown is always sound.
+    # A bound that overflows to infinity was never written as such; unknown is always sound.
     return pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type))
 
 
 def _keeps_order(source: DataType, target: DataType, zone: str, *, wraps: bool) -> bool:
-    """Whether the cast is monotone: then the cast bounds bound the cast values.
+    """Whether the cast is monotone: then the cast bounds contain the cast values.
 
-    Integers that wrap around are not. Wall clocks are not: one that is set back repeats an hour, a gap is jumped
-    over. Dates are, whatever the zone.
+    Not monotone: integers that wrap around, and local times (a clock set back repeats an hour, one set forward skips
+    one). Dates are monotone in every zone.
     """
     if is_exact(source):
         return (is_exact(target) and not (wraps and target in INTEGRALS)) or is_real(target)

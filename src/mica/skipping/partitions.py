@@ -1,7 +1,7 @@
-"""A predicate over partition columns alone, judged from the log.
+"""Predicates over partition columns only, evaluated from the log.
 
-The rule: a partition value is the value of every row of its file, so such a predicate is true for all of a file's rows
-or for none, and no file is opened to tell.
+The rule: a partition value applies to every row of its file, so such a predicate is true for all rows of a file or
+for none, and no file is opened.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from mica.stats.partition import column_texts, parse_values
 
 
 def is_decided(bound: BoundExpr | None) -> bool:
-    """Whether the log alone says which rows pass."""
+    """Whether the log alone decides which rows match."""
     return bound is None or all(leaf.partition for leaf in bound.leaves)
 
 
 def holds(bound: BoundExpr, schema: StructType, partition_values: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
-    """For each file, by its map of partition values, whether the predicate is true for its rows."""
+    """Returns for each file, by its map of partition values, whether the predicate is true for its rows."""
     columns = []
     for leaf in bound.leaves:
         texts = column_texts(partition_values, physical_names(schema, leaf.column)[0])

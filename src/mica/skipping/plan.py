@@ -1,7 +1,7 @@
 """Which files of a table a scan must read.
 
-The rule: partition values are judged first, for they cost no statistics; statistics are then read for the files that
-are left and for the leaves that the predicate names, and nothing else.
+The rule: partition values are evaluated first, because they need no statistics; statistics are then read only for the
+remaining files and only for the leaves in the predicate.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Files(Protocol):
-    """What planning needs of a snapshot."""
+    """The part of a snapshot that planning needs."""
 
     @property
     def schema(self) -> StructType:
@@ -49,8 +49,8 @@ class Files(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FilePlan:
-    """`kept` and `dropped` are row numbers of the snapshot's files, in order; `reasons[i]` numbers the part of the
-    predicate (`parts`) that no row of file `dropped[i]` can make true."""
+    """`kept` and `dropped` are row numbers of the snapshot's files, in order; `reasons[i]` is the number of the part
+    of the predicate (`parts`) that no row of file `dropped[i]` can make true."""
 
     total: int
     kept: Rows
@@ -58,9 +58,9 @@ class FilePlan:
     reasons: Rows
     parts: tuple[Expr, ...]
     bound: BoundExpr | None
-    #: Per stage: the files it judged, and what it knew of each leaf there. For explain.
+    #: Per stage: the files it evaluated, and what was known about each leaf there. For explain.
     stages: tuple[tuple[Rows, dict[int, Interval]], ...] = field(default=(), repr=False)
-    #: Per stage that compared by collations: the files it judged, and what it knew of them.
+    #: Per stage that compared by collations: the files it evaluated, and what was known about them.
     collated: tuple[tuple[Rows, CollatedVerdicts], ...] = field(default=(), repr=False)
 
 
@@ -71,10 +71,10 @@ def plan_files(
     cache: MutableMapping[Any, Any] | None = None,
     ordering: Ordering | None = None,
 ) -> FilePlan:
-    """Judges every file. `bound` None keeps all.
+    """Evaluates `bound` on every file; None keeps all files.
 
-    `cache` is kept by whoever keeps the snapshot: statistics once read for a leaf are then taken from it. `ordering`
-    compares strings by collations; without one such comparisons keep every file.
+    The owner of the snapshot keeps `cache`: statistics read once for a leaf are reused. `ordering` compares strings by
+    collations; without it such comparisons keep every file.
     """
     total = snapshot.files.num_rows
     every = np.arange(total, dtype=np.int64)
@@ -112,7 +112,7 @@ def _compared(
     cache: MutableMapping[Any, Any] | None,
     ordering: Ordering | None,
 ) -> CollatedVerdicts | None:
-    """The comparisons by collations in these parts, judged; None where there are none."""
+    """Evaluates the collated comparisons in these parts; None if there are none."""
     places, searched = places_of(parts), searched_of(parts)
     if not places and not searched:
         return None
@@ -169,7 +169,7 @@ def _intervals(
                 texts = texts.take(pa.array(rows))
             found[i] = from_constants(parse_values(texts, leaf.type, timezone=bound.timezone), leaf.type)
         elif not isinstance(leaf.type, StructType) and (leaf.path is None or not leaf.path.has_index):
-            # Structs have no statistics, and no path through an array has bounds.
+            # Structs have no statistics, and a path through an array has no bounds.
             floats = leaf.path is None and was_float(field_of(snapshot.schema, leaf.column))
             wanted[i] = Wanted(physical_names(snapshot.schema, leaf.column), leaf.type, leaf.path, floats)
         else:
@@ -191,7 +191,7 @@ def _read(
     if cache is None:
         indices = None if len(rows) == total else rows
         return read_stats(snapshot.stats(indices), wanted)
-    # The type of a path is the predicate's business: what was read serves every type.
+    # The type of a path belongs to the predicate: the same statistics serve every type.
     keys = [(w.names, w.path, None if w.path is not None else w.type) for w in wanted]
     missing = [(k, w) for k, w in zip(keys, wanted, strict=True) if k not in cache]
     if missing:

@@ -1,7 +1,7 @@
 """Why files were skipped, for people and for programs.
 
-The rule: the reason for skipping a file is the first part of the predicate that no row of it can make true. The bounds
-shown are those that decided it, cast to the type that the predicate asks for.
+The rule: the reason for a skipped file is the first part of the predicate that no row in it can make true. The bounds
+shown are the deciding ones, cast to the type in the predicate.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from mica.schema.types import STRING, DataType
 from mica.skipping.intervals import Interval
 from mica.skipping.plan import FilePlan
 
-#: A leaf as the person wrote it, its type, and what is known of it in one file.
+#: A leaf's source text, its type, and what is known about it in one file.
 _Known = tuple[str, DataType, dict[str, Any]]
 
 
 def dropped_files(plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None = None) -> list[dict[str, Any]]:
-    """`{path, bounds, reason}` of each dropped file, in the order of the log; the first `limit` where one is given."""
+    """Returns `{path, bounds, reason}` of each skipped file in log order, up to `limit` if given."""
     return list(_details(plan, paths, limit))
 
 
 def undecided_files(
     plan: FilePlan, paths: pa.Array | pa.ChunkedArray, limit: int | None = None
 ) -> list[dict[str, Any]]:
-    """`{path, column, collation, reason}` of each kept file that a comparison by a collation could not judge."""
+    """Returns `{path, column, collation, reason}` of each kept file that a collated comparison could not decide."""
     return list(itertools.islice(_undecided(plan, paths), limit))
 
 
@@ -54,7 +54,7 @@ def _undecided(plan: FilePlan, paths: pa.Array | pa.ChunkedArray) -> Iterator[di
 
 
 def other_versions(plan: FilePlan) -> str | None:
-    """The warning about files whose collated bounds are of other versions of ICU; None without such files."""
+    """Returns a warning about files whose collated bounds are of other ICU versions; None without such files."""
     warnings = []
     for files, found in plan.collated:
         for (_, collation), evidence in found.evidence.items():
@@ -67,7 +67,7 @@ def other_versions(plan: FilePlan) -> str | None:
     if not warnings:
         return None
     return (
-        f"{'; '.join(warnings)}. This session has another version: these files are kept. table.restats(spark=spark)"
+        f"{'; '.join(warnings)}. This session has another version, so these files are kept. table.restats(spark=spark)"
         " writes bounds of its version"
     )
 
@@ -94,7 +94,7 @@ def _bounds(plan: FilePlan, bound: BoundExpr, part: Expr, file: int) -> Iterator
 
 
 def _collated(plan: FilePlan, part: Expr, index: int, files: Any) -> Interval | None:
-    """What a part that compares by a collation was judged by, where it does."""
+    """Returns the bounds that a collated part was evaluated on; None if it has no collation."""
     names = collations_of(part)
     for judged, found in plan.collated:
         evidence = found.evidence.get((index, names[0])) if names else None
@@ -118,7 +118,7 @@ def _show(interval: Interval, type_: DataType, at: int) -> dict[str, Any]:
 
 
 def plain(value: Any, type_: DataType) -> Any:
-    """A value that JSON can hold: dates and timestamps as ISO texts, decimals as texts, binary in hexadecimal."""
+    """Converts a value for JSON: dates and timestamps as ISO texts, decimals as texts, binary in hexadecimal."""
     name = getattr(type_, "name", "")
     if name == "date":
         return literals.show_date(value)
@@ -145,5 +145,5 @@ def _reason(part: Expr, known: list[_Known]) -> str:
             facts.append(f"{name} is at most {high}")
         elif shown.get("no_nulls"):
             facts.append(f"{name} is never null")
-    why = "; ".join(facts) or "it holds for no row"
+    why = "; ".join(facts) or "it is true for no row"
     return f"no row can satisfy {to_sql(part)}: {why}"

@@ -1,1 +1,1 @@
-"""Statistics of files: which are kept, how they are written into the log and read from it."""
+"""File statistics: which are collected, how they are written to the log and read from it."""

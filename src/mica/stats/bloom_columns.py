@@ -1,8 +1,8 @@
 """Which leaf columns get a bloom filter.
 
-The rule: those of the property `mica.bloomFilter.paths` (`v:a.b, s.v:c['d e']`), where the path leads through objects
-alone; a file in which the path is not shredded to one type has none of it. Not set, there are no filters: they cost
-about ten bits a distinct value.
+The rule: the paths in the property `mica.bloomFilter.paths` (`v:a.b, s.v:c['d e']`) that lead through objects only. A
+file in which the path is not shredded to one type gets no filter for it. Without the property there are no filters:
+they cost about ten bits per distinct value.
 
 Source: Parquet "VariantShredding" for the columns' names.
 """
@@ -19,7 +19,7 @@ from mica.variant.path import VariantPath
 
 
 def bloom_columns(schema: StructType, configuration: Mapping[str, str]) -> list[list[str]]:
-    """The Parquet paths of the columns: `["v", "typed_value", "a", "typed_value"]`."""
+    """Returns the Parquet paths of the columns: `["v", "typed_value", "a", "typed_value"]`."""
     variants = {tuple(n.lower() for n in at): at for at, f in walk(schema) if f.type == VARIANT}
     found = []
     for column, normalized in named_paths(BLOOM_PATHS, configuration) or ():

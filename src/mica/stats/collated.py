@@ -1,9 +1,9 @@
 """Bounds of collated columns in a file's statistics.
 
-The rule: a bound stands under the collation and the version that made it, beside binary bounds and never among them;
-it is whole, or it is left out. A prefix of a string may sort after the string (Thai), and no character that is appended
-makes a safe upper bound (`ch` in Czech), so ICU's strings are never cut. UTF8_LCASE compares code point by code point:
-a prefix is below its string, and with U+10FFFF behind it above.
+The rule: a bound is stored under the collation and the version that made it, separate from binary bounds; it is the
+whole string, or it is omitted. Under ICU a prefix of a string may sort after the string (Thai), and no appended
+character makes a safe upper bound (`ch` in Czech), so ICU's strings are never truncated. UTF8_LCASE compares code point
+by code point: a prefix sorts below its string, and the prefix with U+10FFFF appended sorts above it.
 
     stats
     └── statsWithCollation
@@ -11,7 +11,7 @@ a prefix is below its string, and with U+10FFFF behind it above.
             ├── minValues                mirrors the schema, by the names in the file
             └── maxValues
 
-`mica.collatedBounds` among a file's tags says who made them: bounds without it may be cut, or another library's.
+The tag `mica.collatedBounds` of a file names the maker: bounds without it may be truncated, or another library's.
 
 Source: Delta RFC "Collated String Type", "Per-file Statistics".
 """
@@ -33,20 +33,20 @@ from mica.schema.types import StructType
 from mica.stats import documents
 from mica.stats.columns import indexed_leaves
 
-#: Where the bounds stand in a file's statistics.
+#: The key of the bounds in a file's statistics.
 KEY = "statsWithCollation"
 
-#: The tag of a file whose collated bounds hold by the rules of `collation.trust` and of this file, and its value.
+#: The tag of a file whose collated bounds obey the rules of `collation.trust` and of this file, and its value.
 TAG = "mica.collatedBounds"
 MADE_BY = "spark/2"
 
-#: Makers whose bounds are used. The first made none where a string holds `ß`, and an older mica relies on that.
+#: Makers whose bounds are used. The first omits bounds of strings with `ß`; older versions of mica rely on that.
 TRUSTED = ("spark/1", MADE_BY)
 
-#: Bytes of UTF-8 above which a string is left out.
+#: Longer strings (in bytes of UTF-8) get no bound.
 MAX_BYTES = 512
 
-#: Code points of a cut bound under UTF8_LCASE.
+#: Code points of a truncated bound under UTF8_LCASE.
 PREFIX = 64
 
 _LAST = "\U0010ffff"
@@ -54,7 +54,7 @@ _LAST = "\U0010ffff"
 
 @dataclass(frozen=True, slots=True)
 class CollatedColumn:
-    """A column with collated bounds: the schema's names, those in the file, its collation in Spark's spelling."""
+    """A column with collated bounds: its names in the schema and in the file, its collation in Spark's spelling."""
 
     column: tuple[str, ...]
     names: tuple[str, ...]
@@ -68,7 +68,7 @@ class CollatedColumn:
 
 @dataclass(frozen=True, slots=True)
 class CollatedBounds:
-    """The least and the greatest string of one leaf in one file; None where there is none."""
+    """The smallest and the largest string of one leaf in one file; None if there is none."""
 
     leaf: CollatedColumn
     low: str | None
@@ -78,7 +78,7 @@ class CollatedBounds:
 def collated_leaves(
     schema: StructType, configuration: Mapping[str, str], partition_columns: Iterable[str] = ()
 ) -> list[CollatedColumn]:
-    """The columns that a writer keeps collated bounds of: those with statistics and a collation of Spark's."""
+    """Returns the columns with collated bounds: those that have statistics and a collation of Spark."""
     held = {c.column: c.identifier for c in walk_collated(schema) if c.plain and not is_binary(c.identifier)}
     found = []
     for leaf in indexed_leaves(schema, configuration, partition_columns):
@@ -90,14 +90,14 @@ def collated_leaves(
 
 
 def with_bounds(stats: str | None, bounds: Iterable[CollatedBounds], version: str) -> str:
-    """The statistics of a file with these bounds; what other versions and collations say stays.
+    """Returns a file's statistics with these bounds; bounds of other versions and collations stay.
 
-    `version` is the comparator's. A collation of which nothing is known has no key.
+    `version` is the comparator's. A collation without bounds gets no key.
     """
     document = documents.read(stats)
     before: dict[str, Any] = dict(document.get(KEY) or {})
     made = _sides(bounds, version)
-    # Ours stand where they stood, so that statistics which say the same are the same text.
+    # Our bounds keep their position, so that equal statistics are equal texts.
     spelled = {key.lower(): key for key in made}
     collated: dict[str, Any] = {}
     for key, sides in before.items():
@@ -111,13 +111,13 @@ def with_bounds(stats: str | None, bounds: Iterable[CollatedBounds], version: st
 
 
 def added_bounds(stats: str, bounds: Iterable[CollatedBounds], version: str) -> str:
-    """The statistics that `stats.collect` made of a new file, with these bounds: the text is not read again."""
+    """Adds bounds to the statistics that `stats.collect` made for a new file, without parsing the text again."""
     made = {key: sides for key, sides in _sides(bounds, version).items() if sides}
     return f'{stats[:-1]},"{KEY}":{documents.write(made)}}}' if made else stats
 
 
 def _sides(bounds: Iterable[CollatedBounds], version: str) -> dict[str, dict[str, Any]]:
-    """What stands under `statsWithCollation`; a collation of which no bound is known has an empty object."""
+    """Builds the value of `statsWithCollation`; a collation without bounds gets an empty object."""
     made: dict[str, dict[str, Any]] = {}
     for b in bounds:
         own = made.setdefault(f"{b.leaf.collation}.{version}", {})
@@ -148,8 +148,8 @@ def _high(b: CollatedBounds) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is known of a collated column in each file: the bounds that may be used (null: unknown), why they may not
-    where they may not, and the other versions of the collation that there are bounds of.
+    """What is known about a collated column in each file: the usable bounds (null: unknown), the reason if they are not
+    usable, and the other versions of the collation that have bounds.
     """
 
     low: pa.Array
@@ -158,16 +158,16 @@ class Evidence:
     versions: Sequence[tuple[str, ...]] = ()
 
     def of(self, rows: NDArray[np.int64]) -> Evidence:
-        """That of some files."""
+        """Returns the evidence for some of the files."""
         places = pa.array(rows)
         why, versions = ([told[i] for i in rows.tolist()] for told in (self.why, self.versions))
         return Evidence(self.low.take(places), self.high.take(places), why, versions)
 
 
 def read_bounds(texts: pa.Array, tags: pa.Array, names: tuple[str, ...], collation: str, version: str) -> Evidence:
-    """The bounds of a column (by its names in the file) under a collation, out of many files' statistics.
+    """Reads the bounds of a column (by its names in the file) under a collation from many files' statistics.
 
-    `texts` are the statistics as JSON, `tags` a map of strings per file. What cannot be read is unknown, no error.
+    `texts` are the statistics as JSON, `tags` a map of strings per file. Unreadable bounds are unknown, not an error.
     """
     wanted, prefix = f"{collation}.{version}".lower(), f"{collation}.".lower()
     sides: tuple[list[str | None], list[str | None]] = ([], [])

@@ -1,11 +1,11 @@
-"""Facts of a written file to the statistics of its add action.
+"""Builds the statistics of an add action from the facts about a written file.
 
-The rule: a bound that is written holds for every row, and is left out where the JSON has no exact or safe word for it:
-NaN and infinities, years beyond 9999, a variant path beyond the limits. Timestamps are cut to milliseconds, as the
-protocol says.
+The rule: every bound written holds for every row; a bound that JSON cannot hold exactly or safely is omitted: NaN and
+infinities, years beyond 9999, variant paths beyond the limits. Timestamps are truncated to milliseconds, as the
+protocol requires.
 
-Which variant paths are kept when not all can be: those in the most rows first, then in the order of the schema; or
-those that the property `mica.variantStats.paths` names, in its order: `v:a.b, s.v:c['d e']`.
+If not all variant paths fit, those in the most rows come first, then the order of the schema decides; the property
+`mica.variantStats.paths` names them instead, in its order: `v:a.b, s.v:c['d e']`.
 
 Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistics for Variant Columns".
 """
@@ -49,11 +49,11 @@ def stats_json(
     variant_bounds: bool,
     partition_columns: Iterable[str] = (),
 ) -> str:
-    """The statistics of one file as the text of `add.stats`.
+    """Returns the statistics of one file as the text of `add.stats`.
 
-    `facts` is what the kernel's FileWriter.close gives: `rows`, `plain` (one row with the structs min, max and
-    null_count, by the names in the file) and `paths` (column, path, rows, min, max). `variant_bounds` is whether the
-    table's protocol has `variantShredding`; without it a variant column has a null count alone.
+    `facts` is what the kernel's FileWriter.close returns: `rows`, `plain` (one row with the structs min, max and
+    null_count, by the names in the file) and `paths` (column, path, rows, min, max). `variant_bounds` says whether the
+    table's protocol has `variantShredding`; without it a variant column has only a null count.
     """
     leaves = indexed_leaves(schema, configuration, partition_columns)
     plain: dict[str, Any] = _first_row(facts["plain"])
@@ -88,9 +88,7 @@ def with_variant_bounds(
     *,
     partition_columns: Iterable[str] = (),
 ) -> str:
-    """The statistics of a file with these bounds of variant paths in the place of those that it has for `columns`,
-    given by their names in the file.
-    """
+    """Replaces the variant bounds of `columns` (names in the file) in the statistics of a file."""
     document = documents.read(stats)
     sides = [dict(document.get(name) or {}) for name in ("minValues", "maxValues")]
     asked = set(columns)
@@ -114,7 +112,7 @@ def _take(tree: Any, names: tuple[str, ...]) -> None:
 
 
 def read_paths(batch: pa.RecordBatch) -> list[PathBounds]:
-    """The kernel's path bounds as values."""
+    """Converts the kernel's path bounds to values."""
     return [
         PathBounds(tuple(row["column"]), row["path"], row["rows"], bytes(row["min"]), bytes(row["max"]))
         for row in batch.to_pylist()
@@ -124,14 +122,14 @@ def read_paths(batch: pa.RecordBatch) -> list[PathBounds]:
 def _variant_texts(
     found: Sequence[PathBounds], leaves: Sequence[IndexedColumn], configuration: Mapping[str, str], used: int
 ) -> Iterable[tuple[tuple[str, ...], tuple[str, str]]]:
-    """The z85 texts of the columns that have bounds, within the limits."""
+    """Returns the z85 texts of the columns that have bounds, within the limits."""
     most_paths, most_bytes = VARIANT_STATS_PATHS.of(configuration), VARIANT_STATS_BYTES.of(configuration)
     places = {leaf.names: leaf.column for leaf in leaves if leaf.type == VARIANT}
     chosen: dict[tuple[str, ...], dict[str, PathBounds]] = {}
     room = most_bytes - used
     for bounds in _ranked([b for b in found if b.column in places], places, configuration):
         column = chosen.setdefault(bounds.column, {})
-        # Key, ids and offsets once per object; z85 makes five characters of four bytes; two objects a column.
+        # Key, ids and offsets once per object; z85 encodes four bytes as five characters; two objects per column.
         cost = (2 * (len(bounds.path.encode()) + 8) + len(bounds.min) + len(bounds.max)) * 5 // 4 + 1
         cost += 0 if column else 60 + 2 * sum(map(len, bounds.column))
         if len(column) < most_paths and cost <= room:
@@ -154,7 +152,7 @@ def _ranked(
 
 
 def _spell(value: Any, leaf: IndexedColumn) -> Any:
-    """A bound as JSON has it, None where it has no word for it. Dates and timestamps come as ints."""
+    """Converts a bound for JSON; None if JSON cannot hold it. Dates and timestamps come as ints."""
     if value is None:
         return None
     name = getattr(leaf.type, "name", "")
@@ -168,7 +166,7 @@ def _spell(value: Any, leaf: IndexedColumn) -> Any:
 
 
 def _first_row(batch: pa.RecordBatch) -> dict[str, Any]:
-    """The one row, with dates and timestamps as ints: Python's own know no year beyond 9999."""
+    """Returns the one row, with dates and timestamps as ints: Python's types end at year 9999."""
     columns = {name: _plain(batch.column(i)) for i, name in enumerate(batch.schema.names)}
     return {name: array.to_pylist()[0] for name, array in columns.items()}
 

@@ -1,15 +1,15 @@
-"""Which columns have statistics, and where they stand in the JSON.
+"""Which columns have statistics, and their layout in the JSON.
 
-The rule: the statistics mirror the schema, by the physical names where columns are mapped, by name and by id alike.
+The rule: the statistics mirror the schema, with physical names under column mapping (mode name or id).
 `delta.dataSkippingStatsColumns` names the columns; otherwise the first `delta.dataSkippingNumIndexedCols` leaves
-(32, -1 for all) have them, counted depth first and without partition columns. Leaves of ordered types and variants
-have bounds, all leaves a null count; arrays and maps are one leaf without bounds.
+(32, -1 for all) have statistics, counted depth first and without partition columns. Leaves of ordered types and
+variants have bounds, all leaves a null count; arrays and maps are one leaf without bounds.
 
     stats
     ├── numRecords        rows in the file, deleted ones included
-    ├── tightBounds       false: rows were deleted since, the bounds may be wider than what is left
+    ├── tightBounds       false: rows were deleted since, the bounds may be wider than the remaining rows
     ├── minValues         {"id": 1, "s": {"x": "a"}, "v": "<z85>"}    v: an object of normalized paths
-    ├── maxValues         the same; strings cut upwards, timestamps cut to ms (read: plus 1 ms)
+    ├── maxValues         the same; strings truncated upwards, timestamps truncated to ms (read: plus 1 ms)
     └── nullCount         {"id": 0, "s": {"x": 2}, "v": 1, "l": 0}
 
 Source: Delta protocol, "Per-file Statistics", "Writer Requirements for Column Mapping"; Variant Shredding RFC,
@@ -33,7 +33,7 @@ _UNORDERED = frozenset(("boolean", "binary", "void"))
 
 @dataclass(frozen=True, slots=True)
 class IndexedColumn:
-    """A leaf with statistics. `column` are the schema's names, `names` those in the file and in the JSON."""
+    """A leaf with statistics. `column` has the schema's names, `names` those in the file and in the JSON."""
 
     column: tuple[str, ...]
     names: tuple[str, ...]
@@ -58,8 +58,8 @@ def physical_name(f: StructField) -> str:
 
 
 def was_float(f: StructField) -> bool:
-    """Whether a DOUBLE column was a FLOAT once: bounds of its older files are then the shortest texts of floats, which
-    read as doubles are other numbers (PROTOCOL.md "Type Widening").
+    """Whether a DOUBLE column was a FLOAT once. Bounds of its older files are then the shortest texts of floats, which
+    have other values when parsed as doubles (PROTOCOL.md "Type Widening").
     """
     changes = f.metadata.get(TYPE_CHANGES)
     if f.type != DOUBLE or not isinstance(changes, list):
@@ -80,7 +80,7 @@ def field_of(schema: StructType, column: Iterable[str]) -> StructField:
 
 
 def physical_names(schema: StructType, column: Iterable[str]) -> tuple[str, ...]:
-    """The names in the file of a column that is given by the schema's names."""
+    """Returns the names in the file of a column given by the schema's names."""
     here: DataType = schema
     names = []
     for name in column:
@@ -94,7 +94,7 @@ def physical_names(schema: StructType, column: Iterable[str]) -> tuple[str, ...]
 def indexed_leaves(
     schema: StructType, configuration: Mapping[str, str], partition_columns: Iterable[str] = ()
 ) -> list[IndexedColumn]:
-    """The leaves that a writer keeps statistics of, in the order of the schema."""
+    """Returns the leaves that a writer collects statistics for, in the order of the schema."""
     leaves = leaves_of(schema, partition_columns)
     named = SKIPPING_NAMES.of(configuration)
     if named is not None:
@@ -105,7 +105,7 @@ def indexed_leaves(
 
 
 def leaves_of(schema: StructType, partition_columns: Iterable[str] = ()) -> list[IndexedColumn]:
-    """All leaves that may have statistics, whatever the table's properties say."""
+    """Returns all leaves that may have statistics, whatever the table's properties."""
     partitions = {name.lower() for name in partition_columns}
     columns = StructType(tuple(f for f in schema.fields if f.name.lower() not in partitions))
     return list(_leaves(columns, (), ()))

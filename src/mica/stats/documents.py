@@ -1,7 +1,7 @@
-"""Statistics as documents that are changed in one place and otherwise stay as they are.
+"""Edits statistics in place: one part changes, everything else stays as it is.
 
-The rule: a number that nobody changes keeps its spelling, digit for digit: a bound of DECIMAL(38) that became a double
-on the way would be another bound.
+The rule: an unchanged number keeps its spelling, digit for digit: a bound of DECIMAL(38) would change if it were parsed
+as a double.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import orjson
 
 
 def read(text: str | None) -> dict[str, Any]:
-    """A file's statistics, numbers as pieces of text; what cannot be read is begun anew."""
+    """Parses a file's statistics, with numbers kept as texts; unreadable statistics become an empty document."""
     if text is None:
         return {}
     try:
@@ -25,7 +25,7 @@ def read(text: str | None) -> dict[str, Any]:
 
 
 def values(text: str | None) -> dict[str, Any]:
-    """A file's statistics for those who write nothing: numbers are Python's; empty where they cannot be read."""
+    """Parses a file's statistics for reading only, with Python numbers; empty if they cannot be read."""
     try:
         found = None if text is None else orjson.loads(text)
     except orjson.JSONDecodeError:
@@ -34,14 +34,14 @@ def values(text: str | None) -> dict[str, Any]:
 
 
 def at(tree: Any, names: Iterable[str]) -> Any:
-    """What stands at a path of names; None where nothing does, or no object leads there."""
+    """Returns the value at a path of names; None if there is none."""
     for name in names:
         tree = tree.get(name) if isinstance(tree, dict) else None
     return tree
 
 
 def write(document: dict[str, Any]) -> str:
-    """The text of the document."""
+    """Returns the text of the document."""
     return orjson.dumps(document).decode()
 
 

@@ -1,8 +1,8 @@
-"""Columns and Variant paths that table properties name.
+"""Columns and Variant paths named by table properties.
 
-The rule: names match without regard to case; what a property names that is set is there and can have what the property
-is about. In a table of others a list with a part that names no path counts as not set, and names of columns that are
-not there name nothing.
+The rule: names are matched case-insensitively. When a property is set, every name in it must exist and have a suitable
+type. When it is read from an existing table, a list with an invalid path counts as not set, and names of missing
+columns are ignored.
 
 | property | read by |
 |---|---|
@@ -26,7 +26,7 @@ Named = tuple[tuple[str, ...], str]
 
 
 def named_paths(known: Property[tuple[str, ...] | None], configuration: Mapping[str, str]) -> list[Named] | None:
-    """The paths that a property names; None where it is not set or cannot be read."""
+    """Returns the paths that a property names; None if it is not set or cannot be read."""
     parts = known.of(configuration)
     try:
         return None if parts is None else [_path(part) for part in parts]
@@ -35,13 +35,13 @@ def named_paths(known: Property[tuple[str, ...] | None], configuration: Mapping[
 
 
 def parse_paths(text: str) -> list[Named]:
-    """The paths of a text that is being set. Errors: INVALID_PROPERTY where a part names no path of a column."""
+    """Parses the paths of a property that is being set. Errors: INVALID_PROPERTY for a part that is not a path."""
     found = []
     for part in PATHS.parse(text) or ():
         try:
             found.append(_path(part))
         except UserError as e:
-            what = f"{part!r} names no variant path: {e.message}"
+            what = f"{part!r} is not a variant path: {e.message}"
             raise UserError("INVALID_PROPERTY", what, hint=f"Write {PATHS.expected}.") from e
     return found
 
@@ -55,7 +55,7 @@ def _path(part: str) -> Named:
 
 
 def check_paths(name: str, text: str, schema: StructType) -> None:
-    """Raises UserError where the property `name` names something else than paths of the schema's variant columns."""
+    """Raises UserError if the property `name` names anything but paths of the schema's variant columns."""
     variants = {tuple(n.lower() for n in at): ".".join(at) for at, f in walk(schema) if f.type == VARIANT}
     for column, _ in parse_paths(text):
         if column not in variants:
@@ -64,8 +64,8 @@ def check_paths(name: str, text: str, schema: StructType) -> None:
 
 
 def check_columns(text: str, schema: StructType, partition_columns: Iterable[str] = ()) -> None:
-    """Raises UserError where `delta.dataSkippingStatsColumns` names what can have no bounds, as delta-spark 4.4.0 does:
-    a column that is not there, a partition column, a type without bounds, one column twice.
+    """Raises UserError if `delta.dataSkippingStatsColumns` names a column without bounds, as delta-spark 4.4.0 does:
+    a missing column, a partition column, a type without bounds, one column twice.
     """
     partitions = {name.lower() for name in partition_columns}
     named: set[tuple[str, ...]] = set()

@@ -1,7 +1,7 @@
 """Partition values: strings in the log, typed values everywhere else.
 
-The rule: a null or an empty string is null, whatever the type; any other text is the value that the protocol's table
-says, or the table is corrupt. An instant without a zone in its text is in the session's time zone, as Spark reads it.
+The rule: null and an empty string are null, whatever the type; any other text must be valid by the protocol's table,
+or the table is corrupt. A timestamp without a zone in its text is in the session's time zone, as Spark reads it.
 
 Source: Delta protocol, "Partition Value Serialization".
 """
@@ -39,7 +39,7 @@ _REALS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def parse_values(texts: pa.Array | pa.ChunkedArray, type_: DataType, *, timezone: str = "UTC") -> pa.Array:
-    """Typed partition values of an array of texts. Errors: INVALID_PARTITION_VALUE (CorruptDataError)."""
+    """Parses partition values to their type. Errors: INVALID_PARTITION_VALUE (CorruptDataError)."""
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
     encoded = texts.cast(pa.string()).dictionary_encode()
@@ -62,7 +62,7 @@ def _times(texts: pa.Array, type_: DataType, timezone: str) -> pa.Array:
 
 
 def format_values(values: pa.Array, type_: DataType) -> pa.Array:
-    """The texts of typed values, as the protocol spells them; instants in UTC with a Z."""
+    """Formats typed values as the protocol spells them; timestamps in UTC with a Z."""
     encoded = values.dictionary_encode()
     plain = encoded.dictionary
     if type_ == DATE:
@@ -73,7 +73,7 @@ def format_values(values: pa.Array, type_: DataType) -> pa.Array:
 
 
 def column_texts(partition_values: pa.Array | pa.ChunkedArray, name: str) -> pa.Array:
-    """The texts of one partition column (by its name in the log) of an array of map<string, string>."""
+    """Returns the texts of one partition column (by its name in the log) from an array of map<string, string>."""
     found = pc.map_lookup(partition_values, name, "first")
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
@@ -98,7 +98,7 @@ def _parse(text: str | None, type_: DataType) -> Any:
 
 def _no_value(text: str, type_: DataType) -> CorruptDataError:
     return CorruptDataError(
-        "INVALID_PARTITION_VALUE", f"the partition value {text!r} in the log is no {type_to_ddl(type_)}"
+        "INVALID_PARTITION_VALUE", f"the partition value {text!r} in the log is not a valid {type_to_ddl(type_)}"
     )
 
 
@@ -132,7 +132,7 @@ def _format(value: Any, type_: DataType) -> str | None:
         except UnicodeDecodeError:
             raise UserError(
                 "INVALID_PARTITION_VALUE",
-                f"the binary value {value[:32]!r} is no UTF-8, and partition values are texts",
+                f"the binary value {value[:32]!r} is not UTF-8, and partition values are texts",
                 hint="Partition by another column.",
             ) from None
     if isinstance(value, float):

@@ -1,8 +1,8 @@
-"""The bounds of one variant path in many files at once.
+"""Reads the bounds of one variant path from many files at once.
 
-The rule: files of one writer share the dictionary of paths and the layout of the object, so the place of a path's
-offset is found once per such group and the values are read as arrays; what fits no group is read alone, by the same
-functions and with the same answer. Nothing outside a file's own bytes is ever read.
+The rule: files of one writer share the dictionary of paths and the layout of the object, so the position of a path's
+offset is found once per such group and the values are read as arrays. Files that fit no group are read one by one, by
+the same functions and with the same result. Nothing outside a file's own bytes is ever read.
 
 Source: Delta RFC "Variant Shredding", "Statistics for Variant Columns"; Parquet "VariantEncoding".
 """
@@ -38,7 +38,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class PathSide:
-    """The minima, or the maxima, of a path: per file a class (`kinds`, NONE where unknown) and a value.
+    """The minima or the maxima of a path: per file a class (`kinds`, NONE if unknown) and a value.
 
     `ints` holds integers, days and microseconds, `reals` floats and doubles, `others` strings and Decimals by row.
     """
@@ -50,7 +50,7 @@ class PathSide:
 
     @classmethod
     def empty(cls, count: int) -> PathSide:
-        """Nothing is known of any file."""
+        """A side about which nothing is known."""
         return cls(np.zeros(count, np.uint8), np.zeros(count, np.int64), np.zeros(count, np.float64), {})
 
     def put(self, row: int, value: Value | None) -> None:
@@ -67,13 +67,13 @@ class PathSide:
             self.others[row] = content
 
     def take(self, rows: Ints) -> PathSide:
-        """The bounds of these files."""
+        """Returns the bounds of these files."""
         others = {i: self.others[row] for i, row in enumerate(rows.tolist()) if row in self.others}
         return PathSide(self.kinds[rows], self.ints[rows], self.reals[rows], others)
 
 
 def read_side(texts: Sequence[Any], key: str) -> PathSide:
-    """The bounds of the path `key` in z85 texts of stats objects; what is no text or cannot be read is unknown."""
+    """Reads the bounds of the path `key` from z85 texts of stats objects; unreadable texts are unknown."""
     side = PathSide.empty(len(texts))
     joined = z85.decode_joined([t if isinstance(t, str) else None for t in texts])
     for row, alone in joined.alone.items():
@@ -91,11 +91,11 @@ def read_side(texts: Sequence[Any], key: str) -> PathSide:
 
 
 def _read_group(joined: z85.Joined, todo: Ints, key: str, side: PathSide) -> Ints:
-    """Reads the first row and all that share its dictionary and layout; gives the rows that are left."""
+    """Reads the first row and all that share its dictionary and layout; returns the remaining rows."""
     first = joined.bytes_of(int(todo[0]))
     parts = split(first)
     if parts is None or not first.startswith(parts[0]):
-        # Damaged, or value before metadata: alone.
+        # Damaged, or value before metadata: read alone.
         side.put(int(todo[0]), None if parts is None else lookup(*parts, key))
         return todo[1:]
     metadata, value = parts
@@ -110,13 +110,13 @@ def _read_group(joined: z85.Joined, todo: Ints, key: str, side: PathSide) -> Int
 
 
 def _read_rows(joined: z85.Joined, rows: Ints, at: int, last: int, values: int, width: int, side: PathSide) -> None:
-    """`at` and `last` are the places of the path's offset and of the last one, `values` of the first value."""
+    """`at` and `last` are the positions of the path's offset and of the last one, `values` that of the first value."""
     rows = rows[joined.lengths[rows] >= values]
     starts = joined.starts[rows]
     offset, total = (_little_endian(joined.data, starts + place, width) for place in (at, last))
     begin = starts + values + offset
     end = starts + values + total
-    # As `split` has it: the object fills the row but for up to three zeros.
+    # As in `split`: the object fills the row except for up to three zeros.
     rest = starts + joined.lengths[rows] - end
     whole = (offset < total) & (rest >= 0) & (rest <= 3)
     for i in range(1, 4):

@@ -1,6 +1,6 @@
 """The statistics of a file for people: one row per column and per path of a Variant.
 
-The rule: what is shown is what the log holds, decoded and nothing else; a bound that cannot be read is shown as absent.
+The rule: the output is what the log holds, decoded and unchanged; an unreadable bound is shown as absent.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from mica.variant.path import VariantPath
 
 
 def decoded(text: str | None, schema: StructType) -> dict[str, Any]:
-    """`{rows, columns: [{column, min, max, nulls}]}`; values are such that JSON can hold them. Bounds by a collation
-    are rows of their own, which also have `collation`: the identifier with its version.
+    """Returns `{rows, columns: [{column, min, max, nulls}]}` with values that JSON can hold. Collated bounds are
+    separate rows with `collation`: the identifier with its version.
     """
     document = documents.values(text)
     sides = [document.get(name) for name in ("minValues", "maxValues", "nullCount")]

@@ -1,7 +1,7 @@
 """Dates and timestamps as the statistics spell them.
 
-The rule: the JSON has years 1 to 9999 in four digits and milliseconds; what does not fit has no text, and a text
-that cannot be read has no value. Values are days and microseconds since the epoch.
+The rule: the JSON has years 1 to 9999 in four digits and milliseconds. A value that does not fit has no text, and an
+unreadable text has no value. Values are days and microseconds since the epoch.
 
 Source: Delta protocol, "Per-file Statistics": timestamps are truncated to milliseconds.
 """
@@ -28,7 +28,7 @@ def json_date(days: int) -> str | None:
 
 
 def json_timestamp(micros: int, *, utc: bool) -> str | None:
-    """`2020-05-01T10:00:00.123Z`, cut to milliseconds; without the Z for timestamps without a zone."""
+    """`2020-05-01T10:00:00.123Z`, truncated to milliseconds; without the Z for timestamps without a zone."""
     if not _FIRST <= micros <= _LAST:
         return None
     text = (_EPOCH + dt.timedelta(milliseconds=micros // 1000)).isoformat(timespec="milliseconds")
@@ -45,7 +45,7 @@ def read_date(text: str) -> int | None:
 
 
 def read_timestamp(text: str) -> tuple[int, bool] | None:
-    """Microseconds since the epoch, and whether the text says its zone (then it is UTC, otherwise the wall clock)."""
+    """Returns microseconds since the epoch, and whether the text has a zone (then UTC, otherwise local time)."""
     match = _TIMESTAMP.fullmatch(text)
     if match is None:
         return None

@@ -1,8 +1,8 @@
 """The bounds of a variant column: an object of normalized paths, as bytes.
 
-The rule: what is written is one canonical object, metadata then value; what is read may come from anyone. Metadata and
-value are told apart by their own headers, an object that is not whole says nothing, and no length in it is trusted
-before it was compared with what is there.
+The rule: the writer makes one canonical object, metadata then value; the reader expects any input. It distinguishes
+metadata and value by their headers, ignores an incomplete object, and checks every length against the bytes
+present before it uses the length.
 
 Source: Delta RFC "Variant Shredding", "Statistics for Variant Columns"; Parquet "VariantEncoding".
 """
@@ -25,7 +25,7 @@ _SIZES |= {18: 8, 19: 8, 20: 16}
 
 
 class Value(NamedTuple):
-    """A bound. `kind` is its class of comparable types: exact, float, double, string, date, timestamp, timestamp_ntz.
+    """A bound. `kind` is its comparison class: exact, float, double, string, date, timestamp, timestamp_ntz.
 
     Dates are days, timestamps microseconds, exact numbers int or Decimal.
     """
@@ -47,10 +47,10 @@ def encode_bounds(fields: Mapping[str, bytes]) -> str:
 
 
 def split(data: bytes) -> tuple[bytes, bytes] | None:
-    """(metadata, value) of bytes that hold both in either order, maybe followed by up to 3 zero bytes.
+    """Splits bytes that hold metadata and value in either order, with up to 3 zero bytes after them.
 
-    Metadata begins with its version, 1, in the low four bits; an object with the basic type 2 in the low two. None
-    where the lengths in the headers do not fit.
+    Metadata begins with its version, 1, in the low four bits; an object with the basic type 2 in the low two. Returns
+    None if the lengths in the headers do not fit.
     """
     if not data:
         return None
@@ -66,10 +66,10 @@ def split(data: bytes) -> tuple[bytes, bytes] | None:
 
 
 class KeyPlace(NamedTuple):
-    """Where an object keeps the offset of a key, counted from its first byte; `at` is -1 where it lacks the key.
+    """Positions in an object, counted from its first byte; `at` is the offset of a key, -1 without the key.
 
-    `ids_end`: the end of header, count and ids, which together with the metadata say all of this. `last`: the place
-    of the last offset, the length of all values. `values`: the first value. `width`: bytes of an offset.
+    `ids_end`: the end of header, count and ids, which together with the metadata determine the layout. `last`: the
+    position of the last offset (the length of all values). `values`: the first value. `width`: bytes of an offset.
     """
 
     at: int
@@ -95,7 +95,7 @@ def key_place(metadata: bytes, value: bytes, key: str) -> KeyPlace:
 
 
 def lookup(metadata: bytes, value: bytes, key: str) -> Value | None:
-    """The bound of that path in the object, or None: not there, of no type that is compared, or damaged."""
+    """Returns the bound of that path; None if it is missing, damaged or of a type without an order."""
     place = key_place(metadata, value, key)
     if place.at < 0:
         return None
@@ -103,7 +103,7 @@ def lookup(metadata: bytes, value: bytes, key: str) -> Value | None:
 
 
 def paths(metadata: bytes, value: bytes) -> dict[str, Value | None]:
-    """All bounds of the object, by path."""
+    """Returns all bounds of the object, by path."""
     layout = _layout(value, 0) if value and value[0] & 3 == 2 else None
     if layout is None:
         return {}
@@ -114,7 +114,7 @@ def paths(metadata: bytes, value: bytes) -> dict[str, Value | None]:
 
 
 def read_value(value: bytes, at: int) -> Value | None:
-    """The primitive that begins at `at`; None where it is cut short or of a type that has no bounds."""
+    """Reads the primitive that begins at `at`; None if it is truncated or of a type that has no bounds."""
     if at >= len(value):
         return None
     header = value[at]
@@ -160,7 +160,7 @@ def _string(body: bytes) -> Value | None:
 
 @lru_cache(maxsize=4096)
 def _ids(metadata: bytes) -> dict[str, int]:
-    """Key → its id. Files of one writer share metadata."""
+    """Key → id. Files of one writer share metadata."""
     if _metadata_length(metadata, 0) != len(metadata):
         return {}
     width = (metadata[0] >> 6) + 1

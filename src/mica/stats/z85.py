@@ -1,8 +1,8 @@
 """z85: bytes as text, four bytes as five characters.
 
-The rule: written is only the strict form, zero-padded to a multiple of 4 bytes, since delta-spark refuses any other
-length. Read is also a short tail as in ascii85, which the RFC's own example has; a text that is neither is null, so
-that one damaged file costs only itself.
+The rule: the encoder writes only the strict form, zero-padded to a multiple of 4 bytes, because delta-spark rejects any
+other length. The decoder also accepts a short tail as in ascii85, which the RFC's example has; any other text is null,
+so one damaged file does not affect the others.
 
 Source: ZeroMQ RFC 32; Delta RFC "Variant Shredding", its example.
 """
@@ -26,7 +26,7 @@ _POWERS = np.array([85**4, 85**3, 85**2, 85, 1], np.uint64)
 
 
 def encode(data: bytes) -> str:
-    """The strict form; `data` is padded with zeros to a multiple of 4 bytes."""
+    """Encodes in the strict form; `data` is padded with zeros to a multiple of 4 bytes."""
     padded = data + b"\0" * (-len(data) % 4)
     numbers = np.frombuffer(padded, ">u4").astype(np.uint64)
     digits = (numbers[:, None] // _POWERS) % np.uint64(85)
@@ -34,12 +34,12 @@ def encode(data: bytes) -> str:
 
 
 def decode(text: str) -> bytes | None:
-    """The bytes of one text, strict or with a short tail; None where it is neither."""
+    """Decodes one text, strict or with a short tail; None for any other text."""
     raw = text.encode("utf-8", "replace")
     tail = len(raw) % 5
     if tail == 1:
         return None
-    # A tail of n characters stands for n - 1 bytes; the missing characters count as the highest digit.
+    # A tail of n characters encodes n - 1 bytes; the missing characters count as the highest digit.
     numbers, wrong = _numbers(raw + b"#" * (-len(raw) % 5))
     if len(wrong):
         return None
@@ -51,7 +51,7 @@ def decode(text: str) -> bytes | None:
 class Joined:
     """Many decoded texts in one buffer: `rows` are those in it, with `starts` and `lengths` by row.
 
-    `alone` holds the few that are not: texts with a short tail.
+    `alone` holds the few texts with a short tail.
     """
 
     raw: bytes
@@ -68,7 +68,7 @@ class Joined:
 
 
 def decode_joined(texts: Sequence[str | None]) -> Joined:
-    """Many texts at once; null and what is no z85 are in neither `rows` nor `alone`."""
+    """Decodes many texts at once; null and invalid texts are in neither `rows` nor `alone`."""
     strict, alone = [], {}
     for i, text in enumerate(texts):
         if text is None:
@@ -90,7 +90,7 @@ def decode_joined(texts: Sequence[str | None]) -> Joined:
 
 
 def _numbers(text: bytes) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """The number of each five characters, and the places of those that are none."""
+    """Returns the number of each five characters, and the positions of invalid ones."""
     codes = _CODES[np.frombuffer(text, np.uint8)].reshape(-1, 5)
     high = codes[:, 0].astype(np.uint32)
     for i in range(1, 4):
@@ -104,7 +104,7 @@ def _numbers(text: bytes) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
 
 
 def decode_array(texts: pa.Array) -> list[bytes | None]:
-    """Many texts at once; null and what is no z85 are None."""
+    """Decodes many texts at once; null and invalid texts are None."""
     rows: list[str | None] = texts.to_pylist()
     joined = decode_joined(rows)
     found: list[bytes | None] = [joined.alone.get(i) for i in range(len(rows))]

@@ -1,9 +1,9 @@
-"""Bytes by name: the one door to disks and object stores.
+"""Access to files on disks and in object stores.
 
-The rule: nothing else in mica opens a table's files in Python, and no secret that comes in here ever goes out again in
-a text. Object stores are reached through obstore. Local disks are reached directly, because obstore's local store
-neither syncs what it wrote nor takes every legal file name (`name#1`, line breaks, empty segments); an atomic create
-is a hard link there too, so both kinds of writer may meet in one table.
+The rule: only this package opens a table's files in Python, and no secret given to it ever appears in
+a text. obstore accesses object stores. Local disks are accessed directly, because obstore's local store
+neither syncs what it wrote nor accepts every legal file name (`name#1`, line breaks, empty segments). Both use
+a hard link as the atomic create, so both kinds of writer may share a table.
 
 Names below a location are plain text with `/` between segments, never percent-encoded: `log.paths` decodes the URIs of
 the log. As in Spark, a `file:` URI is not decoded either.

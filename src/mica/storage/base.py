@@ -1,5 +1,5 @@
-"""What a location can do, and how a name becomes one. The rule: a scheme that is not in the table is refused by
-name."""
+"""The interface of a storage location, and how a path or URI is opened. The rule: a scheme that is not in the table is
+rejected by name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mica.arguments import OPTIONS, refuse_other
 from mica.errors import MicaError, StorageError, UserError, without_credentials
 from mica.storage.options import allows_external
 
-# Spark's spelling → obstore's; None is the local disk. What is not here is refused by name.
+# Spark's spelling → obstore's; None is the local disk. Other schemes are rejected by name.
 SCHEMES: Mapping[str, str | None] = {
     "file": None,
     "s3": "s3",
@@ -30,7 +30,7 @@ SCHEMES: Mapping[str, str | None] = {
 
 
 class AlreadyExistsError(StorageError):
-    """`put_if_absent` found something under that name: another writer was first, or this one was before."""
+    """`put_if_absent` found an existing file: another writer was first, or an earlier attempt of this one succeeded."""
 
 
 class Entry(NamedTuple):
@@ -42,7 +42,7 @@ class Entry(NamedTuple):
 
 
 class Writer(ABC):
-    """A file in the making: it appears whole on `close`, and not at all after `abort` or an exception in `with`."""
+    """A file being written: it appears complete on `close`, and not at all after `abort` or an exception in `with`."""
 
     @abstractmethod
     def write(self, data: bytes, /) -> int: ...
@@ -62,19 +62,19 @@ class Writer(ABC):
 
 
 class Storage(ABC):
-    """One location (a table's root, say) and the files below it; make it with `Storage.open`. It pickles with its
+    """One location (such as a table's root) and the files below it; open it with `Storage.open`. Pickles with its
     options."""
 
     uri: str
     local_path: str | None
-    #: Whether a log here may name files beyond this bucket or disk.
+    #: Whether a log here may name files outside this bucket or disk.
     external: bool = False
 
     @staticmethod
     def open(location: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> Storage:
-        """A location by path or URI. `storage_options` are obstore's (`region`, `access_key_id`, `allow_http`, …), also
-        as deltalake and Spark spell them (`storage/options.py`)."""
-        # The two kinds need this class, and this method needs them: no order of imports at the top would do.
+        """Opens a location by path or URI. `storage_options` are obstore's (`region`, `access_key_id`, `allow_http`,
+        …), also in the spellings of deltalake and Spark (`storage/options.py`)."""
+        # Both subclasses import this module, so a top-level import would be circular.
         from mica.storage.local import LocalStorage
 
         text = os.fspath(location)
@@ -89,7 +89,7 @@ class Storage(ABC):
         if scheme not in SCHEMES:
             raise UserError(
                 "UNSUPPORTED_SCHEME",
-                f"{text!r} is on {scheme!r}, which mica cannot reach",
+                f"mica does not support the scheme {scheme!r} of {text!r}",
                 hint=f"Supported are plain paths and {', '.join(sorted(SCHEMES))}.",
             )
         if SCHEMES[scheme] is None:
@@ -103,27 +103,27 @@ class Storage(ABC):
 
     @abstractmethod
     def child(self, rel: str) -> Storage:
-        """The location `rel` below this one, over the same connection."""
+        """Returns the location `rel` below this one, over the same connection."""
 
     @abstractmethod
     def read(self, rel: str) -> bytes:
-        """The whole file."""
+        """Reads the whole file."""
 
     @abstractmethod
     def read_ranges(self, rel: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The bytes [start, end) of each range; an error when the file is shorter than a range says."""
+        """Reads the bytes [start, end) of each range; raises if the file is shorter."""
 
     @abstractmethod
     def stat(self, rel: str) -> Entry:
-        """Size and time of a file; `NOT_FOUND` when there is no such file."""
+        """Returns size and time of a file; `NOT_FOUND` if it does not exist."""
 
     def size(self, rel: str) -> int:
-        """The size in bytes; `NOT_FOUND` when there is no such file."""
+        """Returns the size in bytes; `NOT_FOUND` if the file does not exist."""
         return self.stat(rel).size
 
     @abstractmethod
     def list(self, prefix: str = "", *, start_after: str | None = None, recursive: bool = True) -> Iterator[Entry]:
-        """The files below the directory `prefix` in the order of their names; a missing directory lists nothing."""
+        """Yields the files below the directory `prefix` in the order of their names; none for a missing directory."""
 
     @abstractmethod
     def put(self, rel: str, data: bytes) -> None:
@@ -131,14 +131,14 @@ class Storage(ABC):
 
     @abstractmethod
     def put_if_absent(self, rel: str, data: bytes) -> None:
-        """Creates a file atomically, or raises `AlreadyExistsError`; after any other error either may have happened."""
+        """Creates a file atomically, or raises `AlreadyExistsError`; after any other error the file may exist."""
 
     @abstractmethod
     def delete(self, rel: str) -> None:
-        """Removes a file; one that is not there is no error."""
+        """Deletes a file; a missing file is not an error."""
 
     def discard(self, rels: Iterable[str]) -> None:
-        """Removes files that nobody names, as far as that can be done. Never those of a commit whose fate is not known:
+        """Deletes unreferenced files, as far as possible. Never pass files of a commit whose outcome is unknown:
         after an error of `put_if_absent` a log may name them.
         """
         for rel in rels:
@@ -146,25 +146,25 @@ class Storage(ABC):
                 self.delete(rel)
 
     def clear(self) -> None:
-        """Removes all files below this location that nobody names, as far as that can be done."""
+        """Deletes all files below this location, which must be unreferenced, as far as possible."""
         with contextlib.suppress(MicaError):
             self.discard([entry.path for entry in self.list()])
 
     def sweep(self, directory: str) -> None:
-        """Removes what killed writers left half written directly in a directory, as far as that can be done."""
+        """Deletes the partial files that killed writers left directly in a directory, as far as possible."""
 
     @abstractmethod
     def writer(self, rel: str, *, private: bool = False) -> Writer:
-        """A streamed file; multipart on object stores. A private one may be read by its owner alone."""
+        """Opens a streamed file; multipart on object stores. Only the owner may read a private one."""
 
     def prepare(self, rel: str) -> None:
-        """Makes the directory of a file that another library will write at `path(rel)`."""
+        """Creates the directory of a file that another library will write at `path(rel)`."""
 
     def sync(self, rel: str) -> None:
         """Makes a file that another library wrote to `path(rel)` durable."""
 
     def exists(self, rel: str) -> bool:
-        """Whether there is such a file."""
+        """Whether the file exists."""
         try:
             self.size(rel)
         except StorageError as error:
@@ -175,30 +175,30 @@ class Storage(ABC):
 
     @abstractmethod
     def path(self, rel: str) -> str:
-        """The full name of a file: a local path, or a URI as Spark takes it."""
+        """Returns the full name of a file: a local path, or a URI as Spark accepts it."""
 
     @abstractmethod
     def at(self, absolute: str) -> tuple[Storage, str]:
-        """Where an absolute name (URI or path, decoded) lies: a location and a name below it."""
+        """Resolves an absolute name (URI or path, decoded) to a location and a name below it."""
 
     @abstractmethod
     def holds(self, absolute: str) -> bool:
-        """Whether an absolute name is of this disk or bucket."""
+        """Whether an absolute name is on this disk or in this bucket."""
 
     def at_of_log(self, absolute: str) -> tuple[Storage, str]:
-        """As `at`, for a name out of a log. A log is data: it does not make its reader open files of the reader's
-        disk, or of buckets that the reader's credentials happen to open. Errors: EXTERNAL_PATH."""
+        """Like `at`, for a name from a log. A log is untrusted data: it must not make its reader open other files of
+        the reader's disk, or of buckets that the reader's credentials can access. Errors: EXTERNAL_PATH."""
         if not self.external and not self.holds(absolute):
             raise StorageError(
                 "EXTERNAL_PATH",
                 f"the log of {self} names {absolute}, which is beyond the table's own storage",
-                hint="Where that is meant to be, allow it: storage_options={'allow_external_paths': 'true'}.",
+                hint="If that is intended, allow it: storage_options={'allow_external_paths': 'true'}.",
                 path=absolute,
             )
         return self.at(absolute)
 
     def locate(self, name: str) -> tuple[Storage, str]:
-        """Where a file is that a log names, its name decoded: a location and a name below it. Errors: EXTERNAL_PATH."""
+        """Resolves a decoded name from a log to a location and a name below it. Errors: EXTERNAL_PATH."""
         absolute = name.startswith("/") or split_scheme(name)[0] is not None
         return self.at_of_log(name) if absolute else (self, name)
 
@@ -219,12 +219,12 @@ def split_scheme(text: str) -> tuple[str | None, str]:
 
 
 def refuse_credentials(scheme: str, rest: str) -> None:
-    """A URL with credentials is refused without a word of them: it would be in every message, log and history."""
+    """Rejects a URL with credentials, without quoting them: it would appear in every message, log and history."""
     place, url = rest.lstrip("/"), f"{scheme}:{rest}"
     first = place.partition("/")[0]
     azure = SCHEMES.get(scheme) in ("abfs", "abfss", "az", "azure", "adl")
     local = scheme in SCHEMES and SCHEMES[scheme] is None
-    # A password may hold a `/`; no bucket holds a colon. Azure alone has an @, between container and account.
+    # A password may contain a `/`; a bucket never contains a colon. Only Azure has an @, between container and account.
     named = ("@" in first and not azure) or (":" in first and "@" in place)
     if not local and (named or without_credentials(url) != url):
         raise UserError(
@@ -235,8 +235,8 @@ def refuse_credentials(scheme: str, rest: str) -> None:
 
 
 def file_uri_path(rest: str) -> str:
-    """The local path of a `file:` URI without its scheme."""
-    # file:/a, file:///a and file://localhost/a are one; Hadoop writes the first, Python the second.
+    """Returns the local path of a `file:` URI without its scheme."""
+    # file:/a, file:///a and file://localhost/a are equal; Hadoop writes the first, Python the second.
     if rest.startswith("//"):
         host, _, path = rest[2:].partition("/")
         if host not in ("", "localhost"):
@@ -246,7 +246,7 @@ def file_uri_path(rest: str) -> str:
 
 
 def split_remote(absolute: str, options: Mapping[str, str] | None) -> tuple[Storage, str]:
-    """A URI of another location as its directory and name."""
+    """Splits a URI of another location into its directory and name."""
     head, _, name = absolute.rpartition("/")
     return Storage.open(head, options), name
 
@@ -255,7 +255,7 @@ def too_short(name: str, wanted: int, size: int) -> StorageError:
     """The error for a range beyond the end of a file."""
     return StorageError(
         "FILE_TOO_SHORT",
-        f"{name} ends at byte {size}, where bytes up to {wanted} were expected",
-        hint="The file was cut short or replaced after it was written.",
+        f"{name} ends at byte {size}, expected bytes up to {wanted}",
+        hint="The file was truncated or replaced after it was written.",
         path=name,
     )

@@ -1,7 +1,7 @@
-"""Files of this machine. The rule: what returned is on the disk, under its whole name or not at all.
+"""Files on local disks. The rule: when a write returns, the file is durable and complete, or it does not exist.
 
-A file is written under a short hidden name beside its place, synced, and then linked (an atomic create) or renamed (an
-atomic replace); the directory is synced too.
+A file is written under a short hidden name in the same directory, synced, and then linked (an atomic create) or renamed
+(an atomic replace); the directory is synced too.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from mica.storage.base import (
 
 ERRNO_CODES: Mapping[int, tuple[str, str, str]] = {
     errno.ENOENT: ("NOT_FOUND", "does not exist", "Check the path."),
-    errno.EISDIR: ("IS_A_DIRECTORY", "is a directory where a file is needed", "Name a file."),
+    errno.EISDIR: ("IS_A_DIRECTORY", "is a directory, a file is required", "Name a file."),
     errno.ENOTDIR: (
         "NOT_A_DIRECTORY",
-        "is a file, or lies below one, where a directory is needed",
+        "is a file or below a file, a directory is required",
         "Name a directory.",
     ),
     errno.EACCES: ("PERMISSION_DENIED", "may not be accessed by this user", "Change its permissions or the user."),
     errno.EPERM: ("PERMISSION_DENIED", "may not be accessed by this user", "Change its permissions or the user."),
-    errno.EROFS: ("PERMISSION_DENIED", "lies on a read-only file system", "Write elsewhere."),
+    errno.EROFS: ("PERMISSION_DENIED", "is on a read-only file system", "Write elsewhere."),
     errno.ENOSPC: ("DISK_FULL", "could not be written: no space left on the device", "Free some space and try again."),
     errno.EDQUOT: ("DISK_FULL", "could not be written: the disk quota is used up", "Free some space and try again."),
     errno.EFBIG: ("DISK_FULL", "could not be written: the file is larger than allowed", "Raise the limit."),
-    errno.ENAMETOOLONG: ("INVALID_NAME", "is a name longer than the file system takes", "Use a shorter name."),
+    errno.ENAMETOOLONG: ("INVALID_NAME", "is a name longer than the file system allows", "Use a shorter name."),
     errno.EMFILE: ("TOO_MANY_FILES", "could not be opened: too many open files", "Raise `ulimit -n`."),
 }
 
 
-#: The name of a file in the making.
+#: The name of a file being written.
 _STAGED = re.compile(r"\.[0-9a-f]{32}\.tmp")
 
-#: A staged file that nobody has written to for this long is looked at: it takes a moment from its making to its lock.
+#: Age at which an untouched staged file may be abandoned: between its creation and its lock a moment passes.
 ABANDONED_SECONDS = 60
 
 
@@ -70,7 +70,7 @@ class LocalStorage(Storage):
     def path(self, rel: str) -> str:
         assert self.local_path is not None
         if "\0" in rel or ".." in rel.split("/"):
-            raise StorageError("INVALID_NAME", f"{rel!r} is no name below {self.local_path}", hint="Check the log.")
+            raise StorageError("INVALID_NAME", f"{rel!r} is not a name below {self.local_path}", hint="Check the log.")
         return os.path.join(self.local_path, rel) if rel else self.local_path
 
     def child(self, rel: str) -> Storage:
@@ -160,11 +160,11 @@ class LocalStorage(Storage):
                 _link(staged, path)
                 _sync_directory(os.path.dirname(path))
         except FileExistsError:
-            raise AlreadyExistsError("FILE_EXISTS", f"{path} exists already") from None
+            raise AlreadyExistsError("FILE_EXISTS", f"{path} already exists") from None
 
     @contextlib.contextmanager
     def _staged(self, path: str, data: bytes) -> Iterator[str]:
-        """A synced file beside `path`, under a short hidden name that no reader looks at."""
+        """A synced file next to `path`, under a short hidden name that readers ignore."""
         writer = _LocalWriter(path)
         try:
             writer.write(data)
@@ -180,7 +180,7 @@ class LocalStorage(Storage):
 
     def clear(self) -> None:
         super().clear()
-        # The directory and the one above it go where nothing else is in them.
+        # Also removes the directory and its parent if they are empty.
         for directory in (self.path(""), os.path.dirname(self.path(""))):
             with contextlib.suppress(OSError):
                 os.rmdir(directory)
@@ -213,7 +213,7 @@ class LocalStorage(Storage):
 
 
 def _opened(path: str) -> BinaryIO:
-    """The file for reading. A FIFO would be waited for, and a device has no end: only files are opened."""
+    """Opens a regular file for reading. A FIFO would block, and a device has no end, so other kinds are rejected."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         info = os.fstat(descriptor)
@@ -230,8 +230,8 @@ def _refuse_special(path: str, info: os.stat_result) -> None:
     if not stat.S_ISREG(info.st_mode):
         raise StorageError(
             "NOT_A_FILE",
-            f"{path} is {_KINDS.get(stat.S_IFMT(info.st_mode), 'no file')}, where a file is needed",
-            hint="Copy what it gives to a file, or pipe JSON into `mica ingest - TABLE`.",
+            f"{path} is {_KINDS.get(stat.S_IFMT(info.st_mode), 'not a file')}, a file is required",
+            hint="Copy its content to a file, or pipe JSON into `mica ingest - TABLE`.",
             path=path,
         )
 
@@ -251,7 +251,7 @@ class _LocalWriter(Writer):
         except FileNotFoundError:
             _make_directories(os.path.dirname(path))
             self._descriptor = os.open(self._staged, flags, mode)
-        # Says that somebody is alive who writes it: the lock goes with the process.
+        # The lock shows that the writer is alive: the process releases it when it ends.
         with contextlib.suppress(OSError):
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -263,7 +263,7 @@ class _LocalWriter(Writer):
         return len(data)
 
     def seal(self) -> str:
-        """Syncs and closes the staged file, and gives its name."""
+        """Syncs and closes the staged file, and returns its name."""
         assert self._staged is not None
         os.fsync(self._descriptor)
         self._close()
@@ -296,7 +296,7 @@ class _LocalWriter(Writer):
 
 
 def _unlink_if_abandoned(path: str) -> None:
-    """Removes a staged file unless its writer lives; where locks cannot tell, it stays."""
+    """Deletes a staged file unless its writer is alive; without working locks the file stays."""
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -321,8 +321,8 @@ def _link(staged: str, path: str) -> None:
 
 
 def _drop_checksum(path: str) -> None:
-    """Hadoop keeps `.name.crc` beside the files that it writes to a local disk, and then refuses a file whose bytes are
-    others'. Without it the file is read unchecked."""
+    """Deletes `.name.crc`. Hadoop writes it next to files on a local disk, and rejects the file when another writer
+    changed its bytes. Without it the file is read unchecked."""
     directory, name = os.path.split(path)
     with contextlib.suppress(FileNotFoundError, NotADirectoryError):
         os.unlink(os.path.join(directory, f".{name}.crc"))
@@ -337,7 +337,7 @@ def _sync_directory(path: str) -> None:
 
 
 def _make_directories(path: str) -> None:
-    # A new directory is durable only when its parent is synced, so each level is.
+    # A new directory is durable only after its parent is synced, so each level is synced.
     if not os.path.isdir(path):
         _make_directories(os.path.dirname(path))
         with contextlib.suppress(FileExistsError):

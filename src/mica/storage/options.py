@@ -1,7 +1,7 @@
-"""Storage options: what each is called here, by deltalake, in the environment and by Spark. One table a store.
+"""Storage options: their names here, in deltalake, in the environment and in Spark. One table per store.
 
-The rule: a name is read in any of its spellings, whatever their case, and means one option; two spellings of one option
-with two values are refused, so is a name that nobody knows, with the nearest one. No value ever stands in an error.
+The rule: a name is accepted in any of its spellings, in any case. Two spellings of one option with different
+values are rejected, and so is an unknown name, with the nearest known one. No error contains an option's value.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from mica.arguments import OPTIONS, refuse_other
 from mica.errors import UserError
 
-#: Lets a table's log name files beyond the table's own bucket or disk.
+#: Allows a table's log to name files outside the table's own bucket or disk.
 ALLOW_EXTERNAL = "allow_external_paths"
 
 #: Options of the connection, the same for every store.
@@ -23,7 +23,7 @@ CLIENT = frozenset(
     "proxy_ca_certificate proxy_excludes timeout user_agent".split()
 )
 
-#: The options of each kind of store, as obstore calls them, and the prefixes that deltalake and environments have.
+#: The options of each kind of store, as obstore calls them, and their prefixes in deltalake and the environment.
 STORES: Mapping[str, tuple[tuple[str, ...], frozenset[str]]] = {
     "s3": (
         ("aws_",),
@@ -70,7 +70,7 @@ SYNONYMS: Mapping[str, Mapping[str, str]] = {
     },
 }  # fmt: skip
 
-#: Hadoop's names, as Spark has them (`spark.hadoop.` before them may stand or not), as (option, value) of ours. `{}` is
+#: Hadoop's names, as in Spark (the prefix `spark.hadoop.` is optional), as (option, value) of ours. `{}` is
 #: the value; `not {}` its opposite; a group of the pattern is the account.
 HADOOP: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "s3": (
@@ -91,19 +91,19 @@ HADOOP: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     ),
 }
 
-#: What says of other engines how they commit, and is none of ours: a put that fails where there is a file decides here.
+#: How other engines commit; ignored, because mica always uses a put that fails if the file exists.
 IGNORED = frozenset({"s3_allow_unsafe_rename", "copy_if_not_exists_header"})
 
 _KINDS = {"s3": "s3", "gs": "gs"}
 
 
 def kind_of(scheme: str) -> str:
-    """The line of `STORES` for one of obstore's schemes."""
+    """Returns the key in `STORES` for one of obstore's schemes."""
     return _KINDS.get(scheme, "azure")
 
 
 def normalized(options: Mapping[str, str] | None, scheme: str) -> dict[str, str]:
-    """The options under obstore's names. Errors: INVALID_ARGUMENT, UNKNOWN_STORAGE_OPTION."""
+    """Returns the options under obstore's names. Errors: INVALID_ARGUMENT, UNKNOWN_STORAGE_OPTION."""
     refuse_other("storage_options", options, OPTIONS, optional=True)
     kind = kind_of(scheme)
     found: dict[str, str] = {}
@@ -114,11 +114,11 @@ def normalized(options: Mapping[str, str] | None, scheme: str) -> dict[str, str]
                 raise UserError(
                     "INVALID_ARGUMENT",
                     f"storage_options has two values of {name}: under {origin[name]!r} and under {given!r}",
-                    hint="Leave one of them out.",
+                    hint="Remove one of them.",
                 )
             found[name], origin[name] = value, given
     if found.get("endpoint") and "://" not in found["endpoint"]:
-        # Hadoop takes a host alone.
+        # Hadoop accepts a host only.
         found["endpoint"] = f"{'http' if _is_true(found.get('allow_http', '')) else 'https'}://{found['endpoint']}"
     allowed = os.environ.get("AWS_ALLOW_HTTP") if kind == "s3" else None
     if allowed is not None:
@@ -127,7 +127,7 @@ def normalized(options: Mapping[str, str] | None, scheme: str) -> dict[str, str]
 
 
 def _named(given: str, value: str, kind: str) -> list[tuple[str, str]]:
-    """The options, by obstore's names, that one of any spelling sets."""
+    """Returns the options, by obstore's names, that a name in any spelling sets."""
     prefixes, names = STORES[kind]
     text = given.strip().lower().removeprefix("spark.hadoop.")
     for pattern, name, meaning in HADOOP[kind]:
@@ -149,7 +149,7 @@ def _named(given: str, value: str, kind: str) -> list[tuple[str, str]]:
 
 
 def _of_another(text: str, kind: str) -> bool:
-    """Whether a name says that it is of another kind of store: one set of options may serve tables in several."""
+    """Whether the name belongs to another kind of store: one set of options may serve tables in several."""
     patterns = [pattern for other, lines in HADOOP.items() if other != kind for pattern, _, _ in lines]
     prefixes = tuple(prefix for other, (those, _) in STORES.items() if other != kind for prefix in those)
     return text.startswith(prefixes) or any(re.fullmatch(pattern, text) for pattern in patterns)
@@ -160,5 +160,5 @@ def _is_true(text: str) -> bool:
 
 
 def allows_external(options: Mapping[str, str] | None) -> bool:
-    """Whether a log may name files beyond the table's own storage."""
+    """Whether a log may name files outside the table's own storage."""
     return any(name.lower() == ALLOW_EXTERNAL and _is_true(str(value)) for name, value in (options or {}).items())

@@ -1,7 +1,7 @@
-"""Files by path and by pattern, in any location: `*` and `?` within a directory, `[…]`, `**` across directories.
+"""Finds files by path and pattern, in any location: `*` and `?` within a directory, `[…]`, `**` across directories.
 
-The rule: a pattern means the same on a disk and in an object store, gives its files in the order of their names, and a
-name with such characters is itself where there is a file of that very name.
+The rule: a pattern means the same on a disk and in an object store, and returns its files in the order of their names.
+If a file with exactly that name exists, the text is that name and not a pattern.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MEANING = {"**/": r"(?:.*/)?", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
 
 
 def is_pattern(path: str, options: Mapping[str, str] | None = None) -> bool:
-    """Whether a path is a pattern, not the name of a file."""
+    """Whether the path is a pattern, not the name of a file."""
     if _SPECIAL.search(path) is None:
         return False
     scheme, rest = split_scheme(path)
@@ -35,14 +35,14 @@ def is_pattern(path: str, options: Mapping[str, str] | None = None) -> bool:
 
 
 def fixed_part(pattern: str) -> str:
-    """The directory below which everything lies that a pattern can match."""
+    """Returns the directory that contains everything a pattern can match."""
     found = _SPECIAL.search(pattern)
     head, slash, _ = (pattern if found is None else pattern[: found.start()]).rpartition("/")
     return head or slash or "."
 
 
 def files_of(path: str, options: Mapping[str, str] | None = None) -> list[Found]:
-    """The file that a path names, or those that a pattern matches. Errors: NOT_FOUND for a path."""
+    """Returns the file at a path, or those that match a pattern. Errors: NOT_FOUND for a path."""
     if is_pattern(path, options):
         return matching(path, options)
     head, slash, name = path.rpartition("/")
@@ -51,7 +51,7 @@ def files_of(path: str, options: Mapping[str, str] | None = None) -> list[Found]
 
 
 def matching(pattern: str, options: Mapping[str, str] | None = None) -> list[Found]:
-    """The files that a pattern matches."""
+    """Returns the files that match a pattern."""
     scheme, rest = split_scheme(pattern)
     if scheme in (None, "file"):
         local = pattern if scheme is None else file_uri_path(rest)

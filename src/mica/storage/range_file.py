@@ -1,4 +1,4 @@
-"""A stored file as a seekable one, for libraries that want a file. The rule: only the bytes asked for are fetched."""
+"""A stored file as a seekable file object. The rule: only the requested bytes are fetched."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mica.storage.base import Storage
 
 
 class RangeFile(io.RawIOBase):
-    """A file of a location, read by ranges; pyarrow asks it for footers and column chunks only."""
+    """A file of a location, read by ranges; pyarrow reads only footers and column chunks from it."""
 
     def __init__(self, storage: Storage, rel: str, size: int) -> None:
         self._storage, self._rel, self._size, self._at = storage, rel, size, 0

@@ -1,5 +1,5 @@
-"""Object stores through obstore. The rule: one request decides (a conditional put is never multipart), and no text that
-leaves here holds a secret.
+"""Object stores through obstore. The rule: one request decides (a conditional put is never multipart), and no message
+contains a secret.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mica.storage.options import ALLOW_EXTERNAL, CLIENT, allows_external, kind_o
 if TYPE_CHECKING:
     from obstore.store import ObjectStore
 
-# Options whose values may stand in an error; every other one is taken for a secret.
+# Options whose values may appear in an error; all others are treated as secrets.
 _NO_SECRETS = frozenset("region default_region endpoint bucket container_name virtual_hosted_style_request".split())
 
 _REMOTE_CODES: Mapping[str, tuple[str, str | None]] = {
@@ -28,8 +28,8 @@ _REMOTE_CODES: Mapping[str, tuple[str, str | None]] = {
     "PermissionDeniedError": ("PERMISSION_DENIED", "Check the credentials and their rights."),
     "UnauthenticatedError": ("PERMISSION_DENIED", "Give credentials in storage_options or the environment."),
     "UnknownConfigurationKeyError": ("UNKNOWN_STORAGE_OPTION", "Check storage_options."),
-    "InvalidPathError": ("INVALID_NAME", "Object stores take no such name."),
-    "NotSupportedError": ("NOT_SUPPORTED", "This store cannot do that."),
+    "InvalidPathError": ("INVALID_NAME", "Object stores do not accept such a name."),
+    "NotSupportedError": ("NOT_SUPPORTED", "This store does not support it."),
 }
 
 
@@ -112,7 +112,7 @@ class RemoteStorage(Storage):
     def read_ranges(self, rel: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         import obstore
 
-        # obstore takes no empty ranges, and one that begins behind the end fails without saying so.
+        # obstore rejects empty ranges, and a range that begins beyond the end fails silently.
         filled = [(start, end) for start, end in ranges if end > start]
         parts: dict[tuple[int, int], bytes] = {}
         if filled:
@@ -189,11 +189,11 @@ class RemoteStorage(Storage):
 
     @contextlib.contextmanager
     def errors(self, rel: str) -> Iterator[None]:
-        """What obstore raises inside becomes ours, about the file `rel`."""
+        """Translates obstore's exceptions inside the block to ours, about the file `rel`."""
         try:
             yield
         except BaseException as error:
-            # obstore panics where a file is shorter than two ranges of it that it read at once.
+            # obstore panics if a file is shorter than two ranges that it reads together.
             if not isinstance(error, _FAILURES) and type(error).__name__ != "PanicException":
                 raise
             # By name: obstore raises Python's own FileNotFoundError for its NotFoundError.
@@ -202,7 +202,7 @@ class RemoteStorage(Storage):
             )
             # The rest of an obstore message is a debug dump, which may hold headers and signed addresses.
             reason = ": " + self._redacted(str(error).strip().partition("\n")[0])
-            says = {"NOT_FOUND": " does not exist", "FILE_EXISTS": " exists already"}.get(code, reason)
+            says = {"NOT_FOUND": " does not exist", "FILE_EXISTS": " already exists"}.get(code, reason)
             kind = AlreadyExistsError if code == "FILE_EXISTS" else StorageError
             raise kind(code, f"{self.path(rel)}{says}", hint=hint, path=self.path(rel)) from None
 

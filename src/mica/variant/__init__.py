@@ -1,4 +1,4 @@
-"""Variants: paths into them, how they are shredded, and Arrow arrays of them."""
+"""Variants: paths into them, shredding schemas, and Arrow arrays of them."""
 
 from mica.variant.encode import from_python
 from mica.variant.path import VariantPath

@@ -1,7 +1,7 @@
-"""Python values to the bytes of Variants.
+"""Encodes Python values as Variants.
 
-The rule: each value takes the type that says exactly what it is, and is refused where there is none: nothing is
-rounded, and nothing becomes a text of itself. What `to_python` gives back is the value that was given.
+The rule: each value gets the type that holds it exactly; a value without such a type is rejected. Nothing is rounded or
+converted to a string. `to_python` returns the value that was encoded.
 
 Source: Parquet "VariantEncoding", "Encoding types".
 """
@@ -24,7 +24,7 @@ from mica.arguments import COUNT, VALUES, takes
 from mica.errors import UserError
 from mica.schema.arrow import MARKED_VARIANT
 
-#: Levels of nesting, as for JSON.
+#: Maximum levels of nesting, as for JSON.
 MAX_DEPTH = 1000
 
 _NULL = b"\0"
@@ -35,15 +35,15 @@ _MICROSECOND = dt.timedelta(microseconds=1)
 
 @takes(values=VALUES, max_size=COUNT)
 def from_python(values: Iterable[Any], *, max_size: int = 16 << 20) -> pa.StructArray:
-    """Python values as Variants, `struct<metadata: binary, value: binary>`, an array that says by itself what it holds.
+    """Encodes Python values as Variants, `struct<metadata: binary, value: binary>`; the type marks them as such.
 
-    Dicts (with strings as keys) are objects, lists and tuples arrays. bool, int, float, Decimal, str, bytes, date,
+    Dicts (with strings as keys) become objects, lists and tuples arrays. bool, int, float, Decimal, str, bytes, date,
     datetime (with a zone: TIMESTAMP, without: TIMESTAMP_NTZ), time, UUID, numpy's numbers and Arrow's scalars of these
-    take the type that holds them exactly; an int takes the narrowest, beyond 64 bits DECIMAL(38, 0). None is SQL NULL
-    as a whole value and the JSON null inside of one. A str is that string: JSON texts go through `from_json`.
+    get the type that holds them exactly; an int gets the narrowest, beyond 64 bits DECIMAL(38, 0). None is SQL NULL
+    as a whole value and the JSON null inside one. A str is a string; use `from_json` for JSON texts.
 
-    `max_size` bounds metadata and value of one row together. Errors: INVALID_VALUE, TOO_DEEP and TOO_LARGE, with the
-    row and the path.
+    `max_size` limits the bytes of metadata and value of one row together. Errors: INVALID_VALUE, TOO_DEEP and
+    TOO_LARGE, with the row and the path.
     """
     metadata: list[bytes | None] = []
     encoded: list[bytes | None] = []
@@ -55,7 +55,7 @@ def from_python(values: Iterable[Any], *, max_size: int = 16 << 20) -> pa.Struct
         names, body = encode(value, row)
         if len(names) + len(body) > max_size:
             raise UserError(
-                "TOO_LARGE", f"the value of row {row} takes {len(names) + len(body):,} bytes, more than {max_size:,}",
+                "TOO_LARGE", f"the value of row {row} has {len(names) + len(body):,} bytes, more than {max_size:,}",
                 hint="Raise max_size, up to 128 MiB.", row=row,
             )  # fmt: skip
         metadata.append(names)
@@ -66,15 +66,15 @@ def from_python(values: Iterable[Any], *, max_size: int = 16 << 20) -> pa.Struct
 
 
 def is_null(value: Any) -> bool:
-    """Whether it is None, or what pandas and Arrow have in its place."""
+    """Whether the value is None, or the equivalent in pandas or Arrow."""
     if isinstance(value, pa.Scalar):
         return not value.is_valid
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def encode(value: Any, row: int | None = None) -> tuple[bytes, bytes]:
-    """(metadata, value) of one value; `row` names it in errors. No recursion: Python's stack is short."""
-    # Parents stand before their children, so that from the end each node finds its children encoded.
+    """Encodes one value as (metadata, value); `row` is for errors. Not recursive: Python's stack is short."""
+    # Parents come before their children, so a walk from the end finds all children encoded.
     nodes: list[Any] = [value]
     depths = [1]
     paths: list[tuple[int, str | int]] = [(-1, "")]
@@ -123,7 +123,7 @@ def encode(value: Any, row: int | None = None) -> tuple[bytes, bytes]:
 
 @lru_cache(maxsize=1024)
 def metadata_of(keys: tuple[str, ...]) -> bytes:
-    """The metadata of a sorted dictionary of these keys, which must be sorted and distinct."""
+    """Encodes the metadata for a dictionary of these keys, which must be sorted and distinct."""
     encoded = [key.encode() for key in keys]
     width = _width(max(sum(map(len, encoded)), len(keys)))
     head = bytes([0x11 | (width - 1) << 6]) + len(keys).to_bytes(width, "little")
@@ -131,7 +131,7 @@ def metadata_of(keys: tuple[str, ...]) -> bytes:
 
 
 def object_of(ids: Sequence[int], values: Sequence[bytes]) -> bytes:
-    """An object of encoded values; `ids` are those of its keys, in the order of the keys."""
+    """Builds an object from encoded values; `ids` are those of its keys, in the order of the keys."""
     large = len(ids) > 255
     id_width = _width(max(ids, default=0))
     width = _width(sum(map(len, values)))
@@ -141,7 +141,7 @@ def object_of(ids: Sequence[int], values: Sequence[bytes]) -> bytes:
 
 
 def array_of(values: Sequence[bytes]) -> bytes:
-    """An array of encoded values."""
+    """Builds an array from encoded values."""
     large = len(values) > 255
     width = _width(sum(map(len, values)))
     head = bytes([(width - 1) << 2 | large << 4 | 3]) + len(values).to_bytes(4 if large else 1, "little")
@@ -186,7 +186,7 @@ def _whole_number(value: Any) -> bytes:
 def _decimal(value: Decimal) -> bytes:
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        raise ValueError(f"{value} is not a number that a decimal holds")
+        raise ValueError(f"{value} is not finite, and a decimal must be")
     if exponent > 38:
         raise ValueError(f"{value} has more than 38 digits")
     unscaled: int = int("".join(map(str, digits)) or "0") * 10 ** max(exponent, 0) * (-1 if sign else 1)
@@ -231,7 +231,7 @@ def _time(value: dt.time) -> bytes:
 
 
 def _scalar(value: pa.Scalar) -> bytes:
-    """Arrow's scalars: dates and timestamps, which reach farther than Python's, and what is a Python value."""
+    """Encodes Arrow scalars: dates and timestamps, whose range exceeds Python's, and those with a Python value."""
     if isinstance(value, pa.Date32Scalar):
         return _counted(11, value.value, 4)
     if isinstance(value, pa.TimestampScalar):
@@ -246,7 +246,7 @@ def _scalar(value: pa.Scalar) -> bytes:
     raise ValueError(f"there is no Variant type for an Arrow {value.type}")
 
 
-#: Python type → how it is written. The first that fits counts: bool is an int, datetime is a date.
+#: Python type → its encoder. The first match applies: bool is an int, datetime is a date.
 _LEAVES: tuple[tuple[Any, Callable[[Any], bytes]], ...] = (
     (str, _text),
     (bool | np.bool_, lambda value: b"\x04" if value else b"\x08"),

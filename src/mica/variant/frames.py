@@ -1,6 +1,6 @@
-"""Tables for people's tools: Variants become Python values, everything else is what Arrow makes of it.
+"""Converts tables for pandas, polars and JSON: Variants become Python values, other columns follow Arrow.
 
-The rule: a value that the tool cannot hold exactly is handed over as a Python object, never rounded.
+The rule: a value that the target cannot hold exactly becomes a Python object; it is never rounded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FLOATS = (DOUBLE, FLOAT)
 
 
 def to_pandas(table: pa.Table, schema: StructType) -> pd.DataFrame:
-    """The table as a DataFrame; columns that hold Variants are of dtype object."""
+    """Converts the table to a pandas DataFrame; columns that hold Variants have the dtype object."""
     library = extra("pandas", "to_pandas")
     held = {f.name for f in schema.fields if contains(f.type, VARIANT)}
     try:
@@ -49,7 +49,7 @@ def to_pandas(table: pa.Table, schema: StructType) -> pd.DataFrame:
 
 
 def to_polars(table: pa.Table, schema: StructType) -> pl.DataFrame:
-    """The table as a DataFrame; columns that hold Variants are of type Object."""
+    """Converts the table to a polars DataFrame; columns that hold Variants have the type Object."""
     library = extra("polars", "to_polars")
     columns = []
     for f in schema.fields:
@@ -65,14 +65,14 @@ def to_polars(table: pa.Table, schema: StructType) -> pl.DataFrame:
 def python_values(
     column: pa.ChunkedArray | pa.Array, type_: DataType, variants: Callable[[pa.Array], list[Any]] = to_python
 ) -> list[Any]:
-    """The values of a column in Python, Variants at any depth included: what `variants` makes of them."""
+    """Returns a column's values in Python; `variants` converts the Variants, at any depth."""
     if isinstance(column, pa.ChunkedArray):
         return [value for chunk in column.chunks for value in python_values(chunk, type_, variants)]
     if not contains(type_, VARIANT):
         with contextlib.suppress(OverflowError, ValueError):
             values: list[Any] = column.to_pylist()
             return values
-        # Python's dates end with the year 9999: those beyond are handed over as texts.
+        # Python's dates end with the year 9999: later ones become texts.
         if isinstance(type_, Primitive):
             texts: list[Any] = column.cast(pa.string()).to_pylist()
             return texts
@@ -99,7 +99,7 @@ def _sliced(column: pa.Array, values: list[Any]) -> list[Any]:
 
 
 def json_lines(batches: Iterable[pa.RecordBatch], schema: StructType) -> Iterator[bytes]:
-    """Rows as NDJSON, a batch at a time. Variants are spelled by the kernel, decimals keep their digits, binary is
+    """Yields rows as NDJSON, one batch at a time. The kernel formats Variants; decimals keep their digits, binary is
     base64, maps are objects, and NaN and infinities are strings, as in Spark's to_json.
     """
     names = schema.names
@@ -110,7 +110,7 @@ def json_lines(batches: Iterable[pa.RecordBatch], schema: StructType) -> Iterato
 
 
 def _json_values(column: pa.Array, type_: DataType) -> list[Any]:
-    """The values of a column as orjson takes them."""
+    """Converts a column's values to what orjson accepts."""
     values = python_values(column, type_, _fragments)
     if type_ in _FLOATS and pc.all(pc.is_finite(column)).as_py() is not False:
         return values
@@ -134,7 +134,7 @@ def _needs_spelling(type_: DataType) -> bool:
 
 
 def _spelled(value: Any, type_: DataType) -> Any:
-    """A value with its maps as objects and its NaNs and infinities as strings; JSON knows neither."""
+    """Converts maps to objects and NaN and infinities to strings; JSON has neither."""
     match type_:
         case _ if value is None:
             return None
@@ -149,7 +149,7 @@ def _spelled(value: Any, type_: DataType) -> Any:
 
 
 def _key(key: Any) -> str:
-    """A key of a map as a name: strings are themselves, all else is its JSON text."""
+    """Converts a map's key to a name: strings unchanged, other keys as JSON text."""
     if isinstance(key, str):
         return key
     return orjson.dumps(key, default=_plain).decode().strip('"')

@@ -1,9 +1,8 @@
 """A path into a Variant, and its three spellings.
 
-The rule: a path is a tuple of keys and positions; text is only a spelling of it, and a text that does not say exactly
-one path is refused.
+The rule: a path is a tuple of keys and positions. A text that does not spell exactly one path is rejected.
 
-| spelling | example | who reads it |
+| spelling | example | used in |
 |---|---|---|
 | Spark's path string | `$.a['b c'][0]` | `variant_get(v, '…')` |
 | SQL after the colon | `a['b c'][0]` | `v:…` |
@@ -22,7 +21,7 @@ from mica.errors import CorruptDataError, UserError
 
 Step = str | int
 
-# Spark skips no white space and knows no escapes: a key in quotes ends at the first quote.
+# Spark does not skip white space and has no escapes: a quoted key ends at the first quote.
 _SPARK_STEP = re.compile(r"""\.([^.\[]+)|\['([^']*)'\]|\["([^"]*)"\]|\[([0-9]+)\]""", re.DOTALL)
 _NORMAL_STEP = re.compile(r"\['((?:[^'\\\x00-\x1f]|\\(?:[bfnrt'\\]|u00[01][0-9a-f]))*)'\]|\[(0|[1-9][0-9]*)\]")
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -31,7 +30,7 @@ _SHORT = {"\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "'": 
 _ESCAPED = {chr(c): f"\\u{c:04x}" for c in range(0x20)} | _SHORT
 _ESCAPE = str.maketrans(_ESCAPED)
 _LONG = {escaped[1:]: char for char, escaped in _SHORT.items()}
-# What a normalized path must not spell long: \u000a, since it has \n.
+# Escapes that a normalized path must not use: \u000a, because \n exists.
 _MUST_BE_SHORT = frozenset(f"u{ord(c):04x}" for c in _SHORT if c < " ")
 
 _MAX_INDEX = 2**31 - 1
@@ -39,13 +38,13 @@ _MAX_INDEX = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class VariantPath:
-    """Keys (str) and positions (int) from the root of a Variant; no steps at all is the root itself."""
+    """Keys (str) and positions (int) from the root of a Variant; no steps means the root itself."""
 
     steps: tuple[Step, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> VariantPath:
-        """Reads Spark's form, `$.a.b[0]['c d']`. Errors: INVALID_PATH with the offset."""
+        """Parses Spark's form, `$.a.b[0]['c d']`. Errors: INVALID_PATH with the offset."""
         if not text.startswith("$"):
             raise _bad(text, 0, "it must begin with $")
         steps: list[Step] = []
@@ -63,7 +62,7 @@ class VariantPath:
 
     @classmethod
     def parse_normalized(cls, text: str) -> VariantPath:
-        """Reads a normalized path of RFC 9535. Errors: INVALID_PATH (CorruptDataError: people do not write these)."""
+        """Parses a normalized path of RFC 9535. Errors: INVALID_PATH (CorruptDataError: users do not write these)."""
         if not text.startswith("$"):
             raise _not_normal(text)
         steps: list[Step] = []
@@ -86,11 +85,11 @@ class VariantPath:
 
     @property
     def has_index(self) -> bool:
-        """Whether it passes through an array: such a path has no bounds."""
+        """Whether the path goes through an array: such a path has no bounds."""
         return any(isinstance(s, int) for s in self.steps)
 
     def spark(self) -> str:
-        """Spark's form. Errors: INVALID_PATH for a key that Spark cannot spell (both kinds of quotes in it)."""
+        """Returns Spark's form. Errors: INVALID_PATH for a key with both kinds of quotes, which Spark cannot spell."""
         parts = ["$"]
         for s in self.steps:
             if isinstance(s, int):
@@ -102,9 +101,7 @@ class VariantPath:
             elif '"' not in s:
                 parts.append(f'["{s}"]')
             else:
-                raise UserError(
-                    "INVALID_PATH", f"Spark has no spelling for the key {s!r}: it holds both kinds of quotes"
-                )
+                raise UserError("INVALID_PATH", f"Spark cannot spell the key {s!r}: it contains both kinds of quotes")
         return "".join(parts)
 
     def __str__(self) -> str:
@@ -121,14 +118,14 @@ class VariantPath:
         return "".join(parts) or "$"
 
     def child(self, steps: Iterable[Step]) -> VariantPath:
-        """This path with more steps."""
+        """Returns this path with more steps."""
         return VariantPath((*self.steps, *steps))
 
 
 def _index(text: str, at: int, digits: str) -> int:
     index = int(digits)
     if index > _MAX_INDEX:
-        raise _bad(text, at, f"a position is {_MAX_INDEX} at most")
+        raise _bad(text, at, f"a position must be {_MAX_INDEX} or less")
     return index
 
 
@@ -149,4 +146,4 @@ def _bad(text: str, at: int, why: str) -> UserError:
 
 
 def _not_normal(text: str) -> CorruptDataError:
-    return CorruptDataError("INVALID_PATH", f"{text!r} is no normalized path (RFC 9535, section 2.7)")
+    return CorruptDataError("INVALID_PATH", f"{text!r} is not a normalized path (RFC 9535, section 2.7)")

@@ -1,8 +1,8 @@
-"""Arrow columns that are no Variants as Variants: JSON texts are parsed, structs and lists are objects and arrays.
+"""Converts plain Arrow columns to Variants: JSON texts are parsed, structs and lists become objects and arrays.
 
-The rule: whole arrays go through the kernel, and every value keeps its type. A struct's null field is the JSON null,
-for Arrow does not know of a field that is not there; a null row is SQL NULL. What could be meant in two ways is
-refused: a number alone, bytes, a map, a Variant inside of a struct.
+The rule: the kernel converts whole arrays, and every value keeps its type. A struct's null field becomes the JSON null,
+because Arrow cannot express a missing field; a null row is SQL NULL. Ambiguous input is rejected: a number
+alone, bytes, a map, a Variant inside a struct.
 
 Source: Spark's `parse_json` for texts; Parquet "VariantShredding" for the layout that makes objects of columns.
 """
@@ -28,7 +28,7 @@ _NULL = b"\0"
 
 
 def to_variants(source: pa.Field, at: str) -> Callable[[pa.Array], pa.Array] | None:
-    """How arrays of `source` become Variants; None where they are Variants already, or nothing says how.
+    """Returns the function that converts arrays of `source` to Variants; None if they are Variants or not convertible.
 
     Errors of the function: INVALID_JSON, DUPLICATE_KEY, TOO_DEEP, TOO_LARGE with the column and the text's beginning.
     """
@@ -64,20 +64,20 @@ def _parsed(texts: pa.Array, at: str) -> pa.Array:
         text = texts[row].as_py()[:60] if isinstance(row, int) and row < len(texts) else None
         raise CorruptDataError(
             e.code,
-            f"the column {at!r} is VARIANT and takes JSON texts, in {text!r} {e.message}",
-            hint="Mend the text; values that are not JSON become Variants with mica.variant.from_python.",
+            f"the column {at!r} is VARIANT and requires JSON texts; in {text!r} {e.message}",
+            hint="Fix the text; use mica.variant.from_python for values that are not JSON.",
             column=at,
         ) from None
 
 
 # --- structs and lists -----------------------------------------------------------------------------------------------
 
-#: Makes the column pair `struct<value, typed_value>` of an array.
+#: Builds the column pair `struct<value, typed_value>` from an array.
 _Layout = Callable[[pa.Array], pa.StructArray]
 
 
 def _names(type_: pa.DataType) -> Iterator[str]:
-    """Every key of the objects that are made of the type."""
+    """Yields every key of the objects that the type becomes."""
     if pa.types.is_struct(type_):
         for f in type_:
             yield f.name
@@ -118,7 +118,7 @@ def _layout(f: pa.Field, at: str) -> _Layout:
 
 
 def _leaf(f: pa.Field, at: str) -> Callable[[pa.Array], pa.Array]:
-    """To the type that holds all values of an Arrow type and that a Variant has."""
+    """Returns the cast to the Variant type that holds all values of an Arrow type."""
     t = pa.types
     if t.is_timestamp(f.type) and f.type.unit == "ns":
         return lambda array: array.cast(pa.timestamp("ns", None if f.type.tz is None else "UTC"))
@@ -133,7 +133,7 @@ def _leaf(f: pa.Field, at: str) -> Callable[[pa.Array], pa.Array]:
 
 
 def _pair(array: pa.Array, typed: pa.Array) -> pa.StructArray:
-    # What is null here is in an object or an array, where it is the JSON null; a whole row is masked by its parent.
+    # A null here is inside an object or an array, so it is the JSON null; a null row is masked by its parent.
     null = pc.if_else(array.is_null(), pa.scalar(_NULL, pa.binary()), pa.scalar(None, pa.binary()))
     if pa.types.is_null(typed.type):
         return pa.StructArray.from_arrays([null], ["value"])
@@ -141,7 +141,7 @@ def _pair(array: pa.Array, typed: pa.Array) -> pa.StructArray:
 
 
 def _shredded(array: pa.Array, layout: _Layout, metadata: bytes) -> pa.Array:
-    """The array as if a file held it, shredded to the last field, put together by the kernel."""
+    """Builds the fully shredded array, as a file would hold it, and lets the kernel reconstruct the Variants."""
     pair = layout(array)
     parts = [pa.repeat(pa.scalar(metadata, pa.binary()), len(array)), *pair.flatten()]
     group = pa.StructArray.from_arrays(parts, ["metadata", *(f.name for f in pair.type)], mask=array.is_null())
@@ -152,6 +152,6 @@ def _shredded(array: pa.Array, layout: _Layout, metadata: bytes) -> pa.Array:
 def _no_value(type_: pa.DataType, at: str) -> UserError:
     return UserError(
         "INCOMPATIBLE_TYPE",
-        f"the column {at!r} becomes part of a VARIANT, and values of Arrow type {type_} have no type there",
-        hint="Cast it first, or give Variants (mica.variant.from_python).",
+        f"the column {at!r} becomes part of a VARIANT, which has no type for values of Arrow type {type_}",
+        hint="Cast it first, or pass Variants (mica.variant.from_python).",
     )

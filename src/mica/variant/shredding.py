@@ -1,7 +1,7 @@
-"""How a Variant column is shredded: a tree of objects, arrays and typed leaves.
+"""Shredding schemas of a Variant column: a tree of objects, arrays and typed leaves.
 
-The rule: a schema names what becomes columns and nothing more; whatever does not fit it stays in the residual, so any
-schema is safe for any data. A leaf may only have a type of the standard's table.
+The rule: a schema names what becomes columns. Values that do not fit stay in the residual, so any schema is safe for
+any data. A leaf must have a type of the standard's table.
 
 Source: Parquet "VariantShredding", table "Shredded Value Types".
 """
@@ -21,19 +21,18 @@ from mica.schema.types import VARIANT, VOID, ArrayType, DataType, MapType, Primi
 
 MAX_DEPTH = 100
 
-#: Levels of a tree that is written: pyarrow takes types of 64 levels, and a level of a tree makes two. What lies deeper
-#: stays in `value`, so inference stops here whatever its limit.
+#: Maximum levels of a written tree: pyarrow supports types of 64 levels, and a level of a tree needs two. Deeper
+#: values stay in `value`; inference stops here whatever its limit.
 WRITTEN_DEPTH = 30
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What inference may make of a sample.
+    """Limits of inference from a sample.
 
     `max_fields`: typed leaves per column. `max_depth`: levels of nesting, 30 at most. `min_share`: the share of
     rows that must hold a field before it becomes a column. `typed_share`: the share of a field's values that must have
-    its type.
-    `sample_rows`: rows looked at per file.
+    its type. `sample_rows`: rows sampled per file.
     """
 
     max_fields: int = 300
@@ -67,7 +66,7 @@ class ShreddingSchema:
 
     @classmethod
     def of(cls, given: ShreddingSchema | str | DataType | pa.DataType | Mapping[str, Any] | Any) -> ShreddingSchema:
-        """Reads Spark DDL (`struct<a: bigint>`), a mapping of names to such, a Spark or Arrow type.
+        """Accepts Spark DDL (`struct<a: bigint>`), a mapping of names to such, a Spark or Arrow type.
 
         Errors: INVALID_SHREDDING_SCHEMA for types that cannot be shredded to (maps, intervals, …).
         """
@@ -88,7 +87,7 @@ class ShreddingSchema:
         raise UserError.bad_value("the shredding schema", given, "Spark DDL such as 'struct<a: bigint>' or a type")
 
     def to_ddl(self) -> str:
-        """Spark DDL; untyped places are VARIANT."""
+        """Returns Spark DDL; untyped values are VARIANT."""
         return _ddl(self.tree)
 
     def __str__(self) -> str:
@@ -96,11 +95,11 @@ class ShreddingSchema:
 
 
 def trees_of(given: Any, variants: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], pa.DataType]:
-    """The option `shredding` as trees by column: a mapping of Variant columns (in any case; `s.v` for a field) to
-    schemas, where None leaves a column unshredded, or one schema where there is one Variant column. A mapping is by
-    column always.
+    """Parses the option `shredding` into trees by column. `given` maps Variant columns (in any case; `s.v` for a field)
+    to schemas, where None leaves a column unshredded; with exactly one Variant column it may be one schema. A mapping
+    is always by column.
 
-    Errors: UNKNOWN_COLUMN, INVALID_ARGUMENT for one schema where there are more columns, or none, and those of
+    Errors: UNKNOWN_COLUMN, INVALID_ARGUMENT for one schema when there is not exactly one column, and those of
     `ShreddingSchema.of`.
     """
     if given is None:
@@ -130,12 +129,12 @@ def _from_delta(type_: DataType, at: str) -> pa.DataType:
         case ArrayType(element):
             return pa.list_(pa.field("element", _from_delta(element, f"{at}[]")))
         case MapType():
-            raise _bad(at, "a map has no fixed keys; leave its place untyped (VARIANT)")
+            raise _bad(at, "a map has no fixed keys; leave it untyped (VARIANT)")
         case _ if type_ in (VARIANT, VOID):
             return pa.null()
         case Primitive():
             return to_arrow_type(type_)
-    raise _bad(at, f"{type_!r} is no type")
+    raise _bad(at, f"{type_!r} is not a type")
 
 
 def _from_arrow(type_: pa.DataType, at: str, depth: int) -> pa.DataType:
@@ -146,7 +145,7 @@ def _from_arrow(type_: pa.DataType, at: str, depth: int) -> pa.DataType:
         seen: set[str] = set()
         for f in type_:
             if f.name in seen:
-                raise _bad(at, f"the field {f.name!r} stands twice")
+                raise _bad(at, f"the field {f.name!r} is given twice")
             seen.add(f.name)
         return pa.struct([pa.field(f.name, _from_arrow(f.type, f"{at}.{f.name}", depth + 1)) for f in type_])
     if is_list(type_):
@@ -166,7 +165,7 @@ def _from_arrow(type_: pa.DataType, at: str, depth: int) -> pa.DataType:
         or (t.is_timestamp(type_) and type_.unit in ("us", "ns"))
     )
     if not legal:
-        raise _bad(at, f"{type_} is no type that a Variant can be shredded to")
+        raise _bad(at, f"{type_} is not a type that a Variant can be shredded to")
     return pa.decimal128(type_.precision, type_.scale) if t.is_decimal(type_) else type_
 
 

@@ -1,7 +1,7 @@
 """Arrow arrays of Variants from JSON, to JSON and to Python.
 
-The rule: whole arrays go through the kernel, nothing is decoded that was not validated, and what comes back is exact:
-decimals are Decimals, dates and timestamps are datetime's, binary is bytes.
+The rule: the kernel converts whole arrays and validates before it decodes. Results are exact: decimals are Decimals,
+dates and timestamps are datetime's, binary is bytes.
 
 Source: Parquet "VariantEncoding" for the bytes.
 """
@@ -38,11 +38,11 @@ def from_json(
     duplicate_keys: str = "error",
     max_size: int = 16 << 20,
 ) -> pa.StructArray:
-    """JSON texts as Variants, `struct<metadata: binary, value: binary>`, with the semantics of Spark's parse_json. The
-    array says by itself that it holds Variants: `pa.table({"v": from_json(texts)})` is written as such.
+    """Parses JSON texts to Variants, `struct<metadata: binary, value: binary>`, with the semantics of Spark's
+    parse_json. The array's type marks its Variants: `pa.table({"v": from_json(texts)})` is written as such.
 
-    Nulls stay null. `duplicate_keys` is `error` or `last`; `max_size` bounds metadata and value of one row together.
-    Errors: INVALID_JSON, DUPLICATE_KEY, TOO_DEEP, TOO_LARGE with the row.
+    Nulls stay null. `duplicate_keys` is `error` or `last`; `max_size` limits the bytes of metadata and value of one row
+    together. Errors: INVALID_JSON, DUPLICATE_KEY, TOO_DEEP, TOO_LARGE with the row.
     """
     if duplicate_keys not in ("error", "last"):
         raise UserError.bad_value("duplicate_keys", duplicate_keys, "'error' or 'last'")
@@ -65,13 +65,13 @@ def from_json(
 
 @takes(timezone=TEXT)
 def to_json(variants: pa.Array | pa.ChunkedArray, *, timezone: str = "UTC") -> pa.StringArray:
-    """Variants as JSON texts, spelled as Spark's to_json; `timezone` is that of timestamps."""
+    """Formats Variants as JSON texts, as Spark's to_json does; timestamps are shown in `timezone`."""
     made = [kernel.variant_to_json(batch, timezone=timezone).column(0) for batch in _batches(variants)]
     return _join(made, pa.string())
 
 
 def infer(variants: pa.Array | pa.ChunkedArray, limits: Limits | None = None) -> ShreddingSchema:
-    """The shredding schema that fits these values."""
+    """Infers the shredding schema that fits these values."""
     batches = _batches(variants)
     table = pa.Table.from_batches(batches, pa.schema([variant_field("v")])).combine_chunks()
     rows = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
@@ -79,7 +79,7 @@ def infer(variants: pa.Array | pa.ChunkedArray, limits: Limits | None = None) ->
 
 
 def to_python(variants: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Variants as Python values; SQL NULL and the JSON null are both None.
+    """Converts Variants to Python values; SQL NULL and the JSON null are both None.
 
     Objects are dicts, arrays lists. Timestamps with a zone are aware datetimes in UTC. Times in nanoseconds are
     datetimes where no nanosecond is lost, otherwise Arrow scalars; dates beyond Python's years 1 to 9999 are Arrow
@@ -100,7 +100,7 @@ def to_python(variants: pa.Array | pa.ChunkedArray) -> list[Any]:
 
 
 def _batches(variants: pa.Array | pa.ChunkedArray) -> list[pa.RecordBatch]:
-    """The array's chunks as batches with the one marked column `v`, metadata before value."""
+    """Returns the array's chunks as batches with the one marked column `v`, metadata before value."""
     if not isinstance(variants, pa.Array | pa.ChunkedArray):
         raise UserError.bad_value("variants", type(variants).__name__, "an Arrow array (mica.variant.from_json)")
     chunks = variants.chunks if isinstance(variants, pa.ChunkedArray) else [variants]
@@ -132,7 +132,7 @@ def _join(arrays: list[pa.Array], type_: pa.DataType) -> pa.Array:
 
 @lru_cache(maxsize=4096)
 def _keys(metadata: bytes) -> tuple[str, ...]:
-    """The dictionary of keys. Rows of one writer mostly share it, so it is kept per distinct metadata."""
+    """Returns the dictionary of keys. Rows of one writer mostly share it, so it is cached per distinct metadata."""
     width = (metadata[0] >> 6) + 1
     count = _uint(metadata, 1, width)
     first = 1 + width * (count + 2)
@@ -141,9 +141,9 @@ def _keys(metadata: bytes) -> tuple[str, ...]:
 
 
 def decode(metadata: bytes, value: bytes) -> Any:
-    """One Variant as a Python value. Both must be valid (`kernel.validate`): here nothing is checked again.
+    """Decodes one Variant to a Python value. Both parts must be valid (`kernel.validate`): nothing is checked again.
 
-    No recursion: values nest as deep as the input says.
+    Not recursive: values nest as deep as the input.
     """
     keys = _keys(metadata)
     root: list[Any] = [None]

@@ -35,19 +35,19 @@ def test_rows_beyond_a_bound_are_named(tmp_path: Path) -> None:
 
     (found,) = mica.check(table_with(tmp_path / "t", change))
     assert (found.kind, found.path) == ("collated_bound", "s")
-    assert found.found == f"the minimum by {KEY} is 'BB', and a row holds 'b'"
+    assert found.found == f"the minimum by {KEY} is 'BB', but a row holds 'b'"
 
 
 @pytest.mark.parametrize(
     ("collated", "path", "why"),
     [
-        ([1], "statsWithCollation", "no object"),
-        ({"spark.UTF8_LCASE": {}}, "statsWithCollation.spark.UTF8_LCASE", "names no version"),
-        ({"UTF8": {}}, "statsWithCollation.UTF8", "no collation identifier"),
-        ({KEY: {}, KEY.lower(): {}}, f"statsWithCollation.{KEY.lower()}", "differ in case"),
-        ({KEY: {"minValues": [1]}}, f"statsWithCollation.{KEY}.minValues", "no object"),
-        ({KEY: {"minValues": {"n": "a"}}}, f"statsWithCollation.{KEY}.minValues", "n is no string column"),
-        ({KEY: {"maxValues": {"s": 5}}}, f"statsWithCollation.{KEY}.maxValues.s", "no text"),
+        ([1], "statsWithCollation", "not an object"),
+        ({"spark.UTF8_LCASE": {}}, "statsWithCollation.spark.UTF8_LCASE", "has no version"),
+        ({"UTF8": {}}, "statsWithCollation.UTF8", "not a collation identifier"),
+        ({KEY: {}, KEY.lower(): {}}, f"statsWithCollation.{KEY.lower()}", "differ only in case"),
+        ({KEY: {"minValues": [1]}}, f"statsWithCollation.{KEY}.minValues", "not an object"),
+        ({KEY: {"minValues": {"n": "a"}}}, f"statsWithCollation.{KEY}.minValues", "n is not a string column"),
+        ({KEY: {"maxValues": {"s": 5}}}, f"statsWithCollation.{KEY}.maxValues.s", "not text"),
     ],
 )
 def test_what_is_spelled_wrongly_is_named(tmp_path: Path, collated: Any, path: str, why: str) -> None:

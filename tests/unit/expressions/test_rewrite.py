@@ -105,5 +105,5 @@ def test_the_leaves_that_a_part_needs() -> None:
 def test_what_is_not_bound_is_refused() -> None:
     from mica.expressions.parse import parse
 
-    with pytest.raises(TypeError, match="no bound predicate"):
+    with pytest.raises(TypeError, match="not a bound predicate"):
         push_not(parse("i + 1").args[0])  # type: ignore[attr-defined]

@@ -102,7 +102,7 @@ def test_each_rule(mine: Intent, theirs: list[dict[str, Any]], code: str | None)
 
 
 def test_a_conflict_names_the_winner_and_says_that_nothing_was_written() -> None:
-    with pytest.raises(ConflictError, match="committed version 7 of the table meanwhile") as caught:
+    with pytest.raises(ConflictError, match="committed version 7 of the table concurrently") as caught:
         check(APPEND, commit([METADATA]), 7, "the table")
     assert caught.value.context["version"] == 7
     assert "Nothing was written" in str(caught.value)

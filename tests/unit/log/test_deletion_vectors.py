@@ -94,7 +94,7 @@ def test_a_vector_that_is_missing_or_cut_short_is_an_error(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("text", ["Hell", "Hell\u00f6", "#####"])
 def test_a_text_that_is_no_z85_is_a_corrupt_vector(tmp_path: Path, text: str) -> None:
-    with pytest.raises(CorruptDataError, match="no z85"):
+    with pytest.raises(CorruptDataError, match="not z85"):
         deleted_rows(Storage.open(tmp_path), descriptor("i", text, len(DATA)))
 
 

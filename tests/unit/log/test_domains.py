@@ -20,8 +20,9 @@ def test_versions_are_added_and_others_kept() -> None:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("{", "not JSON"), ("[]", "no object"), ('{"writeVersions":5}', "no object"), ('{"writeVersions":{"de":[]}}',
-     "no collation identifier"), ('{"writeVersions":{"icu.de":["1"],"ICU.de":["2"]}}', "differ in case alone"),
+    [("{", "not JSON"), ("[]", "not an object"), ('{"writeVersions":5}', "not an object"),
+     ('{"writeVersions":{"de":[]}}', "not a collation identifier"),
+     ('{"writeVersions":{"icu.de":["1"],"ICU.de":["2"]}}', "differ only in case"),
      ('{"writeVersions":{"icu.de":"78.3"}}', "the versions"), ('{"writeVersions":{"icu.de":["78."]}}', "the versions")],
 )  # fmt: skip
 def test_what_cannot_be_read_names_the_table(text: str, why: str) -> None:

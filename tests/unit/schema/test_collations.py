@@ -94,9 +94,9 @@ def test_binary_is_written_nowhere() -> None:
 @pytest.mark.parametrize(
     ("metadata", "why"),
     [
-        ({"b": "icu.de"}, "is no string"), ({"a.element": "icu.de"}, "is no string"), ({"a": 5}, "is no text"),
-        ({"a": "de"}, "is no collation"), ({"a": "icu.de."}, "is no collation"), ("icu.de", "is no object"),
-        ({"A": "icu.de"}, "is no string"),
+        ({"b": "icu.de"}, "is not a string"), ({"a.element": "icu.de"}, "is not a string"), ({"a": 5}, "is not text"),
+        ({"a": "de"}, "is not a collation"), ({"a": "icu.de."}, "is not a collation"), ("icu.de", "is not an object"),
+        ({"A": "icu.de"}, "is not a string"),
     ],
 )  # fmt: skip
 def test_keys_that_mean_nothing_are_refused_with_their_column(metadata: object, why: str) -> None:

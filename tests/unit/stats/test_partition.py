@@ -58,6 +58,6 @@ def test_one_column_of_the_map() -> None:
 
 
 def test_a_binary_value_that_is_no_text_is_refused() -> None:
-    with pytest.raises(UserError, match="no UTF-8") as caught:
+    with pytest.raises(UserError, match="not UTF-8") as caught:
         format_values(pa.array([b"ok", b"\xff"]), BINARY)
     assert caught.value.code == "INVALID_PARTITION_VALUE"

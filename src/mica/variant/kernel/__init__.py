@@ -1,12 +1,12 @@
-"""The native kernel, typed: every call, request and result of it that Python knows.
+"""The native kernel, typed: every call, request and result that Python uses.
 
-The rule: `door.py` alone imports `mica._native`, whose stubs (`_native.pyi`) say what crosses; what leaves this package
-raises errors of `mica.errors`.
+The rule: only `door.py` imports `mica._native`, whose stubs (`_native.pyi`) define the interface; this package raises
+only errors of `mica.errors`.
 
 | module | what |
 |---|---|
 | `door` | the import, and errors |
-| `request` | what a file or batch is asked for |
+| `request` | what is read from a file or batch |
 | `batches` | functions over batches |
 | `json_input` | JSON text |
 | `reader`, `writer` | Parquet files |

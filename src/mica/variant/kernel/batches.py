@@ -15,50 +15,50 @@ from mica.variant.shredding import Limits
 def json_to_variant(
     batch: pa.RecordBatch, *, duplicate_keys: str = "error", max_size: int = 16 << 20, max_depth: int = 1000
 ) -> pa.RecordBatch:
-    """Column 0, JSON texts, as the variant column `v`; nulls stay null."""
+    """Parses column 0, JSON texts, to the variant column `v`; nulls stay null."""
     return call(native.json_to_variant, batch, duplicate_keys=duplicate_keys, max_size=max_size, max_depth=max_depth)
 
 
 def variant_to_json(batch: pa.RecordBatch, *, timezone: str = "UTC") -> pa.RecordBatch:
-    """Column 0, an unshredded variant column, as the string column `json`, spelled as Spark's to_json."""
+    """Formats column 0, an unshredded variant column, as the string column `json`, as Spark's to_json does."""
     return call(native.variant_to_json, batch, timezone=timezone)
 
 
 def type_texts(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Column 0, an unshredded variant column, as the string column `type`, as Spark's schema_of_variant."""
+    """Returns the types in column 0, an unshredded variant column, as the string column `type` (schema_of_variant)."""
     return call(native.type_texts, batch)
 
 
 def cast(batch: pa.RecordBatch, wanted: pa.DataType, *, timezone: str = "UTC") -> pa.RecordBatch:
-    """Column 0, of a plain type, as `values` of the type asked for and the mask `failed`, by the rules of ANSI."""
+    """Casts column 0, of a plain type, by the rules of ANSI; returns `values` of that type and the mask `failed`."""
     return call(native.cast, batch, wanted, timezone=timezone)
 
 
 @lru_cache(maxsize=64)
 def fixed_offset(timezone: str) -> int | None:
-    """Seconds east of UTC of a zone that has one offset, None for others. Errors: UNKNOWN_TIME_ZONE."""
+    """Returns a zone's offset in seconds east of UTC if it has only one, else None. Errors: UNKNOWN_TIME_ZONE."""
     return call(native.fixed_offset, timezone)
 
 
 def without_late_types(batch: pa.RecordBatch, *, as_text: bool, timezone: str = "UTC") -> pa.RecordBatch:
-    """Column 0, unshredded Variants, without times, timestamps in nanoseconds and UUIDs: they become texts, or the
-    first one is an error with its row and path.
+    """Replaces times, timestamps in nanoseconds and UUIDs in column 0, unshredded Variants, by texts; without
+    `as_text` the first one is an error with its row and path.
     """
     return call(native.without_late_types, batch, as_text=as_text, timezone=timezone)
 
 
 def may_hold_late_types(batch: pa.RecordBatch) -> bool:
-    """Whether a Variant of the batch, shredded or not, may hold a time, nanoseconds or a UUID; "no" is certain."""
+    """Whether a Variant of the batch, shredded or not, may hold a time, nanoseconds or a UUID; False is certain."""
     return call(native.may_hold_late_types, batch)
 
 
 def calculate(batch: pa.RecordBatch, operator: str, precision: int, scale: int) -> pa.RecordBatch:
-    """Columns 0 and 1, decimals, with + - * / or % between them: `values` of that precision and scale, and `failed`."""
+    """Applies + - * / or % to columns 0 and 1, decimals: returns `values` of that precision and scale, and `failed`."""
     return call(native.calculate, batch, operator, precision, scale)
 
 
 def validate(batch: pa.RecordBatch) -> None:
-    """Raises for the first row of column 0 that is no sound Variant."""
+    """Raises for the first row of column 0 that is not a valid Variant."""
     call(native.validate, batch)
 
 
@@ -68,32 +68,32 @@ def validate_nested(batch: pa.RecordBatch) -> None:
 
 
 def infer(batch: pa.RecordBatch, column: Sequence[str], limits: Limits) -> pa.DataType:
-    """The shredding tree of an unshredded variant column, given by its names through structs."""
+    """Infers the shredding tree of an unshredded variant column, given by its names through structs."""
     return call(native.infer, batch, list(column), limits)
 
 
 def shred(
     batch: pa.RecordBatch, trees: Mapping[tuple[str, ...], pa.DataType], *, early: bool = False
 ) -> pa.RecordBatch:
-    """The batch with variant columns in storage layout, the standard or the early one; keys of `trees` are columns."""
+    """Shreds variant columns into the storage layout, the standard or the early one; keys of `trees` are columns."""
     return call(native.shred, batch, dict(trees), early=early)
 
 
 def fitting_schema(batch: pa.RecordBatch) -> pa.Schema:
-    """The schema of early columns without the `untyped_value`s that no row of the batch needs."""
+    """Returns the schema of early columns without the `untyped_value`s that no row of the batch needs."""
     return call(native.fitting_schema, batch)
 
 
 def fit_batch(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch in such a schema. Errors: DOES_NOT_FIT, with path and row, for a value that has no place there."""
+    """Casts the batch to such a schema. Errors: DOES_NOT_FIT, with path and row, for a value that it cannot hold."""
     return call(native.fit_batch, batch, schema)
 
 
 def unshred(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The batch with every variant column unshredded."""
+    """Returns the batch with every variant column unshredded."""
     return call(native.unshred, batch)
 
 
 def extract(batch: pa.RecordBatch, requests: Sequence[Request], *, timezone: str = "UTC") -> pa.RecordBatch:
-    """Columns and cast paths of a batch in either layout."""
+    """Extracts columns and cast paths from a batch in either layout."""
     return call(native.extract, batch, list(requests), timezone=timezone)

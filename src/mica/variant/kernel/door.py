@@ -1,7 +1,7 @@
-"""The only door to the native kernel.
+"""The only import of the native kernel, and the translation of its errors.
 
-The rule: nothing else imports `mica._native`, and no error of the kernel leaves here under its own name: `mica.codes`
-says which class carries its code, and what the way out is. Everything else in this package calls the kernel by `call`.
+The rule: nothing else imports `mica._native`, and every kernel error becomes a mica error: `mica.codes` maps its code
+to a class and a hint. The rest of this package calls the kernel through `call`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mica.storage.local import ERRNO_CODES
 
 try:
     from mica import _native as native
-except ImportError as e:  # a checkout without a build: say what to do rather than which file is missing
+except ImportError as e:  # a checkout without a build: say what to do, not only which file is missing
     raise ImportError(f"mica's native kernel is not built or does not fit this Python ({e}): run `make setup`") from e
 
 __all__ = ["P", "T", "call", "native", "to_error", "version", "zones"]
@@ -28,28 +28,28 @@ T = TypeVar("T")
 
 
 def version() -> str:
-    """The version of the kernel, which is the package's."""
+    """Returns the version of the kernel, which equals the package's."""
     return native.__version__
 
 
 def zones() -> str:
-    """The version of the time zone database, such as `2026e`."""
+    """Returns the version of the time zone database, such as `2026e`."""
     return native.ZONES
 
 
 def call(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Calls a function of the kernel and translates its errors, and those of types and numbers that do not cross."""
+    """Calls a function of the kernel and translates its errors, also for types and numbers that it cannot accept."""
     try:
         return function(*args, **kwargs)
     except native.KernelError as e:
         raise to_error(e) from None
     except (pa.ArrowException, OverflowError) as e:
         first = str(e).partition("\n")[0]
-        raise UserError("UNSUPPORTED_TYPE", f"this cannot be handed to the kernel or back: {first}") from None
+        raise UserError("UNSUPPORTED_TYPE", f"the kernel cannot accept or return this: {first}") from None
 
 
 def to_error(e: native.KernelError) -> MicaError:
-    """The kernel's error as one of ours, with its place (rule, path, row, offset) as context."""
+    """Translates the kernel's error, with its place (rule, path, row, offset) as context."""
     places = {"rule": e.rule, "path": e.path, "row": e.row, "offset": e.offset}
     number = re.search(r"\(os error (\d+)\)", e.message) if e.code in ("IO", "CORRUPT_FILE") else None
     known = ERRNO_CODES.get(int(number[1])) if number is not None else None

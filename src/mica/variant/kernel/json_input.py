@@ -1,4 +1,4 @@
-"""JSON text as the kernel reads it."""
+"""The kernel's reader of JSON text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mica.variant.shredding import Limits
 
 
 class JsonOptions(TypedDict, total=False):
-    """How documents are read; what is missing has the kernel's default."""
+    """Options for reading documents; missing ones have the kernel's default."""
 
     duplicate_keys: str
     max_size: int
@@ -21,14 +21,14 @@ class JsonOptions(TypedDict, total=False):
 
 
 def json_format(text: bytes, whole: bool, name: str) -> str | None:
-    """`ndjson` or `json` by the beginning of a text, or by all of it; None where the beginning does not say."""
+    """Returns `ndjson` or `json` from the beginning of a text, or from all of it; None if that is ambiguous."""
     return native.json_format(text, whole, name)
 
 
 class JsonReader:
-    """One split of one JSON input, as batches of the Variant column `column` in the layout of a tree.
+    """Reads one split of one JSON input as batches of the Variant column `column` in the layout of a tree.
 
-    With a `path` the kernel reads the file itself; without one it is fed: while it `wants_input`, `feed` or `finish`.
+    With a `path` the kernel reads the file itself. Without one, call `feed` or `finish` while it `wants_input`.
     """
 
     def __init__(
@@ -55,29 +55,29 @@ class JsonReader:
 
     @property
     def lines(self) -> int:
-        """Rows so far, bad ones too."""
+        """Rows so far, including bad ones."""
         return self._native.lines
 
     def wants_input(self) -> bool:
-        """Whether it cannot go on without more bytes."""
+        """Whether it needs more bytes to continue."""
         return call(self._native.wants_input)
 
     def feed(self, data: bytes) -> None:
-        """The next bytes of the input."""
+        """Passes the next bytes of the input."""
         call(self._native.feed, data)
 
     def finish(self) -> None:
-        """No more bytes will be fed."""
+        """Marks the end of the input."""
         call(self._native.finish)
 
     def infer(self, limits: Limits) -> pa.DataType:
-        """The shredding tree of the rows to come; they are kept and read again."""
+        """Infers the shredding tree of the next rows; they are kept and returned later."""
         return call(self._native.infer, limits)
 
     def next_batch(self, tree: pa.DataType, max_rows: int, max_bytes: int) -> pa.RecordBatch | None:
-        """The next rows, None after the last. It comes within a second, maybe without rows."""
+        """Returns the next rows, None after the last. Returns within a second, maybe without rows."""
         return call(self._native.next_batch, tree, max_rows, max_bytes)
 
     def take_errors(self) -> pa.RecordBatch:
-        """The bad rows since the last call: file, line, column, offset, reason, text."""
+        """Returns the bad rows since the last call: file, line, column, offset, reason, text."""
         return call(self._native.take_errors)

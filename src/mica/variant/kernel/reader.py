@@ -1,4 +1,4 @@
-"""Parquet files that exist. What `fetch` raises comes out as it was: the kernel would keep its text alone."""
+"""Reads Parquet files. Exceptions of `fetch` are re-raised unchanged, because the kernel keeps only their text."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from mica.storage.tails import Fetch, Tails
 from mica.variant.kernel.door import P, T, call, native
 from mica.variant.kernel.request import Early, Request, RowRanges
 
-#: What gives the bytes of these ranges (first, end) of a file.
+#: Returns the bytes of these ranges (first, end) of a file.
 Fetching = Callable[[Sequence[tuple[int, int]]], Sequence[bytes]]
 
 
 class FileReader:
-    """Reads one Parquet file: at a local `path`, or of this `size` by `fetch`. `name` is what errors call it.
+    """Reads one Parquet file: at a local `path`, or of this `size` by `fetch`. `name` is for errors.
 
-    `variants` are columns that are Variants whatever the file says, `early` those that may be of the early shredding
-    layout. Ranges are rows of the file; without them all rows are asked about.
+    `variants` are columns to treat as Variants even if the file does not mark them, `early` those that may have the
+    early shredding layout. Ranges are rows of the file; without them all rows are meant.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class FileReader:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns as a scan gives them, Variants unshredded."""
+        """The columns as a scan returns them, Variants unshredded."""
         return self.call(lambda: self.native.schema)
 
     @property
@@ -53,22 +53,22 @@ class FileReader:
 
     @property
     def created_by(self) -> str | None:
-        """Who wrote the file, as the footer says."""
+        """The file's writer, from the footer."""
         return self.native.created_by
 
     @property
     def key_value_metadata(self) -> Mapping[str, str | None]:
-        """The footer's own entries."""
+        """The footer's key-value metadata."""
         return self.native.key_value_metadata
 
     @property
     def bytes_read(self) -> int:
-        """Bytes of the file that were read so far."""
+        """Bytes of the file read so far."""
         return self.native.bytes_read
 
     def tree(self, column: Sequence[str]) -> tuple[pa.DataType, bool] | None:
-        """How a Variant column is shredded: its tree, and whether the layout is the early one. None where the file
-        lacks the column, or its tree nests deeper than trees are inferred."""
+        """Returns a Variant column's shredding tree, and whether the layout is the early one. None if the file
+        does not have the column, or its tree is deeper than the limit of inference."""
         return self.call(self.native.tree, list(column))
 
     def row_groups(self) -> pa.RecordBatch:
@@ -78,17 +78,17 @@ class FileReader:
     def bounds(
         self, requests: Sequence[Request], *, pages: bool = False, ranges: RowRanges | None = None
     ) -> pa.RecordBatch:
-        """Per row group or page: row_group, first_row, rows and, by the request's name, min, max, null_count, usable.
-        Row groups that hold no row of `ranges` are skipped."""
+        """Returns per row group or page: row_group, first_row, rows and, under the request's name, min, max,
+        null_count, usable. Row groups without rows of `ranges` are skipped."""
         return self.call(self.native.bounds, list(requests), pages=pages, ranges=ranges)
 
     def may_contain(self, request: Request, values: pa.Array, *, ranges: RowRanges | None = None) -> list[str]:
-        """Whether the leaf may equal any of the values, for each row group: "no" for certain, "yes", or "untyped" where
-        only what is in the residual may."""
+        """Returns for each row group whether the leaf may equal any of the values: "no" (certain), "yes", or "untyped"
+        if only residual values may."""
         return self.call(self.native.may_contain, request, pa.record_batch([values], ["values"]), ranges=ranges)
 
     def cost(self, requests: Sequence[Request], *, ranges: RowRanges | None = None) -> tuple[int, int, int, int]:
-        """What the requests take: (row groups, rows, pages, bytes)."""
+        """Returns what the requests would read: (row groups, rows, pages, bytes)."""
         return self.call(self.native.cost, list(requests), ranges=ranges)
 
     def scan(
@@ -103,8 +103,8 @@ class FileReader:
         max_bytes: int = 64 << 20,
         timezone: str = "UTC",
     ) -> Iterator[pa.RecordBatch]:
-        """The batches of a scan, one at a time. With `filter`, `judge` gets those requests of some rows and gives the
-        mask of the rows that pass: the other columns are read for these alone.
+        """Yields the batches of a scan. With `filter`, `judge` receives those columns of some rows and returns the mask
+        of matching rows: the other columns are read only for these.
         """
         if filter and judge is None:
             raise ValueError("a filter needs a judge")
@@ -120,16 +120,16 @@ class FileReader:
                 yield batch
 
     def check(self, *, limit: int) -> Check:
-        """What is wrong with the file's Variants, `limit` of each kind kept."""
+        """Checks the file's Variants and keeps `limit` violations of each kind."""
         return Check(self, self.call(self.native.check, limit=limit))
 
     def inspect(self) -> pa.RecordBatch:
-        """Per node of every Variant column: column, path, type, typed_rows, residual_rows, typed_bytes,
+        """Returns per node of every Variant column: column, path, type, typed_rows, residual_rows, typed_bytes,
         residual_bytes."""
         return self.call(self.native.inspect)
 
     def call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """`door.call`, with the file's name where it is missing, and with the error that `fetch` raised."""
+        """`door.call`, plus the file's name if it is missing, and the exception of `fetch`."""
         if self._fetch is not None:
             self._fetch.error = None
         try:
@@ -138,13 +138,13 @@ class FileReader:
             if self._fetch is not None and self._fetch.error is not None:
                 raise self._fetch.error from None
             if e.code == "UNSUPPORTED_TYPE":
-                found = f"{self._name} holds what Arrow does not take: {e.message}"
+                found = f"{self._name} holds data that Arrow rejects: {e.message}"
                 raise UserError(e.code, found, hint="mica check says whether the file is damaged.") from None
             raise
 
 
 class _Watched:
-    """A function that fetches byte ranges, and the error that it ended with."""
+    """A function that fetches byte ranges, and the exception that it raised."""
 
     def __init__(self, fetch: Fetching) -> None:
         self._fetch = fetch
@@ -169,7 +169,7 @@ class Check:
             yield batch
 
     def totals(self) -> pa.RecordBatch:
-        """How many there were so far: kind, rule, count."""
+        """Returns the totals so far: kind, rule, count."""
         return self._reader.call(self._native.totals)
 
 
@@ -182,8 +182,8 @@ def open_file(
     early: Early = False,
     tails: Tails | None = None,
 ) -> FileReader:
-    """The Parquet file `rel` of a location; `tails` keeps the end of the file for who opens it again. Of a local file
-    the size is what the disk says."""
+    """Opens the Parquet file `rel` of a location; `tails` caches the end of the file for later opens. The size of a
+    local file is read from the disk."""
     name = place.path(rel)
     if place.local_path is not None:
         return FileReader(name=name, path=name, variants=variants, early=early)

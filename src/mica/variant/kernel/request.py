@@ -1,6 +1,6 @@
-"""What a file or batch is asked for.
+"""What is read from a file or batch.
 
-The rule: a request is one value, made once and checked by its types; the kernel reads its attributes
+The rule: a request is one immutable value with checked types; the kernel reads its attributes
 (`native/py/src/request.rs`).
 """
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 Layout = Literal["standard", "early"]
 
-#: Which columns may be of the early layout: all, none, or those at these paths of names.
+#: Which columns may have the early layout: all, none, or those at these paths of names.
 Early = bool | list[list[str]]
 
 #: Rows of a file, as (first, end).
@@ -24,10 +24,10 @@ RowRanges = list[tuple[int, int]]
 class Request:
     """A column (its names in the file, through structs), or a path into a Variant column.
 
-    A whole column gives one array, unshredded or in a storage `layout`; the latter with a mask of the rows that were
-    built anew. A path (keys, and positions from 0) gives its values cast to `type`, Variants where there is none, and
-    the mask of failed casts. `name` is that of the output column, the request's number where there is none; masks are
-    called `name!`. In the row groups `untyped_in` no typed value of the path matters, and none is read.
+    A whole column returns one array, unshredded or in a storage `layout`; in a layout also a mask of the rows that were
+    rebuilt. A path (keys, and positions from 0) returns its values cast to `type` (None: Variants) and the mask of
+    failed casts. `name` is the output column's name, by default the request's number; masks are called `name!`. In the
+    row groups `untyped_in` typed values of the path are irrelevant and not read.
     """
 
     column: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Parquet files in the making. What the disk refuses is reported with the file's name."""
+"""Writes Parquet files. Errors of the disk are reported with the file's name."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from mica.variant.kernel.request import Layout
 
 
 class FileOptions(TypedDict, total=False):
-    """How a file is written; what is missing has the kernel's default. `bloom_filters` are Parquet column paths."""
+    """Options for a file; missing ones have the kernel's default. `bloom_filters` are Parquet column paths."""
 
     compression: str
     bloom_filters: list[list[str]]
 
 
 class Closed(TypedDict):
-    """What is known of a file that was written. `plain` is one row with the structs min, max and null_count by the
+    """Facts about a written file. `plain` is one row with the structs min, max and null_count by the
     names in the file, `paths` a row per path of a Variant column: column, path, rows, min, max."""
 
     rows: int
@@ -32,8 +32,8 @@ class Closed(TypedDict):
 
 
 class FileWriter:
-    """Writes one Parquet file and gathers its bounds. `path` must not exist; without one the bytes come from
-    `take_bytes`."""
+    """Writes one Parquet file and collects its bounds. `path` must not exist; without a path `take_bytes` returns the
+    bytes."""
 
     def __init__(
         self,
@@ -58,19 +58,19 @@ class FileWriter:
 
     @property
     def bytes_written(self) -> int:
-        """Bytes of the file so far, an estimate of what is buffered included."""
+        """Bytes of the file so far, including an estimate of the buffered rows."""
         return self._native.bytes_written
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Takes rows; Variant columns are those that the schema marks."""
+        """Writes rows; the schema marks the Variant columns."""
         self._call(self._native.write, batch)
 
     def take_bytes(self) -> bytes:
-        """What was written since the last call, where there is no path."""
+        """Returns the bytes written since the last call, for a writer without a path."""
         return self._call(self._native.take_bytes)
 
     def close(self) -> Closed:
-        """Ends the file."""
+        """Finishes the file."""
         return self._call(self._native.close)
 
     def _call(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -84,7 +84,7 @@ class FileWriter:
 
 
 class Transcription:
-    """A file out of the pages of another."""
+    """Writes a file from the pages of another."""
 
     def __init__(self, reader: FileReader, made: native.Transcription) -> None:
         self._reader, self._native = reader, made
@@ -96,7 +96,7 @@ class Transcription:
 
     @property
     def may_hold_late_types(self) -> bool:
-        """Whether a Variant of the file may hold a time, nanoseconds or a UUID; "no" is certain."""
+        """Whether a Variant of the file may hold a time, nanoseconds or a UUID; False is certain."""
         return self._native.may_hold_late_types
 
     @property
@@ -105,16 +105,16 @@ class Transcription:
         return self._native.bytes_written
 
     def step(self) -> bool:
-        """Writes the next row group; whether there was one. Errors: DOES_NOT_FIT where its pages hold what the footer
-        denies."""
+        """Writes the next row group; returns whether there was one. Errors: DOES_NOT_FIT if its pages contradict the
+        footer."""
         return self._reader.call(self._native.step)
 
     def take_bytes(self) -> bytes:
-        """What was written since the last call, where there is no path."""
+        """Returns the bytes written since the last call, for a writer without a path."""
         return self._reader.call(self._native.take_bytes)
 
     def close(self) -> Closed:
-        """Ends the file."""
+        """Finishes the file."""
         return self._reader.call(self._native.close)
 
 
@@ -126,8 +126,8 @@ def transcribe(
     path: str | None,
     options: FileOptions | None = None,
 ) -> Transcription | None:
-    """The file's columns (name and whether it is nullable), all of them, in this layout as another file, page by page;
-    None where that takes more than pages.
+    """Copies all of the file's columns (name and whether it is nullable) page by page into a file of this layout; None
+    if that is not possible with pages alone.
     """
     made = call(native.transcribe, reader.native, list(columns), layout, path=path, **(options or {}))
     return None if made is None else Transcription(reader, made)
