@@ -33,6 +33,7 @@ from mica.schema.types import (
     LONG,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     VARIANT,
     VOID,
     DataType,
@@ -126,6 +127,9 @@ class CallBinder(ComparisonBinder):
         if wanted == VARIANT and type_of(bound) not in (VARIANT, VOID):
             what = f"{to_sql(bound)} is {type_to_ddl(type_of(bound))} where a VARIANT is needed"
             raise self.error("TYPE_MISMATCH", what, bound.at)
+        if wanted == TIMESTAMP_NTZ and type_of(bound) == STRING:
+            # Spark's hour, minute and second read a text as a TIMESTAMP: a zone in it counts.
+            bound = self.cast_to(bound, TIMESTAMP, bound.at)
         return Literal(None, wanted, at=bound.at) if type_of(bound) == VOID else self.cast_to(bound, wanted, bound.at)
 
     def arithmetic(self, expr: Call) -> Expr:
