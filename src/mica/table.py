@@ -332,7 +332,7 @@ class Table:
         as in `delete`.
 
         Errors: those of `delete`; UNKNOWN_COLUMN; INCOMPATIBLE_TYPE for a value that only a cast makes the column's;
-        NULL_IN_REQUIRED_COLUMN. Then the table is as it was.
+        NULL_IN_NOT_NULL_COLUMN. Then the table is as it was.
         """
         return self._changed(update(self._snapshot, set, where, spark))
 
