@@ -465,7 +465,7 @@ class Table:
         `delta.checkpointInterval` versions. Source: PROTOCOL.md, "Checkpoints", "Metadata Cleanup".
         """
         write_checkpoint(self._writable())
-        clean_log(self._snapshot, now=_now())
+        clean_log(self._snapshot.refresh(), now=_now())  # what may go, the newest version says
         return self
 
     def _changed(self, commit: Commit) -> Commit:
