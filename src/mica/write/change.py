@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from mica import engines, properties
+from mica.collation.names import BINARY
 from mica.engines.base import Task
 from mica.errors import UnsupportedTableError, UserError
 from mica.expressions import conditionals
@@ -30,7 +31,7 @@ from mica.expressions.coerce import holds as exact_holds
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.collations import refuse_in_process
 from mica.expressions.parse import parse
-from mica.expressions.tree import Cast, Column, Expr, Literal
+from mica.expressions.tree import Cast, Collate, Column, Expr, Literal
 from mica.log import features
 from mica.log.conflicts import FilePredicate, every_file
 from mica.log.snapshot import Snapshot
@@ -246,8 +247,11 @@ def _assigned(schema: StructType, values: Mapping[str, Any], where: str | None, 
                     column=name,
                 )
             value = Cast(value, column.type)
+        kept: Expr = Column((name,))
+        if column.type == STRING:  # the column's collation is a matter of its schema: bytes are stored
+            value, kept = Collate(value, str(BINARY)), Collate(kept, str(BINARY))
         condition: Expr = Literal(True, BOOLEAN) if where is None else parse(where)
-        changed = conditionals.case([(condition, value)], Column((name,)), 0)
+        changed = conditionals.case([(condition, value)], kept, 0)
         found[name] = bind_value(changed, schema, **options)
     return found
 

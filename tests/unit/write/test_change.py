@@ -225,6 +225,21 @@ def test_columns_are_named_as_they_are_or_in_quotes(tmp_path: Path) -> None:
     assert table.to_arrow().to_pylist() == [{"a b": 2, "e`f": 3, "c.d": 4}]
 
 
+@WAYS
+def test_collated_columns_get_other_values(tmp_path: Path, properties: dict[str, str]) -> None:
+    ddl = "id INT, s STRING COLLATE UTF8_LCASE, u STRING COLLATE UNICODE_CI"
+    table = mica.Table.create(tmp_path, ddl, properties=properties)
+    table.append([{"id": i, "s": s, "u": "X"} for i, s in enumerate(["Ab", "zz", None])])
+    table.update({"s": "'Neu'", "u": "s"}, "s = 'ZZ'")
+    table.update({"s": "NULL", "u": "id"}, "id = 0")
+    assert sorted(table.to_arrow().to_pylist(), key=lambda row: row["id"]) == [
+        {"id": 0, "s": None, "u": "0"}, {"id": 1, "s": "Neu", "u": "zz"}, {"id": 2, "s": None, "u": "X"},
+    ]  # fmt: skip
+    assert ids(table, "s = 'neu'") == [1]
+    assert "COLLATE UTF8_LCASE" in str(table.schema)
+    assert "COLLATE UTF8_LCASE" in str(mica.Table.open(tmp_path).scan().schema)
+
+
 def test_a_delete_of_everything_forgets_what_was_ingested(tmp_path: Path) -> None:
     (tmp_path / "a.ndjson").write_text('{"a":1}\n')
     mica.ingest_json(str(tmp_path / "a.ndjson"), tmp_path / "t", idempotent=True)
