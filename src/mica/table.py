@@ -304,7 +304,7 @@ class Table:
         as in `delete`.
 
         Errors: those of `delete`; UNKNOWN_COLUMN; INCOMPATIBLE_TYPE for a value that only a cast makes the column's;
-        NULL_IN_REQUIRED_COLUMN. Then the table is as it was.
+        NULL_IN_NOT_NULL_COLUMN. Then the table is as it was.
         """
         return self._changed(update(self._snapshot, set, where, spark))
 
@@ -408,7 +408,8 @@ class Table:
         `delta.checkpointInterval` versions. Source: PROTOCOL.md, "Checkpoints", "Metadata Cleanup".
         """
         write_checkpoint(alter.writable(self._snapshot))
-        clean_log(self._snapshot, now=int(time.time() * 1000))
+        # The newest version decides what may go.
+        clean_log(self._snapshot.refresh(), now=int(time.time() * 1000))
         return self
 
     def _changed(self, commit: Commit) -> Commit:

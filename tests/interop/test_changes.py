@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,3 +128,19 @@ def test_both_change_the_same_rows(
                 other = told[[n for n in names if n in ("UPDATE", "DELETE")].index(name)]
                 if counted in other:
                     assert int(other[counted]) == commit.metrics[counted], (asked, name)
+
+
+def test_conflicts_are_judged_in_the_zone_of_the_session(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark = delta_session
+    table = mica.Table.create(tmp_path, "id INT, ts TIMESTAMP", ["ts"])
+    moments = [datetime(2020, 1, 1, hour, tzinfo=UTC) for hour in (0, 12)]
+    table.append([{"id": number, "ts": moment} for number, moment in enumerate(moments)])
+    stale = mica.Table.open(tmp_path)
+    table.append([{"id": 2, "ts": datetime(2020, 1, 1, 3, tzinfo=UTC)}])  # at ten in the evening in New York
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        with pytest.raises(mica.ConflictError):
+            stale.delete("hour(ts) IN (19, 22)", spark=spark)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert mica.Table.open(tmp_path).count() == 3

@@ -28,15 +28,22 @@ from mica.expressions.tree import (
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import BINARY as BYTES
 from mica.schema.types import (
+    BYTE,
     DOUBLE,
+    INTEGER,
     INTEGRALS,
     LONG,
+    SHORT,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     VARIANT,
     VOID,
     DataType,
 )
+
+#: What Spark makes an INT of days without a cast that is written: nothing that would lose a part of it.
+_DAYS = (BYTE, SHORT, INTEGER, STRING, VOID)
 
 
 class CallBinder(ComparisonBinder):
@@ -79,6 +86,10 @@ class CallBinder(ComparisonBinder):
             raise self.error("TYPE_MISMATCH", f"{call.name} requires an integer, got {type_to_ddl(first)}", call.at)
         if function.exact and first not in (TIMESTAMP, VOID) and function.parameters == (TIMESTAMP,):
             raise self.error("TYPE_MISMATCH", f"{call.name} requires a TIMESTAMP, got {type_to_ddl(first)}", call.at)
+
+        if call.name in ("date_add", "date_sub") and len(args) > 1 and type_of(args[1]) not in _DAYS:
+            what = f"{call.name} takes an INT of days, not {type_to_ddl(type_of(args[1]))}"
+            raise self.error("TYPE_MISMATCH", what, args[1].at)
 
     def check_constant(self, call: Call, given: Expr) -> None:
         """Checks what must be a constant: the character after ESCAPE, positions and sizes."""
@@ -126,6 +137,9 @@ class CallBinder(ComparisonBinder):
         if wanted == VARIANT and type_of(bound) not in (VARIANT, VOID):
             what = f"{to_sql(bound)} is {type_to_ddl(type_of(bound))} where a VARIANT is needed"
             raise self.error("TYPE_MISMATCH", what, bound.at)
+        if wanted == TIMESTAMP_NTZ and type_of(bound) == STRING:
+            # Spark's hour, minute and second read a text as a TIMESTAMP: a zone in it counts.
+            bound = self.cast_to(bound, TIMESTAMP, bound.at)
         return Literal(None, wanted, at=bound.at) if type_of(bound) == VOID else self.cast_to(bound, wanted, bound.at)
 
     def arithmetic(self, expr: Call) -> Expr:

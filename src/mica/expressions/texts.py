@@ -23,6 +23,9 @@ _PAIRS = {0xA7CB: 0x0264, 0xA7DC: 0x019B} | {
     )
     for n in range(count)
 }  # fmt: skip
+#: The size that stands for all of a string, as in Java.
+_ALL = 2**31 - 1
+
 _CAPITALS = {small: capital for capital, small in _PAIRS.items()}
 
 
@@ -91,5 +94,5 @@ def substring(values: pa.Array, position: pa.Scalar, size: pa.Scalar | None = No
 
 def _from_end(text: str, begin: int, taken: int | None) -> str:
     start = len(text) + begin
-    end = len(text) if taken is None else start + taken
+    end = start + (_ALL if taken is None else taken)
     return text[max(start, 0) : max(end, 0)]

@@ -34,7 +34,7 @@ LOOKERS = 16
 #: Properties that speak of the log itself, or of what was ever given out: they stay.
 _STAY = (
     properties.ICT_VERSION.name, properties.ICT_TIMESTAMP.name, properties.IN_COMMIT_TIMESTAMPS.name,
-    properties.MAX_COLUMN_ID.name,
+    properties.MAX_COLUMN_ID.name, properties.CHECKPOINT_PROTECTION.name,
 )  # fmt: skip
 
 #: The domain of the highest row id: an id that was given is never given again.

@@ -6,10 +6,15 @@ for none, and no file is opened.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from mica.expressions.bind import BoundExpr
 from mica.expressions.evaluate import filter_rows
+from mica.expressions.rewrite import leaves_of
+from mica.expressions.tree import And
+from mica.schema.arrow import to_arrow_type
 from mica.schema.types import StructType
 from mica.stats.columns import physical_names
 from mica.stats.partition import column_texts, parse_values
@@ -20,10 +25,22 @@ def is_decided(bound: BoundExpr | None) -> bool:
     return bound is None or all(leaf.partition for leaf in bound.leaves)
 
 
+def of_partitions(bound: BoundExpr) -> BoundExpr | None:
+    """What the predicate says of partition columns alone: its parts that do, or None where none does."""
+    parts = tuple(part for part in bound.parts if all(bound.leaves[i].partition for i in leaves_of(part)))
+    return replace(bound, expr=And(parts) if len(parts) > 1 else parts[0]) if parts else None
+
+
 def holds(bound: BoundExpr, schema: StructType, partition_values: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
-    """Returns for each file, by its map of partition values, whether the predicate is true for its rows."""
-    columns = []
+    """Returns for each file, by its map of partition values, whether the predicate is true for its rows. Leaves that it no
+    longer names are null (`of_partitions`).
+    """
+    columns: list[pa.Array] = []
     for leaf in bound.leaves:
+        if not leaf.partition:
+            columns += [pa.nulls(len(partition_values), to_arrow_type(leaf.type))]
+            columns += [] if leaf.path is None else [pa.nulls(len(partition_values), pa.bool_())]
+            continue
         texts = column_texts(partition_values, physical_names(schema, leaf.column)[0])
         columns.append(parse_values(texts, leaf.type, timezone=bound.timezone))
     return filter_rows(bound, columns, num_rows=len(partition_values))

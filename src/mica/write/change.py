@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from mica import engines, properties
+from mica.collation.names import BINARY
 from mica.engines.base import Task
 from mica.errors import UnsupportedTableError, UserError
 from mica.expressions import conditionals
@@ -30,7 +31,7 @@ from mica.expressions.coerce import holds as exact_holds
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.collations import refuse_in_process
 from mica.expressions.parse import parse
-from mica.expressions.tree import Cast, Column, Expr, Literal
+from mica.expressions.tree import Cast, Collate, Column, Expr, Literal
 from mica.log import features
 from mica.log.conflicts import FilePredicate, every_file
 from mica.log.snapshot import Snapshot
@@ -39,7 +40,7 @@ from mica.scan.table import TableSource
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, StructType
 from mica.skipping.partitions import holds as holds_for
-from mica.skipping.partitions import is_decided
+from mica.skipping.partitions import is_decided, of_partitions
 from mica.tasks.change import ChangeSpec, change_files
 from mica.tasks.parts import FilePart, in_tasks
 from mica.tasks.write import WriteSpec
@@ -47,7 +48,7 @@ from mica.tasks.zones import zone_tags
 from mica.write import flow
 from mica.write.facts import Facts
 from mica.write.inputs import forgotten
-from mica.write.target import Commit, open_target, partition_predicate
+from mica.write.target import Commit, open_target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,7 +118,10 @@ class _Change:
         if self.scan.predicate is None:
             return np.ones(len(kept), np.bool_)
         values = self.snapshot.files.column("partition_values").take(pa.array(kept))
-        found = holds_for(self.scan.predicate, self.snapshot.schema, values)
+        try:
+            found = holds_for(self.scan.predicate, self.snapshot.schema, values)
+        except UserError:  # a task fails on the same value, and names its file
+            return np.zeros(len(kept), np.bool_)
         return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
 
     def _parts(self, kept: NDArray[np.int64]) -> list[FilePart]:
@@ -140,7 +144,7 @@ class _Change:
         target.operation = "DELETE" if self.deletes else "UPDATE"
         shown = [] if where is None else [f"({where})"]
         target.parameters = {"predicate": shown if self.deletes else (shown[0] if shown else "true")}
-        target.reads = _read_files(self.snapshot, where)
+        target.reads = _read_files(self.snapshot.schema, self.scan.predicate)
         target.removes = gone
         target.metrics = self._metrics
         if self.deletes and where is None:
@@ -195,14 +199,21 @@ def _refuse_change_data(snapshot: Snapshot) -> None:
         )
 
 
-def _read_files(snapshot: Snapshot, where: str | None) -> FilePredicate:
-    """Which files might have held rows of the predicate: by partition values where these alone decide."""
-    if where is None:
+def _read_files(schema: StructType, predicate: BoundExpr | None) -> FilePredicate:
+    """Which files might hold rows that match, as the session judges their partition values: those for which each part
+    of the predicate that speaks of partition columns alone is true.
+    """
+    known = None if predicate is None else of_partitions(predicate)
+    if known is None:
         return every_file
-    try:
-        return partition_predicate(where, snapshot.schema, snapshot.partition_columns)
-    except UserError:
-        return every_file
+
+    def might_match(files: pa.Table) -> pa.Array:
+        try:
+            return holds_for(known, schema, files.column("partition_values"))
+        except UserError:  # a value that the predicate fails on: whoever repeats the operation is told
+            return every_file(files)
+
+    return might_match
 
 
 def _assigned(schema: StructType, values: Mapping[str, Any], where: str | None, scan: Scan) -> Mapping[str, BoundExpr]:
@@ -216,7 +227,7 @@ def _assigned(schema: StructType, values: Mapping[str, Any], where: str | None, 
     found = dict(scan.outputs)
     seen: set[str] = set()
     for given, text in values.items():
-        name = known.get(given.strip("`").lower())
+        name = known.get(given.lower(), known.get(_unquoted(given).lower()))
         if name is None:
             raise UserError.unknown_column(given, schema.names)
         if name in seen:
@@ -236,10 +247,18 @@ def _assigned(schema: StructType, values: Mapping[str, Any], where: str | None, 
                     column=name,
                 )
             value = Cast(value, column.type)
+        kept: Expr = Column((name,))
+        if column.type == STRING:  # the column's collation is a matter of its schema: bytes are stored
+            value, kept = Collate(value, str(BINARY)), Collate(kept, str(BINARY))
         condition: Expr = Literal(True, BOOLEAN) if where is None else parse(where)
-        changed = conditionals.case([(condition, value)], Column((name,)), 0)
+        changed = conditionals.case([(condition, value)], kept, 0)
         found[name] = bind_value(changed, schema, **options)
     return found
+
+
+def _unquoted(name: str) -> str:
+    quoted = len(name) > 1 and name[0] == name[-1] == "`"
+    return name[1:-1].replace("``", "`") if quoted else name
 
 
 def _assignable(given: DataType, wanted: DataType, *, ansi: bool) -> bool:

@@ -82,6 +82,15 @@ def test_a_commit_cleans_the_log_with_its_checkpoint(tmp_path: Path) -> None:
     assert mica.Table.open(tmp_path).count() == 6
 
 
+def test_the_newest_properties_say_what_may_go_whatever_version_is_checkpointed(tmp_path: Path) -> None:
+    old = table_of(tmp_path, 3, ())
+    mica.Table.open(tmp_path).set_properties({"delta.enableExpiredLogCleanup": "false"})
+    for file in (tmp_path / "_delta_log").glob("*.json"):
+        os.utime(file, (0, 0))
+    old.checkpoint()
+    assert f"{0:020}.json" in versions(tmp_path)
+
+
 def test_rules() -> None:
     assert cutoff(NOW, 0) % DAY == 0
     assert NOW - DAY < cutoff(NOW, 0) <= NOW

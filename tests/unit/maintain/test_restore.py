@@ -8,6 +8,8 @@ import pytest
 
 import mica
 from mica.errors import ConflictError, StorageError, UserError
+from mica.log import features
+from mica.log.transaction import Transaction
 
 
 def ids(table: mica.Table) -> list[int]:
@@ -70,6 +72,18 @@ def test_what_cannot_be_restored_is_refused(tmp_path: Path) -> None:
         table.restore(version=2)
     assert (missing.value.code, missing.value.context["path"]) == ("NOT_FOUND", gone)
     assert mica.Table.open(tmp_path).version == before
+
+
+def test_the_protection_of_old_checkpoints_stays(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    upgraded = features.upgraded(table.protocol, {"checkpointProtection"})
+    metadata = table.metadata.with_configuration({"delta.requireCheckpointProtectionBeforeVersion": "4"})
+    transaction = Transaction(table.snapshot, "DROP FEATURE")
+    transaction.update_protocol(upgraded)
+    transaction.update_metadata(metadata)
+    transaction.commit()
+    table.restore(version=1)
+    assert table.properties["delta.requireCheckpointProtectionBeforeVersion"] == "4"
 
 
 def test_an_append_that_came_between_is_a_conflict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

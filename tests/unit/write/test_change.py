@@ -198,6 +198,48 @@ def test_an_append_of_rows_that_might_match_is_a_conflict(tmp_path: Path) -> Non
     assert {p for p in tmp_path.rglob("*.parquet") if "_delta_log" not in p.parts} >= set(map(Path, other.file_uris()))
 
 
+def test_partitions_that_a_part_of_the_predicate_excludes_are_no_conflict(tmp_path: Path) -> None:
+    table = table_of(tmp_path, partition_by=["p"])
+    stale = mica.Table.open(tmp_path)
+    table.append([{"id": 100, "p": "b", "n": 1, "v": None}])
+    stale.delete("id >= 1 AND p = 'a' AND id < 3")
+    assert ids(stale, "id < 4 OR id = 100") == [0, 3, 100]
+    late = mica.Table.open(tmp_path)
+    stale.append([{"id": 200, "p": "a", "n": 1, "v": None}])
+    with pytest.raises(ConflictError):
+        late.update({"n": "0"}, "id >= 4 AND p = 'a'")
+
+
+def test_partition_values_that_the_predicate_fails_on_are_named_with_their_file(tmp_path: Path) -> None:
+    table = table_of(tmp_path, partition_by=["p"])
+    with pytest.raises(UserError) as raised:
+        table.delete("cast(p AS INT) = 1")
+    assert raised.value.code == "INVALID_CAST"
+    assert "p=a/part-" in raised.value.message
+
+
+def test_columns_are_named_as_they_are_or_in_quotes(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "`a b` INT, `e``f` INT, `c.d` INT")
+    table.append([{"a b": 1, "e`f": 1, "c.d": 1}])
+    table.update({"`a b`": "2", "`e``f`": "3", "c.d": "4"})
+    assert table.to_arrow().to_pylist() == [{"a b": 2, "e`f": 3, "c.d": 4}]
+
+
+@WAYS
+def test_collated_columns_get_other_values(tmp_path: Path, properties: dict[str, str]) -> None:
+    ddl = "id INT, s STRING COLLATE UTF8_LCASE, u STRING COLLATE UNICODE_CI"
+    table = mica.Table.create(tmp_path, ddl, properties=properties)
+    table.append([{"id": i, "s": s, "u": "X"} for i, s in enumerate(["Ab", "zz", None])])
+    table.update({"s": "'Neu'", "u": "s"}, "s = 'ZZ'")
+    table.update({"s": "NULL", "u": "id"}, "id = 0")
+    assert sorted(table.to_arrow().to_pylist(), key=lambda row: row["id"]) == [
+        {"id": 0, "s": None, "u": "0"}, {"id": 1, "s": "Neu", "u": "zz"}, {"id": 2, "s": None, "u": "X"},
+    ]  # fmt: skip
+    assert ids(table, "s = 'neu'") == [1]
+    assert "COLLATE UTF8_LCASE" in str(table.schema)
+    assert "COLLATE UTF8_LCASE" in str(mica.Table.open(tmp_path).scan().schema)
+
+
 def test_a_delete_of_everything_forgets_what_was_ingested(tmp_path: Path) -> None:
     (tmp_path / "a.ndjson").write_text('{"a":1}\n')
     mica.ingest_json(str(tmp_path / "a.ndjson"), tmp_path / "t", idempotent=True)
