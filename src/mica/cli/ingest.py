@@ -87,7 +87,7 @@ def run(
     """Read JSON files into the Variant column of a Delta table, in one commit."""
     spark = spark_session() if on_spark else None
     if "-" in paths and idempotent:
-        raise UserError.bad_value("idempotent", idempotent, "files: standard input has no name to know it by")
+        raise UserError.bad_value("idempotent", idempotent, "False for standard input, which has no name")
     with standard_input(paths) as files, watched("ingest") as progress:
         report = ingest_json(
             files,
