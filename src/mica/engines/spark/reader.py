@@ -56,7 +56,7 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "bare files may hold what Spark reads wrongly (docs/compatibility.md)": lambda r: not r.is_table,
     "a predicate is given, on which only mica skips": lambda r: r.predicate,
     "the columns are expressions": lambda r: not r.plain_columns,
-    "a Variant column is asked for by name: the kernel builds whole Variants faster": lambda r: r.names_variants,
+    "the call names a Variant column: the kernel builds whole Variants faster": lambda r: r.names_variants,
     "a limit is given": lambda r: r.limit,
     "files have deletion vectors": lambda r: r.deletion_vectors,
     "columns are mapped": lambda r: r.column_mapping,
