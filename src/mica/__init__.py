@@ -1,6 +1,6 @@
-"""Delta tables with shredded VARIANT columns and collated strings, for PySpark. The public names, nothing else.
+"""Delta tables with shredded VARIANT columns and collated strings, for PySpark and in process: the public names.
 
-They are loaded when they are first used: `import mica` alone loads neither pyspark nor pyarrow.parquet.
+Each name is loaded on first use: `import mica` alone loads neither pyspark nor pyarrow.parquet.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ _PLACES = {
     "Table": "table",
 }
 
-__all__ = [*sorted(_PLACES), "variant"]  # noqa: PLE0604 - strings they are
+__all__ = [*sorted(_PLACES), "variant"]  # noqa: PLE0604 - all of them are strings
 
 
 def __getattr__(name: str) -> Any:

@@ -1,11 +1,10 @@
-"""The Python types of what a public call is given.
+"""Checks the Python types of the arguments of public calls.
 
-The rule: an argument of a type that it cannot have is refused by name before anything is done, with INVALID_ARGUMENT
-and not with whatever the first line that meets it happens to raise. Which values are allowed beyond that is the
-business of the code that knows them.
+The rule: an argument of a wrong type is refused by name, with INVALID_ARGUMENT, before the call does anything. Further
+limits on values are checked by the code that uses them.
 
-A kind is one line of the table below; `@takes(path=PATH, version=NUMBER)` names the kind of each argument that is
-checked. None passes where it is the argument's default.
+Each kind is one line of the table below; `@takes(path=PATH, version=COUNT)` names the kind of each checked argument.
+None passes if it is the argument's default.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Kind:
-    """What an argument may be: how a person is told, and how it is found out."""
+    """A kind of argument: its description for messages, and its test."""
 
     expected: str
     fits: Callable[[Any], bool]
-    #: Whether a value may hold secrets: then an error names its types alone.
+    #: Whether a value may hold secrets: then an error names types only.
     secret: bool = False
 
 
@@ -40,7 +39,7 @@ def _is_path(value: Any) -> bool:
 
 
 def _is_frame(value: Any) -> bool:
-    return hasattr(value, "mapInArrow")  # its schema would be asked of a server where the session is a Connect one
+    return hasattr(value, "mapInArrow")  # a Connect session would fetch the schema from its server
 
 
 def _is_list(value: Any, fits: Callable[[Any], bool]) -> bool:
@@ -62,11 +61,11 @@ def _is_number(value: Any) -> bool:
 PATH = Kind("a path or a URI", _is_path)
 PATHS = Kind("a path, a pattern or a list of them", lambda v: _is_path(v) or _is_list(v, _is_path))
 INPUTS = Kind(
-    "a path, a pattern, a list of them, or a Spark DataFrame with one a row", lambda v: PATHS.fits(v) or _is_frame(v)
+    "a path, a pattern, a list of them, or a Spark DataFrame of one per row", lambda v: PATHS.fits(v) or _is_frame(v)
 )
 TEXT = Kind("a string", _is_text)
 FLAG = Kind("True or False", lambda v: isinstance(v, bool))
-COUNT = Kind("a whole number, 0 or more", lambda v: _is_number(v) and v >= 0)
+COUNT = Kind("an integer of 0 or more", lambda v: _is_number(v) and v >= 0)
 SIZE = Kind("a positive number of bytes or a text such as 128MB", lambda v: _is_number(v) or _is_text(v))
 TIME = Kind(
     "an ISO text, a datetime or date, or milliseconds since 1970",
@@ -86,13 +85,13 @@ CALLABLE = Kind("a function", callable)
 VALUES = Kind("a list, or an Arrow array", lambda v: isinstance(v, Iterable) and not isinstance(v, str | bytes))
 
 
-#: What becomes of a table that exists: it gets more rows (`append`), it is refused (`error`), it stays as it is
-#: (`ignore`), its rows are replaced (`overwrite`).
+#: What to do if the target exists: add rows (`append`), refuse (`error`), leave it as it is (`ignore`), replace its
+#: rows (`overwrite`).
 Mode = Literal["append", "error", "ignore", "overwrite"]
 
 
 def one_of(name: str, value: Any, allowed: Sequence[str]) -> None:
-    """Raises INVALID_ARGUMENT where the value is not among the allowed ones."""
+    """Raises INVALID_ARGUMENT if the value is not one of the allowed ones."""
     if value not in allowed:
         raise UserError.bad_value(name, value, " or ".join(map(repr, allowed)))
 
@@ -117,18 +116,16 @@ def takes(**kinds: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def refuse_other(name: str, value: Any, kind: Kind, *, optional: bool = False) -> None:
-    """Raises INVALID_ARGUMENT where the value is not of the kind."""
+    """Raises INVALID_ARGUMENT if the value is not of the kind."""
     if (optional and value is None) or kind.fits(value):
         return
     if kind.secret:
-        raise UserError(
-            "INVALID_ARGUMENT", f"{name} is {_types(value)}, which it cannot be", hint=f"Give {kind.expected}."
-        )
+        raise UserError("INVALID_ARGUMENT", f"{name} must be {kind.expected}, got {_types(value)}")
     raise UserError.bad_value(name, value, kind.expected)
 
 
 def _types(value: Any) -> str:
-    """What a value is, without a word of what is in it."""
+    """The type of a value, without its content."""
     if not isinstance(value, Mapping):
         return f"a {type(value).__name__}"
     wrong = next((n for n, v in value.items() if not _is_text(n) or not _is_text(v)), None)

@@ -1,8 +1,8 @@
-"""What can go wrong, as one family of errors.
+"""The errors of mica, one class for each kind of cause.
 
-The rule: a person's mistake, a table that we do not support, corrupt data, a lost race and a failing disk are different
-classes, and every error names what was asked, what was found and what to do. `code` is stable (tests and scripts may
-match it); `message` and `hint` are for people and may change. Secrets never come in here: callers pass names and paths.
+The rule: a user's mistake, an unsupported table, corrupt data, a lost race and a failing disk are different classes.
+Every error names what was asked, what was found and what to do. `code` is stable: tests and scripts may match it.
+`message` and `hint` are for people and may change. Errors hold no secrets: callers pass names and paths.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-#: What a URL may hold of credentials: user and password (which may hold a `/`), and the keys and tokens of signed ones.
-#: Such URLs are refused where they come in; this is for texts of others, such as a store's own message.
+#: Credentials in a URL: user and password (which may hold a `/`), and the keys and tokens of signed URLs. mica refuses
+#: such URLs as input; this removes them from other texts, such as a store's own message.
 _CREDENTIALS = re.compile(
     r"(?<=:/)(/?)[^@\s]*:[^@\s]*(?=@)|([?&][\w-]*(?:sig|signature|token|credential|secret|password|key|keyid)=)[^&\s]+",
     re.IGNORECASE,
@@ -21,16 +21,16 @@ _CREDENTIALS = re.compile(
 
 
 def without_credentials(text: str) -> str:
-    """The text with `***` for whatever URLs in it hold of credentials."""
+    """The text with credentials in URLs replaced by `***`."""
     return _CREDENTIALS.sub(lambda found: (found[1] or found[2] or "") + "***", text) if ":/" in text else text
 
 
 class MicaError(Exception):
-    """The base of all errors of mica.
+    """The base class of all errors of mica.
 
-    `code` is a stable upper-case word of the table in `mica.codes`, `message` one sentence that says what was asked and
-    what was found, `hint` what to do about it, `context` where it happened (`path`, `version`, `row`, `line`, `column`,
-    …; only values that are known).
+    `code` is a stable upper-case word from the table in `mica.codes`. `message` is one sentence: what was asked and
+    what was found. `hint` says what to do. `context` says where it happened: `path`, `version`, `row`, `line`,
+    `column`, …, as far as they are known.
     """
 
     exit_status = 1
@@ -56,7 +56,7 @@ class MicaError(Exception):
         return f"{type(self).__name__}({self.code}: {self.message})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A Spark worker sends its errors to the driver by pickle; the default would drop the keywords.
+        # A Spark worker pickles its errors for the driver; the default `__reduce__` would lose the keywords.
         return _rebuild, (type(self), self.code, self.message, self.hint, dict(self.context))
 
 
@@ -65,39 +65,39 @@ def _rebuild(kind: type[MicaError], code: str, message: str, hint: str | None, c
 
 
 class UserError(MicaError, ValueError):
-    """The caller asked for something that cannot be: an unknown column, a wrong option, a bad predicate."""
+    """The call is wrong: an unknown column, an invalid option, a bad predicate."""
 
     @classmethod
     def bad_value(cls, name: str, asked: object, expected: str) -> UserError:
-        """An argument or option with a value that it cannot have."""
-        return cls("INVALID_ARGUMENT", f"{name} is {asked!r}, which it cannot be", hint=f"Give {expected}.")
+        """An invalid value of an argument or option; `expected` completes "must be"."""
+        return cls("INVALID_ARGUMENT", f"{name} must be {expected}, got {asked!r}")
 
     @classmethod
     def unknown_column(cls, asked: str, known: Sequence[str], *, what: str = "column", **context: Any) -> UserError:
-        """A column that does not exist, or is not one of those that a call is about (`what`); `known` are those."""
+        """A column that does not exist, or is not of the kind that the call needs (`what`); `known` lists the valid."""
         shown = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
         hint = f"There are: {shown}." if known else None
         return cls("UNKNOWN_COLUMN", f"there is no {what} {asked!r}", hint=hint, **context)
 
 
 class UnsupportedTableError(MicaError):
-    """The table is sound, but it uses something that this version of mica does not know or may not touch."""
+    """The table is valid, but uses something that this version of mica does not support."""
 
 
 class CorruptDataError(MicaError):
-    """Bytes break the format that they claim to have: a log line, a checkpoint, a Variant, a Parquet file."""
+    """Bytes break their format: a log line, a checkpoint, a Variant, a Parquet file."""
 
 
 class ConflictError(MicaError):
-    """Another writer committed something that this transaction cannot be put on top of."""
+    """Another writer's commit conflicts with this transaction."""
 
 
 class StorageError(MicaError):
-    """The disk or the object store said no: not found, no permission, full, unreachable."""
+    """The disk or the object store failed: not found, no permission, full, unreachable."""
 
 
 def extra(module: str, asked: str) -> Any:
-    """An optional library, for the call that needs it. Errors: NOT_INSTALLED."""
+    """Imports an optional library for the call `asked`. Errors: NOT_INSTALLED."""
     try:
         return importlib.import_module(module)
     except ImportError as e:

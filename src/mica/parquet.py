@@ -1,4 +1,4 @@
-"""Bare Parquet files: read by the same scan as tables, and rows written to them."""
+"""Reads and writes Parquet files that are not in a Delta table, by the same scans and writers as tables."""
 
 from __future__ import annotations
 
@@ -41,15 +41,16 @@ def read_parquet(
     storage_options: Mapping[str, str] | None = None,
     early: bool | Sequence[str] | None = None,
 ) -> Scan:
-    """A scan of Parquet files: a path, a pattern, a directory (its `*.parquet` files), or a list of these. A folder is
-    read for what it is: that of a Delta table is the table, whose log says which files and rows count.
+    """Returns a scan of Parquet files. `paths` is a path, a pattern, a directory (its `*.parquet` files) or a list of
+    these. The folder of a Delta table is read as the table: its log says which files and rows are current.
 
-    Groups that are annotated as Variants are VARIANT columns, shredded or not. So are groups of the early shredding
-    layout, which has no annotation: a group is taken for one where `untyped_value` (binary) stands beside `object`,
-    `array` or `typed_value`, or where one of the first three stands and everything in it is of that layout. `early`
-    says otherwise: False where a plain struct looks alike, or the names of the columns that are (`["v", "s.v"]`), and
-    then no others. Errors: NOT_FOUND, INCOMPATIBLE_FILES, INVALID_PARQUET, MALFORMED_SHREDDING, DELTA_TABLE for a
-    pattern, a list or a subfolder that would take files out of a table by their names.
+    Groups that are annotated as Variants are VARIANT columns, shredded or not. Groups of the early shredding layout
+    have no annotation; a group is taken as one if it has `untyped_value` (binary) beside `object`, `array` or
+    `typed_value`, or if it has one of these three and all its content is of that layout. `early` overrides this:
+    False if a plain struct looks like one, or the names of all early columns (`["v", "s.v"]`).
+
+    Errors: NOT_FOUND, INCOMPATIBLE_FILES, INVALID_PARQUET, MALFORMED_SHREDDING; DELTA_TABLE for a pattern, a list or a
+    subfolder that selects files of a Delta table by name.
     """
     given = early_option(early)
     table = snapshot_of(paths, storage_options)
@@ -71,26 +72,29 @@ def write_parquet(
     untyped: str = "always",
     mode: Mode | None = None,
 ) -> Written:
-    """Writes rows to Parquet; `data` is what `Table.append` takes. Rows in process to a path that ends in `.parquet` is
-    one file, which appears when it is whole; everything else is a directory of files. `shredding` is that of
-    `Table.append`; other Variant columns are inferred. A column that `shredding` names is written as a Variant: JSON
-    texts are parsed, structs and lists are objects and arrays, a struct with the two fields of a Variant is one.
+    """Writes rows to Parquet; `data` is what `Table.append` accepts. Without Spark, a path that ends in `.parquet`
+    becomes one file, which appears when it is complete; everything else is written as a directory of files.
 
-    `mode` says what becomes of files that are there: `error` refuses, `ignore` writes nothing, `append` adds files to a
-    folder, `overwrite` replaces the one file, or the folder's Parquet files once the new ones are written (there is no
-    log: a reader in between sees both). Without it a file is replaced, and a folder that holds files is refused.
+    `shredding` is as in `Table.append`; schemas of other Variant columns are inferred. A column that `shredding` names
+    is written as a Variant: JSON texts are parsed, structs and lists become objects and arrays, and a struct with the
+    two fields of a Variant is taken as one.
+
+    `mode` says what to do with existing files: `error` refuses, `ignore` writes nothing, `append` adds files to a
+    folder, `overwrite` replaces the one file, or the folder's Parquet files after the new ones are written (there is no
+    log: a reader in between sees both). Without `mode` a file is replaced, and a folder that holds files is refused.
 
     `layout` is "standard" (Parquet's VariantShredding.md) or "early": groups of `object`, `array`, `typed_value` and
-    `untyped_value`, as Spark's first text on shredding has them. Of early files `untyped="where needed"` leaves
-    `untyped_value` out where each of a file's first rows fits; a later row that does not fit fails the write with
-    DOES_NOT_FIT. Errors: INVALID_ARGUMENT, FILE_EXISTS, DELTA_TABLE for a Delta table's,
-    whose log would not name them.
+    `untyped_value`, as in Spark's first text on shredding. For early files, `untyped="where needed"` omits
+    `untyped_value` where all first rows of a file fit; a later row that does not fit fails with DOES_NOT_FIT.
+
+    Errors: INVALID_ARGUMENT, FILE_EXISTS; DELTA_TABLE for the folder of a Delta table, whose log would not name the
+    new files.
     """
     text = os.fspath(path)
     if layout not in LAYOUTS:
         raise UserError.bad_value("layout", layout, " or ".join(map(repr, LAYOUTS)))
     if untyped not in UNTYPED or (untyped != UNTYPED[0] and layout != "early"):
-        raise UserError.bad_value("untyped", untyped, " or ".join(map(repr, UNTYPED)) + ", the latter of early files")
+        raise UserError.bad_value("untyped", untyped, " or ".join(map(repr, UNTYPED)) + " (early layout only)")
     if mode is not None:
         one_of("mode", mode, ("append", "error", "ignore", "overwrite"))
     refuse_delta(text, storage_options)
@@ -104,15 +108,15 @@ def write_parquet(
     spec = bare_spec(place.storage, schema, shredding, place.name)
     spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
     if isinstance(rows, pa.Table):
-        rows = rows.to_reader(max_chunksize=BATCH_ROWS)  # by one task: names of files say nothing of the order
+        rows = rows.to_reader(max_chunksize=BATCH_ROWS)  # one task, since file names do not keep the order of rows
     facts = flow.write(engine, spec, source(engine, spec, rows))
     place.settle()
     return written(place.storage, facts)
 
 
 def _as_meant(schema: StructType, named: Sequence[str]) -> StructType:
-    """The columns, with those as VARIANT that `shredding` names and that can become one; others that look like
-    Variants are reported.
+    """The columns, with those that `shredding` names as VARIANT if they can become one. Warns about others that look
+    like Variants.
     """
     fields = []
     for f in schema.fields:
@@ -121,7 +125,7 @@ def _as_meant(schema: StructType, named: Sequence[str]) -> StructType:
             continue
         if looks_like_variant(f.type):
             warnings.warn(
-                f"the column {f.name!r} has the fields of a Variant and no mark of one: it is written as a struct; "
+                f"the column {f.name!r} has the fields of a Variant but is not marked as one: written as a struct; "
                 f"shredding={{{f.name!r}: None}} writes it as a Variant",
                 stacklevel=5,
             )

@@ -1,7 +1,7 @@
-"""A table: what a person opens, asks and writes to. Short methods that hand over.
+"""`Table`: the public class to open, read and change a Delta table. Its methods delegate to other modules.
 
-The rule: a Table stands at one version. Writing through it moves it to the version that it wrote; others' writes are
-seen when it is opened again or refreshed.
+The rule: a Table is at one version. A write through it moves it to the version that it wrote; writes of others become
+visible when the table is opened again or refreshed.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ __all__ = ["Commit", "Table"]
 
 
 class Table:
-    """A Delta table at one version. Make it with `Table.open` or `Table.create`."""
+    """A Delta table at one version. Use `Table.open` or `Table.create` to get one."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._source = TableSource(snapshot)
@@ -74,18 +74,18 @@ class Table:
         timestamp: Timestamp | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> Table:
-        """The table at `path`: its newest version, `version`, or the one that was current at `timestamp`.
+        """Opens the table at `path`: its newest version, `version`, or the one that was current at `timestamp`.
 
-        Errors: TABLE_NOT_FOUND, VERSION_NOT_FOUND, TIMESTAMP_OUT_OF_RANGE; unknown reader features are refused when
-        rows or files are asked for, so that metadata can be shown.
+        Errors: TABLE_NOT_FOUND, VERSION_NOT_FOUND, TIMESTAMP_OUT_OF_RANGE. Unknown reader features are refused only
+        when rows or files are read, so that metadata can be shown.
         """
         return cls(load(Storage.open(path, storage_options), version, timestamp))
 
     @staticmethod
     @takes(path=PATH, storage_options=OPTIONS)
     def exists(path: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:
-        """Whether there is a Delta table at `path`: a log with a commit or a checkpoint. Only the log's file names are
-        listed, so a table that cannot be opened (a newer feature, a damaged log) exists too.
+        """Whether there is a Delta table at `path`: a log with a commit or a checkpoint. Only the names of log files
+        are listed, so this is True also for a table that cannot be opened (a newer feature, a damaged log).
 
         Errors: those of the storage, such as PERMISSION_DENIED.
         """
@@ -104,14 +104,15 @@ class Table:
         *,
         if_exists: str | None = None,
     ) -> Table:
-        """Makes an empty table. `schema` is Spark DDL, a StructType or a pyarrow schema.
+        """Creates an empty table. `schema` is Spark DDL, a StructType or a pyarrow schema.
 
-        `mode` says what becomes of a table that exists: `error` refuses, `ignore` opens it as it is, `overwrite`
-        empties it and gives it this schema (older versions stay readable); there is nothing to `append`. `if_exists` is
-        the name that `mode` had. Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN.
+        `mode` says what to do if the table exists: `error` refuses, `ignore` opens it as it is, `overwrite` empties it
+        and sets this schema (older versions stay readable). `if_exists` is the deprecated name of `mode`.
+
+        Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN.
         """
         if if_exists is not None:
-            warnings.warn("if_exists is called mode", DeprecationWarning, stacklevel=3)
+            warnings.warn("if_exists is deprecated: use mode", DeprecationWarning, stacklevel=3)
             mode = cast("Mode", if_exists)
         one_of("mode", mode, ("error", "ignore", "overwrite"))
         return cls(alter.create(Storage.open(path, storage_options), schema, partition_by, properties, mode))
@@ -120,62 +121,62 @@ class Table:
 
     @property
     def path(self) -> str:
-        """Where it lies."""
+        """The table's location, as a path or URL."""
         return str(self._snapshot.storage)
 
     @property
     def version(self) -> int:
-        """The version that it stands at."""
+        """The version of this Table."""
         return self._snapshot.version
 
     @property
     def schema(self) -> StructType:
-        """Its columns; `str()` of them is Spark DDL."""
+        """The columns; `str()` returns them as Spark DDL."""
         return self._snapshot.schema
 
     @property
     def protocol(self) -> Protocol:
-        """The reader and writer versions and the table features that it needs (PROTOCOL.md, "Protocol Evolution")."""
+        """The reader and writer versions and the table features (PROTOCOL.md, "Protocol Evolution")."""
         return self._snapshot.protocol
 
     @property
     def metadata(self) -> Metadata:
-        """Its `metaData` action: id, name, description, schema as JSON, partition columns, properties, creation time in
+        """The `metaData` action: id, name, description, schema as JSON, partition columns, properties, creation time in
         milliseconds since 1970 (PROTOCOL.md, "Change Metadata")."""
         return self._snapshot.metadata
 
     @property
     def partition_by(self) -> tuple[str, ...]:
-        """Its partition columns."""
+        """The partition columns."""
         return self._snapshot.partition_columns
 
     @property
     def properties(self) -> dict[str, str]:
-        """Its properties as they stand in the log."""
+        """The table properties as in the log."""
         return dict(self._snapshot.metadata.configuration)
 
     @property
     def snapshot(self) -> Snapshot:
-        """The version as the log has it."""
+        """The snapshot of this version."""
         return self._snapshot
 
     def files(self) -> pa.Table:
-        """Its data files: path as in the log, partition_values, size, modification_time, deletion_vector, stats
-        (JSON).
+        """The data files: path as in the log, partition_values, size (bytes), modification_time (ms since 1970),
+        deletion_vector, stats (JSON).
         """
         files = self._snapshot.files
         return files.append_column("stats", self._snapshot.stats())
 
     def file_uris(self) -> list[str]:
-        """The full names of its data files, for readers of bare Parquet files; `Scan.file_uris` says what these miss.
-        Errors: DELETED_ROWS.
+        """The full names of the data files, for readers of bare Parquet files; `Scan.file_uris` says what such readers
+        miss. Errors: DELETED_ROWS.
         """
         return self.scan().file_uris()
 
     def partitions(self) -> pa.Table:
-        """Its partitions that have files, sorted: the partition columns with their types, then `files`, `bytes` (of the
-        data files) and `rows` (BIGINT each). `rows` counts without deleted rows, and is null where the statistics of a
-        file do not say how many it has. A table without partition columns is one partition.
+        """The partitions that have files, sorted: the partition columns with their types, then `files`, `bytes` (of the
+        data files) and `rows` (BIGINT each). `rows` excludes deleted rows; it is null if the statistics of a file have
+        no row count. A table without partition columns is one partition.
 
         No data file is opened. Errors: INVALID_PARTITION_VALUE. Source: PROTOCOL.md, "Partition Value Serialization".
         """
@@ -183,11 +184,11 @@ class Table:
 
     @takes(limit=COUNT)
     def history(self, limit: int | None = None) -> pa.Table:
-        """Its commits, newest first: version, timestamp, operation, parameters, metrics, engine."""
+        """The commits, newest first: version, timestamp, operation, parameters, metrics, engine."""
         return history(self._snapshot.storage, limit=limit)
 
     def refresh(self) -> Table:
-        """Moves to the newest version; gives itself back."""
+        """Moves this Table to the newest version and returns it."""
         self._snapshot = self._snapshot.refresh()
         return self
 
@@ -214,16 +215,16 @@ class Table:
         timezone: str = "UTC",
         spark: SparkSession | None = None,
     ) -> Scan:
-        """What to read: rows for which `where` is true, `columns` (names, or name → expression; None: all) of them.
+        """A scan of the rows for which `where` is true, with `columns`: names, or name → expression (None: all).
 
-        `ansi` and `timezone` are for reading in process; on Spark the session's count. `spark` compares strings by
-        collations while the scan is planned, which `to_df` has its own session for; without one such comparisons drop
-        no file (`explain()` says so), but for UTF8_LCASE.
+        `ansi` and `timezone` apply to reading in process; on Spark the session's settings apply. `spark` is the session
+        that compares strings by collation during planning (`to_df` uses its own). Without a session only UTF8_LCASE
+        comparisons skip files; `explain()` says so.
         """
         return Scan(self._source, where, columns, limit, ansi, timezone, spark)
 
     def count(self) -> int:
-        """How many rows it has; see `Scan.count`, which opens a file only where the log does not know."""
+        """The number of rows; see `Scan.count`, which opens a file only if the log has no row count for it."""
         return self.scan().count()
 
     def to_reader(self) -> pa.RecordBatchReader:
@@ -231,7 +232,7 @@ class Table:
         return self.scan().to_reader()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The whole table for whoever reads Arrow streams; see `Scan.__arrow_c_stream__`."""
+        """The whole table for readers of Arrow streams; see `Scan.__arrow_c_stream__`."""
         return self.scan().__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> pa.Table:
@@ -257,37 +258,39 @@ class Table:
         """Adds rows: a Spark DataFrame (written by a Spark job), a pandas or polars DataFrame, a polars LazyFrame, a
         list of dicts by column, a `Scan` or a `Table`, Arrow data (a table, batches, a `pyarrow.dataset.Dataset`,
         anything with `__arrow_c_stream__`), or an iterator of dicts or of any of these. Streams and iterators are
-        written as they come, in flat memory.
+        written as they arrive, in flat memory.
 
-        A VARIANT column takes Variants, JSON texts (a STRING column or str is parsed as JSON, as by Spark's
-        `parse_json`), structs and lists (objects and arrays; a null field is the JSON null), and, in lists of dicts and
-        columns of Python objects, Python values as `mica.variant.from_python` reads them.
+        A VARIANT column accepts Variants, JSON texts (a STRING column or str is parsed, as by Spark's `parse_json`),
+        structs and lists (objects and arrays; a null field becomes the JSON null), and, in lists of dicts and columns
+        of Python objects, Python values as in `mica.variant.from_python`.
 
         `shredding` maps Variant columns to schemas (Spark DDL, a type, a `mica.variant.ShreddingSchema`; None: leave
-        the column unshredded), or is the schema itself where there is one Variant column; others are inferred per file.
+        the column unshredded), or is the schema itself if there is one Variant column. Other schemas are inferred per
+        file.
 
-        Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, INVALID_VALUE,
-        INVALID_JSON, NULL_IN_NOT_NULL_COLUMN; then the table is as it was.
+        Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, INVALID_VALUE, INVALID_JSON, NULL_IN_NOT_NULL_COLUMN; the table is
+        then unchanged.
         """
         return self._write(data, shredding, overwrite=False, where=None)
 
     @takes(where=TEXT, shredding=SHREDDING)
     def overwrite(self, data: Any, where: str | None = None, *, shredding: Any = None) -> Commit:
-        """Replaces all rows, or those of the partitions where `where` is true; the new rows must be of those too.
-        `data` is what `append` takes, a scan of this table too.
+        """Replaces all rows, or the partitions for which `where` is true; new rows must then be in these partitions.
+        `data` is what `append` accepts, including a scan of this table.
         """
         return self._write(data, shredding, overwrite=True, where=where)
 
     @takes(where=TEXT, spark=SESSION)
     def delete(self, where: str | None = None, *, spark: SparkSession | None = None) -> Commit:
         """Deletes the rows for which `where` is true (None: all rows). Files that cannot hold such a row are not read,
-        files without one are not rewritten, and others keep their shredding. With `delta.enableDeletionVectors` a file
-        stays where some of its rows do, and a deletion vector says which. Runs on `spark`, or on threads of this
-        process; `Commit.metrics` has what delta-spark's history has. Where no row matches, nothing is committed.
+        files without one are not rewritten, and rewritten files keep their shredding. With
+        `delta.enableDeletionVectors`, a file that keeps some rows gets a deletion vector instead of a rewrite.
 
-        Errors: those of a scan's `where`; APPEND_ONLY; UNSUPPORTED_WRITER_FEATURE where the table asks for change
-        files; ConflictError where another writer changed the files, or added rows that might match. Then the table is
-        as it was.
+        Runs on `spark`, or on threads of this process. `Commit.metrics` has the metrics of delta-spark's history. If no
+        row matches, nothing is committed.
+
+        Errors: those of a scan's `where`; APPEND_ONLY; UNSUPPORTED_WRITER_FEATURE if the table requires change files;
+        ConflictError if another writer changed the files, or added rows that might match. The table is then unchanged.
         """
         return self._changed(delete(self._snapshot, where, spark))
 
@@ -299,23 +302,22 @@ class Table:
         *,
         spark: SparkSession | None = None,
     ) -> Commit:
-        """Gives columns of the rows for which `where` is true (None: of all rows) other values: `set` maps columns to
-        expressions over the row as it was, `{"n": "n + 1", "kind": "v:kind::string"}`. Files and deletion vectors are
-        as in `delete`.
+        """Updates the rows for which `where` is true (None: all rows). `set` maps columns to expressions over the old
+        row: `{"n": "n + 1", "kind": "v:kind::string"}`. Files and deletion vectors are handled as in `delete`.
 
-        Errors: those of `delete`; UNKNOWN_COLUMN; INCOMPATIBLE_TYPE for a value that only a cast makes the column's;
-        NULL_IN_NOT_NULL_COLUMN. Then the table is as it was.
+        Errors: those of `delete`; UNKNOWN_COLUMN; INCOMPATIBLE_TYPE for a value that needs a cast to the column's type;
+        NULL_IN_NOT_NULL_COLUMN. The table is then unchanged.
         """
         return self._changed(update(self._snapshot, set, where, spark))
 
     @takes(properties=CHANGES)
     def set_properties(self, properties: Mapping[str, str | None]) -> Table:
-        """Sets properties (None removes one); what they need is added to the protocol in the same commit."""
+        """Sets properties (None removes one) and adds the table features that they need, in one commit."""
         return self._moved(alter.set_properties(self._snapshot, properties))
 
     @takes(columns=TEXT)
     def add_columns(self, columns: str) -> Table:
-        """Adds columns, given as Spark DDL: `"title STRING COLLATE de, n INT"`; rows that are there have null in them.
+        """Adds columns, given as Spark DDL: `"title STRING COLLATE de, n INT"`. They are null in existing rows.
 
         Errors: INVALID_DDL, DUPLICATE_COLUMN, MISSING_COLUMN for a column that is NOT NULL.
         """
@@ -323,32 +325,32 @@ class Table:
 
     @takes(column=TEXT, name=TEXT)
     def rename_column(self, column: str, name: str) -> Table:
-        """Gives a column, or a field of a struct (`s.name`), another name; its collations stay with it.
+        """Renames a column, or a field of a struct (`s.name`); it keeps its collations.
 
-        Data files know columns by name, and mica writes no mapping of names: so a table that has files refuses.
-        Errors: NEEDS_COLUMN_MAPPING, UNSUPPORTED_WRITER_FEATURE for a table that maps names, UNKNOWN_COLUMN,
-        DUPLICATE_COLUMN, INVALID_PARTITION_COLUMN.
+        Data files identify columns by name, and mica does not write column mapping, so only a table without files can
+        rename. Errors: NEEDS_COLUMN_MAPPING, UNSUPPORTED_WRITER_FEATURE for a table with column mapping,
+        UNKNOWN_COLUMN, DUPLICATE_COLUMN, INVALID_PARTITION_COLUMN.
         """
         return self._moved(alter.rename_column(self._snapshot, column, name))
 
     @takes(column=TEXT, collation=TEXT)
     def set_collation(self, column: str, collation: str | None = None) -> Table:
-        """Gives a string the collation by which it is compared from now on; None: its bytes. No data is rewritten, and
-        statistics of other collations serve no comparison by this one.
+        """Sets the collation of a string column (None: compare bytes). No data is rewritten; statistics of other
+        collations are not used for comparisons by the new one.
 
-        `column` may lead into structs, arrays and maps (`s.name`, `tags.element`, `m.key`); `collation` is Spark's name
-        (`UNICODE_CI`, `de`) or an identifier (`icu.de`). Errors: UNKNOWN_COLUMN, UNKNOWN_COLLATION,
+        `column` may be a path into structs, arrays and maps (`s.name`, `tags.element`, `m.key`); `collation` is Spark's
+        name (`UNICODE_CI`, `de`) or an identifier (`icu.de`). Errors: UNKNOWN_COLUMN, UNKNOWN_COLLATION,
         INVALID_PARTITION_COLUMN.
         """
         return self._moved(alter.set_collation(self._snapshot, column, collation))
 
     @takes(columns=NAMES, spark=SESSION)
     def restats(self, columns: Sequence[str] | None = None, spark: SparkSession | None = None) -> Commit:
-        """Adds or refreshes bounds of collated columns and of variant paths in the files that are there; no data is
-        rewritten. `columns` (None: all) are collated or Variant columns.
+        """Adds or refreshes bounds of collated columns and variant paths of existing files; no data is rewritten.
+        `columns` (None: all) are collated or Variant columns.
 
-        Collated bounds are made by the comparator of `spark`; variant paths need no session. Errors: NEEDS_SPARK,
-        UNKNOWN_COLUMN, ConflictError where another writer removed a file meanwhile.
+        Collated bounds need the comparator of `spark`; variant paths need no session. Errors: NEEDS_SPARK,
+        UNKNOWN_COLUMN, ConflictError if another writer removed a file meanwhile.
         """
         return self._changed(restats(self._snapshot, columns, spark))
 
@@ -374,13 +376,13 @@ class Table:
     def vacuum(
         self, retention: Retention | None = None, *, dry_run: bool = False, enforce_retention: bool = True
     ) -> Vacuum:
-        """Deletes the files below the table that no version within `retention` names: removed files, their deletion
-        vectors, change files, and what killed writers left. Older versions can no longer be read afterwards.
+        """Deletes the files in the table's directory that no version within `retention` uses: removed files, their
+        deletion vectors, change files, and leftovers of killed writers. Older versions cannot be read afterwards.
 
         `retention` is a number of hours, a text (`"7 days"`) or a timedelta; None is the table's
-        `delta.deletedFileRetentionDuration` (a week), and less than that is refused unless `enforce_retention` is
-        False. `dry_run` deletes nothing and lists what would be deleted. A vacuum is recorded by two commits, as
-        delta-spark writes them. Errors: RETENTION_TOO_SHORT, INVALID_ARGUMENT, PERMISSION_DENIED.
+        `delta.deletedFileRetentionDuration` (by default a week). A shorter one is refused unless `enforce_retention` is
+        False. `dry_run` deletes nothing and lists what would be deleted. A vacuum makes two commits, as delta-spark
+        does. Errors: RETENTION_TOO_SHORT, INVALID_ARGUMENT, PERMISSION_DENIED.
         """
         done = vacuum(self._snapshot.refresh(), retention, dry_run=dry_run, enforce_retention=enforce_retention)
         assert done.snapshot is not None
@@ -389,23 +391,23 @@ class Table:
 
     @takes(version=COUNT, timestamp=TIME)
     def restore(self, version: int | None = None, timestamp: Timestamp | None = None) -> Restore:
-        """Makes the content of an older version the newest one, in one commit; nothing is rewritten. Schema, properties
-        and domains come back too; the protocol is never lowered.
+        """Restores the content of an older version as the newest one, in one commit; nothing is rewritten. Schema,
+        properties and domains are restored too; the protocol is never lowered.
 
-        Errors: VERSION_NOT_FOUND, VERSION_EXPIRED, TIMESTAMP_OUT_OF_RANGE, NOT_FOUND where files of that version were
-        vacuumed, ConflictError where another writer changed the table meanwhile. Then the table is as it was.
+        Errors: VERSION_NOT_FOUND, VERSION_EXPIRED, TIMESTAMP_OUT_OF_RANGE, NOT_FOUND if files of that version were
+        vacuumed, ConflictError if another writer changed the table meanwhile. The table is then unchanged.
         """
         if version is None and timestamp is None:
-            raise UserError("INVALID_ARGUMENT", "no version was named", hint="Give version= or timestamp=.")
+            raise UserError("INVALID_ARGUMENT", "restore needs a version", hint="Give version= or timestamp=.")
         newest = self._snapshot.refresh()
         done = restore(newest, load(newest.storage, version, timestamp))
         self._snapshot = done.snapshot
         return done
 
     def checkpoint(self) -> Table:
-        """Writes a checkpoint of the version that the table stands at, and removes what the log no longer needs
-        (`delta.logRetentionDuration`, `delta.enableExpiredLogCleanup`). Commits do both by themselves, each
-        `delta.checkpointInterval` versions. Source: PROTOCOL.md, "Checkpoints", "Metadata Cleanup".
+        """Writes a checkpoint of this version and removes expired log files (`delta.logRetentionDuration`,
+        `delta.enableExpiredLogCleanup`). Commits do both automatically, every `delta.checkpointInterval` versions.
+        Source: PROTOCOL.md, "Checkpoints", "Metadata Cleanup".
         """
         write_checkpoint(alter.writable(self._snapshot))
         # The newest version decides what may go.

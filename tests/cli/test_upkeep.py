@@ -27,7 +27,7 @@ def test_vacuum_lists_and_then_deletes(table: str) -> None:
     listed = runner.invoke(app, options)
     assert listed.exit_code == 0
     assert "1 file would be deleted" in listed.output
-    assert "Say --delete" in listed.output
+    assert "Add --delete" in listed.output
     assert len(list(Path(table).glob("*.parquet"))) == 2
     done = orjson.loads(runner.invoke(app, [*options, "--delete", "--json"]).stdout)
     assert (done["files"], done["dry_run"], len(done["deleted"])) == (1, False, 1)

@@ -62,7 +62,7 @@ def test_a_wrong_type_is_refused_by_name(
     with pytest.raises(UserError) as caught:
         call(table, tmp_path)
     assert caught.value.code == "INVALID_ARGUMENT"
-    assert caught.value.message.startswith(f"{name} is ")
+    assert caught.value.message.startswith(f"{name} must be ")
     assert not (tmp_path / "n").exists()
 
 

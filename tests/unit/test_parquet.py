@@ -103,7 +103,7 @@ def test_a_folder_is_read_for_what_it_is(tmp_path: Path) -> None:
     assert mica.read_parquet(tmp_path / "t").to_arrow().to_pylist() == [{"n": 2, "p": "x"}]
     assert mica.read_parquet(tmp_path / "t", ["p"], "n = 2").to_arrow().to_pylist() == [{"p": "x"}]
     for taken in (tmp_path / "t" / "p=x", tmp_path / "t" / "*" / "*.parquet", [tmp_path / "t"], tmp_path):
-        with pytest.raises(mica.UserError, match="takes files out of the Delta table") as caught:
+        with pytest.raises(mica.UserError, match="selects files of the Delta table") as caught:
             mica.read_parquet(taken)
         assert caught.value.code == "DELTA_TABLE"
     assert mica.check(str(tmp_path / "t" / "p=x" / "*.parquet")).files == 3  # bytes are bytes

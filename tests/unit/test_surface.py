@@ -171,10 +171,10 @@ def test_one_vocabulary_of_modes(tmp_path: Path) -> None:
 
 
 def test_the_old_name_of_the_mode_stays_for_a_version(tmp_path: Path) -> None:
-    with pytest.warns(DeprecationWarning, match="called mode") as caught:
+    with pytest.warns(DeprecationWarning, match="use mode") as caught:
         mica.Table.create(tmp_path / "t", "a INT", if_exists="error")
     assert caught[0].filename == __file__
-    with pytest.warns(DeprecationWarning, match="called mode"):
+    with pytest.warns(DeprecationWarning, match="use mode"):
         assert mica.Table.create(tmp_path / "t", "b INT", if_exists="ignore").schema.names == ["a"]
 
 

@@ -1,7 +1,7 @@
-"""`mica`: the verbs, and what becomes of errors.
+"""`mica`: its commands, and how errors are printed.
 
-The rule: exit status 0 is success, 1 bad input or a refused table, 2 wrong usage; an error is two or three lines on
-stderr, and only `--debug` shows where it came from.
+The rule: exit status 0 is success, 1 bad input or a refused table, 2 wrong usage. An error is two or three lines on
+stderr; only `--debug` shows the traceback.
 """
 
 from __future__ import annotations
@@ -70,14 +70,13 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Options of every verb; `--debug` is read by `main`, which may be too early for typer."""
+    """Options of all commands; `main` reads `--debug` itself, since errors may occur before typer parses it."""
 
 
 def main() -> None:
-    """The entry point: runs a verb, and turns what goes wrong into a few lines and an exit status."""
-    # `--debug` may stand anywhere: people add it at the end of the line that failed.
+    """The entry point: runs a command, and turns errors into a few lines and an exit status."""
     debug = "--debug" in sys.argv[1:]
     arguments = [a for a in sys.argv[1:] if a != "--debug"]
     try:
@@ -90,12 +89,12 @@ def main() -> None:
         sys.stderr.write("\nstopped; nothing was committed\n")
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of a pipe (`| head`) has gone, which is no error of ours.
+        # The reader of a pipe (`| head`) has stopped, which is not an error.
         sys.stderr.close()
         sys.exit(0)
     except Exception as e:
         if debug:
             raise
         sys.stderr.write(f"error: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else 'no message'}\n")
-        sys.stderr.write("This is a bug in mica or in a library below it; --debug shows where it came from.\n")
+        sys.stderr.write("This is a bug in mica or in a library that it uses; --debug shows the traceback.\n")
         sys.exit(1)

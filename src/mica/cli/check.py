@@ -1,4 +1,4 @@
-"""`mica check`: what is wrong with files and tables."""
+"""`mica check`: lists violations in files and tables."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def run(
     source: options.Source,
     version: options.Version = None,
     limit: Annotated[int, typer.Option("--limit", min=0, help="Violations to list per kind and file.")] = LIMIT,
-    on_spark: Annotated[bool, typer.Option("--spark", help="Judge collated bounds, by an embedded session.")] = False,
+    on_spark: Annotated[bool, typer.Option("--spark", help="Check collated bounds too, on a Spark session.")] = False,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
-    """List what breaks the rules: in the bytes of Parquet files, and of a table in its log's bounds too.
+    """List violations of the formats in Parquet files, and wrong bounds in a table's log.
 
-    Exit status 1 when anything does.
+    Exit status 1 if there are any.
     """
     stored = storage_options(storage_option or ())
     asked = source[0] if len(source) == 1 else source

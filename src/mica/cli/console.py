@@ -1,4 +1,4 @@
-"""What a person sees: tables, errors, progress. Data goes to stdout, everything about it to stderr."""
+"""Prints tables, errors and progress. Data goes to stdout, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ if TYPE_CHECKING:
 
 
 def spark_session() -> SparkSession:
-    """The embedded session of `--spark`. Its own log of a failed task, stacks and all, is for `--debug`."""
+    """The embedded session of `--spark`. Spark's own log of a failed task is shown with `--debug` only."""
     from mica.engines.spark.session import session
 
     return session(**({} if "--debug" in sys.argv else {"spark.log.level": "OFF"}))
 
 
 def out() -> Console:
-    """The console of stdout; where nobody looks on it is wide, so that tables in pipes are not folded."""
+    """The console of stdout; it is wide if stdout is not a terminal, so that tables in pipes are not folded."""
     from rich.console import Console
 
     return Console() if sys.stdout.isatty() else Console(width=200, soft_wrap=True)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on stdout."""
+    """Prints one JSON document on stdout."""
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=str)
     sys.stdout.buffer.write(text)
     sys.stdout.buffer.flush()
 
 
 def print_rows(title: str, names: Sequence[str], rows: Sequence[Sequence[Any]], *, right: Sequence[str] = ()) -> None:
-    """A table of texts."""
+    """Prints a table of texts."""
     from rich.table import Table
     from rich.text import Text
 
     table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
     for name in names:
-        # As they are: rich would make an emoji of `v:id:`.
+        # No markup: rich would make an emoji of `v:id:`.
         table.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
     for row in rows:
         table.add_row(*[Text("" if value is None else str(value)) for value in row])
@@ -57,9 +57,9 @@ def print_rows(title: str, names: Sequence[str], rows: Sequence[Sequence[Any]], 
 
 
 def errors(error: MicaError) -> int:
-    """Two or three lines about an error; its exit status."""
+    """Prints an error in two or three lines; returns its exit status."""
     where = ", ".join(f"{name} {value}" for name, value in error.context.items() if str(value) not in error.message)
-    # The line that points into a text with a caret is for wider places than a terminal's error.
+    # The line with a caret under the text is left out on the command line.
     lines = [line for line in spoken(error.message).splitlines() if line.strip() != "^"]
     sys.stderr.write(f"error [{error.code}]: {chr(10).join(lines)}{f' ({where})' if where else ''}\n")
     if error.hint:
@@ -68,7 +68,7 @@ def errors(error: MicaError) -> int:
 
 
 def pairs(texts: Sequence[str], option: str, *, secret: bool = False) -> dict[str, str]:
-    """`name=value` texts of a repeated option; a secret one is not shown where it is wrong."""
+    """Parses the `name=value` texts of a repeated option; an error does not show secret values."""
     found = {}
     for number, text in enumerate(texts, 1):
         name, equals, value = text.partition("=")
@@ -82,7 +82,7 @@ def pairs(texts: Sequence[str], option: str, *, secret: bool = False) -> dict[st
 
 @contextmanager
 def watched(what: str) -> Iterator[Any]:
-    """Progress on stderr, from the first second on, when a person looks on; otherwise a function that does nothing."""
+    """Shows progress on stderr after the first second if it is a terminal; otherwise does nothing."""
     if not sys.stderr.isatty():
         yield None
         return

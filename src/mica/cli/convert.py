@@ -1,4 +1,4 @@
-"""`mica convert`: Parquet files from one shredding layout to the other."""
+"""`mica convert`: converts tables and Parquet files from one shredding layout to the other."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def run(
     layout: Annotated[Literal["standard", "early"], typer.Option("--layout", help="The layout to write.")] = "standard",
     to: Annotated[
         Literal["delta", "parquet"] | None,
-        typer.Option("--to", help="What DST is: by default a Delta table, and Parquet files in the early layout."),
+        typer.Option("--to", help="The kind of DST. Default: a Delta table, or Parquet files in the early layout."),
     ] = None,
     mode: Annotated[
         Literal["append", "error", "ignore", "overwrite"],
-        typer.Option("--mode", help="What becomes of a DST that is there; a table takes error and ignore."),
+        typer.Option("--mode", help="What to do if DST exists; for a table only error and ignore."),
     ] = "error",
     on_spark: options.OnSpark = False,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
-    """Write a table or Parquet files anew in the standard or the early shredding layout, column by column."""
+    """Rewrite a table or Parquet files in the standard or the early shredding layout."""
     spark = spark_session() if on_spark else None
     stored = storage_options(storage_option or ())
     report = convert_files(source, target, layout=layout, to=to, mode=mode, spark=spark, storage_options=stored)

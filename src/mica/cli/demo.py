@@ -1,4 +1,4 @@
-"""`mica demo`: the main job on events made here, with what it did at each step."""
+"""`mica demo`: runs the main job on generated events and prints each step."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ WHERE = (
 
 
 def run(
-    directory: Annotated[Path, typer.Argument(help="Where events and table are made.")] = Path("demo"),
+    directory: Annotated[Path, typer.Argument(help="The directory for events and table.")] = Path("demo"),
     count: Annotated[int, typer.Option("--events", min=1, help="How many events.")] = 100_000,
     spark: Annotated[
-        bool, typer.Option("--spark/--no-spark", help="Run on an embedded Spark session, or in process.")
+        bool, typer.Option("--spark/--no-spark", help="Run on an embedded Spark session or in process.")
     ] = True,
     json: options.Json = False,
 ) -> None:
-    """Make events, ingest them, skip files, and read the table back with Spark's own reader."""
+    """Generate events, ingest them, skip files, and read the table with Spark's own reader."""
     from mica.engines.spark.session import session
     from mica.table import Table
     from mica.write.ingest import ingest_json

@@ -1,9 +1,9 @@
-"""Events as Bluesky's firehose sends them: the same number and seed give the same bytes, whoever makes them.
+"""Generates events like those of Bluesky's firehose; the same number and seed always give the same bytes.
 
-Events come in chunks of 10,000, each from a generator of its own seed, so chunks can be made in any order. `time_us`
-grows through all of them. Ninety-nine in a hundred have the usual shape; the hundredth has one path in another type, or
-a field nobody has heard of (`ODD`). `did`, `time_us`, `kind` and the names of operation and collection never drift:
-they are what the demonstration and the benchmarks ask for.
+Events come in chunks of 10,000, each from a generator with its own seed, so chunks can be made in any order. `time_us`
+grows through all chunks. 99 % of the events have the usual shape; the others have one path of another type, or an
+unknown field (`ODD`). `did`, `time_us`, `kind` and the names of operation and collection never drift: the demo and the
+benchmarks query them.
 
     python -m mica.cli.events events.ndjson --events 500000 --seed 1
 """
@@ -25,7 +25,7 @@ from typing import Any
 CHUNK = 10_000
 START_US = 1_732_206_349_000_000
 GAP_US = 50_000
-"""Mean distance of two events; 500,000 of them span seven hours."""
+"""Mean time between two events; 500,000 of them span seven hours."""
 PEOPLE = 200_000
 POSTS = 3_000
 """Posts that the references of one chunk go to."""
@@ -85,7 +85,7 @@ class _Chunk:
         self.letters = self.random.randbytes(CHUNK * 256 + 64).translate(_BASE32).decode("ascii")
         self.at = 0
         self.time_us = START_US + number * CHUNK * GAP_US
-        # Likes and replies go to the posts of the hour, and most of them to a few of these.
+        # Likes and replies refer to the posts of the hour, and most of them to a few of these.
         self.posts = [self._post() for _ in range(POSTS)]
 
     def take(self, count: int) -> str:
@@ -97,7 +97,7 @@ class _Chunk:
         return self.letters[at : at + count]
 
     def did(self) -> str:
-        """Somebody; a few are heard much more often than the others."""
+        """A user; a few users are much more frequent than the others."""
         person = int(self.random.random() ** 3 * PEOPLE)
         # A number spread over 24 characters, the same for the same person in every chunk.
         digits = f"{(person + 1) * 0x9E3779B97F4A7C15F39CC0605CEDC835 % (1 << 120):030x}"
@@ -238,13 +238,13 @@ def _event(chunk: _Chunk, what: str) -> Event:
 
 
 def _set(*path: str, value: Callable[[_Chunk], Json]) -> Callable[[_Chunk, Event, Event], None]:
-    """A change of one path of the commit to a value of another type; where the path is missing it comes into being."""
+    """A change of one path of the commit to a value of another type; a missing path is created."""
 
     def change(chunk: _Chunk, commit: Event, _record: Event) -> None:
         node = commit
         for key in path[:-1]:
             below = node.get(key)
-            # A copy: one reference may stand in two places of an event.
+            # A copy: one reference may occur twice in an event.
             node[key] = dict(below) if isinstance(below, dict) else {}
             node = node[key]
         node[path[-1]] = value(chunk)
@@ -309,7 +309,7 @@ def _chunk_lines(work: tuple[int, int, int]) -> bytes:
 
 
 def write(path: Path, count: int, seed: int = 1, *, processes: int | None = None) -> int:
-    """Write `count` events to `path`, gzipped where its name ends in `.gz`; gives the bytes of JSON."""
+    """Write `count` events to `path`, gzipped if its name ends in `.gz`; returns the number of bytes of JSON."""
     work = [(first, min(CHUNK, count - first), seed) for first in range(0, count, CHUNK)]
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")

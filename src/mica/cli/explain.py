@@ -1,4 +1,4 @@
-"""`mica explain`: what a scan reads of files, row groups, pages and rows, and why not the rest."""
+"""`mica explain`: shows which files, row groups, pages and rows a scan reads, and why it skips the rest."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def run(
     version: options.Version = None,
     timestamp: options.Timestamp = None,
     storage_option: options.StorageOption = None,
-    analyze: Annotated[bool, typer.Option("--analyze", help="Run the scan and say what it took.")] = False,
+    analyze: Annotated[bool, typer.Option("--analyze", help="Run the scan and measure it.")] = False,
     footers: Annotated[
         bool | None,
-        typer.Option("--footers/--no-footers", help="Open the footers of the kept files; unasked, where they are few."),
+        typer.Option("--footers/--no-footers", help="Open the footers of the kept files. Default: if they are few."),
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """Show what would be read of files, row groups, pages, rows and bytes, and why the rest would not."""
+    """Show which files, row groups, pages, rows and bytes would be read, and why the rest is skipped."""
     scan = scan_of(source, where, column, version=version, timestamp=timestamp, options=storage_option)
     report = scan.explain(analyze=analyze, footers=footers)
     if json:

@@ -20,7 +20,7 @@ from mica.write.ingest import ingest_json
 
 @contextmanager
 def standard_input(paths: list[str]) -> Iterator[list[str]]:
-    """The paths, with what comes in on standard input as a file: it is looked at before it is read, and read twice."""
+    """The paths, with standard input copied to a file, since an ingest reads parts of its input twice."""
     if "-" not in paths:
         yield paths
         return
@@ -38,7 +38,7 @@ def run(
             metavar="FILE…", help="JSON files or patterns (NDJSON or arrays; gzip, zstd); - is standard input."
         ),
     ],
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table's path or URI; made where there is none.")],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table's path or URI; created if missing.")],
     column: Annotated[str, typer.Option("--column", "-c", help="The Variant column.")] = "v",
     computed: Annotated[
         list[str] | None,
@@ -53,17 +53,17 @@ def run(
     shredding: Annotated[str | None, typer.Option("--shredding", help="A shredding schema, as Spark DDL.")] = None,
     mode: Annotated[
         Literal["append", "error", "ignore", "overwrite"],
-        typer.Option("--mode", help="What to do where there is a table."),
+        typer.Option("--mode", help="What to do if the table exists."),
     ] = "append",
     format: Annotated[  # noqa: A002 - the option's name
         Literal["auto", "ndjson", "json"],
-        typer.Option("--format", help="A document a line, or an array or documents over several lines."),
+        typer.Option("--format", help="ndjson: a document per line. json: an array, or documents over several lines."),
     ] = "auto",
     on_error: Annotated[
         Literal["fail", "quarantine"], typer.Option("--on-error", help="What to do with lines that cannot be read.")
     ] = "fail",
     quarantine: Annotated[
-        str | None, typer.Option("--quarantine", help="Where bad lines go; the table's _quarantine/ without it.")
+        str | None, typer.Option("--quarantine", help="Where to write bad lines. Default: the table's _quarantine/.")
     ] = None,
     target_file_size: Annotated[str | None, typer.Option("--target-file-size", help="E.g. 128MB.")] = None,
     table_property: Annotated[
@@ -74,11 +74,13 @@ def run(
     ] = False,
     invalid_utf8: Annotated[
         Literal["error", "replace"],
-        typer.Option("--invalid-utf8", help="Whether bytes that are not UTF-8 make a bad line or become U+FFFD."),
+        typer.Option(
+            "--invalid-utf8", help="Bytes that are not UTF-8 make a bad line (error) or become U+FFFD (replace)."
+        ),
     ] = "error",
     max_size: Annotated[str, typer.Option("--max-size", help="The largest document, at most 128MB.")] = "16MB",
     idempotent: Annotated[
-        bool, typer.Option("--idempotent", help="Skip files that the table has rows of, by name and time.")
+        bool, typer.Option("--idempotent", help="Skip files that were ingested before, by name and time.")
     ] = False,
     on_spark: options.OnSpark = False,
     storage_option: options.StorageOption = None,
@@ -87,7 +89,7 @@ def run(
     """Read JSON files into the Variant column of a Delta table, in one commit."""
     spark = spark_session() if on_spark else None
     if "-" in paths and idempotent:
-        raise UserError.bad_value("idempotent", idempotent, "files: standard input has no name to know it by")
+        raise UserError.bad_value("idempotent", idempotent, "False for standard input, which has no name")
     with standard_input(paths) as files, watched("ingest") as progress:
         report = ingest_json(
             files,

@@ -1,4 +1,4 @@
-"""`mica inspect`: how a Parquet file's Variants are shredded."""
+"""`mica inspect`: shows how a Parquet file's Variants are shredded."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run(
 
 def _share(row: dict[str, Any]) -> str:
     typed, residual = row["typed_rows"], row["residual_rows"]
-    # An object that is typed may have a residual too, with its rare fields: how many do is a column of its own.
+    # A typed object may also have a residual with its rare fields; their number is a separate column.
     share = typed / max(typed, typed + residual if row["type"] != "object" else typed, 1)
-    # Rare rows are the news: neither all nor none is said where there are some.
+    # Rare rows matter: the text is never 0 % or 100 % if there are some.
     return ">99.9%" if 0.9995 <= share < 1 else "<0.1%" if 0 < share < 0.0005 else f"{share:.1%}"

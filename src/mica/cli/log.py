@@ -1,4 +1,4 @@
-"""`mica log`: the commits of a table."""
+"""`mica log`: shows the commits of a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mica.table import Table
 
 def run(
     table: options.TablePath,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="The newest commits only.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Show only this many, the newest.")] = None,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:

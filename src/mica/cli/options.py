@@ -1,4 +1,4 @@
-"""Options that several verbs share, each spelled once."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
-Version = Annotated[int | None, typer.Option("--version", "-v", help="The table's version; the newest without it.")]
+Version = Annotated[int | None, typer.Option("--version", "-v", help="The table's version. Default: the newest.")]
 Timestamp = Annotated[str | None, typer.Option("--timestamp", help="The version that was current at this time.")]
 Where = Annotated[str | None, typer.Option("--where", "-w", help="A predicate, e.g. \"v:kind::string = 'commit'\".")]
 Column = Annotated[list[str] | None, typer.Option("--column", "-c", help="A column, or NAME=EXPRESSION. Repeatable.")]

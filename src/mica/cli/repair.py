@@ -1,4 +1,4 @@
-"""`mica repair`: the same rows, written as the rules ask."""
+"""`mica repair`: rewrites faulty files so that they obey the formats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mica.maintain.repair import repair
 
 def run(
     source: Annotated[str, typer.Argument(metavar="TABLE|FILE", help="A table, or a Parquet file.")],
-    target: Annotated[str | None, typer.Argument(metavar="[OUT]", help="The file to write; none for a table.")] = None,
+    target: Annotated[str | None, typer.Argument(metavar="[OUT]", help="The file to write; omit for a table.")] = None,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""`mica restats`: new bounds for files that exist."""
+"""`mica restats`: adds bounds to existing files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(
     named = None if not column else {name.lower() for name in column}
     leaves = collated_leaves(opened.schema, opened.properties, opened.partition_by)
     leaves = [leaf for leaf in leaves if named is None or ".".join(leaf.column).lower() in named]
-    # What is compared in process needs no JVM.
+    # UTF8_LCASE is compared in process and needs no JVM.
     made, _ = comparable(leaves, engines.of())
     spark = spark_session() if len(made) < len(leaves) else None
     commit = opened.restats(column or None, spark=spark)

@@ -1,4 +1,4 @@
-"""`mica restore`: an older version becomes the newest one."""
+"""`mica restore`: restores the content of an older version."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ def run(
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
-    """Make the content of an older version the newest one, in one commit; nothing is rewritten."""
+    """Restore the content of an older version as the newest one, in one commit; nothing is rewritten."""
     if version is None and timestamp is None:
-        raise typer.BadParameter("Say which: --version or --timestamp.")
+        raise typer.BadParameter("Give --version or --timestamp.")
     done = Table.open(table, storage_options=storage_options(storage_option or ())).restore(version, timestamp)
     if json:
         print_json(done.to_dict())

@@ -1,4 +1,4 @@
-"""`mica scan`: rows of a table or of Parquet files."""
+"""`mica scan`: shows rows of a table or of Parquet files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mica.schema.types import VARIANT
 from mica.variant.frames import json_lines, python_values
 from mica.variant.values import to_json
 
-#: Rows that are shown to a person who did not say how many.
+#: Default number of rows to show.
 SHOWN = 20
 
 
@@ -24,14 +24,14 @@ def run(
     where: options.Where = None,
     column: options.Column = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=0, help="Rows at most; 20 are shown without it.")
+        int | None, typer.Option("--limit", "-n", min=0, help="Maximum number of rows. Default: 20.")
     ] = None,
     count: Annotated[bool, typer.Option("--count", help="Only count the rows.")] = False,
     version: options.Version = None,
     timestamp: options.Timestamp = None,
     storage_option: options.StorageOption = None,
     json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object a row; all rows, unless --limit is given.")
+        bool, typer.Option("--json", help="Print one JSON object per row; all rows, unless --limit is given.")
     ] = False,
 ) -> None:
     """Show rows, or count them."""

@@ -1,4 +1,4 @@
-"""A table or Parquet files named on the command line, as a scan."""
+"""Opens a table or Parquet files named on the command line as a scan."""
 
 from __future__ import annotations
 

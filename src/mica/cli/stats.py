@@ -1,4 +1,4 @@
-"""`mica stats`: the statistics of a table's files, bounds of Variants decoded."""
+"""`mica stats`: shows the statistics of a table's files, with decoded bounds of Variants."""
 
 from __future__ import annotations
 

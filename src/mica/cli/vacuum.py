@@ -1,4 +1,4 @@
-"""`mica vacuum`: files that no kept version names are deleted."""
+"""`mica vacuum`: deletes files that no retained version uses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mica.cli import options
 from mica.cli.console import out, print_json, storage_options
 from mica.table import Table
 
-#: Files that are listed for a person.
+#: Number of files to list.
 SHOWN = 20
 
 
@@ -18,7 +18,7 @@ def run(
     table: options.TablePath,
     retention: Annotated[
         str | None,
-        typer.Option("--retention", help="How long removed files are kept: '7 days'; else as the table says."),
+        typer.Option("--retention", help="How long to keep removed files: '7 days'. Default: the table's."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run/--delete", help="List what would be deleted, or delete it.")
@@ -33,7 +33,7 @@ def run(
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
-    """Delete data files that no version within the retention names; without --delete, list them."""
+    """Delete data files that no version within the retention uses; without --delete, list them."""
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))
     done = opened.vacuum(retention, dry_run=dry_run, enforce_retention=enforce_retention)
     if json:
@@ -42,5 +42,5 @@ def run(
     paths = done.deleted.column("path").to_pylist()
     lines = [*paths[:SHOWN], *([f"… and {len(paths) - SHOWN:,} more"] if len(paths) > SHOWN else [])]
     lines = [f"  {line}" for line in lines] if dry_run else []
-    hint = ["Say --delete to delete them."] if dry_run and paths else []
+    hint = ["Add --delete to delete them."] if dry_run and paths else []
     out().print("\n".join([str(done), *lines, *hint]), markup=False, highlight=False)

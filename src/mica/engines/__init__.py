@@ -1,6 +1,6 @@
-"""Where tasks run: this process or Spark.
+"""Engines: where tasks run, in this process or on Spark.
 
-`of` alone decides which: by a session, by a DataFrame, or by their absence.
+`of` alone chooses the engine: by a session, by a DataFrame, or by their absence.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from mica.engines.spark import types
 
 
 def of(given: Any = None) -> Engine:
-    """The engine of a Spark session or of a Spark DataFrame; of whatever else (None, Arrow, pandas) this process.
+    """The engine of a Spark session or DataFrame; for anything else (None, Arrow, pandas) the threads of this process.
 
-    pyspark is not imported to find out.
+    Does not import pyspark.
     """
     is_frame = types.is_frame(given)
     if not is_frame and not types.is_session(given):

@@ -1,9 +1,8 @@
-"""What an engine is: whoever runs tasks, moves rows to them, and compares strings.
+"""The interface of engines: they run tasks, move rows to tasks, and compare strings.
 
-The rule: a task is a picklable function from one input to Arrow batches, and knows no engine; an engine knows where
-tasks run, and no format. What the two engines do differently (threads or a job, a sort in memory or a shuffle, the
-process's settings or the session's, who compares by collations) is behind this interface; nobody else asks which of
-them it is.
+The rule: a task is a picklable function from one input to Arrow batches and does not know engines; an engine does not
+know formats. All differences of the two engines (threads or a job, sort in memory or shuffle, settings of the call or
+of the session, comparator of collations) are behind this interface; no other code checks which engine it has.
 """
 
 from __future__ import annotations
@@ -23,36 +22,36 @@ from mica.skipping.collated import Ordering
 
 Batches = Iterable[pa.RecordBatch]
 
-#: One input to batches.
+#: A function from one input to batches.
 Task = Callable[[Any], Batches]
 
-#: Rows to batches, such as the facts of the files that they were written to.
+#: A function from rows to batches, such as the facts of the written files.
 RowsTask = Callable[[Batches], Batches]
 
-#: Called now and then with the share of a job that is done, by an engine whose batches arrive at the end.
+#: Called periodically with the completed share of a job, by an engine whose batches arrive at the end.
 Watch = Callable[[float], None]
 
 
 class Comparator(Ordering, Protocol):
-    """Compares strings by collations as whoever evaluates predicates on the engine does."""
+    """Compares strings by collation, exactly as the engine does when it evaluates predicates."""
 
     def compared(self, left: pa.Array, right: pa.Array, collations: Sequence[str]) -> NDArray[np.int8]:
-        """-1, 0 or 1 for each pair of strings (none is null) by the collation (its SQL name) at its place."""
+        """Returns -1, 0 or 1 for each pair of strings (none is null), by the collation (SQL name) at the same index."""
 
 
 @dataclass(frozen=True)
 class Ends:
-    """Columns of lists of strings, of which the least and the greatest string are wanted instead.
+    """A request to replace columns of lists of strings by their minimum and maximum.
 
     `of` maps columns to SQL names of collations: each becomes `<column>_min` and `<column>_max`, at the end. With `by`
-    there is one row for each value of that column, and no other column.
+    the result has one row for each value of that column, and no other columns.
     """
 
     of: Mapping[str, str] = field(default_factory=dict)
     by: str | None = None
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
-        """The schema of what comes out, where `schema` goes in."""
+        """The schema of the result for rows of `schema`."""
         kept = [f for f in schema if f.name not in self.of and self.by in (None, f.name)]
         return pa.schema([*kept, *(pa.field(f"{n}_{side}", pa.string()) for n in self.of for side in ("min", "max"))])
 
@@ -62,8 +61,8 @@ NO_ENDS = Ends()
 
 @dataclass(frozen=True)
 class Order:
-    """How rows are to be in files: those of a partition together, and by `keys` (column, descending) in one order over
-    all files. The keys are not columns of the files."""
+    """The order of rows in files: rows of a partition are together, and all files together are sorted by `keys`
+    (column, descending). The keys are not columns of the files."""
 
     partition_by: tuple[str, ...] = ()
     keys: tuple[tuple[str, bool], ...] = ()
@@ -74,27 +73,27 @@ AS_THEY_COME = Order()
 
 @dataclass(frozen=True)
 class MadeRows:
-    """Rows that tasks make, on their way to files."""
+    """Rows that tasks make, to be arranged and written to files."""
 
     task: Task
     inputs: Sequence[Any]
-    #: The columns, keys of an `Order` among them.
+    #: The columns, including the keys of an `Order`.
     schema: StructType
-    #: About how many bytes they are, and how many files of about equal size they are to be.
+    #: Their approximate size in bytes, and the number of files of about equal size to write.
     size: int
     files: int = 1
-    #: Gives for an input the keys of some of its rows, as `ranges.plan` takes them.
+    #: Returns the keys of a sample of an input's rows, in the form of `ranges.plan`.
     sample: Task | None = None
-    #: Bytes in memory that are worth a thread of their own.
+    #: Bytes in memory that are worth a separate thread.
     share_bytes: int = 64 << 20
 
 
-#: `MadeRows`, or the rows that an engine has: a DataFrame for Spark, an Arrow table or reader for threads.
+#: `MadeRows`, or the engine's own rows: a DataFrame for Spark, an Arrow table or reader for threads.
 Rows = Any
 
 
 class Engine(ABC):
-    """Where tasks run."""
+    """Runs tasks."""
 
     #: Whether it brings the rows of a partition together before they are written.
     shuffles: bool
@@ -107,19 +106,19 @@ class Engine(ABC):
     @property
     @abstractmethod
     def comparator(self) -> Comparator:
-        """Who compares strings by collations here."""
+        """The engine's comparator of strings by collation."""
 
     @abstractmethod
     def settings(self, ansi: bool, timezone: str) -> tuple[bool, str]:
-        """ANSI mode and time zone that count here, where those are asked for."""
+        """The ANSI mode and time zone that apply on this engine, given those of the call."""
 
     @abstractmethod
     def read_alike(self, predicate: BoundExpr) -> BoundExpr:
-        """The parts of a predicate that files are skipped by, if this engine evaluates the rows."""
+        """The parts of a predicate that may skip files if this engine evaluates the rows."""
 
     @abstractmethod
     def owns(self, data: Any) -> bool:
-        """Whether rows that a person gives need no reading: they are `Rows` of this engine."""
+        """Whether the given data is the engine's own kind of rows and needs no conversion."""
 
     @abstractmethod
     def schema(self, rows: Rows) -> pa.Schema:
@@ -135,8 +134,8 @@ class Engine(ABC):
         ends: Ends = NO_ENDS,
         watch: Watch | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Runs the task over the inputs; its batches have the schema. An error of a task is raised as the task raised
-        it, a job that breaks otherwise as a MicaError."""
+        """Runs the task over the inputs; its batches have the schema. An error of a task is raised unchanged; other
+        failures of a job are raised as a MicaError."""
 
     @abstractmethod
     def write(
@@ -149,4 +148,4 @@ class Engine(ABC):
         ends: Ends = NO_ENDS,
         watch: Watch | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Moves rows, arranged by the order, through the task; what it yields has the schema. Errors as of `run`."""
+        """Arranges the rows and runs the task over them; its batches have the schema. Errors: as in `run`."""

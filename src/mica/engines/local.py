@@ -1,8 +1,7 @@
-"""This process as the engine: tasks on threads.
+"""The in-process engine: tasks on threads.
 
-The rule: batches come out in the order of the tasks, whatever finishes first, and what waits for the caller is
-bounded by bytes. The kernel releases the GIL, so threads are real. A caller who stops early (a limit, an error) stops
-the tasks.
+The rule: batches are returned in the order of the tasks, and the bytes of batches that wait for the caller are limited.
+The kernel releases the GIL, so threads run in parallel. If the caller stops early (a limit, an error), the tasks stop.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ Task = TypeVar("Task")
 #: Bytes of finished batches that may wait for the caller.
 WAITING_BYTES = 256 << 20
 
-#: Bytes in memory that are worth a thread and a file of their own, and rows of a batch of them.
+#: Bytes in memory that are worth a separate thread and file, and rows per batch.
 SHARE_BYTES = 64 << 20
 BATCH_ROWS = 16_384
 
 
 def threads() -> int:
-    """How many tasks run at once: the cores that this process may use."""
+    """The number of concurrent tasks: the cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -45,7 +44,7 @@ def run(
 ) -> Iterator[pa.RecordBatch]:
     """Runs `function` over `tasks`; yields the batches of the first task, then those of the second, and so on.
 
-    The error of a task is raised where its batches would have come.
+    The error of a task is raised at the position of its batches.
     """
     workers = min(parallelism or threads(), len(tasks))
     if workers <= 1:
@@ -65,11 +64,11 @@ def run(
 
 
 class _StoppedError(Exception):
-    """The caller has gone: a task need not go on."""
+    """The caller has stopped: tasks need not continue."""
 
 
 class _Outputs:
-    """Finished batches per task. The task whose turn it is never waits for room: the others can't block it."""
+    """Finished batches per task. The task whose turn it is never waits for space, so the others cannot block it."""
 
     def __init__(self, tasks: int) -> None:
         self._changed = threading.Condition()
@@ -135,7 +134,7 @@ def _produce(function: Callable[[Task], Iterable[pa.RecordBatch]], task: Task, i
             for batch in batches:
                 outputs.put(index, batch)
         finally:
-            # Closing runs the task's own clean-up (it deletes a file that it had begun) before we report its end.
+            # Closing runs the task's own clean-up (it deletes an unfinished file) before its end is reported.
             close = getattr(batches, "close", None)
             if close is not None:
                 close()
@@ -148,7 +147,7 @@ def _produce(function: Callable[[Task], Iterable[pa.RecordBatch]], task: Task, i
 
 
 class Threads(Engine):
-    """The threads of this process. Of collations they compare UTF8_LCASE alone, as Spark does (`collation.lcase`)."""
+    """The threads of this process. UTF8_LCASE is the only collation that they compare, as Spark (`collation.lcase`)."""
 
     shuffles = False
     comparator = lcase.InProcess()
@@ -159,14 +158,14 @@ class Threads(Engine):
         return threads()
 
     def settings(self, ansi: bool, timezone: str) -> tuple[bool, str]:
-        """Those that are asked for."""
+        """Those of the call."""
         return ansi, timezone
 
     def read_alike(self, predicate: BoundExpr) -> BoundExpr:
-        """All of them: who skips the files reads the rows."""
+        """All of them, since this process also evaluates the rows."""
         return predicate
 
-    def owns(self, data: Any) -> bool:  # noqa: ARG002 - whatever it is, `write.given` says how it is read
+    def owns(self, data: Any) -> bool:  # noqa: ARG002 - `write.given` converts all kinds of data
         """None."""
         return False
 
@@ -184,7 +183,7 @@ class Threads(Engine):
         ends: Ends = NO_ENDS,
         watch: Watch | None = None,  # noqa: ARG002 - batches arrive as they are made
     ) -> Iterator[pa.RecordBatch]:
-        """Batches come in the order of the inputs."""
+        """Batches are in the order of the inputs."""
         return _ended(run(task, inputs), schema, ends)
 
     def write(
@@ -197,7 +196,8 @@ class Threads(Engine):
         ends: Ends = NO_ENDS,
         watch: Watch | None = None,  # noqa: ARG002 - as above
     ) -> Iterator[pa.RecordBatch]:
-        """A stream goes through one thread as it comes; a table in shares of contiguous rows, sorted in memory."""
+        """One thread writes a stream as it arrives; several threads write a table, sorted in memory, in contiguous
+        shares."""
         if isinstance(rows, pa.RecordBatchReader):
             return _ended(iter(task(rows)), schema, ends)
         share_bytes = SHARE_BYTES
@@ -222,7 +222,7 @@ IN_PROCESS = Threads()
 
 
 def _ended(batches: Iterator[pa.RecordBatch], schema: pa.Schema, ends: Ends) -> Iterator[pa.RecordBatch]:
-    """The batches, with the ends of their strings where these are asked for."""
+    """The batches, with minimum and maximum of their strings if `ends` requests them."""
     if not ends.of:
         yield from batches
         return

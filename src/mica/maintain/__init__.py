@@ -1,1 +1,1 @@
-"""Files into shape: rewritten, laid out anew, their statistics made again."""
+"""Maintenance of tables and files: convert, repair, restats, restore, vacuum."""

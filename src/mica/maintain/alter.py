@@ -33,12 +33,12 @@ from mica.write.target import load_if_any
 def create(
     storage: Storage, schema: Any, partition_by: Sequence[str], properties: Mapping[str, str] | None, mode: str
 ) -> Snapshot:
-    """The table made, or the one that is there; see `Table.create`."""
+    """Creates the table or returns the existing one; see `Table.create`."""
     found = load_if_any(storage)
     if found is not None and mode == "ignore":
         return found
     if found is not None and mode == "error":
-        raise UserError("TABLE_EXISTS", f"there is a table at {storage} already", hint="Open it, or use mode='ignore'.")
+        raise UserError("TABLE_EXISTS", f"a table already exists at {storage}", hint="Open it, or use mode='ignore'.")
     parsed = as_schema(schema)
     if found is None:
         transaction = Transaction(storage, "CREATE TABLE", engine_info=_engine())
@@ -76,7 +76,7 @@ def add_columns(before: Snapshot, columns: str) -> Snapshot:
         if not f.nullable:
             raise UserError(
                 "MISSING_COLUMN",
-                f"the column {f.name!r} is NOT NULL, and the rows of the table have no value for it",
+                f"the column {f.name!r} is NOT NULL, and existing rows have no value for it",
                 hint="Leave NOT NULL out.",
                 column=f.name,
             )
@@ -91,14 +91,14 @@ def rename_column(before: Snapshot, column: str, name: str) -> Snapshot:
     schema = collations.renamed(before.schema, tuple(names), name)
     if _is_partition(before, names[0]):
         raise UserError(
-            "INVALID_PARTITION_COLUMN", f"{column!r} is a partition column, which keeps its name", column=column
+            "INVALID_PARTITION_COLUMN", f"{column!r} is a partition column and cannot be renamed", column=column
         )
     if before.files.num_rows:
         raise UserError(
             "NEEDS_COLUMN_MAPPING",
-            f"{before.storage} has files that know the column as {column!r}: another name needs column mapping, which "
-            "mica reads and does not write",
-            hint=f"Make a new table with the name {name!r} and append scan(columns={{{name!r}: {column!r}, …}}).",
+            f"{before.storage} has files that name the column {column!r}: a new name needs column mapping, which mica "
+            "reads but does not write",
+            hint=f"Create a table with the name {name!r} and append scan(columns={{{name!r}: {column!r}, …}}).",
             column=column,
         )
     parameters = {"oldColumnPath": column, "newColumnPath": name}
@@ -114,8 +114,8 @@ def set_collation(before: Snapshot, column: str, collation: str | None) -> Snaps
     if identifier is not None and _is_partition(before, names[0]):
         raise UserError(
             "INVALID_PARTITION_COLUMN",
-            f"{column!r} is a partition column, which has no collation, as Spark says too",
-            hint="Equal strings would lie in different partitions.",
+            f"{column!r} is a partition column and cannot have a collation, as in Spark",
+            hint="Equal strings would be in different partitions.",
             column=column,
         )
     schema = collations.set_collation(before.schema, names, identifier)
@@ -124,7 +124,7 @@ def set_collation(before: Snapshot, column: str, collation: str | None) -> Snaps
 
 
 def writable(snapshot: Snapshot) -> Snapshot:
-    """The version, if mica may change it. Errors: what `features.check_write` refuses."""
+    """The snapshot, if mica may change it. Errors: those of `features.check_write`."""
     features.check_write(snapshot.protocol, snapshot.metadata, str(snapshot.storage))
     return snapshot
 

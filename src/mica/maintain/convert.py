@@ -1,7 +1,7 @@
-"""Tables and folders of Parquet files from one shredding layout to the other.
+"""Converts tables and folders of Parquet files from one shredding layout to the other.
 
-The rule: what is read is what a scan of the table, or `read_parquet`, reads, and what is written holds the same values;
-a table gets one commit or none.
+The rule: a conversion reads what a scan of the table, or `read_parquet`, reads, and writes the same values. A target
+table gets one commit or none.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _MAPPING = "delta.columnMapping."
 
 @dataclass(frozen=True)
 class Conversion:
-    """What a conversion wrote. `copied` rows stood in files of the wanted layout, `rebuilt` ones became whole Variants
-    on the way, all others moved column by column; `version` is None where the target is a folder of Parquet files.
+    """The result of a conversion. `copied` rows were in the wanted layout already, `rebuilt` rows were rebuilt as whole
+    Variants, all others were converted column by column; `version` is None if the target is a folder of Parquet files.
     """
 
     target: str
@@ -66,8 +66,8 @@ class Conversion:
         return (
             f"{self.target}{at}: {self.rows:,} rows in {self.files:,} files, {self.bytes / 1e6:,.1f} MB, in the"
             f" {self.layout} layout\n"
-            f"  {self.copied:,} rows were copied, {self.rebuilt:,} built anew,"
-            f" {self.rows - self.copied - self.rebuilt:,} moved column by column"
+            f"  {self.copied:,} rows were copied, {self.rebuilt:,} rebuilt,"
+            f" {self.rows - self.copied - self.rebuilt:,} converted column by column"
             f" ({self.seconds:.1f} s)"
         )
 
@@ -83,16 +83,18 @@ def convert_files(
     storage_options: Mapping[str, str] | None = None,
     mode: Mode = "error",
 ) -> Conversion:
-    """Writes a Delta table (of one version), or Parquet files of either layout (paths as for `read_parquet`), anew in
-    one layout: to a new Delta table (`to="delta"`, the default of the standard layout), or to a folder of Parquet files
-    (`to="parquet"`, the only one of the early layout). `mode` says what becomes of one that is there: `error` refuses,
-    `ignore` writes nothing; a folder takes `append` and `overwrite` as well, as in `write_parquet`. With `spark` the
-    files are shared among a job's tasks, without it among threads. `early` is that of `read_parquet`. What is written
-    is not partitioned: a table's partition columns become columns like others.
+    """Rewrites a Delta table (one version), or Parquet files of either layout (paths as in `read_parquet`), in one
+    layout. The target is a new Delta table (`to="delta"`, the default for the standard layout) or a folder of Parquet
+    files (`to="parquet"`, the only one for the early layout). The output is not partitioned: partition columns become
+    ordinary columns.
+
+    `mode` says what to do if the target exists: `error` refuses, `ignore` writes nothing; a folder also accepts
+    `append` and `overwrite`, as in `write_parquet`. With `spark` the files are converted by a Spark job, without it by
+    threads. `early` is as in `read_parquet`.
 
     Errors: those of `read_parquet` and `Table.open`, TABLE_EXISTS, FILE_EXISTS for a folder with files, DELTA_TABLE. A
-    conversion that fails commits nothing to a table, and deletes what it wrote as far as it can; where the answer to
-    its commit was lost, everything stays, for the table may be there.
+    failed conversion commits nothing and deletes its files as far as possible. If the store's answer to the commit was
+    lost, all files stay, since the table may exist.
     """
     refuse_other("spark", spark, SESSION, optional=True)
     began, engine = time.monotonic(), engines.of(spark)
@@ -136,7 +138,7 @@ def convert_files(
 
 @dataclass(frozen=True)
 class _Given:
-    """What is converted: its columns, its files, and how they are moved to where they are written."""
+    """The source of a conversion: its columns, its files, and how they are converted."""
 
     schema: StructType
     files: list[FilePart]
@@ -144,18 +146,18 @@ class _Given:
 
 
 def _given(source: Paths | Opened, early: bool | Sequence[str] | None, options: Mapping[str, str] | None) -> _Given:
-    """A table by its log, or files by themselves."""
+    """The source: a table, by its log, or Parquet files."""
     given = [source] if isinstance(source, Opened | str | os.PathLike) else list(source)
     tables = [table for place in given if (table := snapshot_of(place, options)) is not None]
     if tables and len(given) > 1:
-        raise UserError("INVALID_ARGUMENT", f"{tables[0].storage} is a table", hint="Convert a table alone.")
+        raise UserError("INVALID_ARGUMENT", f"{tables[0].storage} is a table", hint="Convert a table by itself.")
     if tables:
         scan = Scan(TableSource(tables[0]))
         reading, origin = scan.spec(), scan.source
         variants = tuple(path for path, f in walk(origin.schema) if f.type == VARIANT)
         every_row = origin.column_mapping or bool(origin.partition_by)
         move = partial(MoveSpec, origin.storage, early=False, variants=variants, reading=reading, every_row=every_row)
-        # The new files have the columns' own names.
+        # The new files have logical column names.
         schema = StructType(tuple(replace(f, type=_unmapped(f.type)) for f in reading.schema.fields))
         return _Given(schema, scan.whole_files(), move)
     found = find([os.fspath(place) for place in given if not isinstance(place, Opened)], options)
@@ -165,7 +167,7 @@ def _given(source: Paths | Opened, early: bool | Sequence[str] | None, options: 
 
 
 def _unmapped(type_: DataType) -> DataType:
-    """The type without what column mapping says of the fields inside of it."""
+    """The type without the column mapping metadata of its fields."""
     match type_:
         case StructType(fields):
             kept = [{k: v for k, v in f.metadata.items() if not k.startswith(_MAPPING)} for f in fields]

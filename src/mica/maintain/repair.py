@@ -1,8 +1,8 @@
-"""Repair: the same rows, written as the rules ask.
+"""Repair: rewrites faulty files so that they obey the formats, with the same rows.
 
-The rule: a repair reads as mica always reads, lenient where the meaning is clear and strict where it is not, so what it
-writes is what every reader of mica saw before. Nothing is changed in place: a file becomes another file, and a table
-gets one commit that removes faulty files and adds their rewrites. What was written is checked before it counts.
+The rule: a repair reads as mica always reads, lenient if the meaning is clear and strict otherwise, so the new files
+hold what readers of mica saw before. Nothing is changed in place: a file is rewritten as another file, and a table gets
+one commit that removes faulty files and adds the new ones. New files are checked before the commit.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from mica.write import flow
 from mica.write.facts import Facts
 from mica.write.target import open_target
 
-#: Key of the Arrow schema that a writer left in the footer: it is made anew.
+#: Key of the Arrow schema in the footer: the new file gets its own.
 _ARROW_SCHEMA = "ARROW:schema"
 
 
 @dataclass(frozen=True)
 class Repair:
-    """What a repair did: the files that it wrote, their rows, and the version that it committed to a table."""
+    """The result of a repair: the written files, their rows, and the committed version of a table."""
 
     files: tuple[str, ...]
     rows: int
     version: int | None
-    #: What was wrong before.
+    #: The violations before the repair.
     report: Report
 
 
@@ -57,18 +57,18 @@ def repair(
 ) -> Repair:
     """Rewrites a Parquet file to `target`, or the faulty files of a table in one commit (`dataChange` is false).
 
-    Variant columns keep the layout and the shredding schema that they have in the file. A table without faulty files
-    gets no commit. Errors: what reading raises for values that have no one meaning (MALFORMED_SHREDDING, …),
-    FILE_EXISTS, REPAIR_FAILED where what was written still breaks a rule; then nothing was changed.
+    Variant columns keep their layout and shredding schema. A table without faulty files gets no commit. Errors: those
+    of reading for ambiguous values (MALFORMED_SHREDDING, …), FILE_EXISTS, REPAIR_FAILED if a new file still breaks a
+    rule. Nothing is changed then.
     """
     snapshot = snapshot_of(source, storage_options)
     if snapshot is None:
         if target is None:
-            raise UserError("INVALID_ARGUMENT", "a file is repaired into another one", hint="Name the file to write.")
+            raise UserError("INVALID_ARGUMENT", "the repair of a file needs a target", hint="Name the file to write.")
         assert not isinstance(source, Opened)
         return _file(os.fspath(source), os.fspath(target), storage_options)
     if target is not None:
-        raise UserError("INVALID_ARGUMENT", "a table is repaired where it lies", hint="Leave the target out.")
+        raise UserError("INVALID_ARGUMENT", "a table is repaired without a target", hint="Leave the target out.")
     done = _table(snapshot)
     if isinstance(source, Opened) and done.version is not None:
         source.refresh()
@@ -98,7 +98,7 @@ def _file(source: str, target: str, options: Mapping[str, str] | None) -> Repair
 
 
 def _rewrite(reader: kernel.FileReader, upload: Writer) -> int:
-    """Reads all rows and writes them; how many."""
+    """Reads all rows and writes them; returns their number."""
     schema: pa.Schema = reader.schema
     trees: dict[bool, dict[tuple[str, ...], pa.DataType]] = {False: {}, True: {}}
     inferred = []
@@ -130,7 +130,7 @@ def _rewrite(reader: kernel.FileReader, upload: Writer) -> int:
 
 
 def _as_nullable_as(original: pa.Schema, read: pa.Schema) -> pa.Schema:
-    """What was read, its columns required where they were: a scan promises less."""
+    """The schema `read`, with fields required where the original has them required; a scan reads all as nullable."""
     return pa.schema([f.with_nullable(o.nullable) for f, o in zip(read, original, strict=True)])
 
 
@@ -173,7 +173,7 @@ def _failed(what: str, left: Report) -> CorruptDataError:
     first = next(iter(left))
     return CorruptDataError(
         "REPAIR_FAILED",
-        f"{what} still breaks a rule when it is rewritten: {first.kind} at {first.path}: {first.found}",
+        f"{what} still breaks a rule after the rewrite: {first.kind} at {first.path}: {first.found}",
         hint="Nothing was changed. This is a bug in mica: please report it with the file.",
         rule=first.rule,
     )

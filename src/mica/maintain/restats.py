@@ -1,8 +1,8 @@
-"""New bounds for files that exist: those of collated columns and of variant paths.
+"""Adds bounds of collated columns and variant paths to existing files.
 
-The rule: no data is rewritten. A file's line is written again, as it was but for its statistics and the tag that says
-who made its collated bounds, with `dataChange` false; where another writer removed the file meanwhile, nothing is
-committed, or its rows would be back.
+The rule: no data is rewritten. A file's add action is committed again with new statistics, the tag for the comparator
+of its collated bounds, and `dataChange` false. If another writer removed the file meanwhile, nothing is committed:
+otherwise its rows would come back.
 
 Source: PROTOCOL.md, "Add File and Remove File" (a file that is added again has the newer line's statistics).
 """
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSession | None) -> Commit:
     """Commits new bounds for all files of a version; `columns` (None: all) are collated or Variant columns.
 
-    Errors: NEEDS_SPARK for collated columns without a session, UNKNOWN_COLUMN, what
-    `features.check_write` refuses, ConflictError where a file was removed meanwhile.
+    Errors: NEEDS_SPARK for collated columns without a session, UNKNOWN_COLUMN, those of `features.check_write`,
+    ConflictError if a file was removed meanwhile.
     """
     table, engine = str(snapshot.storage), engines.of(spark)
     features.check_write(snapshot.protocol, snapshot.metadata, table)
@@ -63,7 +63,7 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
         if left:
             raise UserError(
                 "NEEDS_SPARK",
-                f"bounds of the collated column {left[0]} are made by Spark's comparator, and there is no session here",
+                f"bounds of the collated column {left[0]} need Spark's comparator, and there is no session",
                 hint="Give restats a session: spark=mica.session(). Variant columns and UTF8_LCASE need none.",
             )
         found = collated_bounds(engine, snapshot.storage, leaves, version, numbered)
@@ -99,7 +99,7 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
 
 
 def _asked(snapshot: Snapshot, columns: Sequence[str] | None) -> tuple[list[CollatedColumn], list[IndexedColumn]]:
-    """The collated and the Variant columns that are named, or all of them."""
+    """The collated and Variant columns that `columns` names, or all of them."""
     configuration, partitions = snapshot.properties, snapshot.partition_columns
     leaves = collated_leaves(snapshot.schema, configuration, partitions)
     variants: list[IndexedColumn] = []

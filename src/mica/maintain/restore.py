@@ -1,10 +1,10 @@
-"""Restore: an older version becomes the newest one.
+"""Restore: commits the content of an older version as the newest one.
 
-The rule: nothing is read or rewritten. Files of the older version that the newest has not come back, those that it had
-not go, and schema, properties and domains are the older ones'; the protocol is never lowered, since versions in between
-may need it. A version whose files are gone is refused by name before anything is committed.
+The rule: no data is read or rewritten. The commit adds the files that only the older version has, removes those that
+only the newest has, and sets schema, properties and domains of the older version. The protocol is never lowered, since
+versions in between may need it. If files of the older version are missing, nothing is committed.
 
-Source: PROTOCOL.md, "Action Reconciliation"; operation and metrics as delta-spark's RESTORE has them.
+Source: PROTOCOL.md, "Action Reconciliation"; operation and metrics as in delta-spark's RESTORE.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from mica.log.transaction import Transaction
 from mica.variant import kernel
 from mica.write.inputs import forgotten
 
-#: Files that are looked for at once.
+#: Number of concurrent checks for missing files.
 LOOKERS = 16
 
-#: Properties that speak of the log itself, or of what was ever given out: they stay.
+#: Properties of the log itself, or of ids that were ever assigned: they are not restored.
 _STAY = (
     properties.ICT_VERSION.name, properties.ICT_TIMESTAMP.name, properties.IN_COMMIT_TIMESTAMPS.name,
     properties.MAX_COLUMN_ID.name, properties.CHECKPOINT_PROTECTION.name,
 )  # fmt: skip
 
-#: The domain of the highest row id: an id that was given is never given again.
+#: The domain of the highest row id: an id is never assigned twice.
 _ROW_IDS = "delta.rowTracking"
 
 
 @dataclass(frozen=True)
 class Restore:
-    """What a restore did: the commit's version, the version whose content it has, files and bytes."""
+    """The result of a restore: the new version, the restored version, files and bytes."""
 
     table: str
     version: int
@@ -61,7 +61,7 @@ class Restore:
     def __str__(self) -> str:
         return (
             f"{self.table}, version {self.version}, has the content of version {self.restored_version}: "
-            f"{self.restored_files:,} files came back, {self.removed_files:,} went"
+            f"{self.restored_files:,} files restored, {self.removed_files:,} removed"
         )
 
 
@@ -96,7 +96,7 @@ def restore(newest: Snapshot, older: Snapshot) -> Restore:
     for domain in {**newest.domains, **older.domains}:
         if domain != _ROW_IDS and newest.domains.get(domain) != older.domains.get(domain):
             transaction.set_domain(domain, older.domains.get(domain))
-    # Inputs whose rows go may be ingested again.
+    # Input files whose rows are removed may be ingested again.
     since = {app: v for app, v in newest.app_transactions.items() if older.app_transactions.get(app) != v}
     transaction.set_application_transactions(forgotten(since))
     done = transaction.commit()
@@ -108,7 +108,7 @@ def _keys(files: pa.Table) -> pa.Array:
 
 
 def _refuse_missing(older: Snapshot, back: np.ndarray) -> None:
-    """A version whose files were vacuumed cannot be had."""
+    """Refuses a version whose files were vacuumed."""
     paths = older.files.column("path").take(pa.array(back)).to_pylist()
     vectors = older.files.column("deletion_vector").take(pa.array(back)).to_pylist()
     named = [older.locate(path) for path in paths]
@@ -122,8 +122,8 @@ def _refuse_missing(older: Snapshot, back: np.ndarray) -> None:
     if missing:
         raise StorageError(
             "NOT_FOUND",
-            f"version {older.version} of {older.storage} cannot be restored: {len(missing):,} of its files are gone, "
-            f"such as {missing[0]}",
+            f"version {older.version} of {older.storage} cannot be restored: {len(missing):,} of its files are "
+            f"missing, such as {missing[0]}",
             hint="They were vacuumed. Restore a newer version, or put the files back.",
             path=missing[0],
             version=older.version,

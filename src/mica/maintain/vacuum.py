@@ -1,9 +1,8 @@
-"""Vacuum: data files that no kept version names are deleted.
+"""Vacuum: deletes data files that no retained version uses.
 
-The rule: what may be needed stays. That is every file that the newest version names, every file that a version within
-the retention names, and every file that is younger than the retention, since its writer may be about to commit it. What
-writers left that were killed goes with the rest when it is old enough. Names that begin with `_` or `.` are not data,
-but for change files, whose age alone counts.
+The rule: a file is kept if the newest version uses it, if a version within the retention uses it, or if it is younger
+than the retention, since its writer may be about to commit it. All other data files are deleted, including leftovers of
+killed writers. Names that begin with `_` or `.` are not data, except change files, which are kept by age alone.
 
 Source: PROTOCOL.md, "Add File and Remove File" (tombstones), "VACUUM Protocol Check"; retention as in delta-spark.
 """
@@ -36,11 +35,11 @@ from mica.log.transaction import Transaction
 from mica.storage import SCHEMES, Entry, Storage, split_scheme
 from mica.variant import kernel
 
-#: Deletions that are under way at once.
+#: Number of concurrent deletions.
 DELETERS = 16
 
 _HOUR = 3_600_000
-_RETENTIONS = "hours from 0 on, a text such as '7 days', or a timedelta"
+_RETENTIONS = "a number of hours, a text such as '7 days', or a timedelta"
 _CHANGES = "_change_data/"
 
 Retention = float | str | timedelta
@@ -48,8 +47,8 @@ Retention = float | str | timedelta
 
 @dataclass(frozen=True)
 class Vacuum:
-    """What a vacuum deleted, or with `dry_run` would delete. `deleted` has a row a file: path below the table, size,
-    modification_time (ms since the epoch).
+    """The files that a vacuum deleted, or with `dry_run` would delete. `deleted` has one row per file: path relative to
+    the table, size (bytes), modification_time (ms since the epoch).
     """
 
     table: str
@@ -84,7 +83,7 @@ def vacuum(
     enforce_retention: bool = True,
     clock: Callable[[], float] = time.time,
 ) -> Vacuum:
-    """Deletes the files below the table that no version within `retention` names; see `Table.vacuum`."""
+    """Deletes the files that no version within `retention` uses; see `Table.vacuum`."""
     began = time.monotonic()
     table = str(snapshot.storage)
     features.check_write(snapshot.protocol, snapshot.metadata, table)
@@ -93,9 +92,9 @@ def vacuum(
     if enforce_retention and wanted < kept:
         raise UserError(
             "RETENTION_TOO_SHORT",
-            f"{table} keeps removed files for {_hours(kept)} (delta.deletedFileRetentionDuration), and {_hours(wanted)}"
-            " were asked for",
-            hint="Readers of older versions and writers that have not committed yet would lose files. Where there are "
+            f"{table} keeps removed files for {_hours(kept)} (delta.deletedFileRetentionDuration), but the retention is"
+            f" {_hours(wanted)}",
+            hint="Readers of older versions and writers that have not committed yet would lose files. If there are "
             "none, say enforce_retention=False.",
         )
     oldest = int(clock() * 1000) - wanted
@@ -136,7 +135,7 @@ def millis(retention: Retention) -> int:
     else:
         raise UserError.bad_value("retention", retention, _RETENTIONS)
     if found < 0:
-        raise UserError.bad_value("retention", retention, "a time from 0 on")
+        raise UserError.bad_value("retention", retention, "0 or more")
     return found
 
 
@@ -145,12 +144,12 @@ def _hours(duration: int) -> str:
 
 
 def needed_files(snapshot: Snapshot, oldest: int, *, longer: bool) -> pa.Array:
-    """The names below the table of files that the version names, or one that was newest at `oldest` (ms) or later.
-    `longer` says that checkpoints may have dropped tombstones that are younger than that: then commits are read too.
+    """The relative paths of files that are in use by this version or by a version that was the newest at `oldest` (ms)
+    or later. `longer` says that checkpoints may lack tombstones since `oldest`: then commits are read too.
     """
     storage, files = snapshot.storage, snapshot.files
     gone = tombstones(snapshot)
-    # A missing time is no reason to delete: another writer forgot it.
+    # Files without a time are kept: another writer may have omitted it.
     times = pc.fill_null(pc.struct_field(gone, "deletionTimestamp"), oldest)
     young = gone.filter(pc.greater_equal(times, oldest))
     named = [
@@ -171,7 +170,7 @@ def needed_files(snapshot: Snapshot, oldest: int, *, longer: bool) -> pa.Array:
 
 
 def _removed_since(snapshot: Snapshot, oldest: int) -> pa.Table:
-    """What the commits since then removed, whatever checkpoints still say of it."""
+    """The files that commits since `oldest` (ms) removed, read from the commits themselves."""
     storage = snapshot.storage
     listing = read_listing(storage.list(LOG, recursive=False))
     keys = partition_keys(snapshot.metadata, snapshot.protocol)
@@ -181,7 +180,7 @@ def _removed_since(snapshot: Snapshot, oldest: int) -> pa.Table:
 
 
 def _below(storage: Storage, keys: pa.Array) -> pa.Array:
-    """The files as they are listed; absolute names that lead elsewhere are left out."""
+    """The files as relative paths, as in a listing; absolute paths outside of the table are left out."""
     absolute = pc.match_substring_regex(keys, r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:)")
     if not pc.any(absolute).as_py():
         return keys
@@ -191,7 +190,7 @@ def _below(storage: Storage, keys: pa.Array) -> pa.Array:
 
 def _inside(storage: Storage, key: str) -> str | None:
     if storage.local_path is not None:
-        # Whatever links lead to it: a file under another name is the same file.
+        # Links are resolved: a file under another name is the same file.
         root, full = os.path.realpath(storage.local_path), os.path.realpath(key)
         return full[len(root) + 1 :] if full.startswith(root.rstrip("/") + "/") else None
     root_scheme, root = split_scheme(storage.path(""))
@@ -216,7 +215,7 @@ def _data_files(snapshot: Snapshot) -> Iterator[Entry]:
 
 
 def _delete(storage: Storage, paths: Iterable[str]) -> None:
-    """Deletes the files; what another vacuum has deleted meanwhile is no error."""
+    """Deletes the files; a file that another vacuum deleted meanwhile is not an error."""
 
     def one(path: str) -> None:
         try:
@@ -231,7 +230,7 @@ def _delete(storage: Storage, paths: Iterable[str]) -> None:
 
 
 def _recorded(snapshot: Snapshot, operation: str, parameters: dict[str, Any], metrics: dict[str, Any]) -> Snapshot:
-    """A commit that changes nothing and tells of the vacuum, as delta-spark writes it."""
+    """Commits a record of the vacuum that changes nothing, as delta-spark does."""
     return (
         Transaction(snapshot, operation, parameters, engine_info=f"mica/{kernel.version()}", metrics=metrics)
         .commit()

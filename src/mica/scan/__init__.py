@@ -1,1 +1,1 @@
-"""What is read: sources of files, planned once, run by either engine, explained."""
+"""Scans: sources of files, planned once, run by either engine, explained."""

@@ -1,8 +1,8 @@
-"""What a scan will read and why the rest is skipped: a picture for people, a dictionary for programs.
+"""Explains what a scan will read and why it skips the rest: a table for people, a dict for programs.
 
 The rule: an explanation shows what the plan knew when it decided, and what the footers of the kept files say. Footers
-are opened on demand, on all cores, and of at most `FOOTERS` files unless the caller asks: a plan over 10,000 files is
-explained from the log alone. Only `analyze` reads rows.
+are opened on demand, on all cores, and by default only if at most `FOOTERS` files are kept, so a plan over 10,000 files
+is explained from the log alone. Only `analyze` reads rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 #: Skipped files that are shown to a person; `to_dict` has them all.
 SHOWN = 5
 
-#: Kept files whose footers are opened unasked.
+#: Footers are opened by default if at most this many files are kept.
 FOOTERS = 64
 
 #: Width of the bars.
@@ -44,9 +44,9 @@ _LEVELS = ("row_groups", "pages", "rows")
 
 @dataclass(frozen=True)
 class Explanation:
-    """The plan of a scan, and with `analyze` what happened when it was run in this process.
+    """The plan of a scan and, with `analyze`, the measurements of a run in this process.
 
-    `footers` says whether the footers of the kept files are opened; None: where there are at most `FOOTERS` of them.
+    `footers` says whether to open the footers of the kept files; None: if there are at most `FOOTERS` of them.
     """
 
     scan: Scan
@@ -60,13 +60,13 @@ class Explanation:
 
     @cached_property
     def _costs(self) -> tuple[pa.Table | None, str | None]:
-        """What the kept files cost, or why their footers were not opened."""
+        """The costs of the kept files, or the reason why their footers were not opened."""
         kept = self.scan.kept.num_rows
         unasked = self.footers is None and not self.analyze
         if self.footers is False and not self.analyze:
-            return None, "not asked for"
+            return None, "not opened (footers=False, --no-footers)"
         if unasked and kept > FOOTERS:
-            return None, f"{kept:,} footers are opened only when asked for (footers=True, --footers)"
+            return None, f"not opened, {kept:,} are too many by default (footers=True, --footers opens them)"
         if unasked and self.scan.collations:
             return None, "only Spark can compare by this collation"
         try:
@@ -78,7 +78,7 @@ class Explanation:
 
     def _look(self) -> pa.Table:
         parts = self.scan.whole_files()
-        # A limit ends the reading where it is reached: one after the other.
+        # With a limit, files are read one after the other until it is reached.
         groups = 1 if self.analyze and self.scan.limit is not None else max(1, min(len(parts), 8 * local.threads()))
         size = -(-len(parts) // groups) or 1
         tasks = [parts[at : at + size] for at in range(0, len(parts), size)]
@@ -89,11 +89,12 @@ class Explanation:
         """`files` has `total`, `kept`, `dropped` (path, bounds and reason of each skipped file), `undecided` (each kept
         file whose collated bounds could not be evaluated: path, column, collation, reason); `bytes` has totals.
 
-        If the footers of the kept files were opened (`footers`: `opened`, `of`, and why not), `row_groups`, `pages` and
-        `rows` have `total` and `kept`, and `row_groups` has `dropped` (by what, reason, spans, rows). `bytes.columns`
-        counts the columns asked for, `bytes.read` is an upper bound of what is read of them. `analyze` adds `rows`,
-        `rows_judged`, `row_groups`, `pages`, `bytes`, `bytes_fetched` (footers and indexes included), `seconds` (summed
-        over all threads), and `files` with the same for each file.
+        If the footers of the kept files were opened (`footers`: `opened`, `of`, and `why` not), `row_groups`, `pages`
+        and `rows` have `total` and `kept`, and `row_groups` has `dropped` (by what, reason, spans, rows).
+        `bytes.columns` is the size of the requested columns, `bytes.read` an upper bound of the bytes read.
+
+        `analyze` adds `rows` (returned), `rows_judged` (evaluated), `row_groups`, `pages`, `bytes`, `bytes_fetched`
+        (footers and indexes included), `seconds` (summed over all threads), and `files` with the same per file.
         """
         scan = self.scan
         paths = scan.source.all_files().column("path")
@@ -199,7 +200,7 @@ class Explanation:
         return f"{self.scan.source.name}{at}"
 
     def _levels(self) -> Iterator[tuple[str, int, int]]:
-        """(what, how many are read, of how many)."""
+        """(level, number read, total number)."""
         plan = self.scan.plan
         yield "files", len(plan.kept), plan.total
         costs, _ = self._costs
@@ -240,7 +241,7 @@ class _Costs:
 
 
 def _sum(costs: pa.Table, name: str) -> int:
-    """Over the files."""
+    """The sum of a column over the files."""
     files = costs.filter(costs.column("path").is_valid())
     return int(pc.sum(files.column(name)).as_py() or 0)
 

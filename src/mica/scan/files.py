@@ -1,7 +1,7 @@
 """Bare Parquet files as the source of a scan.
 
-The rule: a file says itself what it holds. Columns are found by name in every file; one that a file lacks is null
-there, and one that has another type in another file is an error, never a guess.
+The rule: each file's own footer defines its columns. Columns are matched by name across files; a column that a file
+lacks is null there, and a column with different types in two files is an error.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from mica.storage.patterns import Found
 from mica.storage.tails import BRIEFLY, Tails
 from mica.variant import kernel
 
-#: Which columns are of the early layout: told by their fields, none, or those at these paths.
+#: Which columns are of the early layout: True: detected by their fields; False: none; or the paths of these columns.
 Early = bool | list[list[str]]
 
 
 def early_option(given: Any) -> Early:
-    """The option `early` as the kernel takes it."""
+    """The option `early` in the form of the kernel."""
     if given is None or isinstance(given, bool):
         return given is not False
     if isinstance(given, str) or not all(isinstance(name, str) for name in given):
@@ -51,7 +51,7 @@ class FilesSource(Source):
         self, found: Sequence[Found], storage_options: Mapping[str, str] | None = None, early: Early = True
     ) -> None:
         paths = [place.path(entry.path) for place, entry in found]
-        # Who names files names them wherever they are.
+        # The caller named the files, so they may be anywhere.
         anywhere = {**(storage_options or {}), ALLOW_EXTERNAL: "true"}
         self.storage = Storage.open(os.path.dirname(paths[0]) or ".", anywhere)  # noqa: PTH120 - may be a URI
         self.name = paths[0] if len(paths) == 1 else f"{len(paths)} Parquet files"
@@ -90,7 +90,7 @@ class FilesSource(Source):
 
 @dataclass(frozen=True)
 class Head:
-    """What a file's footer says."""
+    """The content of a file's footer that a scan needs."""
 
     schema: pa.Schema
     rows: int
@@ -118,7 +118,7 @@ def _one_schema(paths: Sequence[str], schemas: Sequence[StructType]) -> StructTy
                     "INCOMPATIBLE_FILES",
                     f"column {f.name!r} is {type_to_ddl(known.type)} in {origin[f.name]}"
                     f" and {type_to_ddl(f.type)} in {path}",
-                    hint="Read the files apart.",
+                    hint="Read the files separately.",
                     column=f.name,
                 )
             elif f.nullable:

@@ -1,7 +1,7 @@
-"""Parquet files by path, pattern and directory.
+"""Finds Parquet files by path, pattern and directory.
 
-The rule: what is named and is not there is an error, and files are not taken out of a Delta table by their names unless
-one by one: its log says which of them count.
+The rule: a path or pattern without a file is an error. A pattern or folder never selects files of a Delta table, since
+only its log says which files are current; files that are named one by one are read.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 def find(
     paths: Paths, storage_options: Mapping[str, str] | None = None, *, whatever_counts: bool = False
 ) -> list[Found]:
-    """The files of paths, patterns and directories. Who looks at bytes alone (`whatever_counts`) may take those of a
-    table by their names. Errors: NOT_FOUND, DELTA_TABLE."""
+    """The files of paths, patterns and directories. With `whatever_counts`, for callers that only look at bytes, files
+    of a Delta table are found by name too. Errors: NOT_FOUND, DELTA_TABLE."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     found: list[Found] = []
     for path in [os.fspath(p) for p in given]:
@@ -35,7 +35,7 @@ def find(
         if not whatever_counts:
             _refuse_tables(path, below, [storage.path(entry.path) for storage, entry in files], storage_options)
         if not files:
-            raise StorageError("NOT_FOUND", f"no Parquet file is at {path!r}", hint="Check the path.", path=path)
+            raise StorageError("NOT_FOUND", f"there is no Parquet file at {path!r}", hint="Check the path.", path=path)
         found += files
     if not found:
         raise UserError("NO_INPUT", "no file was named")
@@ -43,20 +43,20 @@ def find(
 
 
 def _is_directory(path: str) -> bool:
-    """Object stores have none: what does not end as a Parquet file does is asked for files below it."""
+    """Object stores have no directories: there, a path without the ending of a Parquet file is listed as a prefix."""
     if is_local(path):
         return os.path.isdir(Storage.open(path).local_path or path)  # noqa: PTH112
     return not path.endswith(".parquet")
 
 
 def _refuse_tables(asked: str, below: str, files: Sequence[str], options: Mapping[str, str] | None) -> None:
-    """Names of files do not say which files of a table count, nor which rows: a table is read by its log."""
+    """Raises DELTA_TABLE if files are in a Delta table: names do not say which files and rows of it are current."""
     for folder in dict.fromkeys(map(os.path.dirname, files)) if is_local(below) else [below]:
         table = table_above(folder, options) or (None if is_local(below) else table_below(folder, files, options))
         if table is not None:
             raise UserError(
                 "DELTA_TABLE",
-                f"{asked} takes files out of the Delta table {table}, whose log says which of them count",
+                f"{asked} selects files of the Delta table {table} by name; only its log says which are current",
                 hint=f"Read the table: mica.Table.open({table!r}).scan(). Files that are named one by one are read.",
                 path=table,
             )

@@ -1,7 +1,7 @@
-"""A scan: what is asked of a table or of Parquet files, planned once and run by either engine.
+"""A scan: a query of a table or of Parquet files, planned once and run by either engine.
 
-The rule: a scan is a value. Its plan (files kept, files dropped and why) belongs to one snapshot and does not change;
-running it twice gives the same rows.
+The rule: a scan is a value. Its plan (files kept, files skipped and why) belongs to one snapshot and does not change;
+running it twice returns the same rows.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
     from mica.scan.explanation import Explanation
 
-#: More rows than there are anywhere; the kernel counts in 64 bits.
+#: Larger than any number of rows; the kernel counts in 64 bits.
 _NO_LIMIT = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """A plan to read. Nothing is read before one of the `to_…` methods, `count` or `batches` is called."""
+    """A plan to read rows. Nothing is read before a `to_…` method, `count` or `batches` is called."""
 
     source: Source
     where: str | None = None
@@ -53,9 +53,9 @@ class Scan:
     limit: int | None = None
     ansi: bool = True
     timezone: str = "UTC"
-    #: Who compares by collations while the scan is planned.
+    #: The session that compares strings by collation during planning.
     spark: SparkSession | None = field(default=None, repr=False)
-    #: The plan, where another scan of the same source made it: its `where` then decided on files alone.
+    #: The plan of another scan of the same source, to be used instead of a new one.
     planned: FilePlan | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -67,8 +67,8 @@ class Scan:
         refuse_other("ansi", self.ansi, FLAG)
         refuse_other("timezone", self.timezone, TEXT)
         refuse_other("spark", self.spark, SESSION, optional=True)
-        # A wrong name or text is reported where the scan is made, not where it is run. What ANSI alone decides waits:
-        # a session on which the scan will run may have it the other way.
+        # Wrong names and texts are reported when the scan is made, not when it runs. Errors that depend on ANSI mode
+        # wait: the session on which the scan will run may have another mode.
         try:
             _ = self.predicate, self.outputs
         except UserError as refused:
@@ -84,7 +84,7 @@ class Scan:
 
     @cached_property
     def outputs(self) -> Mapping[str, BoundExpr]:
-        """The columns that come out: name → bound expression."""
+        """The output columns: name → bound expression."""
         return self._bind_columns(self.ansi)
 
     def _bind_where(self, ansi: bool) -> BoundExpr | None:
@@ -94,10 +94,10 @@ class Scan:
         asked = self.source.schema.names if self.columns is None else self.columns
         columns = dict(asked) if isinstance(asked, Mapping) else asked
         if not isinstance(columns, dict | str) and len(set(columns)) < len(list(columns)):
-            raise UserError.bad_value("columns", asked, "each name once, or a dict of name to expression")
+            raise UserError.bad_value("columns", asked, "a list of distinct names, or a dict of names to expressions")
         found = bind_columns(columns, self.source.schema, **self._options(ansi))
         if not found:
-            raise UserError.bad_value("columns", self.columns, "at least one column")
+            raise UserError.bad_value("columns", self.columns, "a list or dict of at least one column")
         return found
 
     def _options(self, ansi: bool) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class Scan:
 
     @cached_property
     def collations(self) -> tuple[str, ...]:
-        """The collations that comparisons in `where` and `columns` follow; without binary ones."""
+        """The collations, without binary ones, of the comparisons in `where` and `columns`."""
         return tuple(dict.fromkeys(name for value in self._bound for name in collations_of(value.expr)))
 
     @property
@@ -114,14 +114,14 @@ class Scan:
 
     @cached_property
     def schema(self) -> StructType:
-        """The columns that come out, with their types."""
+        """The output columns with their types."""
         return self.spec().schema
 
     @cached_property
     def plan(self) -> FilePlan:
-        """Which files are read, and why the others are not.
+        """Which files are read, and why the others are skipped.
 
-        Warns where files have collated bounds of other versions than that which judges.
+        Warns if files have collated bounds of another version than the comparator's.
         """
         if self.planned is not None:
             return self.planned
@@ -140,11 +140,11 @@ class Scan:
         return self.source.files(pa.array(self.plan.kept))
 
     def explain(self, *, analyze: bool = False, footers: bool | None = None) -> Explanation:
-        """What will be read, and why the rest will not; prints well and has `to_dict()`.
+        """Explains what the scan will read and why it skips the rest; the result prints well and has `to_dict()`.
 
-        `analyze` runs the scan in this process, throws the rows away and counts. `footers` says whether the footers of
-        the kept files are opened, for row groups and pages; None: where they are few (`mica.scan.explanation.FOOTERS`).
-        Errors: those of reading, where something is to be opened that was asked for.
+        `analyze` runs the scan in this process, discards the rows and measures. `footers` says whether to open the
+        footers of the kept files, for row groups and pages; None: if they are few (`mica.scan.explanation.FOOTERS`).
+        Errors: those of reading, with `analyze` or `footers=True`.
         """
         from mica.scan.explanation import Explanation
 
@@ -172,7 +172,7 @@ class Scan:
     def to_reader(self) -> pa.RecordBatchReader:
         """The rows as a stream of Arrow batches with their schema; memory stays flat. Variants are as in `to_arrow`.
 
-        What can be refused before a file is read is refused here; errors of reading come from the reader.
+        Errors that need no file are raised here; errors of reading come from the reader.
         """
         self._refuse_collated()
         _ = self.plan
@@ -180,8 +180,8 @@ class Scan:
         return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in self.batches()))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The rows for whoever reads Arrow streams: `pa.table(scan)`, `pl.DataFrame(scan)`, `SELECT … FROM scan` in
-        DuckDB. Each call reads anew. Who reads the stream raises errors of reading as its own, with mica's text.
+        """The rows for readers of Arrow streams: `pa.table(scan)`, `pl.DataFrame(scan)`, `SELECT … FROM scan` in
+        DuckDB. Each call reads again. Errors of reading are raised by the reader as its own, with mica's text.
 
         Source: Arrow PyCapsule Interface.
         """
@@ -194,7 +194,7 @@ class Scan:
 
     def to_arrow(self) -> pa.Table:
         """The rows as one Arrow table; Variants are `struct<metadata, value>` with their extension name, which DuckDB
-        and polars know."""
+        and polars recognise."""
         return pa.Table.from_batches(self.batches(), to_arrow(self.schema, marked=True))
 
     def to_pandas(self) -> pd.DataFrame:
@@ -210,8 +210,9 @@ class Scan:
         return to_polars(self.to_arrow(), self.schema)
 
     def to_duckdb(self, connection: Any = None) -> Any:
-        """The rows as a DuckDB relation (`.query("events", "SELECT … FROM events")`), of the default connection or of
-        `connection`; Variants are DuckDB's. DuckDB sees what the scan gives: kept files, undeleted rows, partitions.
+        """The rows as a DuckDB relation (`.query("events", "SELECT … FROM events")`), on the default connection or on
+        `connection`; Variants are DuckDB Variants. DuckDB sees the rows of the scan, with partition columns and without
+        deleted rows.
         """
         duckdb = extra("duckdb", "to_duckdb")
         return (connection or duckdb.default_connection()).from_arrow(self.to_arrow())
@@ -219,8 +220,8 @@ class Scan:
     def file_uris(self) -> list[str]:
         """The full names of the kept files: paths, or URIs in object stores.
 
-        A reader of bare files sees their rows alone: partition columns are in the log (and in the directories' names),
-        and so is which rows are deleted. Errors: DELETED_ROWS where a kept file has such rows.
+        A reader of bare files misses what is only in the log: partition columns (they are in the directory names too)
+        and deletion vectors. Errors: DELETED_ROWS if a kept file has deleted rows.
         """
         named = zip(self.kept.column("path").to_pylist(), self.kept.column("deletion_vector").to_pylist(), strict=True)
         found = []
@@ -229,7 +230,7 @@ class Scan:
             if vector is not None:
                 raise UnsupportedTableError(
                     "DELETED_ROWS",
-                    f"{storage.path(rel)} has deleted rows, which a reader of the bare file would show",
+                    f"{storage.path(rel)} has deleted rows, which a reader of the bare file would return",
                     hint="Read the rows with to_arrow() or to_duckdb().",
                     path=storage.path(rel),
                 )
@@ -237,8 +238,8 @@ class Scan:
         return found
 
     def count(self) -> int:
-        """How many rows there are. For files whose statistics say so the log knows, where the predicate is of
-        partition columns alone, or there is none.
+        """The number of rows. Without a predicate, or with one on partition columns only, files with a row count in
+        the log are not opened.
         """
         self._refuse_collated()
         kept = self.plan.kept
@@ -259,7 +260,7 @@ class Scan:
         return total if self.limit is None else min(total, self.limit)
 
     def _refuse_collated(self) -> None:
-        """What only Spark can compare is refused before a file is read."""
+        """Refuses comparisons that only Spark can make, before a file is read."""
         for value in self._bound:
             refuse_in_process(value.expr)
 
@@ -269,12 +270,12 @@ class Scan:
     def to_df(
         self, spark: SparkSession | None = None, *, unsupported: Literal["error", "string"] = "error"
     ) -> DataFrame:
-        """The rows as a Spark DataFrame. ANSI mode and time zone are the session's.
+        """The rows as a Spark DataFrame. The session's ANSI mode and time zone apply.
 
-        Where a table is read as it is, Spark's own reader does it, so that paths which a query takes out of `v`
-        afterwards are read alone; a Variant column that `columns` names is built whole by mica, which is faster.
+        A whole table is read by Spark's own reader, so that a later query reads only the paths of `v` that it uses. If
+        `columns` names a Variant column, mica builds it whole, which is faster.
 
-        `unsupported` says what becomes of values that Spark's Variants have no type for (time, timestamps in
+        `unsupported` says what to do with values that Spark's Variants have no type for (time, timestamps in
         nanoseconds, UUID): an error with their path when the rows are read, or strings.
         """
         if unsupported not in ("error", "string"):
@@ -300,7 +301,7 @@ class Scan:
         return frame if scan.limit is None else frame.limit(scan.limit)
 
     def of_session(self, spark: SparkSession) -> Scan:
-        """The same scan under the ANSI mode and time zone of a Spark session."""
+        """The same scan with the ANSI mode and time zone of a Spark session."""
         ansi, timezone = engines.of(spark).settings(self.ansi, self.timezone)
         found = self
         if (ansi, timezone) != (self.ansi, self.timezone):
@@ -308,7 +309,7 @@ class Scan:
         return replace(found, spark=spark) if found.collations and not found.spark else found
 
     def reading(self) -> Any:
-        """What the choice of a reader on Spark depends on."""
+        """The facts that decide which reader Spark uses."""
         from mica.engines.spark.reader import Reading
 
         names = self.source.schema.names
@@ -343,7 +344,7 @@ class Scan:
     # --- both --------------------------------------------------------------------------------------------------------
 
     def spec(self) -> ReadSpec:
-        """What every task of the scan is told."""
+        """The spec that is common to all tasks of the scan."""
         return ReadSpec(
             storage=self.source.storage,
             columns=self.source.schema,
@@ -363,12 +364,13 @@ class Scan:
         return parts_of(self.kept)
 
     def tasks(self, parallelism: int, kept: pa.Table | None = None) -> list[list[FilePart]]:
-        """The kept files, or some of them, in tasks for as many cores; large files are cut."""
+        """The kept files, or some of them, packed into tasks for `parallelism` cores; large files are split."""
         return in_tasks(parts_of(self.kept if kept is None else kept), parallelism, shared=True)
 
 
 def _compared_by(spark: SparkSession, scan: Scan, unsupported: Literal["error", "string"]) -> DataFrame:
-    """The rows where Spark's own comparator decides: the kept files' columns, then the texts as they were written."""
+    """The rows if Spark must compare by collation: mica reads the columns of the kept files, and Spark evaluates the
+    user's own texts on them."""
     from mica.engines.spark.texts import judged
 
     values = [*scan.outputs.values(), *([] if scan.predicate is None else [scan.predicate])]
@@ -383,7 +385,7 @@ def _compared_by(spark: SparkSession, scan: Scan, unsupported: Literal["error", 
 
 @dataclass(frozen=True)
 class _Read:
-    """`read_parts` with its spec; unlike a lambda it pickles."""
+    """`read_parts` with its spec, as a class because a lambda cannot be pickled."""
 
     spec: ReadSpec
 

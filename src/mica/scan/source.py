@@ -1,4 +1,4 @@
-"""What a scan reads: files with what is known of them before they are opened."""
+"""The source of a scan: files, and what is known about them before they are opened."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from mica.storage.tails import Tails
 
 
 class Source:
-    """What a scan reads: a snapshot of a table, or a list of Parquet files."""
+    """The source of a scan: a snapshot of a table, or a list of Parquet files."""
 
     storage: Storage
-    #: How a person knows it.
+    #: Its name in messages.
     name: str
     version: int | None = None
     schema: StructType
     partition_by: tuple[str, ...] = ()
-    #: Table features that Spark's own reader does not know of.
+    #: Whether the table maps columns, which Spark's own reader does not know.
     column_mapping: bool = False
-    #: Whether files know columns by their ids, not by names.
+    #: Whether files identify columns by ids instead of names.
     by_id: bool = False
-    #: The ends of its files that were read already.
+    #: Cached ends of files that were read already.
     tails: Tails
-    #: Which columns are of the early shredding layout: by their fields, none, or those at these paths.
+    #: Which columns are of the early shredding layout: True: detected by their fields; False: none; or their paths.
     early: bool | list[list[str]] = False
 
     def plan(self, predicate: BoundExpr | None, ordering: Ordering | None = None) -> FilePlan:
-        """Which files are kept, and why the others are not; `ordering` compares strings by collations."""
+        """Which files are kept, and why the others are skipped; `ordering` compares strings by collation."""
         raise NotImplementedError
 
     def all_files(self) -> pa.Table:
-        """All files as they are named: path, size."""
+        """All files: path as in the source, size."""
         raise NotImplementedError
 
     def files(self, indices: pa.Array) -> pa.Table:
@@ -43,9 +43,9 @@ class Source:
         raise NotImplementedError
 
     def rows(self, indices: pa.Array) -> pa.Array:
-        """The number of rows of the files at `indices`; null where only the file itself knows."""
+        """The number of rows of the files at `indices`; null if only the file itself has it."""
         raise NotImplementedError
 
-    def may_hold_late_types(self, indices: pa.Array) -> bool:  # noqa: ARG002 - of these nothing is known
+    def may_hold_late_types(self, indices: pa.Array) -> bool:  # noqa: ARG002 - nothing is known without a log
         """Whether Variants of the files at `indices` may hold a time, nanoseconds or a UUID."""
         return True

@@ -35,11 +35,11 @@ class TableSource(Source):
         self.column_mapping = snapshot.mapping != "none"
         self.by_id = snapshot.mapping == "id"
         self.tails = Tails()
-        # Statistics that were read for one scan serve the next: a snapshot never changes.
+        # Statistics that one scan has read are reused by the next: a snapshot never changes.
         self._cache: dict[Any, Any] = {}
 
     def plan(self, predicate: BoundExpr | None, ordering: Ordering | None = None) -> FilePlan:
-        """Which files are kept, and why the others are not."""
+        """Which files are kept, and why the others are skipped."""
         return plan_files(predicate, self.snapshot, cache=self._cache, ordering=ordering)
 
     def all_files(self) -> pa.Table:
@@ -53,7 +53,7 @@ class TableSource(Source):
         return found.set_column(found.schema.get_field_index("path"), "path", paths)
 
     def rows(self, indices: pa.Array) -> pa.Array:
-        """`numRecords` of the files at `indices`; null where the log does not know."""
+        """`numRecords` of the files at `indices`; null if the log does not have it."""
         return pa.array([_rows(text) for text in self.snapshot.stats(indices).to_pylist()], pa.int64())
 
     def partitions(self) -> pa.Table:
@@ -65,18 +65,18 @@ class TableSource(Source):
             keys.append(parse_values(texts, self.schema.field(name).type))
         deleted = pc.fill_null(pc.struct_field(files.column("deletion_vector"), "cardinality"), 0)
         rows = pc.subtract(self.rows(pa.array(range(files.num_rows), pa.int64())), deleted)
-        # Grouped by places, not by names: a partition column may be called `rows`.
+        # Grouped by position, not by name: a partition column may be called `rows`.
         places = [str(i) for i in range(len(names))]
         table = pa.table([*keys, files.column("size"), rows], names=[*places, "bytes", "rows"])
         known = pc.ScalarAggregateOptions(skip_nulls=False)
         counted = [("bytes", "count"), ("bytes", "sum"), ("rows", "sum", known)]
         found = table.group_by(places).aggregate(counted).select([*places, "bytes_count", "bytes_sum", "rows_sum"])
         found = found.sort_by([(place, "ascending") for place in places]) if names else found
-        # Without keys there is a group, though it may be of no file.
+        # Without keys there is always one group, even without files.
         return found.rename_columns([*names, "files", "bytes", "rows"]).slice(0, found.num_rows if len(files) else 0)
 
     def may_hold_late_types(self, indices: pa.Array) -> bool:
-        """Whether one of the files at `indices` may hold in its Variants what Spark has no type for."""
+        """Whether Variants of the files at `indices` may hold values that Spark has no type for."""
         key = ("late types", tuple(indices.to_pylist()))
         if key not in self._cache:
             tags = self.snapshot.tags(indices).to_pylist(maps_as_pydicts="lossy")
@@ -85,7 +85,7 @@ class TableSource(Source):
 
 
 def _rows(stats: str | None) -> int | None:
-    """`numRecords` of a file's statistics; None where they do not say it or are damaged, for they are only a hint."""
+    """`numRecords` of a file's statistics; None if missing or damaged, since statistics are only a hint."""
     with contextlib.suppress(orjson.JSONDecodeError):
         found = orjson.loads(stats) if stats is not None else None
         rows = found.get("numRecords") if isinstance(found, dict) else None

@@ -32,8 +32,9 @@ def of_partitions(bound: BoundExpr) -> BoundExpr | None:
 
 
 def holds(bound: BoundExpr, schema: StructType, partition_values: pa.Array | pa.ChunkedArray) -> pa.BooleanArray:
-    """Returns for each file, by its map of partition values, whether the predicate is true for its rows. Leaves that it no
-    longer names are null (`of_partitions`).
+    """Returns for each file, by its map of partition values, whether the predicate is true for its rows.
+
+    Leaves that it no longer names are null (`of_partitions`).
     """
     columns: list[pa.Array] = []
     for leaf in bound.leaves:

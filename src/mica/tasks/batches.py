@@ -1,6 +1,6 @@
-"""Batches cut to size.
+"""Splits batches by size.
 
-The rule: no batch that goes on is larger than builders and memory bear.
+The rule: no batch is larger than Arrow's builders and memory allow.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-#: Batches are cut at this many bytes: builders break at 2 GiB, and memory is to stay flat.
+#: Batches are split at this many bytes: builders fail at 2 GiB, and memory should stay flat.
 MAX_BYTES = 64 << 20
 
 

@@ -1,7 +1,7 @@
-"""The strings of a file that can be the ends of its collated columns, gathered while its rows pass.
+"""Gathers, while a file is written, the strings that can be minimum or maximum of its collated columns.
 
-The rule: what is kept of a column is a few strings, among which its least and its greatest are (`collation.narrow`);
-where they would be many, nothing is kept and the file is read again for them, by `tasks.strings`.
+The rule: a few strings are kept per column, which include its minimum and maximum (`collation.narrow`). If they would
+be too many, none are kept, and `tasks.strings` reads the file again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from mica.collation.narrow import narrowed
 from mica.stats.collated import CollatedColumn
 
-#: Bytes of strings that are kept of a column, and strings that are gathered before they are narrowed again.
+#: Upper limit of kept bytes per column, and number of strings to gather before they are narrowed again.
 MAX_BYTES = 16 << 20
 GATHERED = 65_536
 
@@ -23,7 +23,7 @@ _NONE = pa.array([], pa.string())
 
 
 class Candidates:
-    """Those of one column in one file. `version` is that of the comparator that they go to."""
+    """The candidates of one column in one file. `version` is the version of the comparator that will compare them."""
 
     def __init__(self, leaf: CollatedColumn, version: str) -> None:
         self.leaf, self.version = leaf, version
@@ -32,7 +32,7 @@ class Candidates:
         self._forget()
 
     def add(self, strings: pa.Array) -> None:
-        """Takes in strings of the column, nulls among them."""
+        """Adds strings of the column, which may include nulls."""
         if not self.whole:
             return
         strings = strings.cast(pa.string()).drop_null()
@@ -45,17 +45,17 @@ class Candidates:
 
     @property
     def many(self) -> bool:
-        """Whether they are too many to be kept."""
+        """Whether they are too many to keep."""
         return self._bytes > MAX_BYTES
 
     def keep_few(self) -> None:
-        """Keeps nothing from now on where they are too many."""
+        """Keeps nothing from now on if they are too many."""
         if self.many:
             self.whole = False
             self._forget()
 
     def take(self) -> pa.Array:
-        """What is left of them, once."""
+        """The remaining candidates; can be called once."""
         if len(self._parts) > 1:
             self._again()
         found = self._parts[0] if self._parts else _NONE
@@ -73,14 +73,14 @@ class Candidates:
 
 
 def leaf_strings(batch: pa.RecordBatch, leaf: CollatedColumn) -> pa.Array:
-    """A leaf's strings in a batch of the table's columns; null where a struct around it is."""
+    """A leaf's strings in a batch of the table's columns; null if a struct around it is null."""
     first, *inner = leaf.column
     found = batch.column(first)
     return pc.struct_field(found, inner) if inner else found
 
 
 def columns(leaves: Sequence[CollatedColumn]) -> list[pa.Field]:
-    """Per leaf `c<i>` (strings) and `c<i>_whole`: false where they were too many; null: no file."""
+    """Per leaf `c<i>` (strings) and `c<i>_whole`: false if they were too many; null: no file."""
     return [
         field
         for i, _ in enumerate(leaves)
@@ -89,7 +89,7 @@ def columns(leaves: Sequence[CollatedColumn]) -> list[pa.Field]:
 
 
 def values(rows: Sequence[Sequence[Candidates]], leaves: Sequence[CollatedColumn]) -> list[pa.Array]:
-    """The columns of rows, each of which tells of one file or of none."""
+    """The columns for rows of one file or of none each."""
     found = []
     for i, _ in enumerate(leaves):
         strings = [row[i].take() if row else _NONE for row in rows]

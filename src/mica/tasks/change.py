@@ -1,8 +1,8 @@
-"""Rows of a table's files deleted or updated, file by file.
+"""Deletes or updates rows, file by file.
 
-The rule: a file without a matching row is not touched, and one of which every row goes is not read for its other
-columns. Where a deletion vector may stand for the rows that go, the file stays and the vector grows; otherwise the rows
-that are left are written anew, shredded as they were. A row matches when the predicate is true for it: NULL is not.
+The rule: a file without a matching row is not changed, and of a file whose every row is deleted only the predicate's
+columns are read. If a deletion vector is allowed, the file stays and gets one; otherwise its remaining rows are
+rewritten with the same shredding. A row matches if the predicate is true for it, not if it is NULL.
 
 Source: PROTOCOL.md, "Deletion Vectors".
 """
@@ -29,17 +29,17 @@ from mica.tasks.write import WriteSpec, facts, write_files
 class ChangeSpec:
     """What is the same for every file."""
 
-    #: Its predicate says which rows match, its outputs what the table's columns are afterwards.
+    #: Its predicate selects the rows, its outputs are the table's columns after the change.
     read: ReadSpec
     write: WriteSpec
-    #: Whether rows that match go; otherwise they are written with other values.
+    #: Whether matching rows are deleted; otherwise they are updated.
     deletes: bool
-    #: The files that may keep their rows under a deletion vector, by their numbers.
+    #: The numbers of the files that may get a deletion vector.
     vectors: frozenset[int] = frozenset()
 
 
 def change_files(spec: ChangeSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
-    """Facts of new files, of deletion vectors, and of the files that they stand for."""
+    """Facts of new files, of deletion vectors, and of the files that they replace."""
     for part in files:
         yield from _change(spec, part)
 
@@ -74,7 +74,7 @@ def _matching(file: DataFileReader, ranges: Ranges) -> Ranges:
 
 
 def _vector(spec: ChangeSpec, part: FilePart, matching: Ranges) -> dict[str, Any]:
-    """The deletion vector of the file, with what it deleted before."""
+    """The new deletion vector of the file, including the rows that were deleted before."""
     rows = [np.arange(start, end, dtype=np.uint64) for start, end in matching]
     if part.deletion_vector is not None:
         rows.append(deleted_rows(spec.read.storage, part.deletion_vector))
@@ -87,7 +87,7 @@ def _rows(ranges: Ranges) -> int:
 
 
 def _without(ranges: Ranges, gone: Ranges) -> Ranges:
-    """The ranges less others that lie in them; both are in order."""
+    """The ranges without `gone`, which are inside of them; both are sorted."""
     left: Ranges = []
     holes = iter([*gone, (1 << 62, 1 << 62)])
     hole = next(holes)

@@ -1,7 +1,7 @@
-"""What reading files takes: by their footers before anything is read, and as counted while the rows were read.
+"""Costs of reading files: estimated from footers, or measured while reading.
 
-The rule: the numbers of one file are one row, and sums of rows are the numbers of a scan. Pages and bytes are those of
-the leaf columns that the scan asks for; a row group or page that is left has the part of the predicate as its reason.
+The rule: each file is one row, and the sums are the costs of the scan. Pages and bytes are those of the leaf columns
+that the scan needs; the reason of a skipped row group or page is a part of the predicate.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.leaf_values import distinct
 from mica.tasks.parts import FilePart
 
-#: One row a file (`path`), and one for each reason that left something of it (`path` is null then): by what, for which
-#: part of the predicate, how many spans (row groups or pages) and rows.
+#: One row per file (`path`), and one per reason that skipped something (`path` is null then): by what, for which part
+#: of the predicate, how many spans (row groups or pages) and rows.
 COSTS = pa.schema(
     [
         ("path", pa.string()),
@@ -40,7 +40,7 @@ COSTS = pa.schema(
 
 
 def footer_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-    """What the footers of the files leave to be read."""
+    """The costs that remain after skipping by the footers of the files."""
     for part in parts:
         file = DataFileReader(spec, part)
         ranges = file.ranges()
@@ -50,7 +50,7 @@ def footer_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.Recor
 
 
 def measured_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-    """Reads the files, and what that took. The rows go nowhere."""
+    """Reads the files, discards the rows, and returns the measured costs."""
     left = spec.limit
     leaves = distinct(leaf for value in spec.outputs.values() for leaf in value.leaves)
     for part in parts:
@@ -75,7 +75,7 @@ def measured_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.Rec
 
 
 def _rows(file: DataFileReader, ranges: Ranges, passed: Ranges, took: dict[str, float]) -> pa.RecordBatch:
-    """The numbers of one file; `ranges` are judged, and `passed` of them are given out."""
+    """The costs of one file; the predicate is evaluated on `ranges` and returns `passed` of them."""
     spec, reader = file.spec, file.reader
     asked = [] if spec.predicate is None else file.asked(spec.predicate)
     filters = [column.request for column in asked if column.request is not None]
@@ -83,8 +83,8 @@ def _rows(file: DataFileReader, ranges: Ranges, passed: Ranges, took: dict[str, 
     groups_total, rows_total, pages_total, bytes_total = reader.cost(
         [*file.requests([column.leaf for column in asked]), *outputs]
     )
-    # What the filter reads in the rows that are judged, and what is read besides in those that are given out: a
-    # column that both ask for is read once.
+    # The filter's columns in the evaluated rows, and the other columns in the returned rows; a column in both is read
+    # once.
     costs = (filters, ranges), (filters, passed), ([*filters, *outputs], passed)
     judged, both, given = (reader.cost(items, ranges=rows) for items, rows in costs)
     one = {

@@ -1,8 +1,7 @@
-"""One data file of a scan: which of its rows may matter, and their leaves.
+"""Reads one data file of a scan: which of its rows may match, and the values of their leaves.
 
-The rule: a row is left out only where the log's deletion vector names it, the footer proves that it cannot match, or
-the predicate is not true for it. What stands in the log instead of the file (partition values), and what the file
-lacks, is one value in every row.
+The rule: a row is skipped only if the deletion vector in the log names it, the footer proves that it cannot match, or
+the predicate is not true for it. Partition values, which are in the log, and columns that the file lacks are constants.
 """
 
 from __future__ import annotations
@@ -42,10 +41,10 @@ BATCH_BYTES = 32 << 20
 
 @dataclass(frozen=True)
 class ReadSpec:
-    """What is the same for every file of a scan. It travels to workers; `storage` keeps its secrets out of its text."""
+    """The spec that is common to all files of a scan. It is sent to workers; `storage` hides its secrets."""
 
     storage: Storage
-    #: The columns of the table, and which of them stand in the log instead of the files.
+    #: The columns of the table, and which of them are in the log instead of the files.
     columns: StructType
     partition_by: tuple[str, ...]
     outputs: Mapping[str, BoundExpr]
@@ -54,16 +53,16 @@ class ReadSpec:
     timezone: str = "UTC"
     #: The version of the table, None for bare files.
     version: int | None = None
-    #: Whether files know columns by their ids, not by names.
+    #: Whether files identify columns by ids instead of names.
     by_id: bool = False
-    #: Which columns may be of the early shredding layout; a table's never are.
+    #: Which columns may be of the early shredding layout; a table has none.
     early: bool | list[list[str]] = False
-    #: The ends of files that were opened before.
+    #: Cached ends of files that were opened before.
     tails: Tails = field(default_factory=Tails, repr=False, compare=False)
 
     @property
     def schema(self) -> StructType:
-        """The columns that come out."""
+        """The output columns."""
         return StructType(tuple(StructField(n, v.type, True, _metadata(n, v)) for n, v in self.outputs.items()))
 
 
@@ -72,7 +71,7 @@ def _metadata(name: str, value: BoundExpr) -> dict[str, Any]:
 
 
 class DataFileReader:
-    """One open file, and what its log line says of it."""
+    """One open file, with the facts of its add action."""
 
     def __init__(self, spec: ReadSpec, part: FilePart) -> None:
         self.spec, self.part = spec, part
@@ -95,17 +94,17 @@ class DataFileReader:
             self.schema = self.reader.schema
             called = [found.names for found in map(self._located, asked) if found is not None]
             if any(names not in variants for names in called):
-                # The file has other names for them, by which the kernel is to know them.
+                # The kernel needs the file's own names.
                 self.reader = opened(variants=called)
                 self.schema = self.reader.schema
         except StorageError as e:
             raise self._gone(name) if e.code == "NOT_FOUND" and spec.version is not None else e from None
         if spec.by_id and self.reader.num_rows and not has_ids(self.schema):
             raise self._without_ids()
-        #: Why row groups and pages were left out, in the order of the questions, and which rows passed. For explain.
+        #: Why row groups and pages were skipped, in the order of the checks, and which rows passed. For explain.
         self.proofs: list[Proof] = []
         self.passed: Ranges = []
-        #: In which row groups a leaf can match by its residual alone; there the predicate reads nothing else of it.
+        #: In which row groups a leaf can match only by its residual; there the predicate reads only that.
         self.untyped: dict[Leaf, set[int]] = {}
 
     @property
@@ -134,7 +133,7 @@ class DataFileReader:
         return CorruptDataError(
             "MISSING_FIELD_ID",
             f"the table maps columns by id, and {self.name} has no field ids",
-            hint="Another writer made the file: rewrite it, or take it out of the table.",
+            hint="Another writer made the file: rewrite it, or remove it from the table.",
             path=self.name,
         )
 
@@ -142,7 +141,7 @@ class DataFileReader:
         return CorruptDataError(
             "INCOMPATIBLE_TYPE",
             f"{self.name} holds {found.type} in the column {column}, which is {type_to_ddl(wanted.type)}",
-            hint="Another writer made the file or changed it: rewrite it, or take it out of the table.",
+            hint="Another writer made or changed the file: rewrite it, or remove it from the table.",
             path=self.name,
             column=column,
         )
@@ -162,12 +161,12 @@ class DataFileReader:
         return ranges
 
     def possible(self, predicate: BoundExpr, ranges: Ranges) -> Ranges:
-        """`ranges` less the row groups, then the pages, of which the footer proves that no row matches."""
+        """`ranges` without the row groups, then the pages, in which no row matches by the footer."""
         columns = {i: self.column(leaf) for i, leaf in enumerate(predicate.leaves)}
         constants = {i: column.value for i, column in columns.items() if column.request is None}
         requests = [replace(x.request, name=str(i)) for i, x in columns.items() if x.request is not None]
         names = {i: str(i) for i in columns if i not in constants}
-        # A small file's one row group is what the log has judged already: its pages are asked at once.
+        # The bounds of a small file's only row group are in the log already: only its pages are checked.
         small = self.reader.num_rows <= BATCH_ROWS and self.reader.row_groups().num_rows == 1
         for pages in (True,) if small else (False, True):
             if not ranges or not requests:
@@ -199,7 +198,7 @@ class DataFileReader:
         return ranges
 
     def read(self, leaves: Sequence[Leaf], predicate: BoundExpr | None, limit: int | None = None) -> Iterator[Leaves]:
-        """The leaves of the rows for which the predicate is true, a batch at a time; at most `limit` rows."""
+        """The leaves of the rows for which the predicate is true, in batches; at most `limit` rows."""
         ranges = self.ranges()
         if predicate is not None:
             ranges = self.possible(predicate, ranges)
@@ -214,7 +213,7 @@ class DataFileReader:
         *,
         tracked: bool = False,
     ) -> Iterator[Leaves]:
-        """As `read`, of the rows of `ranges`; `tracked` keeps in `passed` which rows they were."""
+        """As `read`, for the rows of `ranges`; `tracked` records in `passed` which rows were returned."""
         if not ranges:
             return
         track: Positions | None = None
@@ -259,7 +258,7 @@ class DataFileReader:
                 yield _leaves(wanted, batch)
 
     def value(self, leaf: Leaf, predicate: BoundExpr | None, ranges: Ranges, number: int) -> str | None:
-        """The JSON of a path in the row of that number among those of `ranges` that pass."""
+        """The JSON of a path in one row, given by its number among the rows of `ranges` that pass."""
         wanted = whole(leaf)
         for found in DataFileReader(self.spec, self.part).passing([wanted], predicate, ranges):
             if number < found.rows:
@@ -268,18 +267,18 @@ class DataFileReader:
         return None
 
     def asked(self, predicate: BoundExpr) -> list[FileColumn]:
-        """The leaves of the predicate, each once. Where only its residual can match, a leaf is null in the other rows:
-        the part of the predicate that said so is not true there, with them or without.
+        """The leaves of the predicate, each once. If only its residual can match, a leaf is null in other rows; there
+        the predicate is not true in either case.
         """
         columns = [self.column(leaf) for leaf in distinct(predicate.leaves)]
         return [column.untyped_in(self.untyped.get(column.leaf, ())) for column in columns]
 
     def requests(self, leaves: Sequence[Leaf]) -> list[kernel.Request]:
-        """The leaves that the file itself gives, as the kernel is asked for them."""
+        """The kernel requests for the leaves that are in the file itself."""
         return [column.request for column in map(self.column, leaves) if column.request is not None]
 
     def column(self, leaf: Leaf) -> FileColumn:
-        """How this file gives the leaf."""
+        """The leaf as a column of this file."""
         top = self.spec.columns.field(leaf.column[0])
         if top.name in self.spec.partition_by:
             text = self.part.partition.get(physical_name(top))
@@ -307,7 +306,7 @@ class DataFileReader:
 
 @dataclass(frozen=True)
 class Proof:
-    """What one question to the footer left of some rows."""
+    """The result of one check of rows against the footer."""
 
     what: str
     asked: Ranges
@@ -315,12 +314,12 @@ class Proof:
 
     @property
     def left(self) -> Ranges:
-        """The rows of which nothing was proved."""
+        """The rows that may match."""
         return intersect(self.asked, self.verdicts.kept)
 
     @property
     def gone(self) -> Iterator[tuple[int, int, int]]:
-        """(number of the part of the predicate, spans, rows) that were left out."""
+        """(index of the part of the predicate, spans, rows) that were skipped."""
         starts, ends = (np.array([r[i] for r in self.asked], np.int64) for i in (0, 1))
         first, last = self.verdicts.first_rows, self.verdicts.first_rows + self.verdicts.rows
         at = np.minimum(np.searchsorted(ends, first, "right"), len(ends) - 1)
@@ -335,11 +334,11 @@ class Proof:
 
 @dataclass(frozen=True)
 class FileColumn:
-    """A leaf in one file: asked of the kernel, or constant."""
+    """A leaf in one file: read by the kernel, or constant."""
 
     leaf: Leaf
     request: kernel.Request | None
-    #: What makes the table's values of the file's, for a whole column.
+    #: Converts the file's values of a whole column to the table's.
     cast: Cast | None = None
     value: pa.Scalar | None = None
 
@@ -350,12 +349,12 @@ class FileColumn:
         return replace(self, request=replace(self.request, untyped_in=tuple(sorted(groups))))
 
     def constant(self, rows: int) -> list[pa.Array]:
-        """Its columns where the file does not give it."""
+        """Its columns if the file does not have it."""
         values = pa.repeat(self.value, rows)
         return [values] if self.leaf.path is None else [values, pa.repeat(pa.scalar(False), rows)]
 
     def take(self, arrays: Iterator[pa.Array], rows: int) -> list[pa.Array]:
-        """Its columns out of the kernel's."""
+        """Its columns from the kernel's arrays."""
         if self.request is None:
             return self.constant(rows)
         if self.leaf.path is not None:
@@ -365,7 +364,7 @@ class FileColumn:
 
 
 class Positions:
-    """Turns masks over the rows of some ranges, in their order, into ranges of the file's row numbers."""
+    """Converts masks over the rows of some ranges, in order, to ranges of row numbers of the file."""
 
     def __init__(self, ranges: Ranges) -> None:
         self._starts = np.array([start for start, _ in ranges], np.int64)
@@ -374,7 +373,7 @@ class Positions:
         self._done = 0
 
     def take(self, mask: pa.BooleanArray) -> Ranges:
-        """The rows of the next `len(mask)` for which it is true."""
+        """The rows among the next `len(mask)` for which the mask is true."""
         numbers = np.flatnonzero(mask.to_numpy(zero_copy_only=False)) + self._done
         self._done += len(mask)
         if not len(numbers):
@@ -398,7 +397,7 @@ def _rows(count: int) -> pa.RecordBatch:
 
 
 def without(rows: tuple[int, int], deleted: np.ndarray) -> list[tuple[int, int]]:
-    """A range of rows less the deleted ones (sorted row numbers)."""
+    """A range of rows without the deleted ones (sorted row numbers)."""
     start, end = rows
     edges = deleted[(deleted >= start) & (deleted < end)].astype(np.int64)
     starts = np.concatenate([[start], edges + 1])

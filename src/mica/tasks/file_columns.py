@@ -1,9 +1,9 @@
-"""Columns of a table as they are in a file.
+"""Finds a table's columns in a file and converts their values.
 
-The rule: `locate` alone finds a column in a file: by `field_id` where the table maps by id, else by the name that the
-schema says (`stats.columns.physical_name`), the exact one or the one that differs in case alone, as in Spark. `aligned`
-alone makes the table's values of it: what a file lacks is null, what the table lacks is skipped, what is narrower is
-widened, and an INT64 or INT96 instant without the UTC mark is one in UTC, as Spark reads it. Anything else is an error.
+The rule: only `locate` finds a column in a file: by `field_id` if the table maps by id, else by its physical name
+(`stats.columns.physical_name`), exact or else ignoring case, as in Spark. Only `aligned` converts values: fields that
+the file lacks are null, fields that the table lacks are skipped, narrower types are widened, and INT64 or INT96
+timestamps without the UTC mark are in UTC, as in Spark. Anything else is an error.
 
 Source: Delta protocol, "Column Mapping"; "Reader Requirements for Column Mapping".
 """
@@ -42,14 +42,14 @@ _PARQUET_ID = b"PARQUET:field_id"
 
 @dataclass(frozen=True)
 class Located:
-    """A column of a file: its names there, from the top, and the field they lead to."""
+    """A column of a file: its names there, from the top, and its field."""
 
     names: tuple[str, ...]
     field: pa.Field
 
 
 def field_at(schema: StructType, names: tuple[str, ...]) -> StructField:
-    """The field that a path of names through structs leads to."""
+    """The field at a path of names through structs."""
     field = schema.field(names[0])
     for name in names[1:]:
         assert isinstance(field.type, StructType)
@@ -58,7 +58,7 @@ def field_at(schema: StructType, names: tuple[str, ...]) -> StructField:
 
 
 def locate(file: pa.Schema, schema: StructType, column: Iterable[str], *, by_id: bool = False) -> Located | None:
-    """The column (the schema's names, through structs) in a file, or None where the file lacks it.
+    """The column (the schema's names, through structs) in a file, or None if the file lacks it.
 
     Errors: AMBIGUOUS_COLUMN, MISSING_FIELD_ID.
     """
@@ -80,7 +80,7 @@ def locate(file: pa.Schema, schema: StructType, column: Iterable[str], *, by_id:
 
 
 def position(fields: Iterable[pa.Field], wanted: StructField, *, by_id: bool) -> int | None:
-    """The place of a field among those of one level of a file."""
+    """The index of a field among the fields of one level of a file."""
     if by_id:
         asked = wanted.metadata.get(FIELD_ID)
         if asked is None:
@@ -100,13 +100,13 @@ def position(fields: Iterable[pa.Field], wanted: StructField, *, by_id: bool) ->
 
 
 def _named(names: list[str], name: str) -> list[int]:
-    """The places of a name: of the exact one, otherwise of those that differ in case alone."""
+    """The indices of a name: the exact one, otherwise those that differ only in case."""
     same = [i for i, other in enumerate(names) if other == name]
     return same or [i for i, other in enumerate(names) if other.lower() == name.lower()]
 
 
 def called(file: pa.Schema, names: tuple[str, ...]) -> tuple[str, ...] | None:
-    """What a file calls the column of these physical names, through structs; None where it has it not, or twice."""
+    """The file's own names of the column with these physical names; None if the file lacks it or has it twice."""
     fields: Iterable[pa.Field] = file
     found = []
     for name in names:
@@ -150,8 +150,8 @@ def find(schema: pa.Schema, names: tuple[str, ...]) -> pa.Field | None:
 
 
 def aligned(found: pa.Field, wanted: StructField, at: str, *, by_id: bool = False) -> Cast:
-    """What makes the table's values of a file's column (Variants unshredded). Errors: INCOMPATIBLE_TYPE, and those of
-    `locate`.
+    """A function that converts a file's column (Variants unshredded) to the table's values. Errors: INCOMPATIBLE_TYPE,
+    and those of `locate`.
     """
     type_ = found.type
     match wanted.type:
@@ -172,7 +172,7 @@ def aligned(found: pa.Field, wanted: StructField, at: str, *, by_id: bool = Fals
             pass
         case _:
             return _primitive(found, wanted, at)
-    raise UserError("INCOMPATIBLE_TYPE", f"the column {at!r} is {type_to_ddl(wanted.type)}, found is {type_}")
+    raise UserError("INCOMPATIBLE_TYPE", f"the column {at!r} is {type_to_ddl(wanted.type)}, found {type_}")
 
 
 def _variant(found: pa.Field, wanted: StructField, at: str) -> Cast:
@@ -191,7 +191,7 @@ def _primitive(found: pa.Field, wanted: StructField, at: str) -> Cast:
         return _same
     both = {TIMESTAMP, TIMESTAMP_NTZ}
     if wanted.type in both and pa.types.is_timestamp(found.type) and found.type.unit != "ns":
-        # The numbers stand, whatever the mark says of them: so Spark reads either.
+        # The UTC mark is ignored and the numbers are kept, as in Spark.
         return lambda array: pc.cast(pc.cast(array, pa.timestamp("us", array.type.tz)), target)
     if wanted.type == STRING and pa.types.is_binary(found.type):
         return lambda array: pc.cast(array, target)  # old writers leave the annotation out
@@ -242,7 +242,7 @@ def _map(key: Cast, value: Cast, wanted: pa.DataType) -> Cast:
 
 
 def _offsets(array: pa.Array) -> pa.Array:
-    """Offsets with nulls where the list is null, which is how `from_arrays` is told of them; slices are respected."""
+    """Offsets with nulls where the list is null, as `from_arrays` expects them; slices are respected."""
     if array.null_count == 0:
         return array.offsets
     missing = pa.concat_arrays([array.is_null(), pa.array([False])])

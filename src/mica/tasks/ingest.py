@@ -1,7 +1,7 @@
-"""JSON to data files.
+"""Ingests JSON text into data files.
 
-The rule: text becomes shredded columns without a Variant in between, and a line that cannot be read is either an error
-that names file, line and column, or kept aside as it was; never dropped.
+The rule: text becomes shredded columns without a Variant in between. A line that cannot be read is an error with file,
+line and column, or is quarantined unchanged; it is never dropped.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 class Split:
     """A part of one input file: all of it, or the lines that begin in [start, end).
 
-    `format` is `ndjson` (a document a line), `json` (one array, or documents over several lines) or `auto`, which of
-    both the whole file is.
+    `format` is `ndjson` (one document per line), `json` (one array, or documents over several lines) or `auto`, which
+    decides for the whole file.
     """
 
     storage: Storage
@@ -54,12 +54,12 @@ class Split:
     start: int = 0
     end: int | None = None
     format: str = "auto"
-    #: When the file was written last, in ms since the epoch.
+    #: The modification time of the file, in ms since the epoch.
     modified: int = 0
 
     @property
     def name(self) -> str:
-        """How a person knows the file."""
+        """The name of the file in messages."""
         return self.storage.path(self.path)
 
     @property
@@ -89,7 +89,7 @@ class IngestSpec:
 
 
 def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-    """Writes the documents of the splits to data files; yields facts, what was read as it goes."""
+    """Writes the documents of the splits to data files; yields facts, with those of kind `read` as it proceeds."""
     infers = spec.write.trees is not None and spec.tree is None
     with TableWriter(spec.write) as writer, BadLines(spec.quarantine, splits) as bad:
         tree = spec.tree if spec.write.trees is not None and spec.tree is not None else pa.null()
@@ -161,7 +161,7 @@ def complete(spec: IngestSpec, batch: pa.RecordBatch, name: str) -> pa.RecordBat
 
 
 class ReadCounter:
-    """What was read since the last fact of it."""
+    """Counts the rows and bytes read since the last fact."""
 
     def __init__(self) -> None:
         self.rows = self.bad = self._bytes = 0
@@ -178,7 +178,7 @@ class ReadCounter:
 
 
 def open_reader(spec: IngestSpec, split: Split) -> JsonSource:
-    """A reader of the split: the kernel reads local files itself and is fed the bytes of others."""
+    """A reader of the split: the kernel reads local files itself; bytes of other files are fed to it."""
     compression, format_ = look(split)
     local = split.storage.path(split.path) if split.storage.local_path is not None else None
     reader = kernel.JsonReader(
@@ -189,7 +189,7 @@ def open_reader(spec: IngestSpec, split: Split) -> JsonSource:
 
 
 class _Fed:
-    """A reader that is fed from a storage, used as if it read by itself."""
+    """A reader that is fed from a storage, with the interface of one that reads by itself."""
 
     def __init__(self, reader: kernel.JsonReader, split: Split) -> None:
         self._reader, self._split = reader, split
@@ -221,7 +221,7 @@ class _Fed:
             if self._at >= split.size:
                 self._reader.finish()
                 return
-            # A little of a large file, asked for alone, is not worth the whole of a fetch.
+            # A small split of a large file does not need a full fetch.
             end = min(self._at + min(FETCH_BYTES, max(split.bytes, HEAD_BYTES)), split.size)
             self._reader.feed(split.storage.read_ranges(split.path, [(self._at, end)])[0])
             self._at = end
@@ -238,7 +238,7 @@ def look(split: Split) -> tuple[str | None, str]:
     compression = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
     text = head
     if compression is not None:
-        # A damaged file is the reader's to report, with its place.
+        # The reader reports a damaged file, with the position.
         with contextlib.suppress(OSError, pa.ArrowInvalid):
             text = pa.CompressedInputStream(pa.BufferReader(head), compression).read(4096)
     not_json.refuse(split.name, text)
@@ -249,11 +249,11 @@ def look(split: Split) -> tuple[str | None, str]:
 
 
 class BadLines:
-    """Lines that could not be read, kept aside in one NDJSON file per task: file, line, column, reason, text."""
+    """Quarantines lines that cannot be read, in one NDJSON file per task: file, line, column, reason, text."""
 
     def __init__(self, storage: Storage | None, splits: Sequence[Split]) -> None:
         self._storage = storage
-        # Named after the input: a task that is tried again replaces the file of the attempt before.
+        # Named after the input: a retried task replaces the file of its previous attempt.
         places = "\n".join(f"{split.name}\n{split.start}" for split in splits)
         self._path = f"bad-{uuid.uuid5(uuid.NAMESPACE_URL, places)}.ndjson"
         self._writer: Writer | None = None
@@ -272,14 +272,14 @@ class BadLines:
                 self._storage.delete(self._path)
 
     def take(self, reader: JsonSource) -> int:
-        """Keeps what the reader has set aside; how many lines."""
+        """Writes the bad lines of the reader to the file; returns their number."""
         if self._storage is None:
             return 0
         errors = reader.take_errors()
         if errors.num_rows == 0:
             return 0
         if self._writer is None:
-            # Bad lines may hold anything: they are for the eyes of whoever ran the job.
+            # Bad lines may hold anything, so only the user who runs the job may read the file.
             self._writer = self._storage.writer(self._path, private=True)
         for row in errors.to_pylist():
             self._writer.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE, default=_text))
@@ -293,7 +293,7 @@ class BadLines:
 
 
 def count_bad_lines(quarantine: Storage) -> int:
-    """How many lines a run has set aside, whichever tasks did."""
+    """The number of quarantined lines of a run, over all tasks."""
     return sum(quarantine.read(entry.path).count(b"\n") for entry in quarantine.list())
 
 

@@ -1,9 +1,9 @@
-"""Which files hold in their Variants only what Spark's Variants can.
+"""Finds files whose Variants hold only types that Spark's Variants have.
 
-The rule: a file is Spark's own reader's when somebody who saw every value said so. mica says it in the tag
-`mica.lateTypes` of the files that it writes. Of other files the footer tells who wrote them: Spark builds no time, no
-timestamp in nanoseconds and no UUID, and its reader refuses what it copied of others. Everybody else may have written
-them anywhere, in residuals too, where no footer tells of them.
+The rule: Spark's own reader gets a file only if its writer vouches for every value. mica does so in the tag
+`mica.lateTypes` of its files. For other files the footer names the writer: Spark writes no time, no timestamp in
+nanoseconds and no UUID, and its reader refuses those that it copied. Other writers may have written such values
+anywhere, also in residuals, which have no statistics in the footer.
 
 Source: Delta protocol, "Add File" (`tags`); docs/decisions.md, "Spark".
 """
@@ -33,7 +33,7 @@ def late_tags(may_hold: bool) -> dict[str, str]:
 
 
 def may_hold_late_types(storage: Storage, files: Sequence[FilePart], own: Sequence[Mapping[str, str] | None]) -> bool:
-    """Whether one of a table's files with these tags may hold what Spark has no type for."""
+    """Whether one of these files, with these tags, may hold values that Spark has no type for."""
     unknown = [file for file, said in zip(files, own, strict=True) if (said or {}).get(TAG) != "no"]
     if not unknown:
         return False
@@ -42,7 +42,7 @@ def may_hold_late_types(storage: Storage, files: Sequence[FilePart], own: Sequen
 
 
 def _by_spark(storage: Storage, file: FilePart) -> bool:
-    """Whether Spark wrote the file; who cannot be asked did not."""
+    """Whether Spark wrote the file; False if its footer cannot be read."""
     try:
         reader = kernel.open_file(*storage.locate(file.path), file.size)
     except MicaError:

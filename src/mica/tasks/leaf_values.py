@@ -1,7 +1,7 @@
-"""Leaves of expressions, taken out of batches or files by the kernel.
+"""Values of the leaves of expressions, extracted from batches or files by the kernel.
 
-The rule: each leaf is asked of the kernel once, however many expressions use it; what an expression is evaluated on are
-the columns of its own leaves in their order: one for a value, two for a path (the second says which casts failed).
+The rule: the kernel extracts each leaf once, for all expressions. An expression is evaluated on the columns of its own
+leaves, in order: one column for a value, two for a path (the second says which casts failed).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Files of one shredding layout to files of the other.
+"""Converts files from one shredding layout to the other.
 
-The rule: the cheapest way that loses nothing. A file of mica's whose residuals are empty moves page by page, no value
-decoded, and one that is in the layout already is copied so; otherwise columns move as they are shredded, and only rows
-that the other layout cannot hold in their place are built anew. What was copied and what was built anew is counted. A
-file that is read becomes at least one that is written: trees differ from file to file. Where a table's log says more
-than its files (deleted rows, partition values, other names), the rows are read as a scan reads them.
+The rule: the cheapest way without loss. A file of mica with empty residuals is converted page by page, without decoding
+values, and a file in the wanted layout is copied in the same way. Otherwise the shredded columns are converted, and
+only rows that do not fit the other layout are rebuilt. Copied and rebuilt rows are counted. Each source file becomes at
+least one new file, since shredding trees differ by file. If the log says more than the files (deleted rows, partition
+values, other names), the rows are read by a scan.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ BATCH_BYTES = 32 << 20
 
 @dataclass(frozen=True)
 class MoveSpec:
-    """What is the same for every file of a conversion."""
+    """The spec that is common to all files of a conversion."""
 
     source: Storage
     write: WriteSpec
@@ -47,7 +47,7 @@ class MoveSpec:
 
 
 def move_files(spec: MoveSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
-    """Writes the files anew; facts of what was written, and of kinds `copied` and `rebuilt` how many rows were."""
+    """Rewrites the files; yields facts of the new files, and row counts of kinds `copied` and `rebuilt`."""
     for part in files:
         if spec.reading is not None and (spec.every_row or part.deletion_vector is not None):
             for batch in write_files(spec.write, read_file(spec.reading, part)):
@@ -59,7 +59,7 @@ def move_files(spec: MoveSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordB
 
 
 def _transcribed(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]] | None:
-    """Page by page; None where that cannot be."""
+    """Converts page by page; None if that is not possible."""
     if spec.trees is None or reader.num_rows == 0:
         return None  # a table that allows no shredding; a file of no rows becomes none
     file = DataFileWriter(spec, ())
@@ -70,7 +70,7 @@ def _transcribed(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, A
         rows = 0 if made.moves else reader.num_rows
         return [file.close(), {"kind": "copied", "rows": rows}]
     except (CorruptDataError, UserError):
-        # Pages that are not what the footer promises: whoever decodes them says what is wrong, if anything is.
+        # The pages differ from the footer: decoding them will report what is wrong, if anything is.
         file.abort()
         return None
     except BaseException:
@@ -85,7 +85,7 @@ def _moved(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]]:
     moving = set()
     for f in spec.schema.fields:
         if found[f.name] is not None:
-            # A table that allows no shredding gets whole Variants; so do lists and maps, in which nobody shreds.
+            # A table without shredding gets whole Variants, and so do lists and maps, which are never shredded.
             moves = spec.trees is not None and contains(f.type, VARIANT) and not _in_lists(f.type)
             moving |= {f.name} if moves else set()
             items.append(kernel.Request((f.name,), name=f.name, layout=spec.layout if moves else None))
@@ -114,7 +114,7 @@ def _moved(spec: WriteSpec, reader: kernel.FileReader) -> list[dict[str, Any]]:
 
 
 def _in_lists(type_: DataType) -> bool:
-    """Whether Variants lie in lists or maps."""
+    """Whether the type has Variants in lists or maps."""
     match type_:
         case StructType(fields):
             return any(_in_lists(f.type) for f in fields)

@@ -1,7 +1,7 @@
-"""Inputs that are not JSON text in a codec that mica reads, told by their first bytes.
+"""Recognises inputs that are not JSON text by their first bytes.
 
-The rule: what a file is, is said by name, with the command that makes it readable; never by what the JSON parser
-happens to expect there. Nothing is refused here that could be JSON: no document begins with these bytes.
+The rule: the error names the format of the file and the command that makes it readable, instead of a JSON parser's
+error. Nothing that could be JSON is refused: no document begins with these bytes.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ MARKS: Sequence[tuple[int, bytes, str, str | None]] = (
 
 
 def refuse(name: str, head: bytes) -> None:
-    """Raises UNSUPPORTED_INPUT where a file that begins so, once decompressed, is something else than JSON text."""
+    """Raises UNSUPPORTED_INPUT if a file with these first (decompressed) bytes is not JSON text."""
     found = next(((what, way) for at, mark, what, way in MARKS if head[at:].startswith(mark)), None) or _unmarked(head)
     if found is None:
         return
     what, command = found
     hint = f"Pipe it in: {command.format(name)} | mica ingest - TABLE" if command else "Write its rows as NDJSON first."
-    raise UserError("UNSUPPORTED_INPUT", f"{name} is {what}, where JSON text in UTF-8 is needed", hint=hint, path=name)
+    raise UserError("UNSUPPORTED_INPUT", f"{name} is {what}, not JSON text in UTF-8", hint=hint, path=name)
 
 
 def _unmarked(head: bytes) -> tuple[str, str] | None:

@@ -1,7 +1,6 @@
-"""Data files that are to be read, one by one and in tasks.
+"""Data files to read, and their packing into tasks.
 
-The rule: a file that is to be read is a `FilePart`, whoever reads it, and `Storage.locate` says where it is. Tasks keep
-the order of what is packed into them.
+The rule: every file to read is a `FilePart`, and `Storage.locate` resolves its path. Tasks keep the order of the files.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ Item = TypeVar("Item")
 #: A task reads about this many bytes of files, so that a job has neither one task nor thousands of tiny ones.
 TASK_BYTES = 64 << 20
 
-#: What no task is made smaller than for the sake of idle cores.
+#: Tasks are not made smaller than this to use idle cores.
 LEAST_BYTES = 1 << 20
 
 #: Files smaller than this are not shared between tasks.
 SHARED_BYTES = 8 << 20
 
-#: Into more parts no file is cut: what size the log gives it is checked only where it is opened.
+#: Upper limit of parts per file: the file's size in the log is checked only when it is opened.
 MAX_SHARES = 4096
 
 
 @dataclass(frozen=True)
 class FilePart:
-    """A file to read, or the part-th of `parts` shares of its row groups. `path` is decoded, below the table or
-    absolute; `number` is what batches about it are reported by.
+    """A file to read, or share number `part` of `parts` shares of its row groups. `path` is decoded, relative to the
+    table or absolute; `number` identifies the file in facts.
     """
 
     path: str
@@ -58,7 +57,7 @@ def parts_of(files: pa.Table, *, of_log: bool = False) -> list[FilePart]:
 def in_tasks(
     files: Sequence[FilePart], parallelism: int, task_bytes: int = TASK_BYTES, *, shared: bool = False
 ) -> list[list[FilePart]]:
-    """The files in tasks of about `task_bytes`, of less while cores would be idle; `shared` lets large files be cut."""
+    """The files in tasks of about `task_bytes`, less if cores would be idle; with `shared`, large files are split."""
     sizes = sum(file.size or 0 for file in files)
     per_task = max(LEAST_BYTES, min(task_bytes, sizes // max(1, parallelism)))
     if shared:
@@ -78,7 +77,7 @@ def packed(items: Iterable[Item], weight: Callable[[Item], int], per_task: int) 
     room = 0
     for item in items:
         own = weight(item)
-        # Half an item over is nearer to even than half an item under.
+        # An item is added if at least half of it fits.
         if not tasks or room < own // 2 or room <= 0:
             tasks.append([])
             room = per_task

@@ -1,9 +1,9 @@
-"""Ranges of a sorted job: every row is told its file before the sort, so that no row is read twice for it.
+"""Ranges of a sorted job: each row gets its file number before the sort, so that no input is read twice.
 
-The rule: rows with equal keys are of one range, and ranges follow the order of the keys. A sample decides how even the
-ranges are, never what stands in them.
+The rule: rows with equal keys are in one range, and ranges are in the order of the keys. The sample affects only how
+even the ranges are.
 
-Spark's own range partitioning would run the whole job below it once for its sample: parse all text twice.
+Spark's own range partitioning would run the whole job once more for its sample and so parse all text twice.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WEIGHT = "weight"
 
 @dataclass(frozen=True)
 class Ranges:
-    """Where one range ends and the next begins: rows of keys in their order, the first rows of all ranges but one."""
+    """The boundaries of ranges: sorted rows of keys, the start of each range but the first."""
 
     starts: pa.Table
     descending: tuple[bool, ...]
@@ -53,8 +53,8 @@ class Ranges:
 
 
 def sample(spec: IngestSpec, total: int, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-    """The keys of some rows of the splits; `total` bytes are those of all splits of the job."""
-    # A line that cannot be read is reported when it is read for good.
+    """The keys of a sample of the splits' rows; `total` is the size of all splits of the job in bytes."""
+    # Bad lines are reported by the real read, not by the sample.
     spec = replace(spec, reader={**spec.reader, "on_error": "collect"})
     stride = min(STRIDE, max(SPOT, total // SPOTS))
     for split in splits:
@@ -84,7 +84,7 @@ def _keys(spec: IngestSpec, split: Split, every: int, weight: float) -> Iterator
 
 
 def plan(samples: Iterable[bytes], count: int, descending: Sequence[bool]) -> Ranges | None:
-    """At most `count` ranges of about equal weight; None where there was no row. Partition columns ascend."""
+    """At most `count` ranges of about equal weight; None without rows. Partition columns ascend."""
     tables = [pa.ipc.open_stream(packed).read_all() for packed in samples]
     rows = pa.concat_tables(tables) if tables else pa.table({})
     if rows.num_rows == 0:

@@ -1,8 +1,8 @@
-"""Kept files of a scan to batches.
+"""Reads the kept files of a scan as batches.
 
-The rule: a batch that leaves here is in exactly the scan's schema, whatever the file's own is: partition values come
-from the log, a column that a file lacks is null, and outputs are computed on the rows that pass alone, so a strict
-cast fails only on a row that is asked for.
+The rule: each batch has exactly the scan's schema, whatever the file's schema is. Partition values come from the log, a
+column that a file lacks is null, and outputs are computed only on rows that pass, so a strict cast can fail only on
+such a row.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def read_ranges(
 
 
 def count_rows(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-    """How many rows pass: one batch with one number. No column is read but those of the predicate."""
+    """The number of rows that pass, as one batch. Only columns of the predicate are read."""
     total = 0
     for part in parts:
         file = DataFileReader(spec, part)

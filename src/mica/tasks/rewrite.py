@@ -1,7 +1,7 @@
-"""Data files of a table written anew, one by one or joined.
+"""Rewrites data files of a table, one by one or joined.
 
-The rule: the rows are those that a scan of the table reads, and Variants keep the shredding schemas that they have in
-the file, where the table lets files shred.
+The rule: the rows are those that a scan of the table reads, and Variants keep the shredding schemas of the file, if the
+table allows shredding.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from mica.variant import kernel
 
 @dataclass(frozen=True)
 class RewriteSpec:
-    """What is the same for every file."""
+    """The spec that is common to all files."""
 
     read: ReadSpec
     write: WriteSpec
 
 
 def rewrite_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
-    """Facts of the files that now hold the rows, and that those which held them go; a file of no rows becomes none."""
+    """Facts of the new files, and of the old ones to remove; a file without rows gets no new file."""
     for part in files:
         reader = kernel.open_file(*spec.read.storage.locate(part.path), part.size, variants=spec.write.variants)
         yield from write_files(shredded_as(spec.write, reader), read_file(spec.read, part))
@@ -42,7 +42,7 @@ def join_files(spec: RewriteSpec, files: Sequence[FilePart]) -> Iterator[pa.Reco
 
 
 def shredded_as(spec: WriteSpec, reader: kernel.FileReader) -> WriteSpec:
-    """The writing of a file that shreds Variants as this one does."""
+    """The write spec with the shredding schemas of this file."""
     if spec.trees is None:
         return spec
     found = {names: reader.tree(physical_names(spec.schema, names)) for names in spec.variants}

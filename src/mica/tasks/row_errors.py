@@ -1,7 +1,7 @@
-"""Errors of single rows, told with their file and value.
+"""Adds file and value to errors of single rows.
 
-The rule: an expression is evaluated over batches that know no file, so its error says which row of the batch; whoever
-has the file adds its name and the value there. What is read again for that is read once, after the failure.
+The rule: an expression is evaluated over batches without knowledge of files, so its error has the row of the batch. The
+reader of the file adds the file name and the value, which it reads again after the failure.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def located(error: RowError, name: str, value: Callable[[Leaf, int], str | None]
     """The error with the file's name, and the value that `value` finds for the leaf and the row of the batch."""
     shown = error.value
     if shown is None and error.leaf is not None:
-        # Whatever goes wrong here must not hide the error itself.
+        # A failure here must not hide the error itself.
         with suppress(MicaError, pa.ArrowException, LookupError):
             shown = value(error.leaf, int(error.context["row"]))
     what = error.what

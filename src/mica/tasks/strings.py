@@ -1,7 +1,7 @@
-"""Strings of files, for whoever compares them.
+"""Reads the strings of collated columns from files, for the comparator.
 
-The rule: each column is read once, alone, and of a file no more goes on than could be its least or greatest string;
-where that is much (`tasks.candidates`), it goes on in pieces.
+The rule: each column is read once, by itself, and only strings that could be a file's minimum or maximum are passed on,
+in pieces if they are many (`tasks.candidates`).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ BATCH_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class StringsSpec:
-    """What is the same for every file: where they lie, and which columns are asked for."""
+    """The spec that is common to all files: their storage, and the columns to read."""
 
     storage: Storage
     leaves: tuple[CollatedColumn, ...]
-    #: The version of the comparator that they go to.
+    #: The version of the comparator.
     version: str
 
     @property
@@ -38,7 +38,7 @@ class StringsSpec:
 
 
 def strings_of_files(spec: StringsSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-    """A row per file, or some where one would be long: strings of all of its rows, deleted ones too."""
+    """One row per file, or several for long ones: candidates of all rows, including deleted ones."""
     for file in files:
         found = [Candidates(leaf, spec.version) for leaf in spec.leaves]
         for _ in gathered(kernel.open_file(*spec.storage.locate(file.path), file.size), found):
@@ -48,7 +48,7 @@ def strings_of_files(spec: StringsSpec, files: Sequence[FilePart]) -> Iterator[p
 
 
 def gathered(reader: kernel.FileReader, found: Sequence[Candidates]) -> Iterator[None]:
-    """Takes in the strings of a file, in the columns that it has; comes back after each batch."""
+    """Adds the strings of a file, for columns that it has; yields after each batch."""
     places = [(candidates, called(reader.schema, candidates.leaf.names)) for candidates in found]
     there = [(candidates, names) for candidates, names in places if names is not None]
     if not there:

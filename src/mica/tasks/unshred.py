@@ -1,8 +1,8 @@
-"""Variants that are given shredded, put together again before they are written.
+"""Reconstructs Variants that are given in shredded form, before they are written.
 
-The rule: what is written was validated. Rows may come in the storage layout of a Parquet file (`struct<metadata, value,
-typed_value>`, as pyarrow reads one); they are reconstructed by the kernel, which refuses what breaks the rules of that
-layout, and shredded anew as the table wants it.
+The rule: written Variants are validated. Rows may be in the storage layout of a Parquet file (`struct<metadata, value,
+typed_value>`, as pyarrow reads one). The kernel reconstructs them, refuses violations of the layout, and shreds them
+again as the table needs.
 
 Source: Parquet "VariantShredding", "Reconstructing a Shredded Variant".
 """

@@ -1,8 +1,7 @@
-"""Bounds of the Variant paths of files that exist.
+"""Computes bounds of Variant paths for existing files.
 
-The rule: a file gets the bounds that it would get if it were written today: its rows are shredded as a writer would
-shred them, and what that gathers is kept while the bytes are not. How the file itself is shredded does not matter:
-bounds speak of values.
+The rule: a file gets the bounds that a writer would give it today. Its rows are shredded as in a write; the bounds are
+kept and the bytes are discarded. The file's own shredding does not matter, since bounds describe values.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ BATCH_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class VariantBoundsSpec:
-    """What is the same for every file: where they lie, their Variant columns by their names there, and the limits."""
+    """The spec that is common to all files: storage, Variant columns by their names in the file, and limits."""
 
     storage: Storage
     columns: tuple[tuple[str, ...], ...]
@@ -45,7 +44,7 @@ class VariantBoundsSpec:
 
 
 def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-    """The path bounds of each file, of all of its rows, deleted ones too."""
+    """The path bounds of each file, over all of its rows, including deleted ones."""
     for file in files:
         reader = kernel.open_file(*spec.storage.locate(file.path), file.size, variants=spec.columns)
         places = {str(i): called(reader.schema, names) for i, names in enumerate(spec.columns)}

@@ -1,8 +1,8 @@
-"""Batches to data files and their facts.
+"""Writes batches to data files and yields facts about them.
 
-The rule: a fact is given only for a file that is whole and durable, and has all that a commit needs of it as columns.
-File names hold a unique id per attempt, so a retry never meets what an earlier attempt left; an attempt that fails
-deletes what it wrote where it still can.
+The rule: a fact is yielded only for a file that is complete and durable, and has as columns all that a commit needs.
+File names have a unique id per attempt, so a retry never collides with leftovers of an earlier attempt; a failed
+attempt deletes its files if it can.
 
 Source: Delta protocol, "Add File and Remove File", "Partition Value Serialization".
 """
@@ -39,10 +39,9 @@ from mica.variant import kernel
 from mica.variant.plain import to_variants
 from mica.variant.shredding import Limits
 
-#: What a write task yields. `kind` is `add` (a file that was written, with the columns of `ADDED`), `remove` (one that
-#: it stands for: `file` is its position in the snapshot), `read` (rows and bytes that the task took in, and its bad
-#: lines), `vector` (a file of the snapshot that keeps its rows but those of a deletion vector, which has so many), or
-#: what a task counts by that name: `copied`, `rebuilt`, `changed`.
+#: The facts of a write task. `kind` is `add` (a written file, with the columns of `ADDED`), `remove` (a replaced file:
+#: `file` is its position in the snapshot), `read` (rows, bytes and bad lines that the task read), `vector` (a file of
+#: the snapshot that gets a deletion vector, with its cardinality), or a count of rows: `copied`, `rebuilt`, `changed`.
 FACTS = pa.schema(
     [
         pa.field("kind", pa.string(), nullable=False),
@@ -58,21 +57,21 @@ FACTS = pa.schema(
 
 
 def facts_schema(leaves: Sequence[CollatedColumn]) -> pa.Schema:
-    """`FACTS`, and the columns of `tasks.candidates` for leaves whose bounds the engine makes."""
+    """`FACTS`, and the columns of `tasks.candidates` for leaves whose bounds the engine computes."""
     return pa.schema([*FACTS, *candidates.columns(leaves)])
 
 
-#: Rows and bytes that are looked at before a file's shredding schema is chosen.
+#: Rows and bytes of the sample from which a file's shredding schema is chosen.
 SAMPLE_ROWS = 4096
 SAMPLE_BYTES = 16 << 20
 
-#: Data files that one task keeps open. Beyond it the one that was written to longest ago is finished.
+#: Upper limit of open data files per task. Beyond it the least recently used one is finished.
 MAX_OPEN = 32
 
 
 @dataclass(frozen=True)
 class WriteSpec:
-    """What is the same for every file of a write. It travels to workers; `storage` keeps its secrets to itself."""
+    """The spec that is common to all files of a write. It is sent to workers; `storage` hides its secrets."""
 
     storage: Storage
     schema: StructType
@@ -83,36 +82,36 @@ class WriteSpec:
     limits: Limits = field(default_factory=Limits)
     properties: Mapping[str, str] = field(default_factory=dict)
     target_file_size: int = 128 << 20
-    #: Whether the protocol lets bounds of Variants stand in the statistics.
+    #: Whether the protocol allows bounds of Variants in the statistics.
     bounds: bool = True
-    #: The name of the one file that is written; it replaces one of that name when it is whole.
+    #: The name of the only file to write; it replaces an existing one when it is complete.
     name: str | None = None
-    #: What the names of all files of this write have in common, so that they are found again if it fails.
+    #: The part that the names of all files of this write share, to find them if it fails.
     mark: str = ""
     options: kernel.FileOptions = field(default_factory=kernel.FileOptions)
-    #: How Variants are shredded: `standard`, or `early`, which no table may hold; and whether a file's first rows say
+    #: The shredding layout, `standard`, or `early` for files outside of tables; and whether a file's first rows decide
     #: where it has `untyped_value`.
     layout: kernel.Layout = "standard"
     omit_untyped: bool = False
-    #: False where the rows are those of files that the same commit removes.
+    #: False if the rows are those of files that the same commit removes.
     data_change: bool = True
-    #: Whether the Variants were made of JSON, which has none of the types that Spark's lack.
+    #: Whether the Variants come from JSON, which has none of the types that Spark's Variants lack.
     from_json: bool = False
-    #: Tags of every file, beside those that its rows decide.
+    #: Tags of every file, in addition to those that depend on its rows.
     tags: Mapping[str, str] = field(default_factory=dict)
-    #: Columns of which strings are gathered for a comparator, and its version.
+    #: Columns whose strings are gathered for a comparator, and its version.
     collated: tuple[CollatedColumn, ...] = ()
     version: str = ""
 
 
 def new_mark() -> str:
-    """What no other write has in the names of its files."""
+    """A unique mark for the file names of one write."""
     return f"{uuid.uuid4().hex[:12]}-"
 
 
 def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Writes the rows and yields facts. The batches have the columns of the table; Variants are unshredded, shredded,
-    or what becomes one (`variant.plain`).
+    or values that become Variants (`variant.plain`).
     """
     rows = size = 0
     plan = seen = None
@@ -140,9 +139,9 @@ def facts(rows: list[dict[str, Any]], leaves: Sequence[CollatedColumn] = ()) -> 
 
 
 class TableWriter:
-    """Rows to files of one table: one open file per partition value, rolled when it is large enough.
+    """Writes rows to files of one table: one open file per partition value, rolled when it is large enough.
 
-    Leaving its `with` without `close` deletes everything that it wrote.
+    Leaving the `with` block without `close` deletes all its files.
     """
 
     def __init__(self, spec: WriteSpec) -> None:
@@ -160,11 +159,11 @@ class TableWriter:
             self.abort()
 
     def write(self, batch: pa.RecordBatch, trees: Mapping[tuple[str, ...], pa.DataType] | None = None) -> None:
-        """Takes rows of the table. With `trees` the Variants are in their storage layout already, shredded by those."""
+        """Writes rows of the table. With `trees` the Variants are in their storage layout, shredded by these."""
         if batch.num_rows == 0:
             return
         for values, rows in self._partitioned(batch):
-            # A file can be rolled between two pieces only.
+            # A file can only be rolled between two pieces.
             for piece in cut(rows, self.spec.target_file_size):
                 file = self._file(values)
                 file.write(piece, trees)
@@ -172,11 +171,11 @@ class TableWriter:
                     self._finish(values)
 
     def write_empty(self) -> None:
-        """Begins a file without rows: one that was asked for by name is there afterwards, rows or no rows."""
+        """Begins a file without rows, so that a file that was requested by name exists even without rows."""
         self._file(()).begin_empty()
 
     def rolls(self) -> bool:
-        """Whether no file is open: what comes next begins a new file, which may be shredded in another way."""
+        """Whether no file is open: the next rows begin a new file, which may have another shredding schema."""
         return not self._open
 
     def close(self) -> list[dict[str, Any]]:
@@ -187,7 +186,7 @@ class TableWriter:
         return self._adds
 
     def abort(self) -> None:
-        """Deletes what was written, as far as the storage lets us."""
+        """Deletes the written files, as far as the storage allows."""
         for file in self._open.values():
             file.abort()
         self._open.clear()
@@ -223,14 +222,14 @@ class TableWriter:
 
 
 def groups(columns: list[pa.Array]) -> Iterator[tuple[tuple[str | None, ...], pa.Array]]:
-    """The distinct combinations of values, each with the indices of its rows in their order."""
+    """The distinct combinations of values, each with the indices of its rows in order."""
     combinations: list[tuple[str | None, ...]] = [()]
     codes: pa.Array = None
     for column in columns:
         encoded = column.dictionary_encode(null_encoding="encode")
         keys, own = encoded.dictionary.to_pylist(), encoded.indices.cast(pa.int64())
         both = own if codes is None else pc.add(pc.multiply(codes, len(keys)), own)
-        # Numbered anew after each column, codes stay below the number of rows and never overflow.
+        # Codes are renumbered after each column, so they stay below the number of rows and never overflow.
         again = both.dictionary_encode()
         pairs = [divmod(code, len(keys)) for code in again.dictionary.to_pylist()]
         combinations = [(*combinations[before], keys[place]) for before, place in pairs]
@@ -244,7 +243,7 @@ def groups(columns: list[pa.Array]) -> Iterator[tuple[tuple[str | None, ...], pa
 
 
 def partition_directory(values: Mapping[str, str | None]) -> str:
-    """The directory of a partition, as Hive and Spark name it. It is decoration: the log's values count."""
+    """The directory of a partition, named as by Hive and Spark. Readers use the values in the log, not this name."""
     return "/".join(
         f"{escape_partition_value(name)}={_NULL_DIRECTORY if text is None else escape_partition_value(text)}"
         for name, text in values.items()
@@ -255,7 +254,7 @@ _NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 
 
 class DataFileWriter:
-    """One data file in the making, in one partition."""
+    """An unfinished data file of one partition."""
 
     def __init__(self, spec: WriteSpec, values: tuple[str | None, ...]) -> None:
         self.spec = spec
@@ -275,11 +274,11 @@ class DataFileWriter:
 
     @property
     def bytes(self) -> int:
-        """About how large the file is now."""
+        """The approximate current size of the file."""
         return self._waiting_bytes // 4 + (self._writer.bytes_written if self._writer else 0)
 
     def write(self, batch: pa.RecordBatch, trees: Mapping[tuple[str, ...], pa.DataType] | None) -> None:
-        """Takes rows; the first ones wait until they suffice as the sample of the shredding schema."""
+        """Adds rows; the first ones are buffered until they suffice as the sample for the shredding schema."""
         if self._has_variants and not self.spec.from_json:
             if trees is None:
                 kernel.validate_nested(batch)
@@ -299,7 +298,7 @@ class DataFileWriter:
         self._put(batch if trees is not None and trees == self._trees else self._shredded(batch))
 
     def transcribe(self, reader: kernel.FileReader) -> kernel.Transcription | None:
-        """Becomes the other file, page by page; None, and nothing is written, where that takes more than pages."""
+        """Converts the other file page by page; returns None and writes nothing if that is not possible."""
         columns = [(f.name, f.nullable) for f in self.spec.schema.fields]
         made = kernel.transcribe(reader, columns, self.spec.layout, path=self._place(), options=self.spec.options)
         if made is None:
@@ -319,7 +318,7 @@ class DataFileWriter:
         self._begin(pa.RecordBatch.from_pylist([], to_arrow(self.spec.schema)))
 
     def close(self) -> dict[str, Any]:
-        """Finishes the file; the fact of it."""
+        """Finishes the file and returns its fact."""
         if self._writer is None:
             self._begin_inferred()
         assert self._writer is not None
@@ -351,7 +350,7 @@ class DataFileWriter:
         }
 
     def abort(self) -> None:
-        """Leaves nothing behind, as far as the storage lets us."""
+        """Deletes the file, as far as the storage allows."""
         self._writer = None
         with contextlib.suppress(MicaError):
             if self._upload is not None:
@@ -360,7 +359,7 @@ class DataFileWriter:
                 self.spec.storage.delete(self.path)
 
     def _given_trees(self) -> Mapping[tuple[str, ...], pa.DataType]:
-        """Those of the table; one that shreds nothing has its Variants validated and encoded anew all the same."""
+        """The trees of the table. A table without shredding still gets its Variants validated and encoded again."""
         if self.spec.trees is not None:
             return self.spec.trees
         return {} if self.spec.from_json else {name: pa.null() for name in self.spec.variants}
@@ -388,13 +387,13 @@ class DataFileWriter:
         return kernel.shred(batch, self._trees, early=early) if self._trees else batch
 
     def _begin(self, first: pa.RecordBatch) -> None:
-        """Opens the file for rows like these."""
+        """Opens the file for rows of this schema, with a shredding schema that fits them."""
         schema = kernel.fitting_schema(first) if self.spec.omit_untyped else first.schema
         self._fits = schema if self.spec.omit_untyped else None
         self._writer = kernel.FileWriter(schema, path=self._place(), **self.spec.options)
 
     def _place(self) -> str | None:
-        """Makes room for the file: the path to write it at, or None where its bytes are uploaded."""
+        """Prepares the target: the local path to write to, or None if the bytes are uploaded."""
         storage = self.spec.storage
         direct = storage.local_path is not None and self.spec.name is None
         if not direct:

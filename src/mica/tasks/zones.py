@@ -1,8 +1,8 @@
-"""Which time zone rules made the times of a file.
+"""Records the version of the time zone rules that made the times of a file.
 
-The rule: a file of new rows carries the tag `mica.zones`, the version of the database by which texts and dates without
-an offset became instants. Files without it are from before mica took the last rules of each zone: there a time after
-2037 may be that of another year's rules. A rewrite keeps values and so makes no such claim.
+The rule: a file of new rows has the tag `mica.zones`, the version of the database that converted texts and dates
+without an offset to instants. Files without it are from before mica used the last rules of each zone: there a time
+after 2037 may follow another year's rules. A rewrite keeps values, so it does not set the tag.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Parquet files without a log: where they may be written, how, and what was."""
+"""Writes Parquet files outside of tables: where they may be written, how, and the result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mica.tasks.write import WriteSpec, new_mark
 from mica.variant.shredding import Limits, trees_of
 from mica.write.facts import Facts
 
-#: How shredded Variants are laid out, and where early files have `untyped_value`.
+#: Layouts of shredded Variants, and where early files have `untyped_value`.
 LAYOUTS = ("standard", "early")
 
 
@@ -24,7 +24,7 @@ UNTYPED = ("always", "where needed")
 
 @dataclass(frozen=True)
 class Written:
-    """What was written: the files, and how many rows and bytes they hold."""
+    """The result of a write: the files, and the number of their rows and bytes."""
 
     files: tuple[str, ...]
     rows: int
@@ -33,16 +33,16 @@ class Written:
 
 @dataclass(frozen=True)
 class Place:
-    """Where bare files are written: in a folder, or as its one file of that name."""
+    """The target of a write of bare files: a folder, or one file `name` in it."""
 
     storage: Storage
     name: str | None = None
-    #: Files of the folder that go once the new ones are there.
+    #: Files of the folder to delete after the new ones are written.
     replaced: tuple[str, ...] = ()
 
     def settle(self) -> None:
-        """Removes what the new files replace. Without a log nobody sees both steps as one: who reads in between, or
-        after a crash, sees the old files too, and none is lost."""
+        """Deletes the files that the new ones replace. Without a log this is not atomic: a reader in between, or after
+        a crash, sees old and new files, and none is lost."""
         for rel in self.replaced:
             self.storage.delete(rel)
 
@@ -50,8 +50,8 @@ class Place:
 def open_place(
     path: str, mode: Mode | None, options: Mapping[str, str] | None, *, single: bool = False
 ) -> Place | None:
-    """The place of that path, where `mode` says what becomes of files that are there; None where they stay as they
-    are. Without a mode a file is replaced, and a folder of files is refused. Errors: FILE_EXISTS.
+    """The target at `path`; `mode` says what to do with existing files. None if they stay as they are. Without a mode
+    a file is replaced, and a folder with files is refused. Errors: FILE_EXISTS.
     """
     head, slash, name = path.rpartition("/") if single else (path, "", "")
     storage = Storage.open(head or slash or ".", options)
@@ -63,14 +63,14 @@ def open_place(
         return None
     if there and mode == "error":
         what, other = ("exists", "file") if single else ("holds files", "folder")
-        hint = f"Name another {other}, or say by mode= what becomes of what is there."
+        hint = f"Name another {other}, or use mode= to replace it or to keep it."
         raise UserError("FILE_EXISTS", f"{path!r} {what}", hint=hint, path=path)
     old = data_files(storage) if mode == "overwrite" and not single else ()
     return Place(storage, name or None, tuple(entry.path for _, entry in old))
 
 
 def bare_spec(storage: Storage, schema: StructType, shredding: Any, name: str | None = None) -> WriteSpec:
-    """How bare files of these columns are written; `name` is that of the one file, where there is to be one."""
+    """The write spec of bare files with these columns; `name` is the file's name if there is to be one file."""
     variants = tuple(at for at, f in walk(schema) if f.type == VARIANT)
     return WriteSpec(
         storage=storage,
@@ -85,5 +85,5 @@ def bare_spec(storage: Storage, schema: StructType, shredding: Any, name: str | 
 
 
 def written(storage: Storage, facts: Facts) -> Written:
-    """What the facts of a write say."""
+    """The facts of a write as `Written`."""
     return Written(files=tuple(map(storage.path, facts.names)), rows=facts.rows, bytes=facts.bytes)

@@ -1,11 +1,10 @@
-"""Rows deleted and updated.
+"""DELETE and UPDATE.
 
-The rule: files that the log proves to hold no matching row are not read, files without one are not rewritten, and
-where partition values alone decide nothing is read at all. An update is a CASE in each column that it sets, so a value
-is evaluated only for rows that match. Both rest on the files that they might have found rows in: a commit that adds
-such a file meanwhile is a conflict.
+The rule: files that cannot match by the log are not read, files without a matching row are not rewritten, and if
+partition values decide alone, no file is read. An update is a CASE expression for each column that it sets, so new
+values are evaluated for matching rows only. A commit of another writer that adds files which might match is a conflict.
 
-Operations and metrics are named as delta-spark names them.
+Operations and metrics have the names of delta-spark.
 """
 
 from __future__ import annotations
@@ -60,9 +59,9 @@ def delete(snapshot: Snapshot, where: str | None, spark: SparkSession | None) ->
 
 
 def update(snapshot: Snapshot, values: Mapping[str, Any], where: str | None, spark: SparkSession | None) -> Commit:
-    """Gives columns of the rows for which `where` is true other values; see `Table.update`."""
+    """Updates columns of the rows for which `where` is true; see `Table.update`."""
     if not values:
-        raise UserError.bad_value("set", dict(values), "at least one column")
+        raise UserError.bad_value("set", dict(values), "a dict of at least one column to its expression")
     return _Change(snapshot, where, values, spark).commit()
 
 
@@ -86,7 +85,7 @@ class _Change:
             self.outputs = _assigned(snapshot.schema, values, where, self.scan)
 
     def commit(self) -> Commit:
-        """Writes what is left of the files, and commits; nothing where no row matches."""
+        """Writes the changed files and commits; commits nothing if no row matches."""
         kept = self.scan.plan.kept
         gone = self._gone(kept)
         parts = [part for part, whole in zip(self._parts(kept), gone.tolist(), strict=True) if not whole]
@@ -112,7 +111,7 @@ class _Change:
         return done
 
     def _gone(self, kept: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """The files of which partition values alone say that every row is deleted."""
+        """The files of which every row is deleted, by partition values alone."""
         if not self.deletes or not is_decided(self.scan.predicate):
             return np.zeros(len(kept), np.bool_)
         if self.scan.predicate is None:
@@ -129,7 +128,7 @@ class _Change:
         return [replace(part, number=int(number)) for part, number in zip(parts, kept, strict=True)]
 
     def _may_keep_rows(self, kept: NDArray[np.int64]) -> frozenset[int]:
-        """The files whose rows may go by a deletion vector: the log must say how many rows they have."""
+        """The files that may get a deletion vector: the log must have their row count."""
         protocol, configuration = self.snapshot.protocol, self.snapshot.properties
         if not features.supports(protocol, "deletionVectors"):
             return frozenset()
@@ -139,7 +138,7 @@ class _Change:
         return frozenset(kept[np.asarray(known)].tolist())
 
     def _describe(self, gone: NDArray[np.int64]) -> None:
-        """What the commit is called, what it rests on, and what it removes without a look."""
+        """Sets the commit's operation, the files that it depends on, and those that it removes without reading them."""
         target, where = self.target, self.where
         target.operation = "DELETE" if self.deletes else "UPDATE"
         shown = [] if where is None else [f"({where})"]
@@ -187,14 +186,14 @@ class _NothingChangedError(Exception):
 
 
 def _refuse_change_data(snapshot: Snapshot) -> None:
-    """A commit that does more than add or remove whole files must bring change files, where the table asks for them
-    (PROTOCOL.md, "Change Data Files").
+    """Refuses a change of rows if the table requires change files, which mica does not write (PROTOCOL.md, "Change Data
+    Files").
     """
     if properties.ENABLE_CHANGE_DATA.of(snapshot.properties):
         raise UnsupportedTableError(
             "UNSUPPORTED_WRITER_FEATURE",
-            f"{snapshot.storage} asks for change files (delta.enableChangeDataFeed=true), which mica does not write",
-            hint="Set delta.enableChangeDataFeed to false, or change its rows with an engine that writes them.",
+            f"{snapshot.storage} requires change files (delta.enableChangeDataFeed=true), which mica does not write",
+            hint="Set delta.enableChangeDataFeed to false, or change the rows with an engine that writes them.",
             feature="changeDataFeed",
         )
 
@@ -217,7 +216,7 @@ def _read_files(schema: StructType, predicate: BoundExpr | None) -> FilePredicat
 
 
 def _assigned(schema: StructType, values: Mapping[str, Any], where: str | None, scan: Scan) -> Mapping[str, BoundExpr]:
-    """The columns after the update: those that are set as CASE expressions."""
+    """The columns after the update: CASE expressions for those that are set."""
     options: dict[str, Any] = {
         "ansi": scan.ansi,
         "timezone": scan.timezone,
@@ -262,8 +261,8 @@ def _unquoted(name: str) -> str:
 
 
 def _assignable(given: DataType, wanted: DataType, *, ansi: bool) -> bool:
-    """Whether a value may be stored in a column without a cast that is written: as Spark's ANSI store assignment, and
-    without ANSI only what cannot overflow, for there a cast would wrap around unseen.
+    """Whether a value may be stored in a column without an explicit cast: as in Spark's ANSI store assignment. Without
+    ANSI mode only casts that cannot overflow are allowed, since others would wrap around silently.
     """
     times = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
     if given == VOID or wanted == STRING:

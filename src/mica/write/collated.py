@@ -1,8 +1,8 @@
 """Collated bounds of files.
 
-The rule: who writes a file gathers the strings that can be its bounds, and they are compared in the same job; only of
-files that exist already, or whose strings were many, the collated columns are read, in one pass. The engine's
-comparator decides: Spark's, or in process that of UTF8_LCASE alone, which is exactly Spark's (`collation.lcase`).
+The rule: the task that writes a file gathers the strings that can be its bounds, and the same job compares them.
+Collated columns are read again, in one pass, only for existing files and for files with too many such strings. The
+engine's comparator decides: Spark's, or in process only UTF8_LCASE, which orders exactly as Spark (`collation.lcase`).
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from mica.write.facts import Facts
 
 
 def comparable(leaves: Sequence[CollatedColumn], engine: Engine) -> tuple[list[CollatedColumn], str]:
-    """Those of the columns whose strings can be compared here, and the comparator's version."""
+    """The columns whose strings this engine can compare, and the comparator's version."""
     found = [leaf for leaf in leaves if engine.comparator.judges(leaf.collation)]
     return found, engine.comparator.version if found else ""
 
 
 def wanted(leaves: Sequence[CollatedColumn], by: str | None = None) -> Ends:
-    """The ends of the strings that `tasks.candidates` gathered of these columns."""
+    """The request for minimum and maximum of the strings that `tasks.candidates` gathered for these columns."""
     return Ends({f"c{i}": leaf.sql for i, leaf in enumerate(leaves)}, by)
 
 
 def collated_bounds(
     engine: Engine, storage: Storage, leaves: Sequence[CollatedColumn], version: str, files: Sequence[FilePart]
 ) -> list[list[CollatedBounds]]:
-    """The bounds of each file, in the order of the files and of the leaves, which are `comparable`."""
+    """The bounds of each file, in the order of the files and of the leaves; these must be `comparable`."""
     spec = StringsSpec(storage, tuple(leaves), version)
     tasks = in_tasks([replace(file, number=number) for number, file in enumerate(files)], engine.parallelism)
     batches = engine.run(partial(strings_of_files, spec), tasks, spec.schema, ends=wanted(leaves, "file"))
@@ -47,7 +47,7 @@ def collated_bounds(
 
 
 def bounded(engine: Engine, spec: WriteSpec, facts: Facts) -> Facts:
-    """The files that were written, with the bounds of `spec.collated` in their statistics."""
+    """Adds the bounds of `spec.collated` to the statistics of the written files."""
     leaves, files = spec.collated, facts.files
     if not leaves or not files.num_rows:
         return facts
@@ -69,7 +69,7 @@ def bounded(engine: Engine, spec: WriteSpec, facts: Facts) -> Facts:
 
 
 def tagged(tags: Mapping[str, str] | None) -> dict[str, str]:
-    """The tags of a file whose collated bounds are ours."""
+    """The tags of a file whose collated bounds mica made."""
     return {**(tags or {}), TAG: MADE_BY}
 
 

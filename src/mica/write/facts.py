@@ -1,6 +1,6 @@
-"""What tasks found while they wrote: the files of a write, and what was counted.
+"""Facts: what write tasks report about the files that they wrote, and their counts.
 
-The rule: facts stay columns from the task to the commit; nobody reads a line of the log to know what was written.
+The rule: facts stay Arrow columns from the task to the commit; log lines are never parsed to learn what was written.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from mica.log.paths import decode_path
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts of a write, see `tasks.write.FACTS`: the files that were written, and all that is of another kind."""
+    """The facts of a write, see `tasks.write.FACTS`: the written files, and the facts of other kinds."""
 
     files: pa.Table
     others: pa.Table
 
     @classmethod
     def of(cls, found: pa.Table) -> Facts:
-        """Those that an engine gave."""
+        """Splits the facts that an engine returned by kind."""
         is_file = [kind == "add" for kind in found.column("kind").to_pylist()]
         files = sum(is_file)
         if all(is_file[:files]):  # of one task the files come first: nothing is copied
@@ -34,7 +34,7 @@ class Facts:
 
     @property
     def names(self) -> list[str]:
-        """Where the files are, below the location that was written to."""
+        """The paths of the files, relative to the target."""
         return [decode_path(path) for path in self.files.column("path").to_pylist()]
 
     @property
@@ -49,7 +49,7 @@ class Facts:
 
     @property
     def removed(self) -> NDArray[np.int64]:
-        """The files of the snapshot whose rows were written anew, or need not be: their positions in it."""
+        """The positions in the snapshot of files that were rewritten or have no rows any more."""
         found: NDArray[np.int64] = self._of("remove").column("file").to_numpy().astype(np.int64)
         return found
 
@@ -63,11 +63,11 @@ class Facts:
         return frozenset(self.others.column("kind").to_pylist())
 
     def counted(self, kind: str) -> int:
-        """The rows that tasks counted by that name."""
+        """The number of rows that tasks counted under this name."""
         return _sum(self._of(kind), "rows")
 
     def with_columns(self, **columns: pa.Array) -> Facts:
-        """The same with other values in these columns of the files."""
+        """A copy with other values in these columns of the files."""
         files = self.files
         for name, values in columns.items():
             at = files.schema.get_field_index(name)

@@ -1,11 +1,10 @@
-"""The one way to write: rows, by an engine, to files and their facts, and in a table to one commit.
+"""The flow of every write: an engine writes rows to files and reports facts; for a table one commit follows.
 
-The rule: everything or nothing. Files are written first and one commit makes them part of the table; where anything
-fails there is no commit, and what was written is deleted, as far as it can be and unless a log may name it: files of
-tasks too whose facts nobody has. All that a file needs beside its rows (statistics, collated bounds) is gathered in the
-one pass that writes it.
+The rule: everything or nothing. Files are written first, and one commit adds them to the table. If anything fails there
+is no commit, and the written files are deleted, as far as possible, unless a log may name them; this includes files of
+tasks that did not report. Statistics and collated bounds of a file are gathered in the pass that writes it.
 
-    append, overwrite, ingest, convert, repair, …     what is written, and what the commit removes
+    append, overwrite, ingest, convert, repair, …     what to write, and what the commit removes
                 │  RowSource
             write │ commit                            this file
                 │  WriteSpec, tasks
@@ -36,22 +35,22 @@ from mica.write.target import Commit, Target
 
 
 class RowSource(ABC):
-    """Where the rows of a write come from."""
+    """The source of the rows of a write."""
 
     @abstractmethod
     def run(self, engine: Engine, spec: WriteSpec, watch: Watch | None) -> Iterator[pa.RecordBatch]:
-        """Writes the rows; facts, with the ends of collated columns."""
+        """Writes the rows; returns facts, with the minimum and maximum of collated columns."""
 
 
 @dataclass(frozen=True)
 class FromRows(RowSource):
-    """Rows of the engine, or rows that tasks make and the engine arranges."""
+    """Rows of the engine (a DataFrame, Arrow data), or rows that tasks make and the engine arranges."""
 
     rows: Rows
     order: Order = AS_THEY_COME
 
     def run(self, engine: Engine, spec: WriteSpec, watch: Watch | None) -> Iterator[pa.RecordBatch]:
-        """The engine moves them to tasks that write."""
+        """The engine moves the rows to the tasks that write."""
         schema, ends = facts_schema(spec.collated), collated.wanted(spec.collated)
         task = partial(write_files, spec)
         return engine.write(self.rows, task, schema, order=self.order, ends=ends, watch=watch)
@@ -59,24 +58,24 @@ class FromRows(RowSource):
 
 @dataclass(frozen=True)
 class FromTasks(RowSource):
-    """Tasks that read their rows themselves; `task` is what runs, by how files are written."""
+    """Tasks that read their rows themselves; `task` makes the task from the write spec."""
 
     task: Callable[[WriteSpec], Task]
     inputs: Sequence[Any]
 
     def run(self, engine: Engine, spec: WriteSpec, watch: Watch | None) -> Iterator[pa.RecordBatch]:
-        """Each input is read and written by one task."""
+        """One task reads and writes each input."""
         schema, ends = facts_schema(spec.collated), collated.wanted(spec.collated)
         return engine.run(self.task(spec), self.inputs, schema, ends=ends, watch=watch)
 
 
 @dataclass(frozen=True)
 class Observer:
-    """Sees each batch of facts, the share of a job that is done, and the files before the commit."""
+    """Observes each batch of facts, the progress of a job, and the files before the commit."""
 
     facts: Callable[[pa.RecordBatch], None] | None = None
     share: Watch | None = None
-    #: May refuse the files by an error.
+    #: May raise an error to refuse the files.
     files: Callable[[Facts], None] | None = None
 
 
@@ -84,7 +83,7 @@ NOBODY = Observer()
 
 
 def write(engine: Engine, spec: WriteSpec, source: RowSource) -> Facts:
-    """Writes files that are in no table."""
+    """Writes files outside of tables."""
     with _undone(spec, lambda: True):
         return _written(engine, spec, source, NOBODY)
 
@@ -98,8 +97,8 @@ def commit(
     observer: Observer = NOBODY,
     aside: Storage | None = None,
 ) -> tuple[Commit, Facts]:
-    """Writes files and makes them part of the table. `aside` is where tasks put what is no part of it: nothing stays
-    there of a write that failed."""
+    """Writes files and commits them to the table. `aside` is the storage for by-products such as bad lines; it is
+    cleared if the write fails."""
     leaves, version = collated.comparable(target.collated, engine)
     spec = replace(spec, collated=tuple(leaves), version=version)
     with _undone(spec, lambda: target.certainly_not_written, aside) as undo:
@@ -127,7 +126,7 @@ def _written(engine: Engine, spec: WriteSpec, source: RowSource, observer: Obser
             if observer.facts is not None:
                 observer.facts(batch)
     finally:
-        # Tasks end before what they wrote is deleted, also where the observer raises.
+        # Tasks end before their files are deleted, also if the observer raises.
         close = getattr(batches, "close", None)
         if close is not None:
             close()
@@ -136,14 +135,14 @@ def _written(engine: Engine, spec: WriteSpec, source: RowSource, observer: Obser
 
 @dataclass
 class _Undo:
-    """The files that are to be deleted; None: all that carry the mark of the write."""
+    """The files to delete after a failure; None: all files with the mark of the write."""
 
     files: list[str] | None = None
 
 
 @contextlib.contextmanager
 def _undone(spec: WriteSpec, may: Callable[[], bool], aside: Storage | None = None) -> Iterator[_Undo]:
-    """Deletes what a write left that fails, where it may: where no log can name the files."""
+    """Deletes the files of a failed write if `may` allows it, that is, if no log can name them."""
     undo = _Undo()
     try:
         yield undo
@@ -157,8 +156,8 @@ def _undone(spec: WriteSpec, may: Callable[[], bool], aside: Storage | None = No
 
 
 def _marked(spec: WriteSpec) -> list[str]:
-    """The files of a write whose facts nobody has, by their names."""
+    """The files of a write by the mark in their names, for files without facts."""
     if not spec.mark:
-        return []  # no name says whose it is
+        return []  # without a mark, files of other writes look alike
     names = [entry.path for entry in spec.storage.list()]
     return [name for name in names if name.rpartition("/")[2].startswith(f"part-{spec.mark}")]

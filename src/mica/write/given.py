@@ -1,8 +1,8 @@
-"""What a person has, as Arrow: tables, streams, data frames, lists and generators of dicts.
+"""Converts the data of a call to Arrow: tables, streams, data frames, lists and generators of dicts.
 
-The rule: what is Arrow stays Arrow, and what streams is never held as a whole. Only Python objects are looked at one by
-one: dicts of a list, and columns of objects of pandas and polars where the table has Variants. Types are then decided
-by `schema.evolution` for all of them alike.
+The rule: Arrow data stays Arrow, and streams are never held as a whole. Only Python objects are converted one by one:
+lists of dicts, and object columns of pandas and polars if the table has Variants. `schema.evolution` then decides on
+types, in the same way for all of them.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ EXPECTED = (
     "anything with __arrow_c_stream__), or an iterator of dicts or of any of these"
 )
 
-#: Dicts of an iterator that become one batch.
+#: Number of dicts of an iterator that become one batch.
 ROWS = 8_192
 
 
 def arrow(data: Any, schema: StructType) -> pa.Table | pa.RecordBatchReader:
-    """Arrow data of what a person gives; `schema` is what is known of the columns it goes to.
+    """Converts `data` to Arrow; `schema` has the known columns of the target.
 
-    A stream stays one: a Scan, a polars LazyFrame, a Dataset, a reader, an iterator, anything with `to_reader` or
-    `__arrow_c_stream__`. The schema of an iterator is that of its first batch (`ROWS` dicts); later ones may differ
-    from it, and are cast by who writes them. Of dicts a key that one lacks is null. For a VARIANT column a str is a
-    JSON text, every other Python value is itself. Errors: INVALID_ARGUMENT for anything else, INVALID_VALUE for Python
-    objects that no column holds.
+    A stream stays a stream: a Scan, a polars LazyFrame, a Dataset, a reader, an iterator, anything with `to_reader` or
+    `__arrow_c_stream__`. The schema of an iterator is that of its first batch (`ROWS` dicts); later batches may differ,
+    and the writer casts them. A key that a dict lacks is null. For a VARIANT column a str is parsed as JSON, every
+    other Python value becomes the Variant of that value. Errors: INVALID_ARGUMENT for other types of data,
+    INVALID_VALUE for Python objects that no column can hold.
     """
     if isinstance(data, pa.Table | pa.RecordBatchReader):
         return data
@@ -68,7 +68,7 @@ def arrow(data: Any, schema: StructType) -> pa.Table | pa.RecordBatchReader:
 
 
 def _tables(items: Iterator[Any], schema: StructType) -> Iterator[pa.Table]:
-    """The items of an iterator as they come, dicts many at a time."""
+    """The items of an iterator as tables, as they arrive; dicts are grouped."""
     dicts: list[Any] = []
     for item in items:
         if isinstance(item, Mapping):
@@ -84,7 +84,7 @@ def _tables(items: Iterator[Any], schema: StructType) -> Iterator[pa.Table]:
 
 
 def _joined(tables: Iterator[pa.Table]) -> pa.RecordBatchReader | None:
-    """The tables as one stream; None where there is none."""
+    """The tables as one stream; None if there are none."""
     first = next(tables, None)
     if first is None:
         return None
@@ -103,12 +103,12 @@ def _listed(data: list[Any] | tuple[Any, ...], schema: StructType) -> pa.Table:
         return pa.Table.from_batches([], to_arrow(schema)) if not data else _empty_rows(len(data), schema)
     for name in names:
         if not isinstance(name, str):
-            raise UserError.bad_value("the data", f"dicts with the key {name!r}", "dicts by the names of columns")
+            raise UserError.bad_value("the data", f"dicts with the key {name!r}", "dicts with column names as keys")
     return _table({name: _column([row.get(name) for row in data], _type(schema, name), name) for name in names})
 
 
 def _empty_rows(count: int, schema: StructType) -> pa.Table:
-    """Rows without a key: null in every column."""
+    """Rows of empty dicts: null in every column."""
     return pa.table({name: pa.nulls(count) for name in schema.names})
 
 
@@ -122,7 +122,7 @@ def _type(schema: StructType, name: str) -> DataType | None:
 
 
 def _objects(schema: StructType, name: str) -> bool:
-    """Whether objects of Python in that column are made Variants, or parts of what holds some."""
+    """Whether Python objects in this column become Variants, or values that contain Variants."""
     type_ = _type(schema, name)
     return type_ is not None and contains(type_, VARIANT)
 
@@ -137,14 +137,14 @@ def _of_pandas(frame: Any, schema: StructType) -> pa.Table:
         raise UserError("INVALID_VALUE", f"Arrow cannot read the pandas DataFrame: {e}") from None
     for i in odd:
         name = str(frame.columns[i])
-        # In a column of objects pandas says NaN where there is nothing.
+        # In object columns pandas stores NaN for missing values.
         values = [None if isinstance(v, float) and v != v else v for v in frame.iloc[:, i].tolist()]  # noqa: PLR0124
         table = table.append_column(name, _column(values, _type(schema, name), name))
     return table
 
 
 def _is_python(column: Any) -> bool:
-    """Whether a pandas column holds objects that Arrow does not read as one type; texts it does."""
+    """Whether a pandas column holds Python objects that need conversion; Arrow converts columns of str itself."""
     kind = extra("pandas", "a DataFrame").api.types.infer_dtype(column, skipna=True)
     return bool(
         column.dtype.kind == "O" and not hasattr(column.dtype, "pyarrow_dtype") and kind not in ("string", "empty")
@@ -164,7 +164,7 @@ def _of_polars(frame: Any, schema: StructType) -> pa.Table:
 
 
 def _decodable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Categories of polars as Arrow can decode them: it takes nothing out of views."""
+    """Polars categories with a dictionary that Arrow can decode: it cannot decode one of string views."""
     chunks = [pa.DictionaryArray.from_arrays(c.indices, c.dictionary.cast(pa.large_string())) for c in column.chunks]
     return pa.chunked_array(chunks, pa.dictionary(column.type.index_type, pa.large_string()))
 
@@ -179,7 +179,7 @@ def _of_lazy(frame: Any, schema: StructType) -> pa.RecordBatchReader:
 
 
 def _column(values: list[Any], type_: DataType | None, at: str) -> pa.Array:
-    """Python values as an array for a column of `type_` (None: unknown, as Arrow understands them)."""
+    """Python values as an array for a column of `type_` (None: unknown, Arrow infers it)."""
     match type_:
         case Primitive("variant"):
             return _variants(values, at)
@@ -192,10 +192,10 @@ def _column(values: list[Any], type_: DataType | None, at: str) -> pa.Array:
             return _maps(pairs, key, item, at)
     wanted = None
     if isinstance(type_, Primitive) and type_.decimal is not None:
-        # Arrow takes the digits of the first value for those of all; it refuses what would be rounded.
+        # Arrow would infer the scale from the first value; with a given type it refuses values that it would round.
         wanted = to_arrow_type(type_) if all(isinstance(v, int | Decimal) or is_null(v) for v in values) else None
     elif type_ in (DOUBLE, FLOAT) and all(type(v) is int or v is None for v in values):
-        wanted = pa.float64()  # whole numbers of Python are exact in it, or Arrow refuses them
+        wanted = pa.float64()  # Arrow refuses integers that are not exact as a double
     try:
         made = pa.array(values, wanted, from_pandas=False)
     except (pa.ArrowException, ValueError, OverflowError, TypeError) as e:
@@ -206,7 +206,7 @@ def _column(values: list[Any], type_: DataType | None, at: str) -> pa.Array:
 
 
 def _narrow(doubles: pa.Array) -> pa.Array:
-    """Python has no 32-bit floats: doubles become such where none is rounded."""
+    """Converts doubles to 32-bit floats, which Python lacks, if none is rounded."""
     narrow = doubles.cast(pa.float32())
     same = pc.or_(pc.equal(narrow.cast(pa.float64()), doubles), pc.is_nan(doubles))
     return narrow if pc.all(same).as_py() is not False else doubles
@@ -228,7 +228,7 @@ def _variants(values: list[Any], at: str) -> pa.Array:
 
 
 def _is_bytes(value: Any) -> bool:
-    """Whether it is a Variant as Arrow's structs become Python: its two parts."""
+    """Whether it is a Variant as a Python dict of its two binary parts."""
     return isinstance(value, dict) and value.keys() == {"metadata", "value"} and isinstance(value["value"], bytes)
 
 
@@ -273,4 +273,4 @@ def _offsets(rows: Iterable[list[Any]]) -> pa.Array:
 def _refuse_others(rows: Iterable[Any], kind: Any, expected: str, at: str) -> None:
     for row in rows:
         if not isinstance(row, kind):
-            raise UserError("INVALID_VALUE", f"the column {at!r} takes {expected}, got {row!r}", column=at)
+            raise UserError("INVALID_VALUE", f"the column {at!r} needs {expected}, got {row!r}", column=at)

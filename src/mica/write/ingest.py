@@ -1,7 +1,7 @@
-"""JSON files to a table.
+"""Ingests JSON files into a table.
 
-The rule: everything or nothing. Files are written first and one commit makes them part of the table; where anything
-fails there is no commit, and what was written is never read.
+The rule: everything or nothing. Files are written first, and one commit adds them to the table. If anything fails there
+is no commit, and no reader sees the written files.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from mica.write.target import Commit, load_if_any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Bytes on disk per byte of plain JSON, about, for choosing how many files a sorted job writes.
+#: Approximate bytes on disk per byte of plain JSON, to choose how many files a sorted job writes.
 ON_DISK = 0.22
 
 
 @dataclass
 class IngestReport:
-    """What an ingest did. `bytes` are those of the data files, `input_bytes` those of the JSON files as they lie."""
+    """The result of an ingest. `bytes` is the size of the data files, `input_bytes` that of the JSON files on disk."""
 
     table: str
     version: int
@@ -45,14 +45,14 @@ class IngestReport:
     seconds: float
     input_files: int
     input_bytes: int
-    #: Inputs that the table has rows of already (`idempotent`).
+    #: Inputs that were ingested before (`idempotent`).
     skipped_files: int = 0
     bad_lines: int = 0
     quarantine: str | None = None
     notes: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values."""
+        """The report as a dict of plain values."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -70,7 +70,7 @@ class IngestReport:
 
 @dataclass
 class Progress:
-    """How far an ingest has come; `input_bytes` of `total_bytes` are read."""
+    """The progress of an ingest: `input_bytes` of `total_bytes` are read."""
 
     rows: int = 0
     input_bytes: int = 0
@@ -110,26 +110,27 @@ def ingest_json(
 ) -> IngestReport:
     """Reads NDJSON (plain, gzip, zstd) or JSON arrays into the Variant `column` of a Delta table, in one commit.
 
-    `paths` is a path or pattern, a list of them, or a Spark DataFrame with one per row. `columns` are computed from
-    each document (`{"day": "v:time::date"}`); a table made here keeps them (`mica.ingest.columns`), and a later run
-    computes what it does not give itself. `partition_by` names some of them. `sort_by` (expressions over the document)
-    orders the whole job, so that its files do not overlap; in process it sorts in memory. `shredding` is a schema
-    (Spark DDL, a type or a `ShreddingSchema`), or a mapping of `column` to one; without it each file's is inferred from
-    its first documents.
+    `paths` is a path or pattern, a list of them, or a Spark DataFrame of one per row. `columns` are computed from each
+    document (`{"day": "v:time::date"}`); a new table stores the expressions (`mica.ingest.columns`), and later runs use
+    them for columns that they do not give. `partition_by` names some of these columns. `sort_by` (expressions over the
+    document) sorts the whole job, so that its files do not overlap; in process it sorts in memory. `shredding` is a
+    schema (Spark DDL, a type or a `ShreddingSchema`), or a mapping of `column` to one; without it the schema of each
+    file is inferred from its first documents.
 
-    `format` is `ndjson` (a document a line), `json` (one array, or documents over several lines), or `auto`: which of
-    both each file is, by all of it. `mode` is `append` (creates the table where there is none), `error` (refuses one
-    that exists), `ignore` (reads nothing where there is one) or `overwrite`. `on_error="quarantine"` keeps bad lines
-    under the table's `_quarantine/` (or under `quarantine`) instead of failing. A line that is not UTF-8 is a bad line;
-    `invalid_utf8="replace"` puts U+FFFD for what is not, as Spark does. `idempotent` counts each file once: the commit
-    records it (a `txn` action by its full name, with the time it was written last), and a later run skips it. Sizes are
-    bytes or texts such as `128MB`. With `spark` the work is a Spark job, without it threads of this process; ANSI mode
-    and time zone are then the session's, else `ansi` and `timezone`.
+    `format` is `ndjson` (one document per line), `json` (one array, or documents over several lines), or `auto`, which
+    decides per file. `mode` is `append` (creates a missing table), `error` (refuses an existing one), `ignore` (reads
+    nothing if the table exists) or `overwrite`. `on_error="quarantine"` writes bad lines to the table's `_quarantine/`
+    (or to `quarantine`) instead of failing. A line that is not UTF-8 is a bad line; `invalid_utf8="replace"` replaces
+    such bytes by U+FFFD, as Spark does. With `idempotent` each file is ingested once: the commit records it (a `txn`
+    action with its full name and modification time), and later runs skip it. Sizes are bytes or texts such as `128MB`.
 
-    Errors: INVALID_JSON, INVALID_UTF8 and DUPLICATE_KEY with file, line and column; UNSUPPORTED_INPUT for what is not
-    JSON text; INCOMPATIBLE_TYPE and UNKNOWN_COLUMN where a table that exists has other columns, MISSING_COLUMN where it
-    is partitioned by one that nobody computes; INPUT_CHANGED for a file that was written again since it was ingested;
-    NOT_FOUND, IS_A_DIRECTORY, NOT_A_FILE, PERMISSION_DENIED, DISK_FULL. Nothing is committed then.
+    With `spark` the work is a Spark job, and the session's ANSI mode and time zone apply. Without it the work runs on
+    threads of this process, and `ansi` and `timezone` apply.
+
+    Errors: INVALID_JSON, INVALID_UTF8 and DUPLICATE_KEY with file, line and column; UNSUPPORTED_INPUT for other than
+    JSON text; INCOMPATIBLE_TYPE and UNKNOWN_COLUMN if an existing table has other columns; MISSING_COLUMN if a
+    partition column has no expression; INPUT_CHANGED for a file that changed since it was ingested; NOT_FOUND,
+    IS_A_DIRECTORY, NOT_A_FILE, PERMISSION_DENIED, DISK_FULL. Nothing is committed then.
     """
     began, engine = time.monotonic(), engines.of(spark)
     ansi, timezone = engine.settings(ansi, timezone)
@@ -141,7 +142,7 @@ def ingest_json(
     storage = Storage.open(table, storage_options)
     found = load_if_any(storage)
     if found is not None and mode == "ignore":
-        note = f"there is a table at {storage} already: nothing was read"
+        note = f"a table already exists at {storage}: nothing was read"
         return _nothing(str(storage), found.version, 0, time.monotonic() - began, [note])
     planned = plan(storage, found, options)
     target = planned.target
@@ -170,7 +171,7 @@ def ingest_json(
 
 
 def _nothing(table: str, version: int, skipped: int, seconds: float, notes: list[str]) -> IngestReport:
-    """The report of a run whose inputs the table has already."""
+    """The report of a run that had nothing to read."""
     return IngestReport(table, version, 0, 0, 0, seconds, 0, 0, skipped_files=skipped, notes=notes)
 
 
@@ -181,23 +182,24 @@ def _run(
     descending: Sequence[bool],
     progress: Callable[[Progress], None] | None,
 ) -> tuple[Commit, int]:
-    """Writes and commits; the commit, and how many bad lines there were."""
+    """Writes and commits; returns the commit and the number of bad lines."""
     spec, plain = planned.spec, sum(f.size for f in files)
     write, aside = spec.write, spec.quarantine
     source = _source(engine, spec, inputs.share(files, engine.parallelism), plain, descending)
     if spec.keys and engine.shuffles:
-        # Each range is to be one file: one that came out larger than planned is not cut into a file and a rest.
+        # Each range becomes one file: one that is larger than planned is not split into a file and a small rest.
         write = replace(write, target_file_size=write.target_file_size * 3 // 2)
     observer = flow.NOBODY if progress is None else _observer(progress, plain)
     commit, _ = flow.commit(engine, planned.target, write, source, observer=observer, aside=aside)
-    # Not from the facts: where rows are sorted or shuffled, the tasks that read are not those that write.
+    # Not from the facts: if rows are sorted or shuffled, the tasks that read are not those that write.
     return commit, 0 if aside is None else count_bad_lines(aside)
 
 
 def _source(
     engine: Engine, spec: IngestSpec, tasks: list[list[Split]], plain: int, descending: Sequence[bool]
 ) -> flow.RowSource:
-    """Direct where order does not matter; rows that the engine arranges where it does. `plain` bytes are the text."""
+    """Tasks that read and write if order does not matter; else rows that the engine arranges. `plain` is the size of
+    the text in bytes."""
     if not spec.keys and not (spec.write.partition_by and engine.shuffles):
         return flow.FromTasks(lambda write: partial(ingest_splits, replace(spec, write=write)), tasks)
     rows = MadeRows(
@@ -213,14 +215,14 @@ def _source(
 
 
 def _observer(report: Callable[[Progress], None], total: int) -> flow.Observer:
-    """Reports how far the ingest has come: by facts as they come, or by the share of a Spark job."""
+    """Reports progress: by facts as they arrive, or by the completed share of a Spark job."""
     progress = Progress(total_bytes=total)
 
     def facts(batch: pa.RecordBatch) -> None:
         for row in batch.select(["kind", "rows", "bytes"]).to_pylist():
             if row["kind"] == "read":
                 progress.rows += row["rows"]
-                # Where rows are sorted, these are the bytes of the rows.
+                # If rows are sorted, these are the bytes of the rows.
                 progress.input_bytes = min(total, progress.input_bytes + row["bytes"])
             progress.files += row["kind"] == "add"
         report(replace(progress))

@@ -1,6 +1,6 @@
-"""What an ingest is asked to do: its options, as values.
+"""The options of an ingest, as one validated value.
 
-The rule: an option that cannot be meant is refused here, by name and before anything is opened.
+The rule: an invalid option is refused here, by name, before anything is opened.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_SIZE = 128 << 20
 
 @dataclass(frozen=True)
 class IngestOptions:
-    """The keywords of `ingest_json`; sizes are in bytes. ANSI mode and time zone are those of the engine."""
+    """The keywords of `ingest_json`; sizes are in bytes. ANSI mode and time zone are the engine's settings."""
 
     column: str = "v"
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class IngestOptions:
     def __post_init__(self) -> None:
         for name, allowed in _ALLOWED.items():
             one_of(name, getattr(self, name), allowed)
-        kernel.fixed_offset(self.timezone)  # a zone that does not exist is an error, even if no column asks for it
+        kernel.fixed_offset(self.timezone)  # an unknown zone is an error, even if no column uses it
         if self.idempotent and self.mode == "overwrite":
             raise UserError.bad_value(
                 "idempotent", self.idempotent, "False with mode='overwrite', which replaces all rows"
@@ -54,7 +54,7 @@ class IngestOptions:
 
     @property
     def on_table(self) -> Literal["append", "error", "overwrite"]:
-        """What a table that exists meets: `ignore` has returned before it is written."""
+        """The mode for an existing table; `ignore` has returned before anything is written."""
         return cast("Literal['append', 'error', 'overwrite']", "error" if self.mode == "ignore" else self.mode)
 
     @property
@@ -64,7 +64,7 @@ class IngestOptions:
 
     @property
     def reader(self) -> JsonOptions:
-        """The options of the kernel's reader of JSON."""
+        """The options of the kernel's JSON reader."""
         return {
             "duplicate_keys": self.duplicate_keys,
             "max_size": self.max_size,
@@ -82,7 +82,7 @@ _ALLOWED: Mapping[str, Sequence[str]] = {
 
 
 def size_of(size: int | str | None) -> int | None:
-    """Bytes of a number or of a text such as 128MB. Errors: INVALID_ARGUMENT."""
+    """A size in bytes, from a number or a text such as 128MB. Errors: INVALID_ARGUMENT."""
     if size is None or isinstance(size, int):
         if size is not None and size <= 0:
             raise UserError.bad_value("a size", size, "a positive number of bytes or a text such as 128MB")
@@ -94,8 +94,8 @@ def size_of(size: int | str | None) -> int | None:
 
 
 def largest_of(size: int | str) -> int:
-    """The same of `max_size`. Errors: INVALID_ARGUMENT beyond what Spark reads."""
+    """The size `max_size` in bytes. Errors: INVALID_ARGUMENT if Spark cannot read so large Variants."""
     found = size_of(size)
     if found is None or found > MAX_SIZE:
-        raise UserError.bad_value("max_size", size, "at most 128MB: Spark reads no larger Variant")
+        raise UserError.bad_value("max_size", size, "at most 128MB (the largest Variant that Spark reads)")
     return found

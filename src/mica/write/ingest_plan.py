@@ -1,6 +1,6 @@
-"""How the options of an ingest and a table that may exist become a target and the tasks' specification.
+"""Plans an ingest: turns its options and the table, if it exists, into a target and a spec for the tasks.
 
-The rule: names match without regard to case; from here on the table's spelling is the one name of each column.
+The rule: names match case-insensitively; from here on each column has the table's spelling.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from mica.write.target import Target, open_target
 
 @dataclass(frozen=True)
 class IngestPlan:
-    """A table that is about to get the documents, and the specification of its tasks."""
+    """The target of an ingest, and the spec of its tasks."""
 
     target: Target
     spec: IngestSpec
 
 
 def plan(storage: Storage, found: Snapshot | None, options: IngestOptions) -> IngestPlan:
-    """The plan of an ingest into a table that exists (`found`) or is to be made. Errors: those of `ingest_json` that
-    do not depend on what the documents hold."""
+    """The plan of an ingest into an existing table (`found`) or a new one. Errors: those of `ingest_json` that do not
+    depend on the documents."""
     target = _target(storage, found, options)
     column = target.schema.field(options.column).name
     bound = {target.schema.field(name).name: value for name, value in _bound(column, found, options).items()}
@@ -60,7 +60,7 @@ def plan(storage: Storage, found: Snapshot | None, options: IngestOptions) -> In
 
 
 def _target(storage: Storage, found: Snapshot | None, options: IngestOptions) -> Target:
-    """The table, whose columns take what the documents give."""
+    """The target table, with columns for the documents and their computed columns."""
     bound = _bound(options.column, found, options)
     fields = [StructField(name, value.type) for name, value in bound.items()]
     schema = StructType((*_document(options.column).fields, *fields))
@@ -79,7 +79,7 @@ def _document(column: str) -> StructType:
 
 
 def _bound(column: str, found: Snapshot | None, options: IngestOptions) -> dict[str, BoundExpr]:
-    """The columns that are computed of each document, which `column` holds."""
+    """The columns that are computed from each document in `column`."""
     kept = computed.kept_in(found)
     return computed.bound(options.columns, kept, _document(column), ansi=options.ansi, timezone=options.timezone)
 
@@ -87,7 +87,7 @@ def _bound(column: str, found: Snapshot | None, options: IngestOptions) -> dict[
 def _sort_keys(
     sort_by: Sequence[str], document: StructType, bound: Mapping[str, BoundExpr], ansi: bool, timezone: str
 ) -> dict[str, BoundExpr]:
-    """Hidden columns to sort by. A key may be a computed column's name or an expression, with ASC or DESC behind it."""
+    """Hidden columns to sort by. A key is a computed column's name or an expression, optionally with ASC or DESC."""
     keys = {}
     for place, text in enumerate(sort_by):
         words = text.strip()
@@ -98,7 +98,7 @@ def _sort_keys(
         key = known or bind_value(words, document, ansi=ansi, timezone=timezone)
         if not isinstance(key.type, Primitive) or key.type in (VARIANT, VOID):
             raise UserError("TYPE_MISMATCH", f"rows cannot be sorted by {words!r}, which is {type_to_ddl(key.type)}",
-                            hint="Say which type the path has, as in v:a::bigint.")  # fmt: skip
+                            hint="Cast the path to a type, as in v:a::bigint.")  # fmt: skip
         keys[f"__mica_sort_{place}"] = key
     return keys
 
@@ -106,7 +106,7 @@ def _sort_keys(
 def _tree(shredding: Any, column: str) -> pa.DataType | None:
     if isinstance(shredding, Mapping) and not {str(name).lower() for name in shredding} <= {column.lower()}:
         warnings.warn(
-            f"a mapping of shredding= is by column: give {{{column!r}: {{…}}}}", DeprecationWarning, stacklevel=5
+            f"a shredding= mapping is by column: give {{{column!r}: {{…}}}}", DeprecationWarning, stacklevel=5
         )
         return ShreddingSchema.of(shredding).tree
     return trees_of(shredding, [(column,)]).get((column,))

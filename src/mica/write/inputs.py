@@ -1,7 +1,7 @@
-"""The input files of an ingest, found and cut into tasks.
+"""Finds the input files of an ingest and packs them into tasks.
 
-The rule: every byte of every file that a path or pattern names belongs to exactly one task, tasks keep the order of the
-files, and a pattern or path that names nothing is an error.
+The rule: every byte of every input file belongs to exactly one task, tasks keep the order of the files, and a path or
+pattern without a file is an error.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from mica.tasks.parts import packed
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Any
 
-#: Plain bytes of JSON that one task reads at most; zstd and columns make of it about one file of the default size.
+#: Upper limit of plain JSON bytes per task; compressed as columns they are about one file of the default size.
 TASK_BYTES = 512 << 20
 
-#: Less than this is not worth a task of its own while other cores are free.
+#: Smaller inputs are not worth a task of their own.
 LEAST_BYTES = 8 << 20
 
-#: How much larger compressed JSON is when it is not, for sharing out work only.
+#: Estimated compression ratio of compressed JSON, used only to balance tasks.
 _GROWS = {".gz": 6, ".gzip": 6, ".zst": 8, ".zstd": 8}
 
 #: What the transactions of input files are named by, and the time of a file whose rows are not in the table.
@@ -34,17 +34,17 @@ NEVER = -1
 
 
 def find(paths: Paths, storage_options: Mapping[str, str] | None = None, format: str = "auto") -> list[Split]:  # noqa: A002 - the public name
-    """The files of paths and patterns, each whole. `paths` is one, a list, or a Spark DataFrame with one per row.
-    `format` is what all of them are: `ndjson`, `json`, or `auto`, which of both each file is.
+    """The files of paths and patterns, each whole. `paths` is one, a list, or a Spark DataFrame of one per row.
+    `format` is the format of all files: `ndjson`, `json`, or `auto`, which decides per file.
 
-    Errors: NOT_FOUND for what names no file, IS_A_DIRECTORY for a directory.
+    Errors: NOT_FOUND for a path or pattern without a file, IS_A_DIRECTORY for a directory.
     """
     found: list[Split] = []
     for path in _texts(paths):
         if os.path.isdir(path):  # noqa: PTH112 - may be a URI
             raise StorageError(
                 "IS_A_DIRECTORY",
-                f"{path} is a directory where a file is needed",
+                f"{path} is a directory, not a file",
                 hint=f"Write {path.rstrip('/')}/*.",
                 path=path,
             )
@@ -58,11 +58,11 @@ def find(paths: Paths, storage_options: Mapping[str, str] | None = None, format:
 
 
 def unread(files: Sequence[Split], done: Mapping[str, int]) -> tuple[list[Split], dict[str, int]]:
-    """The files that a table has no rows of, each once, and what its commit is to record of them.
+    """The files that were not ingested before, each once, and the application transactions to commit for them.
 
-    A file is known by its full name, its state by the time when it was written last; `done` are the application
-    transactions of the table. Errors: INPUT_CHANGED for a file that was ingested in another state: neither to skip it
-    nor to ingest it again would be right.
+    A file is identified by its full name, its state by its modification time; `done` has the application transactions
+    of the table. Errors: INPUT_CHANGED for a file that was ingested in another state, since neither skipping it nor
+    ingesting it again would be right.
     """
     fresh: dict[str, Split] = {}
     for file in files:
@@ -72,28 +72,28 @@ def unread(files: Sequence[Split], done: Mapping[str, int]) -> tuple[list[Split]
         elif done[name] != file.modified:
             raise UserError(
                 "INPUT_CHANGED",
-                f"{file.name} was ingested before, and was written again since",
-                hint="Give what is new a file of its own, or leave idempotent=True out: then all of it is ingested.",
+                f"{file.name} was ingested before and has changed since",
+                hint="Put new rows into a new file, or leave idempotent=True out to ingest all of it.",
                 path=file.name,
             )
     return list(fresh.values()), {name: file.modified for name, file in fresh.items()}
 
 
 def forgotten(done: Mapping[str, int]) -> dict[str, int]:
-    """What a commit records that takes the rows of all files out of a table: they may be ingested again."""
+    """The transactions to commit when all rows of a table are removed: its input files may be ingested again."""
     return dict.fromkeys((name for name in done if name.startswith(_PREFIX)), NEVER)
 
 
 def _application(file: Split) -> str:
-    """The application whose transactions a file's are: one name of a file, however its scheme is spelled."""
+    """The application id of a file: one name per file, however its scheme is spelled."""
     scheme, rest = split_scheme(file.name)
     kind = None if scheme is None else SCHEMES.get(scheme, scheme)
-    # One file has one name, whatever links lead to it.
+    # Links are resolved, so that a file has one name.
     return _PREFIX + (os.path.realpath(file.name) if kind is None else f"{kind}:{rest}")
 
 
 def share(files: Sequence[Split], parallelism: int) -> list[list[Split]]:
-    """The files in tasks of about equal work; large plain files are cut at byte ranges."""
+    """The files in tasks of about equal work; large plain files are split into byte ranges."""
     total = sum(_weight(f) for f in files)
     count = max(1, min(parallelism, total // LEAST_BYTES), -(-total // TASK_BYTES))
     if count > parallelism:

@@ -1,7 +1,7 @@
-"""Rows that a person has to a table.
+"""Writes the rows of a call to a table: append and overwrite.
 
-The rule: the rows are checked against the table's schema before anything is written, and either all of them are in one
-commit or none is.
+The rule: the rows are checked against the table's schema before anything is written, and one commit has all of them or
+none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mica.write.target import Commit, Target
 
 
 def write_rows(target: Target, data: Any, shredding: Any) -> Commit:
-    """Writes and commits; `data` is a Spark DataFrame or what `given.arrow` takes."""
+    """Writes and commits; `data` is a Spark DataFrame or what `given.arrow` accepts."""
     engine = engines.of(data)
     spec = replace(target.write_spec(trees_of(shredding, target.variants)), tags=zone_tags())
     for note in target.notes:

@@ -1,7 +1,7 @@
-"""What every write of a table has in common: what may be written, and one commit for all of it.
+"""The target of a write to a table: checks the write, specifies its files, and commits them.
 
-The rule: what a table is decides how it is written. Its schema is respected, Variants are shredded only where its
-protocol and its property allow it, and neither is ever changed by a write.
+The rule: the table decides how it is written. Files have its schema, and Variants are shredded only if its protocol and
+properties allow it; a write never changes these.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from mica.variant.shredding import Limits
 from mica.write.facts import Facts
 from mica.write.inputs import forgotten
 
-#: Lost races (code, whether the table was to be made) after which an append joins the winner.
+#: Conflicts (code, whether the write creates the table) after which an append retries on the winner's version.
 _JOINED = {("TABLE_EXISTS", True), ("CONCURRENT_DOMAIN", False)}
 
 Mode = Literal["append", "error", "overwrite"]
@@ -49,57 +49,57 @@ Mode = Literal["append", "error", "overwrite"]
 
 @dataclass(frozen=True)
 class Commit:
-    """What a write made: the version, and how many files with how many rows and bytes it added."""
+    """The result of a write: the version, and the number of added files, rows and bytes."""
 
     version: int
     files: int
     rows: int
     bytes: int = 0
     snapshot: Snapshot | None = field(default=None, repr=False, compare=False)
-    #: What delta-spark's history calls the metrics of a change of rows: `numDeletedRows`, `numCopiedRows`, ….
+    #: Metrics of a change of rows, named as in delta-spark's history: `numDeletedRows`, `numCopiedRows`, ….
     metrics: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
 class Replaced:
-    """Files of the snapshot that an overwrite replaces; tasks that rewrite files name theirs in their facts."""
+    """Files of the snapshot that an overwrite replaces. (Tasks that rewrite files name these in their facts.)"""
 
     #: Their positions in `snapshot.files`.
     files: NDArray[np.int64]
-    #: Which files those are: the outcome depends on all of which it holds.
+    #: The predicate that selects these files; a file that another writer adds is a conflict if it holds.
     reads: FilePredicate
-    #: The partitions that are replaced, where not all are: the files that are added must be of these.
+    #: The replaced partitions, if not all are replaced; added files must be in these.
     where: str | None = None
 
 
 @dataclass
 class Target:
-    """A table that is about to be written; `snapshot` is None where the write makes the table."""
+    """The table that a write changes; `snapshot` is None if the write creates it."""
 
     storage: Storage
     snapshot: Snapshot | None
     protocol: Protocol
     metadata: Metadata
-    #: What the history says of the commit; the parameters of a WRITE are made here.
+    #: Operation and parameters in the history; the parameters of a WRITE are made here.
     operation: str = "WRITE"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     replaced: Replaced | None = None
-    #: The files that the outcome depends on, where those are not what is replaced.
+    #: The files that the result depends on, if they are not `replaced`.
     reads: FilePredicate | None = None
-    #: Files of the snapshot that go without a task that looks at them: their positions.
+    #: Positions in the snapshot of files that the commit removes and no task reads.
     removes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     #: Metrics for the history, of operations other than WRITE.
     metrics: Callable[[Facts], Mapping[str, int]] | None = None
-    #: Descriptors of the deletion vectors that the facts tell of, in their order.
+    #: Descriptors of the deletion vectors in the facts, in their order.
     vectors: Sequence[Mapping[str, Any]] = ()
-    #: False where the rows are those of the files that are removed.
+    #: False if the added files have the same rows as the removed ones.
     data_change: bool = True
-    #: Whether a write that was to make the table adds to the one that another writer made meanwhile.
+    #: Whether a write that creates the table may add to it if another writer creates it first.
     joins: bool = True
     notes: list[str] = field(default_factory=list)
-    #: The collations of which bounds are written, and their version.
+    #: The collations with written bounds, and their version.
     versions: tuple[Sequence[str], str] | None = None
-    #: What the commit records of applications (appId → version), so that their work is done once.
+    #: Application transactions (appId → version) of the commit, for idempotent writes.
     applications: Mapping[str, int] = field(default_factory=dict)
     _last: Transaction | None = field(default=None, repr=False)
 
@@ -110,7 +110,7 @@ class Target:
 
     @property
     def variants(self) -> tuple[tuple[str, ...], ...]:
-        """Its Variant columns, as paths through structs; those inside arrays and maps are never shredded."""
+        """The Variant columns, as paths through structs; Variants in arrays and maps are never shredded."""
         return tuple(path for path, f in walk(self.schema) if f.type == VARIANT)
 
     def write_spec(
@@ -120,7 +120,7 @@ class Target:
         target_file_size: int | None = None,
         limits: Limits | None = None,
     ) -> WriteSpec:
-        """How files of this table are written. `trees` are given shredding trees; others are inferred per file."""
+        """The write spec for files of this table. `trees` are given shredding trees; others are inferred per file."""
         schema = self.schema
         variants = self.variants
         shreds = creation.shreds(self.protocol, self.metadata)
@@ -149,16 +149,16 @@ class Target:
 
     @property
     def certainly_not_written(self) -> bool:
-        """Whether no log can name what was written for this target."""
+        """Whether it is certain that no log names the written files."""
         return self._last is None or self._last.certainly_not_written
 
     @property
     def collated(self) -> list[CollatedColumn]:
-        """The columns of which files have collated bounds, where somebody can compare them."""
+        """The columns that get collated bounds, if the engine can compare their strings."""
         return collated_leaves(self.schema, self.metadata.configuration, self.metadata.partition_columns)
 
     def commit(self, facts: Facts) -> Commit:
-        """Adds the files and removes those that are replaced, in one commit."""
+        """Adds the written files and removes the replaced ones, in one commit."""
         self._check_rows(facts)
         try:
             self._last = self.transaction(facts)
@@ -167,15 +167,15 @@ class Target:
             replaces = self.replaced is not None or self.reads is not None or len(facts.removed) > 0
             if replaces or not self.joins or (e.code, self.snapshot is None) not in _JOINED:
                 raise
-            # Another writer made the table first, or named the same version of a collation: ours becomes an append to
-            # what is there now, if it is the same table.
+            # Another writer created the table first, or recorded the same version of a collation: this write becomes
+            # an append to the current version, if it is the same table.
             self._last = self._joined(e).transaction(facts)
             done = self._last.commit(clock=time.time)
         metrics = {} if self.metrics is None else dict(self.metrics(facts))
         return Commit(done.version, facts.files.num_rows, facts.rows, facts.bytes, done.snapshot, metrics)
 
     def transaction(self, facts: Facts) -> Transaction:
-        """The commit to be."""
+        """The transaction that commits these facts."""
         parameters, metrics = self._described(facts)
         transaction = Transaction(
             self.storage if self.snapshot is None else self.snapshot,
@@ -212,7 +212,7 @@ class Target:
         return transaction
 
     def _described(self, facts: Facts) -> tuple[dict[str, Any], dict[str, Any]]:
-        """What the history says of the commit: parameters and metrics."""
+        """Parameters and metrics of the commit for the history."""
         files = facts.files.num_rows
         if self.metrics is not None:
             return dict(self.parameters), dict(self.metrics(facts))
@@ -226,7 +226,7 @@ class Target:
         return parameters, {"numFiles": files, "numOutputRows": facts.rows, "numOutputBytes": facts.bytes}
 
     def _check_rows(self, facts: Facts) -> None:
-        """A replaced part gets rows of that part alone, or rows would stand where nobody looks for them."""
+        """Refuses rows outside of the replaced partitions. Errors: ROWS_OUTSIDE_OVERWRITE."""
         replaced = self.replaced
         if replaced is None or replaced.where is None or not facts.files.num_rows:
             return
@@ -235,8 +235,7 @@ class Target:
             stray = facts.files.column("partition_values")[pc.index(matches, False).as_py()].as_py()
             raise UserError(
                 "ROWS_OUTSIDE_OVERWRITE",
-                f"rows of the partition {dict(stray)} were given, and only those with {replaced.where} are to be "
-                "replaced",
+                f"rows of the partition {dict(stray)} were given, but only those with {replaced.where} are replaced",
                 hint="Filter the rows first.",
             )
 
@@ -250,7 +249,7 @@ class Target:
         if not self.applications.keys().isdisjoint(snapshot.app_transactions):
             raise ConflictError(
                 "CONCURRENT_TRANSACTION",
-                f"another writer made the table at {self.storage} meanwhile and wrote for the same application",
+                f"another writer created the table at {self.storage} meanwhile and wrote for the same application",
                 hint="Nothing was written. Repeat the operation.",
                 version=snapshot.version,
             ) from error
@@ -269,10 +268,10 @@ def open_target(
     where: str | None = None,
     kept: Mapping[str, str] | None = None,
 ) -> Target:
-    """The table at that place, or the one to be made of `schema`; `kept` are properties that only a new table gets.
+    """The existing table, or a new one of `schema`; `kept` are properties that only a new table gets.
 
-    Errors: TABLE_EXISTS with mode `error`; INVALID_PARTITION_COLUMN where a table that exists is partitioned otherwise;
-    what `features.check_write` refuses.
+    Errors: TABLE_EXISTS with mode `error`; INVALID_PARTITION_COLUMN if an existing table has other partition columns;
+    those of `features.check_write`.
     """
     storage = table if isinstance(table, Storage) else Storage.open(table, storage_options)
     snapshot = load_if_any(storage) if snapshot is None else snapshot
@@ -282,7 +281,7 @@ def open_target(
         return Target(storage, None, protocol, metadata, joins=mode == "append")
     if mode == "error":
         raise UserError(
-            "TABLE_EXISTS", f"there is a table at {storage} already", hint="Use mode='append' or 'overwrite'."
+            "TABLE_EXISTS", f"a table already exists at {storage}", hint="Use mode='append' or 'overwrite'."
         )
     features.check_write(snapshot.protocol, snapshot.metadata, str(storage))
     snapshot.check_partition_columns()
@@ -292,14 +291,14 @@ def open_target(
     if partition_by and [n.lower() for n in partition_by] != [n.lower() for n in found.partition_columns]:
         raise UserError(
             "INVALID_PARTITION_COLUMN",
-            f"{storage} is partitioned by {list(found.partition_columns)}, asked for is {list(partition_by)}",
-            hint="Leave partition_by out: a table that exists keeps its partition columns.",
+            f"{storage} is partitioned by {list(found.partition_columns)}, but partition_by is {list(partition_by)}",
+            hint="Leave partition_by out: an existing table keeps its partition columns.",
         )
     wrong = {n: v for n, v in checked(properties).items() if found.configuration.get(n) != v}
     if wrong:
         raise UserError(
             "TABLE_EXISTS",
-            f"there is a table at {storage} already, with other properties than {wrong}",
+            f"a table already exists at {storage}, with other values for the properties {wrong}",
             hint="Change them with Table.set_properties.",
         )
     target = Target(storage, snapshot, snapshot.protocol, found)
@@ -310,7 +309,7 @@ def open_target(
 
 
 def load_if_any(storage: Storage) -> Snapshot | None:
-    """The newest version of the table, or None where there is no table."""
+    """The newest version of the table, or None if there is no table."""
     try:
         return load(storage)
     except UserError as e:
@@ -320,13 +319,13 @@ def load_if_any(storage: Storage) -> Snapshot | None:
 
 
 def partition_predicate(where: str, schema: StructType, partition_by: Sequence[str]) -> Callable[[pa.Table], pa.Array]:
-    """`where` over partition columns alone, as a function from files to whether it holds for them."""
+    """`where`, which may only use partition columns, as a function that returns for each file whether it holds."""
     bound = bind(where, schema, partition_columns=partition_by)
     for leaf in bound.leaves:
         if not leaf.partition:
             raise UserError(
                 "NOT_A_PARTITION_PREDICATE",
-                f"{where!r} speaks of {'.'.join(leaf.column)}, which is no partition column",
+                f"{where!r} uses {'.'.join(leaf.column)}, which is not a partition column",
                 hint=f"Partition columns are: {', '.join(partition_by) or 'none'}.",
             )
 

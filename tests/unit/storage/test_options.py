@@ -48,7 +48,7 @@ def test_options_of_azure_and_google_are_read_too() -> None:
         ({"AWS_REGION": "one", "region": "two"}, "INVALID_ARGUMENT", "two values of region"),
         ({"acces_key_id": SECRET}, "UNKNOWN_STORAGE_OPTION", "Is access_key_id meant"),
         ({"secret_access_key": [SECRET]}, "INVALID_ARGUMENT", "a value of type list under 'secret_access_key'"),
-        (SECRET, "INVALID_ARGUMENT", "storage_options is a str"),
+        (SECRET, "INVALID_ARGUMENT", "got a str"),
     ],
 )
 def test_wrong_options_are_refused_without_their_values(given: Any, code: str, says: str) -> None:

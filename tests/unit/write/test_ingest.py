@@ -145,7 +145,9 @@ def test_a_later_run_computes_the_columns_of_the_first(tmp_path: Path) -> None:
     _ingest(tmp_path, '{"a":"x"}', columns={"day": "v:a::string", "n": "v:n::int"}, partition_by=["day"])
     _ingest(tmp_path, '{"a":"y","n":2}')
     report = _ingest(tmp_path, '{"a":"z","n":3}', columns={"N": "v:n::int + 1"})
-    assert report.notes == ["the column 'N' is computed as v:n::int + 1 in this run; the table keeps v:n::int"]
+    assert report.notes == [
+        "the column 'N' is computed as v:n::int + 1 in this run; the table's expression is v:n::int"
+    ]
     rows = mica.Table.open(tmp_path / "table").scan(columns=["day", "n"]).to_arrow().to_pylist()
     assert sorted(rows, key=str) == [{"day": "x", "n": None}, {"day": "y", "n": 2}, {"day": "z", "n": 4}]
 

@@ -1,1 +1,1 @@
-"""Spark as the engine: sessions, jobs, types, and when Spark's own Parquet reader is taken."""
+"""The Spark engine: sessions, jobs, types, and when Spark's own Parquet reader is used."""

@@ -1,9 +1,9 @@
-"""Batches as Spark takes them from a Python function.
+"""Converts batches to the form that Spark accepts from a Python function.
 
-The rule: no value changes on the way. Types that Spark's Variants lack (time, nanoseconds, UUID), on which it would
-fail without saying where, are refused with their path, or become texts where that was asked for. Variants are
-`struct<metadata, value>` within mica and `struct<value, metadata>` for Spark, which matches fields by position
-(docs/decisions.md, "Spark"); dictionaries, which Spark cannot read, are decoded.
+The rule: values do not change. Types that Spark's Variants lack (time, nanoseconds, UUID) are refused with their path,
+since Spark would fail without one, or become texts if the caller wants that. Variants are `struct<metadata, value>` in
+mica and `struct<value, metadata>` for Spark, which matches fields by position (docs/decisions.md, "Spark");
+dictionaries, which Spark cannot read, are decoded.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SPARK_VARIANT = pa.struct(
 
 @dataclass(frozen=True)
 class Late:
-    """What becomes of types that Spark's Variants lack, and the zone in which texts of them are spelled."""
+    """What to do with types that Spark's Variants lack, and the time zone of their texts."""
 
     as_text: bool = False
     timezone: str = "UTC"
@@ -34,14 +34,14 @@ REFUSED = Late()
 
 
 def for_spark(batch: pa.RecordBatch, schema: StructType, late: Late = REFUSED) -> pa.RecordBatch:
-    """The batch (already in `schema`) as Spark takes it from a Python function. Errors: UNSUPPORTED_BY_SPARK."""
+    """The batch (already in `schema`) in the form that Spark accepts. Errors: UNSUPPORTED_BY_SPARK."""
     arrays = [_for_spark(c, f.type, f.name, late) for c, f in zip(batch.columns, schema.fields, strict=True)]
     fields = [pa.field(f.name, a.type, f.nullable) for f, a in zip(schema.fields, arrays, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
 
 def _filled(array: pa.Array) -> pa.Array:
-    # A null variant has no bytes: its children may be null there, and Spark's type says that they are not.
+    # The children of a null variant may be null, but Spark's type has them as not null.
     array = _plain(array).cast(pa.binary())
     return array if array.null_count == 0 else pc.fill_null(array, b"")
 
@@ -75,7 +75,7 @@ def _without_late_types(array: pa.Array, at: str, late: Late) -> pa.Array:
     except UserError as e:
         raise UserError(
             "UNSUPPORTED_BY_SPARK",
-            f"in a value of {at}, {e.message}: a type that Spark's Variants do not have",
+            f"in a value of {at}, {e.message}: Spark's Variants do not have this type",
             hint="Read it in process, or as text with to_df(unsupported='string').",
             column=at,
             path=e.context.get("path"),
@@ -93,7 +93,7 @@ def _holds_struct(type_: DataType) -> bool:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Without dictionary, run ends or extension."""
+    """The array without dictionary, run ends or extension."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if pa.types.is_dictionary(array.type):
@@ -104,7 +104,7 @@ def _plain(array: pa.Array) -> pa.Array:
 
 
 def _child(array: pa.StructArray, i: int) -> pa.Array:
-    # `field` leaves the parent's nulls out, which we put back with `_mask`; it does respect slices.
+    # `field` ignores the parent's nulls, which `_mask` restores; it respects slices.
     return array.field(i)
 
 
@@ -113,7 +113,7 @@ def _mask(array: pa.Array) -> pa.Array | None:
 
 
 def _offsets(array: pa.Array) -> pa.Array:
-    """Offsets with nulls where the list is null, which is how `from_arrays` is told of them; slices are respected."""
+    """Offsets with nulls where the list is null, as `from_arrays` expects them; slices are respected."""
     offsets = array.offsets
     if array.null_count == 0:
         return offsets

@@ -1,8 +1,8 @@
-"""Spark's own comparator of strings, through DataFrames.
+"""Compares strings with Spark's own comparator, through DataFrames.
 
-The rule: whoever judges the predicate makes the bounds. Strings go to Spark as they are, and Spark's ICU4J compares
-them; never sort keys and never another library, which order some strings otherwise (docs/decisions.md). DataFrames
-alone are used, so that Spark Connect serves as well.
+The rule: bounds are made by the comparator that evaluates predicates. Strings are sent to Spark unchanged, and Spark's
+ICU4J compares them. Sort keys and other libraries order some strings differently, so they are not used
+(docs/decisions.md). Only DataFrames are used, so Spark Connect works too.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-#: A session's version, asked once: it costs a job.
+#: The collation version per session, cached because it costs a job.
 _VERSIONS: WeakKeyDictionary[SparkSession, str] = WeakKeyDictionary()
 
-#: Pairs of strings that are compared in one job: they go there and come back as one table.
+#: Pairs of strings per job: they are sent and returned as one table.
 JOB_PAIRS = 1_000_000
 
 
@@ -51,14 +51,14 @@ class SparkComparator:
         return _VERSIONS[self.spark]
 
     def judges(self, collation: str) -> bool:
-        """Whether the session has a collation (an identifier in Spark's spelling)."""
+        """Whether the session has the collation (an identifier in Spark's spelling)."""
         return to_sql(parse(collation)) is not None
 
     def signs(self, columns: Sequence[pa.Array], asked: Sequence[tuple[int, str, str]]) -> list[pa.Array]:
-        """For each (number of a column, collation, constant), aligned with the column: -1, 0 or 1 as a string stands
-        below, is equal to or stands above the constant; null for null.
+        """For each (index of a column, collation, constant), aligned with the column: -1, 0 or 1 if a string is less
+        than, equal to or greater than the constant; null for null.
 
-        What is certain by `narrow` is not asked; the rest is, in one job where it is not very much, or in none.
+        `narrow` decides what it can without Spark; one job decides the rest unless it is too much, then none does.
         """
         known: dict[tuple[int, str], Signs] = {}
         found: list[pa.Array] = []
@@ -83,7 +83,7 @@ class SparkComparator:
         return found
 
     def compared(self, left: pa.Array, right: pa.Array, collations: Sequence[str]) -> NDArray[np.int8]:
-        """-1, 0 or 1 for each pair of strings (none is null) by the collation that stands at its place, in one job."""
+        """-1, 0 or 1 for each pair of strings (none is null), by the collation at the same index, in one job."""
         from pyspark.sql import functions as sql
 
         if not len(left):
@@ -104,7 +104,7 @@ class SparkComparator:
         asked: Sequence[tuple[int, str, str]],
         left: Sequence[tuple[int, NDArray[np.int64]]],
     ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int8]]]:
-        """The signs of what is left, by Spark: number of what was asked, rows of the column, their signs."""
+        """The signs that Spark must decide: index of the request, rows of the column, their signs."""
         if not left:
             return
         strings, constants, names = [], [], []
@@ -121,8 +121,8 @@ class SparkComparator:
 
 
 def with_ends(rows: DataFrame, ends: Ends) -> DataFrame:
-    """The rows with the ends of their strings, where these are asked for: array functions find them where the row is,
-    nothing is shuffled but one row for each value of `ends.by`.
+    """The rows with minimum and maximum of their strings, if `ends` requests them. Array functions compute them per
+    row; only one row for each value of `ends.by` is shuffled.
     """
     from pyspark.sql import functions as sql
 

@@ -1,7 +1,7 @@
-"""Spark as the engine: what runs is a job, what it needs to know of types is derived from Arrow schemas here.
+"""The Spark engine: tasks run as jobs, and Spark's types are derived here from Arrow schemas.
 
-The rule: a task is the same function that threads run; batches are turned into what Spark reads behind it. Data never
-passes through the driver: what comes here are facts.
+The rule: tasks are the same functions that threads run; their batches are then converted for Spark. Data never passes
+through the driver, only facts do.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mica.tasks import ranges
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-#: The column that says into which file of a sorted job a row goes; it is in no table.
+#: The internal column with the file number of a row in a sorted job; it is not written.
 RANGE = "__mica_range"
 
 
@@ -38,7 +38,7 @@ class Spark(Engine):
 
     @property
     def parallelism(self) -> int:
-        """The cores that Spark says it has."""
+        """The number of cores that Spark reports."""
         return jobs.parallelism(self.session)
 
     @property
@@ -47,12 +47,12 @@ class Spark(Engine):
         return comparator.SparkComparator(self.session)
 
     def settings(self, ansi: bool, timezone: str) -> tuple[bool, str]:  # noqa: ARG002 - the session decides
-        """Those of the session."""
+        """The session's settings."""
         conf = self.session.conf
         return str(conf.get("spark.sql.ansi.enabled")).lower() == "true", str(conf.get("spark.sql.session.timeZone"))
 
     def read_alike(self, predicate: BoundExpr) -> BoundExpr:
-        """Those that compare no time which the session may read otherwise."""
+        """Those without times that the session may read differently."""
         return zones.read_alike(self.session, predicate)
 
     def owns(self, data: Any) -> bool:
@@ -72,7 +72,7 @@ class Spark(Engine):
         ends: Ends = NO_ENDS,
         watch: Watch | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """One job; its batches come when it has ended."""
+        """Runs one job; its batches arrive when it has ended."""
 
         def frame() -> DataFrame:
             return jobs.over_tasks(self.session, task, inputs, types.of_arrow(schema))
@@ -89,7 +89,7 @@ class Spark(Engine):
         ends: Ends = NO_ENDS,
         watch: Watch | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """One job, with a shuffle where the order asks for one."""
+        """Runs one job, with a shuffle if the order needs one."""
 
         def frame() -> DataFrame:
             arranged = self._made(rows, order) if isinstance(rows, MadeRows) else _together(rows, order)
@@ -98,21 +98,21 @@ class Spark(Engine):
         return self._collected(frame, schema, ends, watch)
 
     def frame(self, task: Task, inputs: Sequence[Any], schema: StructType, size: int, late: Late) -> DataFrame:
-        """What the task yields as a DataFrame for people, about `size` bytes large; nothing runs yet."""
+        """The task's batches as a lazy DataFrame for the user, about `size` bytes large."""
         run = _ForSpark(task, schema, late)
         spark_schema = types.to_spark(schema)
         return jobs.over_tasks(self.session, run, inputs, spark_schema, size_in_bytes=size, for_people=True)
 
     def _collected(self, frame: Any, schema: pa.Schema, ends: Ends, watch: Watch | None) -> Iterator[pa.RecordBatch]:
         def work() -> pa.Table:
-            # Each task's comparator has the strings that its Python function gathered: bounds take no job of their own.
+            # Spark compares the strings that the Python function gathered in the same job: bounds need no second job.
             return jobs.collect(comparator.with_ends(frame(), ends), watch)
 
         found = jobs.interruptible(self.session, work)
         return iter(found.cast(ends.schema(schema)).to_batches())
 
     def _made(self, rows: MadeRows, order: Order) -> DataFrame:
-        """The rows that tasks make, arranged: each is told its file before the sort, so that no task runs twice."""
+        """The rows that tasks make, arranged: each gets its file number before the sort, so that no task runs twice."""
         found = self._ranges(rows, order)
         schema = StructType((*rows.schema.fields, StructField(RANGE, INTEGER)))
         task = _ForSpark(_Numbered(rows.task, found, (*order.partition_by, *dict(order.keys))), schema)
@@ -121,7 +121,7 @@ class Spark(Engine):
         return jobs.arranged(frame, order.partition_by, order.keys, into).drop(*dict(order.keys), RANGE)
 
     def _ranges(self, rows: MadeRows, order: Order) -> ranges.Ranges | None:
-        """Where the files of a sorted job begin; None where there is no order or one file."""
+        """The boundaries of the files of a sorted job; None without an order or with one file."""
         if not order.keys or rows.files == 1 or rows.sample is None:
             return None
         samples = pa.Table.from_batches(self.run(rows.sample, rows.inputs, ranges.SAMPLE), ranges.SAMPLE)
@@ -129,7 +129,7 @@ class Spark(Engine):
 
 
 def _together(frame: DataFrame, order: Order) -> DataFrame:
-    """The rows of one partition value brought together, so that its files reach their size."""
+    """Brings the rows of a partition value together, so that its files reach their target size."""
     wanted = {name.lower() for name in order.partition_by}
     columns = [name for name in frame.columns if name.lower() in wanted]
     return frame.hint("rebalance", *map(quote_if_needed, columns)) if columns else frame
@@ -137,7 +137,7 @@ def _together(frame: DataFrame, order: Order) -> DataFrame:
 
 @dataclass(frozen=True)
 class _ForSpark:
-    """A task, its batches as Spark reads them."""
+    """A task whose batches are converted for Spark."""
 
     task: Task
     schema: StructType
@@ -150,7 +150,7 @@ class _ForSpark:
 
 @dataclass(frozen=True)
 class _Numbered:
-    """A task, its rows with the number of their range."""
+    """A task whose rows get the number of their range."""
 
     task: Task
     found: ranges.Ranges | None

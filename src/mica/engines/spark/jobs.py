@@ -1,7 +1,7 @@
-"""Tasks as Spark jobs.
+"""Runs tasks as Spark jobs.
 
-The rule: a job is `mapInArrow` over a DataFrame and nothing else, so Spark Connect and every cluster run it. What a
-task needs travels in the function's own bytes, never in the text of a plan: secrets do not show in a UI or a log.
+The rule: a job is only `mapInArrow` over a DataFrame, so Spark Connect and every cluster can run it. The data of a task
+is in the function's pickled bytes, never in the text of a plan, so secrets do not appear in a UI or a log.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 Batches = Iterable[pa.RecordBatch]
 
-#: Rows that a range may claim per task, see `over_tasks`.
+#: Upper limit of rows per task of the input range, see `over_tasks`.
 MAX_CLAIM = 1 << 27
 
 
@@ -43,12 +43,12 @@ def over_tasks(
     size_in_bytes: int = 0,
     for_people: bool = False,
 ) -> DataFrame:
-    """A DataFrame of what `function` yields for each task; every task is one partition.
+    """A DataFrame of the batches that `function` yields for each task; every task is one partition.
 
-    `size_in_bytes` is what the result will be about as large as. Spark takes `mapInArrow` to be as large as its input,
-    and an input of a few task numbers would make it broadcast a table of any size in a join. So the input is a range
-    that claims the right size, of which one number per partition passes. `for_people` says that the DataFrame is handed
-    out: its errors are then shown by Spark, not translated by `collect`.
+    `size_in_bytes` is the approximate size of the result. Spark estimates the output of `mapInArrow` by its input; with
+    an input of a few task numbers it would broadcast a large result in a join. So the input is a range of the right
+    estimated size, filtered to one number per partition. `for_people` says that the user gets the DataFrame: then Spark
+    shows its errors, and `collect` does not translate them.
     """
     if not tasks:
         return spark.createDataFrame([], schema)
@@ -63,15 +63,15 @@ def over_tasks(
 def over_rows(
     rows: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Batches], schema: StructType | str
 ) -> DataFrame:
-    """A DataFrame of what `function` makes of each partition's batches."""
+    """A DataFrame of the results of `function` for the batches of each partition."""
     return rows.mapInArrow(_on_worker(_run_rows, (pickle.dumps(function),)), schema)
 
 
 def arranged(
     rows: DataFrame, partition_by: Sequence[str], keys: Sequence[tuple[str, bool]], into: tuple[str, int] | None
 ) -> DataFrame:
-    """The rows as they are to stand in files: those of one partition together, or, by `into`, in the file that a
-    column numbers (its name, and how many files), sorted by `keys` (name, descending).
+    """The rows in the order of the files: rows of a partition together, or, with `into` (name of a column with file
+    numbers, number of files), rows of a file together, sorted by `keys` (name, descending).
     """
     from pyspark.sql import functions as sql
 
@@ -85,9 +85,9 @@ def arranged(
 
 
 def collect(frame: DataFrame, watch: Callable[[float], None] | None = None) -> pa.Table:
-    """Runs the job once and brings its (small) result here; an error of a task comes out as the task raised it.
+    """Runs the job once and collects its (small) result; an error of a task is raised unchanged.
 
-    `watch` is told now and then which share of the running stages' tasks is done.
+    `watch` is called periodically with the completed share of the running stages' tasks.
     """
     ended = threading.Event()
     watcher = threading.Thread(target=_watch, args=(frame.sparkSession, watch, ended), daemon=True)
@@ -96,18 +96,18 @@ def collect(frame: DataFrame, watch: Callable[[float], None] | None = None) -> p
     try:
         return interruptible(frame.sparkSession, frame.toArrow)
     except Exception as e:  # noqa: BLE001 - read and translated
-        # A failed job comes as PySparkException, as gRPC's error or as Py4J's, by session and by what failed. Our
-        # sentence comes first and alone: Spark's own, with its stacks, is the error's __context__.
+        # A failed job raises PySparkException, gRPC's error or Py4J's, depending on session and cause. The user sees
+        # mica's sentence only: Spark's error with its stacks is the __context__.
         raise translate(e) from None
     finally:
         ended.set()
 
 
 def interruptible(spark: SparkSession, work: Callable[[], Result]) -> Result:
-    """What `work` gives, waited for so that Ctrl-C is one: it cancels the jobs and comes out as KeyboardInterrupt.
+    """Returns the result of `work`; Ctrl-C cancels the jobs and raises KeyboardInterrupt.
 
-    A signal is handled in the main thread. There PySpark's handler asks the JVM to cancel the jobs, which it cannot do
-    where that very thread waits for an answer of the JVM: so another one talks to Spark.
+    The main thread handles signals. PySpark's handler asks the JVM to cancel the jobs, which fails if the main thread
+    itself waits for the JVM. So `work` runs in another thread.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
@@ -130,14 +130,14 @@ def interruptible(spark: SparkSession, work: Callable[[], Result]) -> Result:
     except KeyboardInterrupt:
         with contextlib.suppress(Exception):
             _cancel(spark)
-        thread.join(CANCEL_SECONDS)  # what its tasks wrote can be deleted when they have ended
+        thread.join(CANCEL_SECONDS)  # files of its tasks can be deleted only after they have ended
         raise
     if failed:
         raise failed[0]
     return done[0]
 
 
-#: How long a job that was cancelled is waited for.
+#: Seconds to wait for a cancelled job.
 CANCEL_SECONDS = 10
 
 
@@ -150,7 +150,7 @@ def _cancel(spark: SparkSession) -> None:
 
 
 def _watch(spark: SparkSession, watch: Callable[[float], None], ended: threading.Event) -> None:
-    """Progress is decoration: where a session cannot tell (Spark Connect), there is none."""
+    """Reports progress, if the session can (Spark Connect cannot)."""
     with contextlib.suppress(Exception):
         tracker = spark.sparkContext.statusTracker()
         while not ended.wait(0.5):
@@ -161,7 +161,7 @@ def _watch(spark: SparkSession, watch: Callable[[float], None], ended: threading
                 watch(done / tasks)
 
 
-#: A task's own error, at the end of the worker's trace: one line of JSON, which people can read too.
+#: Marks a task's own error at the end of the worker's trace: one readable line of JSON.
 _MARK = re.compile(r"mica-error:(\{.*\})")
 _KINDS: dict[str, type[MicaError]] = {
     kind.__name__: kind for kind in (UserError, UnsupportedTableError, CorruptDataError, ConflictError, StorageError)
@@ -169,9 +169,9 @@ _KINDS: dict[str, type[MicaError]] = {
 
 
 def translate(error: Exception) -> Exception:
-    """The error that a task raised, found in what Spark says of it; else a MicaError that names Spark's reason."""
+    """The error that a task raised, extracted from Spark's text; otherwise a MicaError with Spark's reason."""
     text = str(error)
-    # The last mark is ours: what stands before it may quote data, which can say anything.
+    # The last mark is the real one: text before it may quote data with the same words.
     marks = _MARK.findall(text)
     if marks:
         own = json.loads(marks[-1])
@@ -186,7 +186,7 @@ def translate(error: Exception) -> Exception:
         return MicaError(
             "WORKER_LOST",
             "a Spark worker died while it ran a task; nothing was committed",
-            hint="Look at the worker's log: out of memory and killed processes look like this.",
+            hint="Read the worker's log: the usual causes are lack of memory and killed processes.",
         )
     if "No space left on device" in text:
         return StorageError("DISK_FULL", "a Spark worker ran out of disk; nothing was committed")
@@ -197,7 +197,7 @@ def translate(error: Exception) -> Exception:
 
 
 def versions() -> dict[str, str]:
-    """What driver and workers must have in common."""
+    """The versions that driver and workers must share."""
     python = platform.python_version_tuple()
     return {"Python": f"{python[0]}.{python[1]}", "mica": __version__}
 
@@ -205,9 +205,9 @@ def versions() -> dict[str, str]:
 def _on_worker(
     body: Callable[..., Batches], arguments: tuple[Any, ...], *, marks: bool = True
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Wraps a job so that a worker without mica, or with another one, says so before it unpickles anything of ours.
+    """Wraps a job so that a worker without mica, or with another version, says so before it unpickles mica's objects.
 
-    The inner function is pickled by value (it is local), and refers to builtins only.
+    The inner function is pickled by value (it is local) and uses builtins only.
     """
     module, name, expected = body.__module__, body.__qualname__, versions()
 
@@ -225,7 +225,7 @@ def _on_worker(
 
 
 def check_versions(expected: dict[str, str]) -> None:
-    """Refuses to work beside a driver with another Python or mica: pickled tasks would mean something else."""
+    """Refuses to work for a driver with another version of Python or mica: pickled tasks may not be compatible."""
     found = versions()
     for name, asked in expected.items():
         if found[name] != asked:
@@ -233,13 +233,13 @@ def check_versions(expected: dict[str, str]) -> None:
                 UserError(
                     "VERSION_MISMATCH",
                     f"this Spark worker has {name} {found[name]}, the driver has {name} {asked}",
-                    hint="Give workers the driver's Python and wheel of mica (PYSPARK_PYTHON, an archive).",
+                    hint="Install the driver's Python and wheel of mica on the workers (PYSPARK_PYTHON, an archive).",
                 )
             )
 
 
 def marked(error: Exception) -> Exception:
-    """Puts our own errors into text that survives Spark's own wrapping; `translate` finds it again."""
+    """Encodes mica's errors as text that survives Spark's wrapping; `translate` decodes it."""
     if not isinstance(error, MicaError):
         return error
     parts = {"code": error.code, "message": error.message, "hint": error.hint, "context": dict(error.context)}
@@ -261,7 +261,7 @@ def _run_rows(batches: Iterator[pa.RecordBatch], function: bytes) -> Iterator[pa
 
 
 def parallelism(spark: SparkSession) -> int:
-    """How many tasks the session runs at once; a Connect session does not say, so its settings are asked."""
+    """The number of concurrent tasks of the session; for a Connect session it is derived from the settings."""
     try:
         return int(spark.sparkContext.defaultParallelism)
     except Exception:  # noqa: BLE001 - Connect raises several types here, none of them public in both versions

@@ -1,8 +1,8 @@
-"""When Spark's own Parquet reader is taken instead of the kernel.
+"""Decides when Spark's own Parquet reader is used instead of the kernel.
 
-The rule stands in `REASONS`: each line is a way in which Spark's reader would be wrong or slower. It is taken when none
-applies, because Catalyst can then prune the paths of `t.to_df(spark).selectExpr("variant_get(v, …)")`. Who names a
-Variant column (`columns=["v"]`) wants it whole.
+The rule is `REASONS`: each line is a case in which Spark's reader would be wrong or slower. If none applies, Spark's
+reader is used, because Catalyst can then prune the paths of `t.to_df(spark).selectExpr("variant_get(v, …)")`. A caller
+who names a Variant column (`columns=["v"]`) wants it whole.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ if TYPE_CHECKING:
 #: Beyond it, defining the DataFrame costs more than it saves (docs/decisions.md, "Spark").
 MAX_FILES = 2_000
 
-#: Partition values are joined as literals: one branch of a union each.
+#: Each combination of partition values becomes literals in one branch of a union.
 MAX_PARTITIONS = 16
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What is to be read: whole columns of whole files."""
+    """The request: whole columns of whole files."""
 
     schema: StructType
     columns: StructType
     partition_by: tuple[str, ...]
-    #: Partition values → paths of the files, below the storage or absolute.
+    #: Partition values → paths of the files, relative to the storage or absolute.
     files: Mapping[tuple[str | None, ...], Sequence[str]]
     storage: Storage
     is_table: bool
     plain_columns: bool
-    #: Whether columns are named and one of them holds Variants.
+    #: Whether the call names columns, and one of them holds Variants.
     names_variants: bool
     predicate: bool
     limit: bool
     deletion_vectors: bool
     column_mapping: bool
-    #: Whether Variants may hold what Spark's cannot; footers may be opened to tell, so it is asked last.
+    #: Whether Variants may hold types that Spark's lack; checked last, since it may open footers.
     late_types: Callable[[], bool]
 
 
@@ -56,7 +56,7 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "bare files may hold what Spark reads wrongly (docs/compatibility.md)": lambda r: not r.is_table,
     "a predicate is given, on which only mica skips": lambda r: r.predicate,
     "the columns are expressions": lambda r: not r.plain_columns,
-    "a Variant column is asked for by name: the kernel builds whole Variants faster": lambda r: r.names_variants,
+    "the call names a Variant column: the kernel builds whole Variants faster": lambda r: r.names_variants,
     "a limit is given": lambda r: r.limit,
     "files have deletion vectors": lambda r: r.deletion_vectors,
     "columns are mapped": lambda r: r.column_mapping,
@@ -69,7 +69,7 @@ REASONS: Mapping[str, Callable[[Reading], bool]] = {
 
 
 def reason_for_kernel(reading: Reading) -> str | None:
-    """Why the kernel reads; None where Spark's own reader is right and not slower."""
+    """The reason to use the kernel; None if Spark's own reader is right and not slower."""
     return next((reason for reason, applies in REASONS.items() if applies(reading)), None)
 
 
@@ -86,7 +86,7 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
         for name, text in zip(reading.partition_by, values, strict=True):
             if name in reading.schema.names:
                 kind = reading.columns.field(name).type
-                # Read as everywhere ('' is null), and spelled so that any cast of Spark's reads the same value.
+                # Parsed as everywhere ('' is null), and written so that every cast of Spark reads the same value.
                 value = format_values(parse_values(pa.array([text], pa.string()), kind, timezone=zone), kind)[0].as_py()
                 frame = frame.withColumn(name, sql.lit(value).cast(type_to_ddl(kind)))
         branches.append(frame)
@@ -97,5 +97,5 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
 
 
 def unglobbed(path: str) -> str:
-    """The path with what Hadoop takes for a pattern escaped (`FileSystem.globStatus`)."""
+    """The path with Hadoop's pattern characters escaped (`FileSystem.globStatus`)."""
     return re.sub(r"([\\{}\[\]*?,])", r"\\\1", path)

@@ -1,4 +1,4 @@
-"""An embedded Spark session, for people who have none. The rule: whatever the caller sets wins over our defaults."""
+"""Starts an embedded Spark session. The rule: settings of the caller override the defaults."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ JAVA = 17
 
 
 def session(master: str = "local[*]", **conf: Any) -> SparkSession:
-    """A plain `SparkSession` with defaults that suit mica; an active session is given back with `conf` applied.
+    """Returns a plain `SparkSession` with defaults that suit mica, or the active session with `conf` applied.
 
     `conf` holds Spark settings by their full names: `mica.session(**{"spark.driver.memory": "4g"})`. Python workers
-    run the interpreter that runs this, because that is where mica is installed.
+    use the current interpreter, because mica is installed there.
     """
     try:
         from pyspark.sql import SparkSession
     except ImportError as e:
         raise UserError(
             "NOT_INSTALLED",
-            "a Spark session was asked for, and PySpark is not installed",
+            "a Spark session needs PySpark, which is not installed",
             hint="pip install pyspark==4.2.1",
         ) from e
     if SparkSession.getActiveSession() is None:
@@ -47,11 +47,11 @@ def session(master: str = "local[*]", **conf: Any) -> SparkSession:
 
 
 def _defaults(master: str) -> dict[str, Any]:
-    """What differs from Spark's own defaults, and why."""
+    """The settings that differ from Spark's defaults, with reasons."""
     defaults: dict[str, Any] = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # Beyond this number of paths Spark lists them in a job of its own (docs/decisions.md, "Spark").
+        # With more paths than this, Spark lists them in a separate job (docs/decisions.md, "Spark").
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     }
     if master.startswith("local"):
@@ -74,7 +74,7 @@ def _cores(master: str) -> int:
 
 
 def _memory_mib() -> int:
-    """A quarter of the machine, between 1 and 8 GiB: the data is in the Python workers, not in the JVM."""
+    """A quarter of the machine's memory, between 1 and 8 GiB: the data is in the Python workers, not in the JVM."""
     try:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     except (AttributeError, OSError, ValueError):

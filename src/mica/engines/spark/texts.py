@@ -1,6 +1,6 @@
-"""Predicates and columns that Spark itself judges.
+"""Predicates and columns that Spark itself evaluates.
 
-The rule: SQL that Spark runs is the user's own text, never one that was written here.
+The rule: Spark runs the user's own SQL text, never generated SQL.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Schemas between mica and Spark: both spell a schema in the same JSON, so that is what goes across."""
+"""Converts schemas between mica and Spark, through the JSON form that both share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def to_spark(schema: StructType) -> SparkStructType:
-    """The schema as PySpark's StructType. Errors: UNKNOWN_COLLATION where Spark lacks the collation of a string."""
+    """The schema as PySpark's StructType. Errors: UNKNOWN_COLLATION if Spark lacks the collation of a string."""
     from pyspark.sql.types import StructType as SparkStructType
 
     return SparkStructType.fromJson(json.loads(schema_json.dumps(for_spark(schema))))
@@ -29,21 +29,21 @@ def of_arrow(schema: pa.Schema) -> SparkStructType:
 
 
 def from_spark(schema: SparkStructType) -> StructType:
-    """PySpark's StructType as ours."""
+    """PySpark's StructType as mica's."""
     return schema_json.loads(schema.json())
 
 
 def is_frame(data: Any) -> bool:
-    """Whether it is a Spark DataFrame, classic or Connect; pyspark is not imported to find out."""
+    """Whether it is a Spark DataFrame, classic or Connect. Does not import pyspark."""
     return _is_sparks(data, "mapInArrow")
 
 
 def is_session(given: Any) -> bool:
-    """Whether it is a Spark session, classic or Connect."""
+    """Whether it is a Spark session, classic or Connect. Does not import pyspark."""
     return _is_sparks(given, "createDataFrame")
 
 
 def _is_sparks(given: Any, method: str) -> bool:
-    # Asked of the class: a Column has every attribute.
+    # The class is checked, since a Column instance has every attribute.
     kinds = type(given).__mro__
     return hasattr(kinds[0], method) and any(kind.__module__.startswith("pyspark.sql") for kind in kinds)

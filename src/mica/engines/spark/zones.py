@@ -1,9 +1,9 @@
-"""Where a Spark session reads times as mica does.
+"""Finds the parts of a predicate whose times a Spark session reads exactly as mica does.
 
-The rule: where Spark evaluates the rows, a file is skipped only by what Spark reads alike. The two have databases of
-time zones of their own, of different years: what a predicate says in local time may be another instant to the other.
-UTC and fixed offsets are the same to both; in other zones Spark is asked for its reading of the constants, and a
-comparison that moves rows between local time and instants skips nothing.
+The rule: if Spark evaluates the rows, files are skipped only by parts that Spark reads alike. mica and Spark have
+different versions of the time zone database, so a local time in a predicate may be another instant in Spark. UTC and
+fixed offsets are the same in both. In other zones Spark is asked to convert the constants, and a comparison that
+converts rows between local time and instants skips no files.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def read_alike(spark: SparkSession, predicate: BoundExpr) -> BoundExpr:
-    """The predicate without those of its parts (that must all be true) that the session may read otherwise."""
+    """The predicate without the parts of its AND that the session may read differently."""
     zone = predicate.timezone
     if kernel.fixed_offset(zone) is not None:
         return predicate
@@ -37,7 +37,7 @@ def read_alike(spark: SparkSession, predicate: BoundExpr) -> BoundExpr:
 
 
 def _instants(part: Expr) -> set[int]:
-    """Its constants of type TIMESTAMP, in µs since the epoch."""
+    """The constants of type TIMESTAMP, in µs since the epoch."""
     found = (node for node in walk(part) if isinstance(node, Literal) and node.type == TIMESTAMP)
     return {node.value for node in found if node.value is not None}
 
@@ -53,11 +53,11 @@ def _moves(part: Expr, predicate: BoundExpr) -> bool:
 
 
 def _read_otherwise(spark: SparkSession, instants: list[int], zone: str) -> frozenset[int]:
-    """Those whose local time is another instant to Spark."""
+    """The instants whose local time is another instant in Spark."""
     column = pa.array(instants, pa.int64()).cast(pa.timestamp("us", "UTC"))
     batch = pa.RecordBatch.from_arrays([column], names=["t"])
     local = kernel.cast(batch, pa.timestamp("us"), timezone=zone).column(0).cast(pa.int64())
-    # A local time as the µs that it would be in UTC: no text of it has to be spelled, whatever its year.
+    # Local times are passed as µs as if in UTC, which avoids a text form for years of any length.
     frame = spark.createDataFrame(pa.table({"instant": pa.array(instants, pa.int64()), "local": local}))
     read = "TIMESTAMP_NTZ'1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, local / 1000000BD)"
     found = frame.selectExpr("instant", f"unix_micros(CAST({read} AS TIMESTAMP)) AS theirs").toArrow()
