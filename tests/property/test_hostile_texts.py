@@ -29,7 +29,7 @@ from mica.log.roaring import decode as decode_roaring
 from mica.log.snapshot import load
 from mica.schema.types import VARIANT, Primitive
 from mica.stats import z85
-from mica.stats.codec import Wanted, read_stats
+from mica.stats.read import Wanted, read_stats
 from mica.stats.variant import encode_bounds, paths, split
 from mica.storage import Storage
 from mica.variant.path import VariantPath

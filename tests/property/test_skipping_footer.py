@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mica.expressions.bind import bind
 from mica.expressions.casts import from_values
 from mica.expressions.evaluate import filter_rows
-from mica.skipping.footer import verdicts
+from mica.skipping.within_files import verdicts
 from mica.variant.kernel import FileReader
 from tests.property.test_skipping import PLAIN, PREDICATES, SCHEMA, files
 

@@ -20,8 +20,8 @@ import pyarrow as pa
 from mica.errors import CorruptDataError
 from mica.schema.types import VARIANT, StructType
 from mica.stats import documents, z85
-from mica.stats.codec import Wanted, read_stats
 from mica.stats.columns import IndexedColumn, leaves_of
+from mica.stats.read import Wanted, read_stats
 from mica.stats.variant import Value, paths, split
 from mica.tasks.file_columns import Located, locate
 from mica.variant import kernel

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.schema.types import TIMESTAMP
-from mica.stats.codec import Wanted, read_stats
 from mica.stats.columns import leaves_of
+from mica.stats.read import Wanted, read_stats
 from mica.tasks.late_types import TAG as OURS
 from mica.tasks.zones import TAG
 

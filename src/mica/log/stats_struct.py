@@ -31,8 +31,8 @@ import pyarrow.compute as pc
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
 from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.types import StructType
-from mica.stats.codec import VariantBoundsCodec
 from mica.stats.columns import indexed_leaves
+from mica.stats.read import VariantBoundsCodec
 from mica.stats.times import json_date, json_timestamp
 
 UNSHREDDED = variant_field("v").type

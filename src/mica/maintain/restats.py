@@ -25,8 +25,8 @@ from mica.log.transaction import Transaction
 from mica.schema import collations
 from mica.schema.types import VARIANT
 from mica.stats.collated import CollatedColumn, collated_leaves, with_bounds
-from mica.stats.collect import PathBounds, with_variant_bounds
 from mica.stats.columns import IndexedColumn, indexed_leaves
+from mica.stats.render import PathBounds, with_variant_bounds
 from mica.tasks.parts import FilePart, in_tasks, parts_of
 from mica.tasks.variant_bounds import PATHS, VariantBoundsSpec, bounds_of_files
 from mica.variant import kernel

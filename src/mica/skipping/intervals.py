@@ -28,8 +28,8 @@ from mica.expressions.compare import Datum
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, decimal
 from mica.stats import paths
-from mica.stats.codec import ColumnStats, in_order
 from mica.stats.paths import PathSide
+from mica.stats.read import ColumnStats, in_order
 
 #: The protocol truncates timestamps to milliseconds: the true max may be up to 1 ms above the stored one.
 _MS = 1000

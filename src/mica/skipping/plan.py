@@ -20,11 +20,11 @@ from mica.schema.types import StructType
 from mica.skipping.collated import CollatedVerdicts, Ordering, judged, places_of, searched_of, weighed
 from mica.skipping.intervals import Interval, from_constants, from_stats, unknown
 from mica.skipping.judge import judge
-from mica.stats.codec import ColumnStats, Wanted, read_stats
 from mica.stats.collated import Evidence, read_bounds
 from mica.stats.columns import PHYSICAL_NAME, field_of, physical_names, was_float
 from mica.stats.partition import column_texts, parse_values
 from mica.stats.paths import PathSide
+from mica.stats.read import ColumnStats, Wanted, read_stats
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 

@@ -111,7 +111,7 @@ def with_bounds(stats: str | None, bounds: Iterable[CollatedBounds], version: st
 
 
 def added_bounds(stats: str, bounds: Iterable[CollatedBounds], version: str) -> str:
-    """Adds bounds to the statistics that `stats.collect` made for a new file, without parsing the text again."""
+    """Adds bounds to the statistics that `stats.render` made for a new file, without parsing the text again."""
     made = {key: sides for key, sides in _sides(bounds, version).items() if sides}
     return f'{stats[:-1]},"{KEY}":{documents.write(made)}}}' if made else stats
 

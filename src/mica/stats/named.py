@@ -7,7 +7,7 @@ columns are ignored.
 | property | read by |
 |---|---|
 | `delta.dataSkippingStatsColumns` | `stats/columns.py`: the columns with statistics |
-| `mica.variantStats.paths`: `v:a.b, s.v:c['d e']` | `stats/collect.py`: the paths with bounds, in this order |
+| `mica.variantStats.paths`: `v:a.b, s.v:c['d e']` | `stats/render.py`: the paths with bounds, in this order |
 | `mica.bloomFilter.paths` | `stats/bloom_columns.py`: the paths with bloom filters |
 """
 

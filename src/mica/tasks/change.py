@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica.log.deletion_vectors import deleted_rows, vector_of
-from mica.skipping.footer import Ranges
+from mica.skipping.within_files import Ranges
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_ranges

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
-from mica.skipping.footer import Ranges
+from mica.skipping.within_files import Ranges
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.leaf_values import distinct
 from mica.tasks.parts import FilePart

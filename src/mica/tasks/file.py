@@ -23,7 +23,7 @@ from mica.schema.collations import COLLATIONS
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bloom import questions
-from mica.skipping.footer import Ranges, Verdicts, intersect, verdicts
+from mica.skipping.within_files import Ranges, Verdicts, intersect, verdicts
 from mica.stats.columns import physical_name, physical_names
 from mica.stats.partition import parse_values
 from mica.storage import Storage

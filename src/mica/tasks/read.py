@@ -14,7 +14,7 @@ import pyarrow as pa
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, evaluate
 from mica.schema.arrow import to_arrow
-from mica.skipping.footer import Ranges
+from mica.skipping.within_files import Ranges
 from mica.tasks.batches import cut
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.leaf_values import distinct

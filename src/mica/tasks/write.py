@@ -27,8 +27,8 @@ from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
 from mica.schema.types import VARIANT, StructType, contains
 from mica.stats.collated import CollatedColumn
-from mica.stats.collect import stats_json
 from mica.stats.partition import format_values
+from mica.stats.render import stats_json
 from mica.storage import Storage, Writer
 from mica.tasks import candidates
 from mica.tasks.batches import cut

@@ -16,7 +16,7 @@ import pytest
 from mica.errors import CorruptDataError, MicaError
 from mica.expressions.bind import bind, bind_columns
 from mica.schema.ddl import parse_ddl
-from mica.skipping.footer import Ranges, intersect
+from mica.skipping.within_files import Ranges, intersect
 from mica.storage import Storage
 from mica.tasks.file import DataFileReader, FilePart, Positions, ReadSpec, without
 

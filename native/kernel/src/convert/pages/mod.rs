@@ -3,7 +3,7 @@
 //!
 //! **When a file can be transcribed:** mica wrote it (so its bounds are those of a writer that is known), and every
 //! column that changes its layout is fully shredded: no residual of it holds a value. What is in the wanted layout
-//! already is copied, residuals and all. Everything else is for [`early::moving`](crate::convert::moving), which decodes;
+//! already is copied, residuals and all. Everything else is for [`convert::moving`](crate::convert::moving), which decodes;
 //! levels and counts that contradict the footer are left to it too, and it says what is wrong.
 //!
 //! - `levels`: definition levels, run by run

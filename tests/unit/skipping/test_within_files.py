@@ -8,7 +8,7 @@ import pytest
 
 from mica.expressions.bind import bind
 from mica.schema.ddl import parse_ddl
-from mica.skipping.footer import intersect, verdicts
+from mica.skipping.within_files import intersect, verdicts
 from mica.variant.kernel import FileReader, Request
 
 SCHEMA = parse_ddl(

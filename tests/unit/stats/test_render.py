@@ -11,8 +11,8 @@ import pytest
 
 from mica.schema.ddl import parse_ddl
 from mica.stats import z85
-from mica.stats.collect import stats_json
 from mica.stats.columns import indexed_leaves
+from mica.stats.render import stats_json
 from mica.stats.variant import paths, split
 
 SCHEMA = parse_ddl(
