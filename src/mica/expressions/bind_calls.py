@@ -28,9 +28,12 @@ from mica.expressions.tree import (
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import BINARY as BYTES
 from mica.schema.types import (
+    BYTE,
     DOUBLE,
+    INTEGER,
     INTEGRALS,
     LONG,
+    SHORT,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -38,6 +41,9 @@ from mica.schema.types import (
     VOID,
     DataType,
 )
+
+#: What Spark makes an INT of days without a cast that is written: nothing that would lose a part of it.
+_DAYS = (BYTE, SHORT, INTEGER, STRING, VOID)
 
 
 class CallBinder(ComparisonBinder):
@@ -80,6 +86,10 @@ class CallBinder(ComparisonBinder):
             raise self.error("TYPE_MISMATCH", f"{call.name} takes an integer, not {type_to_ddl(first)}", call.at)
         if function.exact and first not in (TIMESTAMP, VOID) and function.parameters == (TIMESTAMP,):
             raise self.error("TYPE_MISMATCH", f"{call.name} takes a TIMESTAMP, not {type_to_ddl(first)}", call.at)
+
+        if call.name in ("date_add", "date_sub") and len(args) > 1 and type_of(args[1]) not in _DAYS:
+            what = f"{call.name} takes an INT of days, not {type_to_ddl(type_of(args[1]))}"
+            raise self.error("TYPE_MISMATCH", what, args[1].at)
 
     def check_constant(self, call: Call, given: Expr) -> None:
         """What must be written as a constant: one character behind ESCAPE, places and sizes."""

@@ -162,6 +162,8 @@ def test_branches_that_no_row_takes_never_fail() -> None:
     [
         ("CASE WHEN i THEN 1 END", "TYPE_MISMATCH"), ("coalesce(i, bin)", "TYPE_MISMATCH"),
         ("if(i = 1, 2)", "INVALID_EXPRESSION"), ("coalesce()", "INVALID_EXPRESSION"),
+        ("date_add(DATE'2020-01-01', 1.5)", "TYPE_MISMATCH"),
+        ("date_sub(DATE'2020-01-01', 1L)", "TYPE_MISMATCH"),
         ("timestamp_millis(s)", "TYPE_MISMATCH"), ("unix_micros(i)", "TYPE_MISMATCH"),
         ("substring(s, i)", "UNSUPPORTED_EXPRESSION"), ("substring(bin, 1)", "UNSUPPORTED_EXPRESSION"),
         ("CASE WHEN true THEN 1 ELSE", "INVALID_EXPRESSION"), ("coalesce(v:a, i)", "TYPE_MISMATCH"),
