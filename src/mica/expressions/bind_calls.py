@@ -91,6 +91,10 @@ class CallBinder(ComparisonBinder):
             what = f"{call.name} takes an INT of days, not {type_to_ddl(type_of(args[1]))}"
             raise self.error("TYPE_MISMATCH", what, args[1].at)
 
+        if call.name in ("date_add", "date_sub") and len(args) > 1 and type_of(args[1]) not in _DAYS:
+            what = f"{call.name} takes an INT of days, not {type_to_ddl(type_of(args[1]))}"
+            raise self.error("TYPE_MISMATCH", what, args[1].at)
+
     def check_constant(self, call: Call, given: Expr) -> None:
         """Checks what must be a constant: the character after ESCAPE, positions and sizes."""
         if call.name == "like":
