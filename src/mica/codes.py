@@ -213,6 +213,8 @@ CODES: Mapping[str, Code] = {
         Code("TOO_MANY_CONFLICTS", _CONFLICT, "Every attempt to commit lost against other writers.",
              "Try again later."),
         # The disk or the store.
+        Code("COMMIT_NOT_READ", _STORAGE, "A commit succeeded, but the store failed when the new version was read.",
+             "Do not repeat the operation. Open the table again."),
         Code("COMMIT_UNKNOWN", _STORAGE, "The store failed during a commit; it is unknown whether the commit exists.",
              "Look for the txnId in the table's history before you repeat the operation."),
         Code("DISK_FULL", _STORAGE, "There is no space for a file: the disk is full, or a quota or limit is reached.",

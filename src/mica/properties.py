@@ -222,11 +222,11 @@ MAX_COLUMN_ID = Property(
 )
 ENABLE_DELETION_VECTORS = Property(
     "delta.enableDeletionVectors", BOOLEAN, "false",
-    "Writers may delete rows with deletion vectors; mica reads them and does not write them.", "deletionVectors",
+    "Deletes and updates may mark rows as deleted in a file that stays (deletion vectors).", "deletionVectors",
 )  # fmt: skip
 ENABLE_CHANGE_DATA = Property(
     "delta.enableChangeDataFeed", BOOLEAN, "false",
-    "Changes of rows can be read; mica adds and removes whole files and therefore needs no change files.",
+    "Changes of rows can be read; mica refuses a delete or update that would need change files.",
     "changeDataFeed",
 )  # fmt: skip
 TARGET_FILE_SIZE = Property("delta.targetFileSize", BYTES, "128MB", "The target size of data files.")

@@ -351,7 +351,7 @@ class Transaction:
     def _finish(self, base: Snapshot | None, version: int) -> Committed:
         """The commit is done: a later failure must not look as if it were not."""
         self._committed = True
-        snapshot = load(self.storage, version) if base is None else base.refresh(version, known_to_stand=True)
+        snapshot = self._reloaded(base, version)
         if version and version % properties.CHECKPOINT_INTERVAL.of(snapshot.metadata.configuration) == 0:
             try:
                 write_checkpoint(snapshot)
@@ -362,6 +362,23 @@ class Transaction:
                 )
             self.storage.sweep(LOG)
         return Committed(version, snapshot)
+
+    def _reloaded(self, base: Snapshot | None, version: int) -> Snapshot:
+        """The version that is committed. A store that fails now must not make anybody commit it again."""
+        for repeat in range(_MAX_REPEATS):
+            try:
+                return load(self.storage, version) if base is None else base.refresh(version, known_to_stand=True)
+            except StorageError as error:
+                reason = error
+                if error.code != "IO":
+                    break
+                time.sleep(_PAUSE * 2**repeat)
+        raise StorageError(
+            "COMMIT_NOT_READ",
+            f"version {version} of {self.storage} is committed, but cannot be read: {reason.message}",
+            hint="Do not repeat the operation. Open the table again.",
+            version=version,
+        ) from reason
 
 
 def add_line(file: Mapping[str, Any]) -> str:

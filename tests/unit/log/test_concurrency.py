@@ -15,6 +15,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+import mica
 from mica.errors import ConflictError, StorageError
 from mica.log.history import history
 from mica.log.snapshot import load
@@ -249,3 +250,38 @@ def test_a_disk_that_fills_up_leaves_the_last_commit(tmp_path: Path) -> None:
         assert paths(load(table.storage)) == done
     finally:
         subprocess.run(["umount", "-l", place], check=True)
+
+
+class GoesDark(LocalStorage):
+    """A store that fails `dark` reads after a commit."""
+
+    dark = 0
+
+    def put_if_absent(self, rel: str, data: bytes) -> None:
+        super().put_if_absent(rel, data)
+        self.left = self.dark
+
+    def read(self, rel: str) -> bytes:
+        if getattr(self, "left", 0):
+            self.left -= 1
+            raise StorageError("IO", "the store is dark")
+        return super().read(rel)
+
+
+@pytest.mark.parametrize("dark", [1, 1000])
+def test_a_commit_that_cannot_be_read_is_not_repeated(
+    tmp_path: Path, dark: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mica.log.transaction._PAUSE", 0.0)
+    mica.Table.create(tmp_path, "id INT")
+    storage = GoesDark(str(tmp_path))
+    storage.dark = dark
+    table = mica.Table(load(storage))
+    if dark == 1:
+        assert table.append([{"id": 1}]).version == 1
+    else:
+        with pytest.raises(StorageError) as raised:
+            table.append([{"id": 1}])
+        assert (raised.value.code, raised.value.context["version"]) == ("COMMIT_NOT_READ", 1)
+        assert "Do not repeat" in str(raised.value)
+    assert mica.Table.open(tmp_path).to_arrow().column("id").to_pylist() == [1]
