@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mica.codes import CODES
+from mica.errors.codes import CODES
 from mica.log.features import FEATURES
 from mica.properties import OF_OTHERS, PROPERTIES, REFUSED, Property
 
@@ -32,7 +32,7 @@ change, and a `context` (`path`, `version`, `row`, `column`, …). The class say
 `ConflictError` another writer's that was faster, `StorageError` the disk's or the store's. The command line prints
 `error [CODE]: …` and ends with exit status 1.
 
-{MADE} The table is `mica.codes.CODES`.
+{MADE} The table is `mica.errors.codes.CODES`.
 
 {table(("code", "class", "cause", "way out"), rows)}"""
 

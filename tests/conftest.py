@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from mica.codes import CODES
 from mica.errors import MicaError
+from mica.errors.codes import CODES
 from tests.support import ROOT, SHARED, delta_jars
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 
 def _looked_up(error: MicaError, code: str, *args: Any, **kwargs: Any) -> None:
     row = CODES.get(code)
-    assert row is not None, f"{code} is not in mica.codes"
+    assert row is not None, f"{code} is not in mica.errors.codes"
     assert isinstance(error, row.kinds), f"{type(error).__name__} carries {code}: {row}"
     _INIT(error, code, *args, **kwargs)
 
 
-# Each error that a test meets is one of the table: what tests/unit/test_codes.py reads, seen at run time.
+# Each error that a test meets is one of the table: what tests/unit/errors/test_codes.py reads, seen at run time.
 _INIT = MicaError.__init__
 MicaError.__init__ = _looked_up  # type: ignore[method-assign, assignment]
 

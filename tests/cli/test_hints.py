@@ -11,7 +11,7 @@ import typer.main
 import mica
 from mica.cli.app import app
 from mica.cli.hints import SAYS, spoken
-from mica.codes import CODES
+from mica.errors.codes import CODES
 from tests.support import kernel_codes
 
 PACKAGE = Path(mica.__file__).parent

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What kind of failure this is. The text of a code is part of the public contract (`codes.py` maps it).
+/// What kind of failure this is. The text of a code is part of the public contract (`errors/codes.py` maps it).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     /// Text that is not JSON, or JSON that cannot become a Variant.

@@ -1,7 +1,7 @@
 """The only import of the native kernel, and the translation of its errors.
 
-The rule: nothing else imports `mica._native`, and every kernel error becomes a mica error: `mica.codes` maps its code
-to a class and a hint. The rest of this package calls the kernel through `call`.
+The rule: nothing else imports `mica._native`, and every kernel error becomes a mica error: `mica.errors.codes` maps its
+code to a class and a hint. The rest of this package calls the kernel through `call`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import ParamSpec, TypeVar
 
 import pyarrow as pa
 
-from mica.codes import CODES
 from mica.errors import MicaError, StorageError, UserError
+from mica.errors.codes import CODES
 from mica.storage.local import ERRNO_CODES
 
 try:

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from mica import _native
-from mica.codes import CODES
 from mica.errors import MicaError, StorageError, UserError
+from mica.errors.codes import CODES
 from mica.variant import from_json, kernel
 from mica.variant.kernel import door
 from mica.variant.kernel.request import Request

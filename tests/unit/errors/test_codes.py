@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 from mica import errors
-from mica.codes import CODES
+from mica.errors.codes import CODES
 from tests.support import ROOT, kernel_codes
 
 PACKAGE = ROOT / "src" / "mica"
@@ -74,7 +74,7 @@ class Sources:
 
     def call(self, call: ast.Call, scope: ast.AST) -> None:
         name = name_of(call)
-        if name in self.kinds or (name in ("kind", "cls") and self.place == "errors.py"):
+        if name in self.kinds or (name in ("kind", "cls") and self.place == "errors/__init__.py"):
             if call.args:
                 self.word(call.args[0], scope, name if name in KINDS else "")
         elif (at := self.position(name)) is not None:

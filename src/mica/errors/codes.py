@@ -3,8 +3,8 @@
 The rule: a code means one thing wherever it is raised, and the code that raises it spells it out as a literal. If two
 classes share a code, the origin of the mistake decides: a bad path in a call is a `UserError`, a bad path in a log a
 `CorruptDataError`. Errors of the kernel get the first class of their code, and the way out as their hint; Python's own
-errors say more. `scripts/docs.py` prints `docs/errors.md` from this table, and `tests/unit/test_codes.py` checks it
-against the sources.
+errors say more. `scripts/docs.py` prints `docs/errors.md` from this table, and `tests/unit/errors/test_codes.py` checks
+it against the sources.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ def without_credentials(text: str) -> str:
 class MicaError(Exception):
     """The base class of all errors of mica.
 
-    `code` is a stable upper-case word from the table in `mica.codes`. `message` is one sentence: what was asked and
-    what was found. `hint` says what to do. `context` says where it happened: `path`, `version`, `row`, `line`,
+    `code` is a stable upper-case word from the table in `mica.errors.codes`. `message` is one sentence: what was asked
+    and what was found. `hint` says what to do. `context` says where it happened: `path`, `version`, `row`, `line`,
     `column`, …, as far as they are known.
     """
 
