@@ -91,12 +91,13 @@ def new_file_name(suffix: str = ".parquet", mark: str = "") -> str:
     return f"part-{mark}{uuid.uuid4()}{suffix}"
 
 
-_ABSOLUTE = r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:)"
+#: Matches a path of the log that is absolute: a local one, or a URI.
+ABSOLUTE = r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:)"
 
 
 def canonical_keys(paths: pa.Array) -> pa.Array:
     """Returns the paths with one spelling per file: decoded, and local absolute ones without a scheme."""
-    odd = pc.or_(pc.match_substring(paths, "%"), pc.match_substring_regex(paths, _ABSOLUTE))
+    odd = pc.or_(pc.match_substring(paths, "%"), pc.match_substring_regex(paths, ABSOLUTE))
     if not pc.any(odd).as_py():
         return paths
     fixed = [_canonical(path) for path in paths.filter(odd).to_pylist()]

@@ -22,11 +22,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica import properties
-from mica.errors import StorageError, UserError
+from mica.errors import UserError
 from mica.log import features
 from mica.log.arrays import one_array
 from mica.log.deletion_vectors import file_of
-from mica.log.paths import LOG, canonical_keys
+from mica.log.paths import ABSOLUTE, LOG, canonical_keys
 from mica.log.replay import REMOVES, parse_commits, partition_keys
 from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot
@@ -181,7 +181,7 @@ def _removed_since(snapshot: Snapshot, oldest: int) -> pa.Table:
 
 def _below(storage: Storage, keys: pa.Array) -> pa.Array:
     """The files as relative paths, as in a listing; absolute paths outside of the table are left out."""
-    absolute = pc.match_substring_regex(keys, r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:)")
+    absolute = pc.match_substring_regex(keys, ABSOLUTE)
     if not pc.any(absolute).as_py():
         return keys
     inside = [name for key in keys.filter(absolute).to_pylist() if (name := _inside(storage, key)) is not None]
@@ -215,17 +215,9 @@ def _data_files(snapshot: Snapshot) -> Iterator[Entry]:
 
 
 def _delete(storage: Storage, paths: Iterable[str]) -> None:
-    """Deletes the files; a file that another vacuum deleted meanwhile is not an error."""
-
-    def one(path: str) -> None:
-        try:
-            storage.delete(path)
-        except StorageError as error:
-            if error.code != "NOT_FOUND":
-                raise
-
+    """Deletes the files; a file that another vacuum deleted meanwhile is not an error (`Storage.delete`)."""
     with ThreadPoolExecutor(DELETERS, thread_name_prefix="mica") as pool:
-        for _ in pool.map(one, paths):
+        for _ in pool.map(storage.delete, paths):
             pass
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica.log.deletion_vectors import deleted_rows, vector_of
-from mica.skipping.within_files import Ranges
+from mica.skipping.within_files import Ranges, intersect
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_ranges
@@ -88,20 +88,5 @@ def _rows(ranges: Ranges) -> int:
 
 def _without(ranges: Ranges, gone: Ranges) -> Ranges:
     """The ranges without `gone`, which are inside of them; both are sorted."""
-    left: Ranges = []
-    holes = iter([*gone, (1 << 62, 1 << 62)])
-    hole = next(holes)
-    for start, end in ranges:
-        while hole[0] < end:
-            if hole[1] <= start:
-                hole = next(holes)
-                continue
-            if hole[0] > start:
-                left.append((start, hole[0]))
-            start = hole[1]  # noqa: PLW2901
-            if start >= end:
-                break
-            hole = next(holes)
-        if start < end:
-            left.append((start, end))
-    return left
+    edges = [0, *(edge for span in gone for edge in span), 1 << 62]
+    return intersect(ranges, list(zip(edges[::2], edges[1::2], strict=True)))

@@ -171,7 +171,7 @@ class Target:
             # an append to the current version, if it is the same table.
             self._last = self._joined(e).transaction(facts)
             done = self._last.commit(clock=time.time)
-        metrics = {} if self.metrics is None else dict(self.metrics(facts))
+        metrics = {} if self.metrics is None else dict(self._last.metrics)
         return Commit(done.version, facts.files.num_rows, facts.rows, facts.bytes, done.snapshot, metrics)
 
     def transaction(self, facts: Facts) -> Transaction:
