@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import engines
-from mica.arguments import OPTIONS, PATH, PATHS, SHREDDING, Mode, one_of, takes
+from mica.arguments import NAMES, OPTIONS, PATH, PATHS, SHREDDING, Mode, one_of, takes
 from mica.engines.local import BATCH_ROWS
 from mica.errors import UserError
 from mica.log.folders import refuse_delta
@@ -42,7 +42,9 @@ def read_parquet(
     early: bool | Sequence[str] | None = None,
 ) -> Scan:
     """Returns a scan of Parquet files. `paths` is a path, a pattern, a directory (its `*.parquet` files) or a list of
-    these. The folder of a Delta table is read as the table: its log says which files and rows are current.
+    these. The folder of a Delta table is read as the table: its log says which files and rows are current. Directories
+    below a folder, or below the part of a pattern before its first `*`, that are named `column=value` are partition
+    columns (`scan.hive`): predicates on them skip files before they are opened.
 
     Groups that are annotated as Variants are VARIANT columns, shredded or not. Groups of the early shredding layout
     have no annotation; a group is taken as one if it has `untyped_value` (binary) beside `object`, `array` or
@@ -62,7 +64,7 @@ def read_parquet(
     return Scan(source, where, columns, limit, ansi, timezone)
 
 
-@takes(path=PATH, shredding=SHREDDING, storage_options=OPTIONS)
+@takes(path=PATH, shredding=SHREDDING, storage_options=OPTIONS, partition_by=NAMES)
 def write_parquet(
     data: Any,
     path: str | os.PathLike[str],
@@ -71,6 +73,7 @@ def write_parquet(
     layout: Layout = "standard",
     untyped: str = "always",
     mode: Mode | None = None,
+    partition_by: Sequence[str] = (),
 ) -> Written:
     """Writes rows to Parquet; `data` is what `Table.append` accepts. Without Spark, a path that ends in `.parquet`
     becomes one file, which appears when it is complete; everything else is written as a directory of files.
@@ -83,18 +86,23 @@ def write_parquet(
     folder, `overwrite` replaces the one file, or the folder's Parquet files after the new ones are written (there is no
     log: a reader in between sees both). Without `mode` a file is replaced, and a folder that holds files is refused.
 
+    The rows of each combination of `partition_by` values are in a directory of their own, `kind=post/`, as Hive and
+    Spark name them; the files lack these columns, and `read_parquet` of the folder has them.
+
     `layout` is "standard" (Parquet's VariantShredding.md) or "early": groups of `object`, `array`, `typed_value` and
     `untyped_value`, as in Spark's first text on shredding. For early files, `untyped="where needed"` omits
     `untyped_value` where all first rows of a file fit; a later row that does not fit fails with DOES_NOT_FIT.
 
-    Errors: INVALID_ARGUMENT, FILE_EXISTS; DELTA_TABLE for the folder of a Delta table, whose log would not name the
-    new files.
+    Errors: INVALID_ARGUMENT, INVALID_PARTITION_COLUMN, FILE_EXISTS; DELTA_TABLE for the folder of a Delta table, whose
+    log would not name the new files.
     """
     text = os.fspath(path)
     if layout not in LAYOUTS:
         raise UserError.bad_value("layout", layout, " or ".join(map(repr, LAYOUTS)))
     if untyped not in UNTYPED or (untyped != UNTYPED[0] and layout != "early"):
         raise UserError.bad_value("untyped", untyped, " or ".join(map(repr, UNTYPED)) + " (early layout only)")
+    if partition_by and text.endswith(".parquet"):
+        raise UserError.bad_value("path", text, "a folder, since partition_by writes directories")
     if mode is not None:
         one_of("mode", mode, ("append", "error", "ignore", "overwrite"))
     refuse_delta(text, storage_options)
@@ -105,7 +113,7 @@ def write_parquet(
         return Written((), 0, 0)
     rows = data if engine.owns(data) else arrow(data, StructType(tuple(StructField(n, VARIANT) for n in named)))
     schema = _as_meant(from_arrow(engine.schema(rows)), named)
-    spec = bare_spec(place.storage, schema, shredding, place.name)
+    spec = bare_spec(place.storage, schema, shredding, place.name, partition_by)
     spec = replace(spec, layout=layout, omit_untyped=untyped != UNTYPED[0])
     if isinstance(rows, pa.Table):
         rows = rows.to_reader(max_chunksize=BATCH_ROWS)  # one task, since file names do not keep the order of rows

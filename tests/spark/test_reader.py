@@ -12,7 +12,7 @@ from tests.oracle import conf
 from tests.spark.readers import is_native
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 #: The arguments of the scan, and whether Spark's own reader answers it.
 ASKED: dict[str, tuple[dict[str, Any], bool]] = {
@@ -70,3 +70,20 @@ def test_many_partitions_bare_files_and_none(spark: SparkSession, table: mica.Ta
     assert not is_native(mica.read_parquet(table.file_uris()).to_df(spark))
     empty = mica.Table.create(tmp_path / "empty", "v VARIANT").to_df(spark)
     assert (empty.count(), empty.columns) == (0, ["v"])
+
+
+def test_a_partitioned_folder_is_the_same_for_spark(spark: SparkSession, tmp_path: Path) -> None:
+    def shown(frame: DataFrame) -> str:
+        return str(frame.selectExpr("id", "to_json(v)", "k", "d", "s").sort("id").collect())
+
+    rows = spark.sql(
+        "SELECT parse_json(concat('{\"a\":', id, '}')) AS v, id, CAST(id % 3 AS INT) AS k, "
+        "date'2026-01-01' + CAST(id % 2 AS INT) AS d, IF(id < 5, NULL, concat('x/', id % 2, '=ü')) AS s FROM range(20)"
+    )
+    mica.write_parquet(rows, tmp_path / "t", partition_by=["k", "d", "s"])
+    ours, theirs = mica.read_parquet(tmp_path / "t"), spark.read.parquet(str(tmp_path / "t"))
+    assert ours.to_df(spark).schema == theirs.schema
+    assert shown(ours.to_df(spark)) == shown(theirs) == shown(rows)
+    where = "s = 'x/1=ü' AND d > date'2026-01-01'"
+    found = mica.read_parquet(tmp_path / "t", where=f"{where} AND v:a::int > 7").to_df(spark)
+    assert shown(found) == shown(theirs.where(f"{where} AND variant_get(v, '$.a', 'int') > 7"))

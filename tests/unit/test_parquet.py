@@ -208,3 +208,68 @@ def test_modes_of_a_file(tmp_path: Path) -> None:
         with pytest.raises(mica.UserError) as caught:
             mica.write_parquet([{"n": 5}], file, mode=mode)  # type: ignore[arg-type]
         assert (caught.value.code, _numbers(file)) == (code, [3])
+
+
+def _partitioned(folder: Path) -> pa.Table:
+    rows = _variants('{"a":1}', '{"a":2}', '{"a":3}', '{"a":4}')
+    rows = rows.append_column("kind", pa.array(["post", "like/it", None, "post"]))
+    rows = rows.append_column("n", pa.array([1, 2, 3, 1], pa.int64()))
+    mica.write_parquet(rows, folder, partition_by=["kind", "n"])
+    return rows
+
+
+def test_a_folder_is_partitioned_as_hive_does_it(tmp_path: Path) -> None:
+    _partitioned(tmp_path / "t")
+    names = {str(path.parent.relative_to(tmp_path / "t")) for path in (tmp_path / "t").rglob("*.parquet")}
+    assert names == {"kind=post/n=1", "kind=like%2Fit/n=2", "kind=__HIVE_DEFAULT_PARTITION__/n=3"}
+    scan = mica.read_parquet(tmp_path / "t")
+    assert str(scan.schema) == "v VARIANT,kind STRING,n INT"
+    found = scan.to_pandas().sort_values("n", kind="stable")
+    assert [v["a"] for v in found["v"]] == [1, 4, 2, 3]
+    assert found["kind"].tolist()[:3] == ["post", "post", "like/it"]
+    assert duckdb.sql(f"SELECT count(*) FROM read_parquet('{tmp_path}/t/**/*.parquet') WHERE n = 1").fetchall() == [
+        (2,)
+    ]
+
+
+def test_partition_directories_skip_files(tmp_path: Path) -> None:
+    _partitioned(tmp_path / "t")
+    scan = mica.read_parquet(
+        tmp_path / "t", where="kind = 'post' AND v:a::int > 1", columns={"a": "v:a::int", "n": "n"}
+    )
+    assert scan.kept.num_rows == 1
+    assert scan.to_arrow().to_pylist() == [{"a": 4, "n": 1}]
+    assert mica.read_parquet(tmp_path / "t", where="n < 0").kept.num_rows == 0
+    assert mica.read_parquet(f"{tmp_path}/t/*/n=1/*.parquet").to_arrow().column("kind").to_pylist() == ["post"] * 2
+    # The folder that was asked for is no column, and neither is a file's that is named alone.
+    assert mica.read_parquet(tmp_path / "t" / "kind=post").schema.names == ["v", "n"]
+    (file,) = (tmp_path / "t" / "kind=post").rglob("*.parquet")
+    assert mica.read_parquet(file).schema.names == ["v"]
+
+
+def test_a_directory_wins_over_the_column_of_its_files(tmp_path: Path) -> None:
+    for n in (1, 2):
+        (tmp_path / f"n={n}").mkdir()
+        pq.write_table(pa.table({"n": ["of the file"], "x": [n]}), tmp_path / f"n={n}" / "a.parquet")
+    pq.write_table(pa.table({"x": [3]}), tmp_path / "b.parquet")
+    scan = mica.read_parquet(tmp_path)
+    assert str(scan.schema) == "x BIGINT,n INT"
+    assert sorted(scan.to_arrow().to_pylist(), key=lambda row: row["x"]) == [
+        {"x": 1, "n": 1}, {"x": 2, "n": 2}, {"x": 3, "n": None},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("path", "partition_by", "code"),
+    [
+        ("t.parquet", ["n"], "INVALID_ARGUMENT"),
+        ("t", ["v"], "INVALID_PARTITION_COLUMN"),
+        ("t", ["m"], "UNKNOWN_COLUMN"),
+    ],
+)
+def test_partition_columns_that_cannot_be(tmp_path: Path, path: str, partition_by: list[str], code: str) -> None:
+    rows = _variants("1").append_column("n", pa.array([1]))
+    with pytest.raises(mica.UserError) as caught:
+        mica.write_parquet(rows, tmp_path / path, partition_by=partition_by)
+    assert caught.value.code == code
+    assert not list(tmp_path.rglob("*.parquet"))

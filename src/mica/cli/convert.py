@@ -25,6 +25,7 @@ def run(
         Literal["append", "error", "ignore", "overwrite"],
         typer.Option("--mode", help="What to do if DST exists; for a table only error and ignore."),
     ] = "error",
+    partition_by: options.PartitionBy = None,
     on_spark: options.OnSpark = False,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
@@ -32,7 +33,16 @@ def run(
     """Rewrite a table or Parquet files in the standard or the early shredding layout."""
     spark = spark_session() if on_spark else None
     stored = storage_options(storage_option or ())
-    report = convert_files(source, target, layout=layout, to=to, mode=mode, spark=spark, storage_options=stored)
+    report = convert_files(
+        source,
+        target,
+        layout=layout,
+        to=to,
+        mode=mode,
+        partition_by=partition_by or (),
+        spark=spark,
+        storage_options=stored,
+    )
     if json:
         print_json(report.to_dict())
     else:

@@ -44,9 +44,7 @@ def run(
         list[str] | None,
         typer.Option("--add", "-a", help="NAME=EXPRESSION, a column computed from each document. Repeatable."),
     ] = None,
-    partition_by: Annotated[
-        list[str] | None, typer.Option("--partition-by", "-p", help="A partition column. Repeatable.")
-    ] = None,
+    partition_by: options.PartitionBy = None,
     sort_by: Annotated[
         list[str] | None, typer.Option("--sort-by", "-s", help="An expression to sort by. Repeatable.")
     ] = None,

@@ -11,6 +11,7 @@ Version = Annotated[int | None, typer.Option("--version", "-v", help="The table'
 Timestamp = Annotated[str | None, typer.Option("--timestamp", help="The version that was current at this time.")]
 Where = Annotated[str | None, typer.Option("--where", "-w", help="A predicate, e.g. \"v:kind::string = 'commit'\".")]
 Column = Annotated[list[str] | None, typer.Option("--column", "-c", help="A column, or NAME=EXPRESSION. Repeatable.")]
+PartitionBy = Annotated[list[str] | None, typer.Option("--partition-by", "-p", help="A partition column. Repeatable.")]
 StorageOption = Annotated[
     list[str] | None, typer.Option("--storage-option", help="NAME=VALUE for the object store. Repeatable.")
 ]

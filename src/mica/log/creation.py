@@ -8,7 +8,7 @@ Requirements for Variant Shredding"). Pure functions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from mica import properties
@@ -87,7 +87,7 @@ def new_table(
     wanted = {name: text for name, text in checked(configuration or {}).items() if text is not None}
     refuse_columns(schema)
     schema = collations.normalized(effective(schema, "none"))
-    columns = _partitions(schema, list(partition_columns))
+    columns = partition_columns_of(schema, list(partition_columns))
     needed = schema_features(schema)
     if "variantType" in needed:
         wanted.setdefault(properties.ENABLE_SHREDDING.name, "true")
@@ -119,7 +119,7 @@ def altered(
         changed = replace(changed, schema_string=schema_json.dumps(schema))
     if partition_columns is not None:
         target = schema if schema is not None else schema_json.loads(metadata.schema_string)
-        changed = replace(changed, partition_columns=tuple(_partitions(target, list(partition_columns))))
+        changed = replace(changed, partition_columns=tuple(partition_columns_of(target, list(partition_columns))))
     columns = schema if schema is not None else schema_json.loads(metadata.schema_string)
     asked = changed.configuration if schema is not None else changes
     _check_columns(asked, columns, changed.partition_columns)
@@ -148,7 +148,9 @@ def _implied(protocol: Protocol) -> set[str]:
     return {"invariants"} if protocol.writer >= 7 else set()
 
 
-def _partitions(schema: StructType, columns: list[str]) -> list[str]:
+def partition_columns_of(schema: StructType, columns: Sequence[str]) -> list[str]:
+    """The partition columns as the schema spells them. Errors: UNKNOWN_COLUMN, DUPLICATE_COLUMN,
+    INVALID_PARTITION_COLUMN."""
     refuse_twice(schema.names)
     refuse_twice(columns)
     found = []

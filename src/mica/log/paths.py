@@ -78,6 +78,10 @@ def decode_path(uri: str) -> str:
     return unquote(uri, errors="surrogateescape") if "%" in uri else uri
 
 
+#: The directory of the null value, as Hive and Spark name it.
+NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
+
+
 def escape_partition_value(value: str) -> str:
     """Escapes a partition column or value for a directory name, as Hive and Spark do."""
     return "".join(f"%{ord(c):02X}" if c in _HIVE_ESCAPED or c < " " or c == "\x7f" else c for c in value)

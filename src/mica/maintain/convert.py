@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from mica import engines
-from mica.arguments import SESSION, Mode, one_of, refuse_other
+from mica.arguments import NAMES, SESSION, Mode, one_of, refuse_other
 from mica.errors import UserError
 from mica.log.folders import refuse_delta
 from mica.log.opened import Opened, snapshot_of
@@ -82,11 +82,12 @@ def convert_files(
     spark: SparkSession | None = None,
     storage_options: Mapping[str, str] | None = None,
     mode: Mode = "error",
+    partition_by: Sequence[str] = (),
 ) -> Conversion:
     """Rewrites a Delta table (one version), or Parquet files of either layout (paths as in `read_parquet`), in one
     layout. The target is a new Delta table (`to="delta"`, the default for the standard layout) or a folder of Parquet
-    files (`to="parquet"`, the only one for the early layout). The output is not partitioned: partition columns become
-    ordinary columns.
+    files (`to="parquet"`, the only one for the early layout). The output is partitioned by `partition_by` alone:
+    other partition columns of the source become ordinary columns.
 
     `mode` says what to do if the target exists: `error` refuses, `ignore` writes nothing; a folder also accepts
     `append` and `overwrite`, as in `write_parquet`. With `spark` the files are converted by a Spark job, without it by
@@ -97,6 +98,7 @@ def convert_files(
     lost, all files stay, since the table may exist.
     """
     refuse_other("spark", spark, SESSION, optional=True)
+    refuse_other("partition_by", partition_by, NAMES)
     began, engine = time.monotonic(), engines.of(spark)
     if layout not in LAYOUTS:
         raise UserError.bad_value("layout", layout, " or ".join(map(repr, LAYOUTS)))
@@ -112,16 +114,19 @@ def convert_files(
     found = Storage.open(text, storage_options)
     if mode == "ignore" and (exists(found) if kind == "delta" else place is None):
         return Conversion(str(found), layout, None, 0, 0, 0, 0, 0, time.monotonic() - began)
-    given = _given(source, early, storage_options)
+    given = _given(source, early, storage_options, bool(partition_by))
     rows = flow.FromTasks(lambda spec: partial(move_files, given.move(spec)), [[part] for part in given.files])
     version = None
     if place is None:
-        table = open_target(text, given.schema, (), mode="error", properties={}, storage_options=storage_options)
+        table = open_target(
+            text, given.schema, partition_by, mode="error", properties={}, storage_options=storage_options
+        )
         commit, facts = flow.commit(engine, table, table.write_spec({}), rows)
         version, storage = commit.version, table.storage
     else:
         storage = place.storage
-        facts = flow.write(engine, replace(bare_spec(storage, given.schema, {}), layout=layout), rows)
+        spec = bare_spec(storage, given.schema, {}, partition_by=partition_by)
+        facts = flow.write(engine, replace(spec, layout=layout), rows)
         place.settle()
     return Conversion(
         target=str(storage),
@@ -145,8 +150,10 @@ class _Given:
     move: Callable[[WriteSpec], MoveSpec]
 
 
-def _given(source: Paths | Opened, early: bool | Sequence[str] | None, options: Mapping[str, str] | None) -> _Given:
-    """The source: a table, by its log, or Parquet files."""
+def _given(
+    source: Paths | Opened, early: bool | Sequence[str] | None, options: Mapping[str, str] | None, partitions: bool
+) -> _Given:
+    """The source: a table, by its log, or Parquet files; `partitions` says that the target has partition columns."""
     given = [source] if isinstance(source, Opened | str | os.PathLike) else list(source)
     tables = [table for place in given if (table := snapshot_of(place, options)) is not None]
     if tables and len(given) > 1:
@@ -155,14 +162,15 @@ def _given(source: Paths | Opened, early: bool | Sequence[str] | None, options: 
         scan = Scan(TableSource(tables[0]))
         reading, origin = scan.spec(), scan.source
         variants = tuple(path for path, f in walk(origin.schema) if f.type == VARIANT)
-        every_row = origin.column_mapping or bool(origin.partition_by)
+        every_row = partitions or origin.column_mapping or bool(origin.partition_by)
         move = partial(MoveSpec, origin.storage, early=False, variants=variants, reading=reading, every_row=every_row)
         # The new files have logical column names.
         schema = StructType(tuple(replace(f, type=_unmapped(f.type)) for f in reading.schema.fields))
         return _Given(schema, scan.whole_files(), move)
     found = find([os.fspath(place) for place in given if not isinstance(place, Opened)], options)
     files = FilesSource(found, options, early_option(early))
-    move = partial(MoveSpec, files.storage, early=files.early)
+    every_row = partitions or bool(files.partition_by)
+    move = partial(MoveSpec, files.storage, early=files.early, reading=Scan(files).spec(), every_row=every_row)
     return _Given(files.schema, parts_of(files.all_files()), move)
 
 

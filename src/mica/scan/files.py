@@ -1,13 +1,14 @@
 """Bare Parquet files as the source of a scan.
 
-The rule: each file's own footer defines its columns. Columns are matched by name across files; a column that a file
+The rule: each file's own footer defines its columns, and the directories that it is in add partition columns
+(`scan.hive`), which replace columns of the same name. Columns are matched by name across files; a column that a file
 lacks is null there, and a column with different types in two files is an error.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -19,12 +20,13 @@ import pyarrow as pa
 from mica.engines import local
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
+from mica.scan import hive
 from mica.scan.source import Source
 from mica.schema.arrow import from_arrow, looks_like_variant
 from mica.schema.ddl import type_to_ddl
-from mica.schema.types import VARIANT, StructField, StructType
+from mica.schema.types import VARIANT, DataType, StructField, StructType
 from mica.skipping.collated import Ordering
-from mica.skipping.plan import FilePlan
+from mica.skipping.plan import FilePlan, plan_files
 from mica.storage import Storage
 from mica.storage.options import ALLOW_EXTERNAL
 from mica.storage.patterns import Found
@@ -33,6 +35,9 @@ from mica.variant import kernel
 
 #: Which columns are of the early layout: True: detected by their fields; False: none; or the paths of these columns.
 Early = bool | list[list[str]]
+
+
+_TEXTS = pa.map_(pa.string(), pa.string())
 
 
 def early_option(given: Any) -> Early:
@@ -59,21 +64,27 @@ class FilesSource(Source):
         with ThreadPoolExecutor(min(local.threads(), len(paths))) as threads:
             heads = list(threads.map(partial(_head, early=early, tails=self.tails), found))
         self.early = early
-        self.schema = _one_schema(paths, [from_arrow(head.schema) for head in heads])
+        partitions = [hive.values_of(entry.path) for _, entry in found]
+        columns = hive.columns_of(partitions)
+        self.partition_by = tuple(columns)
+        own = [from_arrow(head.schema) for head in heads]
+        self.schema = _with_partitions(_one_schema(paths, own, columns), columns)
         self._files = pa.table(
             {
                 "path": pa.array(paths, pa.string()),
                 "size": pa.array([entry.size for _, entry in found], pa.int64()),
-                "partition_values": pa.nulls(len(paths), pa.map_(pa.string(), pa.string())),
+                "partition_values": pa.array([list(own.items()) for own in partitions], _TEXTS),
                 "deletion_vector": pa.nulls(len(paths)),
                 "rows": pa.array([head.rows for head in heads], pa.int64()),
             }
         )
 
-    def plan(self, predicate: BoundExpr | None, ordering: Ordering | None = None) -> FilePlan:  # noqa: ARG002 - files without a log have no bounds to ask
-        """All files: only a log has bounds of whole files."""
-        every = np.arange(self._files.num_rows)
-        return FilePlan(len(every), every, every[:0], every[:0], (), None)
+    def plan(self, predicate: BoundExpr | None, ordering: Ordering | None = None) -> FilePlan:
+        """The files that their partition values do not skip: only a log has bounds of whole files."""
+        if not self.partition_by:
+            every = np.arange(self._files.num_rows)
+            return FilePlan(len(every), every, every[:0], every[:0], (), None)
+        return plan_files(predicate, _WithoutLog(self.schema, self._files), ordering=ordering)
 
     def all_files(self) -> pa.Table:
         """The files."""
@@ -86,6 +97,22 @@ class FilesSource(Source):
     def rows(self, indices: pa.Array) -> pa.Array:
         """Their numbers of rows, from their footers."""
         return self._files.column("rows").take(indices).combine_chunks()
+
+
+@dataclass(frozen=True)
+class _WithoutLog:
+    """The files as planning sees them: with partition values, without statistics."""
+
+    schema: StructType
+    files: pa.Table
+
+    def stats(self, indices: Any = None) -> pa.Array:
+        """None."""
+        return pa.nulls(self.files.num_rows if indices is None else len(indices), pa.string())
+
+    def tags(self, indices: Any = None) -> pa.Array:
+        """None."""
+        return pa.nulls(self.files.num_rows if indices is None else len(indices), _TEXTS)
 
 
 @dataclass(frozen=True)
@@ -102,8 +129,15 @@ def _head(found: Found, early: Early, tails: Tails) -> Head:
     return Head(reader.schema, reader.num_rows)
 
 
-def _one_schema(paths: Sequence[str], schemas: Sequence[StructType]) -> StructType:
-    """The columns of all files in order of first appearance; nullable where a file lacks them."""
+def _with_partitions(schema: StructType, columns: Mapping[str, DataType]) -> StructType:
+    """The columns of the files, with partition columns in their places or at the end, as Spark has them."""
+    found = {f.name: f for f in schema.fields} | {name: StructField(name, type_) for name, type_ in columns.items()}
+    return StructType(tuple(found.values()))
+
+
+def _one_schema(paths: Sequence[str], schemas: Sequence[StructType], others: Container[str]) -> StructType:
+    """The columns of all files in order of first appearance; nullable where a file lacks them. The types of `others`,
+    whose values are not the files', may differ."""
     fields: dict[str, StructField] = {}
     origin: dict[str, str] = {}
     for path, schema in zip(paths, schemas, strict=True):
@@ -113,7 +147,7 @@ def _one_schema(paths: Sequence[str], schemas: Sequence[StructType]) -> StructTy
                 fields[f.name], origin[f.name] = f, path
             elif known.type != f.type and all(t == VARIANT or looks_like_variant(t) for t in (known.type, f.type)):
                 fields[f.name] = StructField(f.name, VARIANT, known.nullable or f.nullable)
-            elif known.type != f.type:
+            elif known.type != f.type and f.name not in others:
                 raise UserError(
                     "INCOMPATIBLE_FILES",
                     f"column {f.name!r} is {type_to_ddl(known.type)} in {origin[f.name]}"

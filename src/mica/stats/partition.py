@@ -35,7 +35,8 @@ from mica.schema.types import (
 )
 from mica.variant import kernel
 
-_REALS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+#: The numbers that have names.
+REALS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 def parse_values(texts: pa.Array | pa.ChunkedArray, type_: DataType, *, timezone: str = "UTC") -> pa.Array:
@@ -111,7 +112,7 @@ _READERS: dict[DataType, Callable[[str], Any]] = {
     BINARY: str.encode,
     BOOLEAN: _boolean,
     **dict.fromkeys(INTEGRALS, int),
-    **dict.fromkeys((FLOAT, DOUBLE), lambda text: _REALS[text] if text in _REALS else float(text)),
+    **dict.fromkeys((FLOAT, DOUBLE), lambda text: REALS[text] if text in REALS else float(text)),
 }
 
 

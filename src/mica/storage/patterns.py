@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from mica.storage.base import Entry, Storage, file_uri_path, refuse_credentials, split_scheme
 
-#: A file that was found: its location, and its name and size there.
+#: A file that was found: the folder or fixed part that was asked for, and the file's name and size below it.
 Found = tuple[Storage, Entry]
 
 _SPECIAL = re.compile(r"[*?\[]")
@@ -55,9 +55,10 @@ def matching(pattern: str, options: Mapping[str, str] | None = None) -> list[Fou
     scheme, rest = split_scheme(pattern)
     if scheme in (None, "file"):
         local = pattern if scheme is None else file_uri_path(rest)
+        head = fixed_part(local)
+        storage = Storage.open(head)
         names = [path for path in sorted(glob.glob(local, recursive=True)) if not os.path.isdir(path)]
-        places = [(Storage.open(os.path.dirname(path) or "."), os.path.basename(path)) for path in names]
-        return [(storage, storage.stat(name)) for storage, name in places]
+        return [(storage, storage.stat(os.path.relpath(path, head))) for path in names]
     head = fixed_part(pattern)
     storage = Storage.open(head, options)
     wanted = re.compile(_translated(pattern[len(head) + 1 :]), re.DOTALL)

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from mica.errors import MicaError
 from mica.log.added import ADDED
-from mica.log.paths import encode_path, escape_partition_value, new_file_name
+from mica.log.paths import NULL_DIRECTORY, encode_path, escape_partition_value, new_file_name
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
 from mica.schema.types import VARIANT, StructType, contains
@@ -245,12 +245,9 @@ def groups(columns: list[pa.Array]) -> Iterator[tuple[tuple[str | None, ...], pa
 def partition_directory(values: Mapping[str, str | None]) -> str:
     """The directory of a partition, named as by Hive and Spark. Readers use the values in the log, not this name."""
     return "/".join(
-        f"{escape_partition_value(name)}={_NULL_DIRECTORY if text is None else escape_partition_value(text)}"
+        f"{escape_partition_value(name)}={NULL_DIRECTORY if text is None else escape_partition_value(text)}"
         for name, text in values.items()
     )
-
-
-_NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 
 
 class DataFileWriter:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mica.arguments import Mode
 from mica.errors import UserError
+from mica.log.creation import partition_columns_of
 from mica.scan.find import data_files
 from mica.schema.types import VARIANT, StructType, walk
 from mica.storage import Storage
@@ -69,12 +70,18 @@ def open_place(
     return Place(storage, name or None, tuple(entry.path for _, entry in old))
 
 
-def bare_spec(storage: Storage, schema: StructType, shredding: Any, name: str | None = None) -> WriteSpec:
-    """The write spec of bare files with these columns; `name` is the file's name if there is to be one file."""
+def bare_spec(
+    storage: Storage, schema: StructType, shredding: Any, name: str | None = None, partition_by: Sequence[str] = ()
+) -> WriteSpec:
+    """The write spec of bare files with these columns; `name` is the file's name if there is to be one file.
+
+    Errors: those of `creation.partition_columns_of`.
+    """
     variants = tuple(at for at, f in walk(schema) if f.type == VARIANT)
     return WriteSpec(
         storage=storage,
         schema=schema,
+        partition_by=tuple(partition_columns_of(schema, partition_by)),
         variants=variants,
         trees=trees_of(shredding, variants),
         limits=Limits(),

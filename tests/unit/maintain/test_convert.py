@@ -204,3 +204,20 @@ def test_modes_of_a_conversion(tmp_path: Path) -> None:
             mica.convert_files(folder, tmp_path / "back", mode=mode)  # type: ignore[arg-type]
         assert caught.value.code == "INVALID_ARGUMENT", "a table that is there has a schema and a history of its own"
     assert mica.Table.open(tmp_path / "back").version == 0
+
+
+@pytest.mark.parametrize("layout", ["standard", "early"])
+def test_partitions_of_the_source_and_of_the_target(tmp_path: Path, layout: str) -> None:
+    rows = variants(*DOCUMENTS)
+    names = pa.array([f"{i % 2}{i % 3}" for i in range(len(DOCUMENTS))])
+    rows = rows.append_column("k", names).append_column("d", pa.array(range(len(DOCUMENTS)), pa.int64()))
+    mica.write_parquet(rows, tmp_path / "src", shredding=SHREDDING, partition_by=["k"])
+    mica.convert_files(tmp_path / "src", tmp_path / "out", to="parquet", layout=layout, partition_by=["d"])
+    found = mica.read_parquet(tmp_path / "out").to_pandas().sort_values("d")
+    assert found.columns.tolist() == ["v", "k", "d"]
+    assert (found["k"].tolist(), list(map(str, found["v"]))) == (names.to_pylist(), list(map(str, expected())))
+    mica.convert_files(tmp_path / "out", tmp_path / "table", partition_by=["k"])
+    table = mica.Table.open(tmp_path / "table")
+    assert table.partition_by == ("k",)
+    assert sorted(table.partitions()["k"].to_pylist()) == sorted(set(names.to_pylist()))
+    assert table.count() == len(DOCUMENTS)
