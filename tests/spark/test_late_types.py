@@ -22,7 +22,7 @@ ROWS = column([container([TIME], [0]), None], names=metadata("at"))
 
 def test_a_time_is_refused_with_its_path_or_becomes_a_string(spark: SparkSession, tmp_path: Path) -> None:
     path = file(tmp_path / "v.parquet", ROWS)
-    with pytest.raises(Exception, match=r"a value of v, a time stands at \$\['at'\]") as caught:
+    with pytest.raises(Exception, match=r"a value of v, a time is at \$\['at'\]") as caught:
         mica.read_parquet(path).to_df(spark).collect()
     assert "unsupported='string'" in str(caught.value)
     rows = mica.read_parquet(path).to_df(spark, unsupported="string").selectExpr("to_json(v) AS t").collect()
@@ -44,7 +44,7 @@ def test_a_table_with_a_time_is_not_for_sparks_own_reader(spark: SparkSession, t
     )
     frame = table.scan().to_df(spark)
     assert not is_native(frame)
-    with pytest.raises(Exception, match=r"a value of v, a time stands at \$\['at'\]"):
+    with pytest.raises(Exception, match=r"a value of v, a time is at \$\['at'\]"):
         frame.selectExpr("variant_get(v, '$.at', 'string')").collect()
 
 
@@ -82,5 +82,5 @@ def test_strings_are_given_where_spark_compares_by_a_collation_too(spark: SparkS
     scan = mica.read_parquet(path, where="(v:at::string) COLLATE UNICODE_CI = '01:00:00'", columns=["v"])
     rows = scan.to_df(spark, unsupported="string").selectExpr("to_json(v) AS t").collect()
     assert [row.t for row in rows] == ['{"at":"01:00:00"}']
-    with pytest.raises(Exception, match="a time stands at"):
+    with pytest.raises(Exception, match="a time is at"):
         scan.to_df(spark).collect()

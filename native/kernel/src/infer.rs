@@ -50,11 +50,11 @@ impl Limits {
     pub fn check(&self) -> Result<()> {
         let shares = [("min_share", self.min_share), ("typed_share", self.typed_share)];
         if let Some((name, share)) = shares.into_iter().find(|(_, share)| !(0.0..=1.0).contains(share)) {
-            let message = format!("{name} is a share from 0 to 1, not {share}");
+            let message = format!("{name} must be from 0 to 1, got {share}");
             return Err(Error::new(Code::InvalidArgument, message));
         }
         if self.max_depth > MAX_TREE_DEPTH {
-            let message = format!("max_depth is at most {MAX_TREE_DEPTH}, not {}", self.max_depth);
+            let message = format!("max_depth must be at most {MAX_TREE_DEPTH}, got {}", self.max_depth);
             return Err(Error::new(Code::InvalidArgument, message));
         }
         Ok(())

@@ -23,7 +23,7 @@ from mica.schema.ddl import type_to_ddl
 from mica.skipping.reasons import dropped_files, undecided_files
 from mica.tasks.costs import COSTS, footer_costs, measured_costs
 from mica.tasks.file import ReadSpec
-from mica.tasks.parts import FilePart
+from mica.tasks.parts import FilePart, packed
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -80,8 +80,7 @@ class Explanation:
         parts = self.scan.whole_files()
         # With a limit, files are read one after the other until it is reached.
         groups = 1 if self.analyze and self.scan.limit is not None else max(1, min(len(parts), 8 * local.threads()))
-        size = -(-len(parts) // groups) or 1
-        tasks = [parts[at : at + size] for at in range(0, len(parts), size)]
+        tasks = packed(parts, lambda _: 1, -(-len(parts) // groups))
         task = _Costs(self.scan.spec(), self.analyze)
         return pa.Table.from_batches(local.run(task, tasks), COSTS)
 

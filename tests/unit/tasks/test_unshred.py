@@ -47,7 +47,7 @@ def test_shredded_rows_are_appended_as_the_table_wants_them(tmp_path: Path, stor
 
 def test_shredded_rows_that_break_the_rules_are_refused(tmp_path: Path, stored: pa.Table) -> None:
     group = stored["v"].combine_chunks()
-    # A residual where the row has a typed value that is no object's: rule 25 of the shredding specification.
+    # A residual where the row has a typed value that is not an object's: rule 25 of the shredding specification.
     value = pa.array([b"\x0c\x01"] * len(group), pa.binary())
     broken = pa.StructArray.from_arrays(
         [group.field("metadata"), value, pa.array(range(len(group)), pa.int64())], ["metadata", "value", "typed_value"]

@@ -34,7 +34,10 @@ impl Operator {
             "/" => Operator::Divide,
             "%" => Operator::Remainder,
             other => {
-                return Err(Error::new(Code::InvalidArgument, format!("an operator is + - * / or %, not {other:?}")));
+                return Err(Error::new(
+                    Code::InvalidArgument,
+                    format!("the operator must be +, -, *, / or %, got {other:?}"),
+                ));
             }
         })
     }
@@ -45,7 +48,7 @@ pub fn calculate(batch: &RecordBatch, operator: Operator, precision: u8, scale: 
     let (left, left_scale) = column(batch, 0)?;
     let (right, right_scale) = column(batch, 1)?;
     let rule = Rule::new(operator, left_scale, right_scale, precision as u32, scale as u32)
-        .ok_or_else(|| argument("a decimal has 38 digits at most"))?;
+        .ok_or_else(|| argument("a decimal has at most 38 digits"))?;
     let mut values = Decimal128Builder::with_capacity(left.len()).with_precision_and_scale(precision, scale as i8)?;
     let mut failed = BooleanBufferBuilder::new(left.len());
     for (a, b) in left.iter().zip(right.iter()) {
@@ -61,12 +64,12 @@ pub fn calculate(batch: &RecordBatch, operator: Operator, precision: u8, scale: 
 }
 
 fn column(batch: &RecordBatch, index: usize) -> Result<(&Decimal128Array, u32)> {
-    let array = batch.columns().get(index).ok_or_else(|| argument("two columns are needed"))?;
+    let array = batch.columns().get(index).ok_or_else(|| argument("expected two columns"))?;
     match array.data_type() {
         DataType::Decimal128(_, scale) if (0..=38).contains(scale) => {
             Ok((array.as_primitive::<Decimal128Type>(), *scale as u32))
         }
-        other => Err(argument(&format!("decimals are needed here, not {other}"))),
+        other => Err(argument(&format!("expected decimals, got {other}"))),
     }
 }
 

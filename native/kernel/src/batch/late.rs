@@ -146,7 +146,7 @@ fn refused(view: &TapeView) -> Error {
     let found = view.nodes.iter().enumerate().find_map(|(at, node)| Some((at, name_of(node.kind)?)));
     let (at, name) = found.unwrap_or((0, "a value"));
     let path = path_of(view, at);
-    Error::new(Code::UnsupportedType, format!("{name} stands at {path}")).path(path)
+    Error::new(Code::UnsupportedType, format!("{name} is at {path}")).path(path)
 }
 
 /// The node's place as a normalized path.

@@ -154,9 +154,9 @@ pub fn bytes_of(array: &ArrayRef) -> Result<BinaryViewArray> {
         DataType::LargeUtf8 => cast(&cast(array, &DataType::LargeBinary)?, &DataType::BinaryView)?,
         DataType::Dictionary(_, value) => return bytes_of(&cast(array, value)?),
         DataType::Null => cast(array, &DataType::BinaryView)?,
-        other => return Err(argument(&format!("strings or binary are needed here, not {other}"))),
+        other => return Err(argument(&format!("expected strings or binary, got {other}"))),
     };
-    views.as_binary_view_opt().cloned().ok_or_else(|| argument("Arrow gave no views"))
+    views.as_binary_view_opt().cloned().ok_or_else(|| argument("Arrow returned no views"))
 }
 
 /// The batch of one variant column `v`.

@@ -141,7 +141,7 @@ impl FooterBounds {
                 let Some(said) = span.null_count.filter(|&said| said != span.nulls) else { continue };
                 let row = Some(self.first_row + span.rows.start);
                 findings.add(NULLS, &leaf.path, row, || {
-                    format!("{} says {said} nulls, there are {}", span.what, span.nulls)
+                    format!("{} states {said} nulls, but there are {}", span.what, span.nulls)
                 });
             }
         }
@@ -241,7 +241,7 @@ impl CheckedLeaf {
                     starts.map_or(from + at, |s| s.partition_point(|&start| start <= from + at).saturating_sub(1));
                 let name = if below { "minimum" } else { "maximum" };
                 let found =
-                    || format!("{} has the {name} {}, and holds {}", span.what, shown(bound, 0), shown(&values, at));
+                    || format!("{} has the {name} {}, but contains {}", span.what, shown(bound, 0), shown(&values, at));
                 findings.add(span.kind, &self.path, Some(first_row + given + row as u64), found);
             }
         }

@@ -45,8 +45,8 @@ pub fn check(file: &FileReader, findings: &mut Findings) {
             Some(LogicalType::Variant(variant)) => {
                 if variant.specification_version != Some(1) {
                     findings.add(NO_VERSION, &path, None, || match variant.specification_version {
-                        Some(version) => format!("the annotation says version {version}, where 1 is the only one"),
-                        None => "the annotation VARIANT says no version, where Spark asks for 1".into(),
+                        Some(version) => format!("the annotation has version {version}; the only version is 1"),
+                        None => "the annotation VARIANT has no version; Spark requires 1".into(),
                     });
                 }
                 true
@@ -108,7 +108,7 @@ fn variant(ty: &Type, path: &str, findings: &mut Findings) {
             let path = format!("{path}.{METADATA}");
             binary(metadata, &path, findings);
             if repetition(metadata) != Repetition::REQUIRED {
-                findings.add(REPETITION, &path, None, || "metadata is optional, where it must be required".into());
+                findings.add(REPETITION, &path, None, || "metadata is optional, but must be required".into());
             }
         }
     }
@@ -136,7 +136,8 @@ fn children(group: &Type, path: &str, root: bool, findings: &mut Findings) {
         }
         let known = matches!(name, VALUE | TYPED_VALUE) || root && name == METADATA || name.starts_with('_');
         if !known {
-            findings.add(UNKNOWN_CHILD, path, None, || format!("a child named {name:?}, which no variant has"));
+            findings
+                .add(UNKNOWN_CHILD, path, None, || format!("a child named {name:?}, which a variant does not have"));
         }
     }
     let shredded = fields.iter().any(|c| c.name() == TYPED_VALUE);
@@ -149,7 +150,7 @@ fn children(group: &Type, path: &str, root: bool, findings: &mut Findings) {
             binary(value, &path, findings);
             let optional = repetition(value) == Repetition::OPTIONAL;
             if root && !shredded && optional {
-                findings.add(REPETITION, &path, None, || "value is optional, where nothing is shredded".into());
+                findings.add(REPETITION, &path, None, || "value is optional, although nothing is shredded".into());
             } else if shredded && !optional {
                 findings.add(REPETITION, &path, None, || "value is required beside typed_value".into());
             }
@@ -159,7 +160,7 @@ fn children(group: &Type, path: &str, root: bool, findings: &mut Findings) {
 
 fn binary(ty: &Type, path: &str, findings: &mut Findings) {
     if !is_binary(ty) {
-        findings.add(NOT_BINARY, path, None, || format!("{}, where plain binary is asked for", shown(ty)));
+        findings.add(NOT_BINARY, path, None, || format!("{}, but plain binary is required", shown(ty)));
     }
 }
 
@@ -176,7 +177,7 @@ fn typed_value<'a>(
     }
     if ty.is_primitive() {
         if !is_leaf_type(ty) {
-            findings.add(TYPE, &path, None, || format!("{}, which no variant is shredded to", shown(ty)));
+            findings.add(TYPE, &path, None, || format!("{}, which is not a type of shredded variants", shown(ty)));
         }
         return;
     }
@@ -200,7 +201,7 @@ fn typed_value<'a>(
                 work.push((field, inner, depth + 1));
             }
         }
-        _ => findings.add(TYPE, &path, None, || format!("{}, which no variant is shredded to", shown(ty))),
+        _ => findings.add(TYPE, &path, None, || format!("{}, which is not a type of shredded variants", shown(ty))),
     }
 }
 
@@ -213,10 +214,10 @@ fn array<'a>(
     work: &mut Vec<(&'a Type, String, usize)>,
 ) {
     let [list] = ty.get_fields() else {
-        return findings.add(ARRAY, path, None, || "a LIST has one repeated child".into());
+        return findings.add(ARRAY, path, None, || "a LIST must have one repeated child".into());
     };
     if list.is_primitive() || list.get_fields().len() != 1 || repetition(list) != Repetition::REPEATED {
-        return findings.add(ARRAY, path, None, || "an array that is no list of three levels".into());
+        return findings.add(ARRAY, path, None, || "an array that is not a list of three levels".into());
     }
     let element = &list.get_fields()[0];
     let inner = format!("{path}.{}.{}", list.name(), element.name());

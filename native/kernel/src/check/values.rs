@@ -207,7 +207,7 @@ impl RowChecker {
                 }
                 Some(bytes) => {
                     if let Some(kind) = conflict(bytes, is_typed, is_object, is_array) {
-                        let found = || format!("value holds {}", kind_of(bytes));
+                        let found = || format!("value has {}", kind_of(bytes));
                         findings.add(kind, &value_path, row, found);
                     }
                     self.value(bytes, at, depth, &value_path, row, findings);
@@ -258,7 +258,7 @@ impl RowChecker {
                 let Some(field) = fields.get(name) else { continue };
                 let kind = if present(field, slot as usize) { IN_BOTH } else { IN_RESIDUAL };
                 let row = rows.get(at as usize).copied();
-                let found = || format!("the residual holds the field {name:?}, which is shredded beside it");
+                let found = || format!("the residual has the field {name:?}, which is also shredded");
                 findings.add(kind, &format!("{path}.{VALUE}"), row, found);
             }
         }
@@ -290,7 +290,7 @@ impl RowChecker {
             });
             if !has && present(column, slot as usize) {
                 let row = rows.get(at as usize).copied();
-                findings.add(NOT_IN_METADATA, path, row, || format!("the metadata does not name {name:?}"));
+                findings.add(NOT_IN_METADATA, path, row, || format!("the metadata lacks {name:?}"));
             }
         }
     }

@@ -1,10 +1,10 @@
 //! A Variant, metadata and value, becomes a tape; no byte is used before it is validated (rules 3 to 18), nothing
-//! recurses, and the work is linear: the children of a container may not take more bytes than it has, so bytes
-//! that are pointed at twice cannot multiply. Object ids out of order are read all the same and reported.
+//! recurses, and the work is linear (`children`). Object ids out of order are read all the same and reported.
 
-use crate::codec::head::{Head, check_decimal, cut, fault, head, number, too_deep};
+use crate::codec::children::{Children, check_ids, id};
+use crate::codec::head::{check_decimal, cut, fault, head, too_deep};
 use crate::codec::metadata::parse;
-use crate::codec::primitive::id;
+use crate::codec::primitive::id as kind;
 use crate::codec::recent::Recent;
 use crate::error::{Code, Error, Result};
 use crate::limits::MAX_VALUE_DEPTH;
@@ -26,17 +26,15 @@ pub struct VariantDecoder {
     recent: Recent<u8, ResolvedNames, { 16 << 20 }>,
     mark: Mark,
     stack: Vec<Frame>,
-    ranks: Vec<u32>,
+    /// Field ids to sort.
+    ids: Vec<u32>,
 }
 
 struct Frame {
-    head: Head,
+    children: Children,
     node: u32,
-    index: usize,
     /// Name of the child that was begun last.
     name: u32,
-    /// Bytes of the body that no child has taken yet.
-    left: usize,
 }
 
 impl VariantDecoder {
@@ -81,36 +79,26 @@ impl VariantDecoder {
             return Err(fault(15, end, "bytes follow the end of the value"));
         }
         while let Some(frame) = self.stack.last_mut() {
-            let head = frame.head;
-            let index = frame.index;
-            if index == head.count {
+            let index = frame.children.begun;
+            let Some(child) = frame.children.begin(value)? else {
                 let (node, end) = (frame.node as usize, tape.nodes.len() as u32);
                 if let Some(node) = tape.nodes.get_mut(node) {
-                    (node.a, node.b) = (head.count as u32, end);
+                    (node.a, node.b) = (index as u32, end);
                 }
                 self.stack.pop();
                 continue;
-            }
-            frame.index += 1;
+            };
             let mut name = NO_NAME;
-            if head.object {
-                let field = number(value, head.ids + index * head.id_width, head.id_width)?;
-                name =
-                    self.recent.current().and_then(|(_, d)| d.fields.get(field as usize).copied()).unwrap_or(NO_NAME);
+            if frame.children.head.object {
+                let field = id(value, &frame.children.head, index)? as usize;
+                name = self.recent.current().and_then(|(_, d)| d.fields.get(field).copied()).unwrap_or(NO_NAME);
                 frame.name = name;
-            }
-            let offset_at = head.offsets + index * head.offset_width;
-            let child = head.body + number(value, offset_at, head.offset_width)? as usize;
-            if child >= head.end {
-                return Err(fault(15, offset_at, "an offset points beyond its object or array"));
             }
             let depth = self.stack.len();
             let end = self.one(value, child, name, tape, findings)?;
             // `one` may have opened a frame above the parent's.
-            let Some(parent) = self.stack.get_mut(depth - 1) else { continue };
-            match parent.left.checked_sub(end - child) {
-                Some(left) if end <= head.end => parent.left = left,
-                _ => return Err(fault(15, child, "a child reaches beyond its object or array")),
+            if let Some(parent) = self.stack.get_mut(depth - 1) {
+                parent.children.took(child, end)?;
             }
         }
         Ok(())
@@ -134,63 +122,30 @@ impl VariantDecoder {
         let head = head(value, at)?;
         if head.count > head.end - head.body {
             // Every child takes a byte at least.
-            return Err(fault(15, at, "an object or array has more children than bytes for them"));
+            return Err(fault(15, at, "an object or array has more children than bytes"));
         }
-        if head.object {
-            self.check_ids(value, at, &head, findings)?;
+        if head.object
+            && let Some((_, dictionary)) = self.recent.current()
+        {
+            let rank = |id: u32| dictionary.ranks.get(id as usize).copied();
+            findings.unsorted_ids |= !check_ids(value, at, &head, &mut self.ids, rank)?;
         }
         let kind = if head.object { Kind::Object } else { Kind::Array };
-        self.stack.push(Frame {
-            head,
-            node: tape.nodes.len() as u32,
-            index: 0,
-            name: NO_NAME,
-            left: head.end - head.body,
-        });
+        let node = tape.nodes.len() as u32;
+        self.stack.push(Frame { children: Children::of(head), node, name: NO_NAME });
         tape.nodes.push(Node::new(kind, name));
         Ok(head.end)
-    }
-
-    /// Every id is in the metadata, no name comes twice (rule 12), the order is that of the names (rule 10).
-    fn check_ids(&mut self, value: &[u8], at: usize, head: &Head, findings: &mut Tolerated) -> Result<()> {
-        let Some((_, dictionary)) = self.recent.current() else { return Ok(()) };
-        let rank_of = |index: usize| {
-            let id_at = head.ids + index * head.id_width;
-            let id = number(value, id_at, head.id_width)?;
-            let unknown = || fault(10, id_at, format!("an object names field {id}, which the metadata does not hold"));
-            dictionary.ranks.get(id as usize).copied().ok_or_else(unknown)
-        };
-        let mut ascending = true;
-        let mut last = None;
-        for index in 0..head.count {
-            let rank = Some(rank_of(index)?);
-            ascending &= last < rank;
-            last = rank;
-        }
-        if ascending {
-            return Ok(());
-        }
-        self.ranks.clear();
-        for index in 0..head.count {
-            self.ranks.push(rank_of(index)?);
-        }
-        self.ranks.sort_unstable();
-        if self.ranks.windows(2).any(|pair| pair[0] == pair[1]) {
-            return Err(fault(12, at, "an object holds the same field twice"));
-        }
-        findings.unsorted_ids = true;
-        Ok(())
     }
 
     /// Where the walk stands, as a JSON path; `None` at the root.
     #[cold]
     fn path(&self, names: &Names) -> Option<String> {
         let mut path = String::from("$");
-        for frame in self.stack.iter().filter(|f| f.index > 0) {
-            if frame.head.object {
+        for frame in self.stack.iter().filter(|f| f.children.begun > 0) {
+            if frame.children.head.object {
                 push_key(&mut path, names.get(frame.name));
             } else {
-                push_index(&mut path, frame.index - 1);
+                push_index(&mut path, frame.children.begun - 1);
             }
         }
         (path.len() > 1).then_some(path)
@@ -200,43 +155,43 @@ impl VariantDecoder {
 fn primitive(value: &[u8], at: usize, type_id: u8, name: u32, tape: &mut Tape) -> Result<usize> {
     let body = at + 1;
     let node = match type_id {
-        id::NULL => Node::new(Kind::Null, name),
-        id::TRUE => Node::new(Kind::True, name),
-        id::FALSE => Node::new(Kind::False, name),
-        id::INT8 => int(i8::from_le_bytes(fixed(value, body)?) as i64, 1, name),
-        id::INT16 => int(i16::from_le_bytes(fixed(value, body)?) as i64, 2, name),
-        id::INT32 => int(i32::from_le_bytes(fixed(value, body)?) as i64, 4, name),
-        id::INT64 => int(i64::from_le_bytes(fixed(value, body)?), 8, name),
-        id::DECIMAL4 => {
+        kind::NULL => Node::new(Kind::Null, name),
+        kind::TRUE => Node::new(Kind::True, name),
+        kind::FALSE => Node::new(Kind::False, name),
+        kind::INT8 => int(i8::from_le_bytes(fixed(value, body)?) as i64, 1, name),
+        kind::INT16 => int(i16::from_le_bytes(fixed(value, body)?) as i64, 2, name),
+        kind::INT32 => int(i32::from_le_bytes(fixed(value, body)?) as i64, 4, name),
+        kind::INT64 => int(i64::from_le_bytes(fixed(value, body)?), 8, name),
+        kind::DECIMAL4 => {
             let unscaled = i32::from_le_bytes(fixed(value, body + 1)?);
             return decimal(value, at, 4, unscaled as i128, name, tape);
         }
-        id::DECIMAL8 => {
+        kind::DECIMAL8 => {
             let unscaled = i64::from_le_bytes(fixed(value, body + 1)?);
             return decimal(value, at, 8, unscaled as i128, name, tape);
         }
-        id::DECIMAL16 => {
+        kind::DECIMAL16 => {
             let unscaled = i128::from_le_bytes(fixed(value, body + 1)?);
             return decimal(value, at, 16, unscaled, name, tape);
         }
-        id::FLOAT => Node::with_bits(Kind::Float, name, u32::from_le_bytes(fixed(value, body)?) as u64),
-        id::DATE => Node::with_bits(Kind::Date, name, u32::from_le_bytes(fixed(value, body)?) as u64),
-        id::DOUBLE => wide(value, body, Kind::Double, name)?,
-        id::TIMESTAMP => wide(value, body, Kind::Timestamp, name)?,
-        id::TIMESTAMP_NTZ => wide(value, body, Kind::TimestampNtz, name)?,
-        id::TIMESTAMP_NANOS => wide(value, body, Kind::TimestampNanos, name)?,
-        id::TIMESTAMP_NTZ_NANOS => wide(value, body, Kind::TimestampNtzNanos, name)?,
-        id::TIME => wide(value, body, Kind::Time, name)?,
-        id::UUID => {
+        kind::FLOAT => Node::with_bits(Kind::Float, name, u32::from_le_bytes(fixed(value, body)?) as u64),
+        kind::DATE => Node::with_bits(Kind::Date, name, u32::from_le_bytes(fixed(value, body)?) as u64),
+        kind::DOUBLE => wide(value, body, Kind::Double, name)?,
+        kind::TIMESTAMP => wide(value, body, Kind::Timestamp, name)?,
+        kind::TIMESTAMP_NTZ => wide(value, body, Kind::TimestampNtz, name)?,
+        kind::TIMESTAMP_NANOS => wide(value, body, Kind::TimestampNanos, name)?,
+        kind::TIMESTAMP_NTZ_NANOS => wide(value, body, Kind::TimestampNtzNanos, name)?,
+        kind::TIME => wide(value, body, Kind::Time, name)?,
+        kind::UUID => {
             let number = u128::from_be_bytes(fixed(value, body)?);
             tape.wide.push(number as i128);
             Node::with_bits(Kind::Uuid, name, tape.wide.len() as u64 - 1)
         }
-        id::STRING => {
+        kind::STRING => {
             let len = u32::from_le_bytes(fixed(value, body)?) as usize;
             return text(value, at, body + 4, len, name, tape);
         }
-        id::BINARY => {
+        kind::BINARY => {
             let len = u32::from_le_bytes(fixed(value, body)?) as usize;
             let end = body + 4 + len;
             value.get(body + 4..end).ok_or_else(|| cut(at))?;
@@ -252,11 +207,11 @@ fn primitive(value: &[u8], at: usize, type_id: u8, name: u32, tape: &mut Tape) -
 /// Bytes of the payload of a primitive of fixed size.
 fn width(type_id: u8) -> usize {
     match type_id {
-        id::NULL | id::TRUE | id::FALSE => 0,
-        id::INT8 => 1,
-        id::INT16 => 2,
-        id::INT32 | id::FLOAT | id::DATE => 4,
-        id::UUID => 16,
+        kind::NULL | kind::TRUE | kind::FALSE => 0,
+        kind::INT8 => 1,
+        kind::INT16 => 2,
+        kind::INT32 | kind::FLOAT | kind::DATE => 4,
+        kind::UUID => 16,
         _ => 8,
     }
 }
@@ -281,7 +236,7 @@ fn decimal(value: &[u8], at: usize, width: usize, unscaled: i128, name: u32, tap
 fn text(value: &[u8], at: usize, start: usize, len: usize, name: u32, tape: &mut Tape) -> Result<usize> {
     let bytes = value.get(start..start + len).ok_or_else(|| cut(at))?;
     if !is_utf8(bytes) {
-        return Err(fault(6, at, "a string is no UTF-8"));
+        return Err(fault(6, at, "a string is not UTF-8"));
     }
     tape.nodes.push(Node::with_range(Kind::Str, name, start, len, false));
     Ok(start + len)
@@ -304,7 +259,7 @@ fn resolve(metadata: &[u8], names: &mut Names) -> Result<ResolvedNames> {
     let text = |range: &(u32, u32)| metadata.get(range.0 as usize..range.1 as usize).unwrap_or(&[]);
     let mut fields = Vec::with_capacity(ranges.len());
     for range in &ranges {
-        let name = std::str::from_utf8(text(range)).map_err(|_| fault(5, 0, "a field name is no UTF-8"))?;
+        let name = std::str::from_utf8(text(range)).map_err(|_| fault(5, 0, "a field name is not UTF-8"))?;
         fields.push(names.intern(name));
     }
     let mut order: Vec<usize> = (0..ranges.len()).collect();

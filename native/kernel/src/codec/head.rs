@@ -136,7 +136,7 @@ pub fn fault(rule: u8, offset: usize, message: impl Into<String>) -> Error {
 
 #[cold]
 pub fn cut(at: usize) -> Error {
-    fault(15, at, "the value is cut short")
+    fault(15, at, "the value is truncated")
 }
 
 /// An object or array has too many around it.

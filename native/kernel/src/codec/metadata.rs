@@ -59,7 +59,7 @@ pub fn parse(bytes: &[u8], names: &mut Vec<(u32, u32)>) -> Result<()> {
     let sorted = header & SORTED != 0;
     let width = (header >> 6) as usize + 1;
     let read = |at: usize| -> Result<u32> {
-        let slice = bytes.get(at..at + width).ok_or_else(|| malformed(4, at, "the variant metadata is cut short"))?;
+        let slice = bytes.get(at..at + width).ok_or_else(|| malformed(4, at, "the variant metadata is truncated"))?;
         let mut four = [0u8; 4];
         four[..width].copy_from_slice(slice);
         Ok(u32::from_le_bytes(four))
@@ -67,7 +67,7 @@ pub fn parse(bytes: &[u8], names: &mut Vec<(u32, u32)>) -> Result<()> {
     let count = read(1)? as usize;
     let first = 1 + width + (count + 1) * width;
     if first > bytes.len() {
-        return Err(malformed(4, 1, "the variant metadata is cut short"));
+        return Err(malformed(4, 1, "the variant metadata is truncated"));
     }
     let mut at = 1 + width;
     let mut start = read(at)? as usize;
@@ -75,7 +75,7 @@ pub fn parse(bytes: &[u8], names: &mut Vec<(u32, u32)>) -> Result<()> {
         return Err(malformed(4, at, "the first offset of the variant metadata is not 0"));
     }
     let text = std::str::from_utf8(&bytes[first..])
-        .map_err(|_| malformed(5, first, "a field name in the variant metadata is no UTF-8"))?;
+        .map_err(|_| malformed(5, first, "a field name in the variant metadata is not UTF-8"))?;
     names.reserve(count);
     let mut previous: Option<&str> = None;
     for _ in 0..count {
@@ -89,7 +89,7 @@ pub fn parse(bytes: &[u8], names: &mut Vec<(u32, u32)>) -> Result<()> {
         })?;
         if sorted {
             if previous.is_some_and(|p| p.as_bytes() >= name.as_bytes()) {
-                return Err(malformed(5, at, "the variant metadata says that it is sorted, and is not"));
+                return Err(malformed(5, at, "the variant metadata is marked as sorted, but is not"));
             }
             previous = Some(name);
         }

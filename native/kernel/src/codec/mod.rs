@@ -2,10 +2,12 @@
 //!
 //! - `head`, `primitive`: what a value's first bytes say, read and written; `metadata`: the bytes of a metadata
 //! - `encode`: tape to value, by a `dictionary` of the names that rows have; `container`: a value out of its children
+//! - `children`: what every walk over the bytes checks of an object or array
 //! - `decode`: value to tape, validated; `validate`: a value that stays bytes, by the `known` names of its metadata
 //! - `recent`: what was made of metadata and of names that were seen lately
 //! - `untyped`: metadata and value in one
 
+pub mod children;
 pub mod container;
 pub mod decode;
 pub mod dictionary;

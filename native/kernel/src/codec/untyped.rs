@@ -9,8 +9,7 @@ pub fn split(bytes: &[u8]) -> Result<(&[u8], &[u8])> {
     let at = length(bytes)?;
     match bytes.split_at_checked(at) {
         Some((_, [])) | None => {
-            let message =
-                format!("an untyped_value of {} bytes ends where its metadata or value should go on", bytes.len());
+            let message = format!("an untyped_value of {} bytes ends within its metadata or value", bytes.len());
             Err(Error::new(Code::MalformedVariant, message).rule(4).offset(at.min(bytes.len()) as u64))
         }
         Some(parts) => Ok(parts),

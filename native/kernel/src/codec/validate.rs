@@ -1,12 +1,12 @@
 //! Values that stand in a `value` column: validated first, then copied as bytes (they use the row's metadata,
 //! rule 16, so nothing in them changes).
 //!
-//! Validation is one walk over a work list, whatever the depth. The lengths of a container's children may not
-//! sum to more than its body, so bytes that point twice at the same child cannot multiply the work. Containers nest to
-//! the depth that the decoder takes (rule 18), those of the shredded levels above the value counted.
+//! Validation is one walk over a work list, whatever the depth; `children` has the rules. Containers nest to the depth
+//! that the decoder takes (rule 18), those of the shredded levels above the value counted.
 //! Object ids out of order are the one fault that is healed (DuckDB 2.0 writes them): their offsets need not be
 //! monotonic (rule 11), so sorting the header in place is enough.
 
+use crate::codec::children::{Children, check_ids, id};
 use crate::codec::head::{check_decimal, cut, fault, head, is_container, length, number, sign_extended, too_deep};
 use crate::codec::known::KnownNames;
 use crate::error::{Code, Error, Result};
@@ -30,6 +30,8 @@ pub struct Validator {
     /// Containers to look into, and how many lie around each.
     work: Vec<(u32, u32)>,
     unsorted: Vec<u32>,
+    /// Field ids to sort.
+    ids: Vec<u32>,
     pairs: Vec<(u32, u32)>,
 }
 
@@ -62,7 +64,7 @@ impl Validator {
         let head = head(value, 0)?;
         let first = entries.len();
         for index in 0..head.count {
-            let id = number(value, head.ids + index * head.id_width, head.id_width)?;
+            let id = id(value, &head, index)?;
             let start =
                 head.body + number(value, head.offsets + index * head.offset_width, head.offset_width)? as usize;
             let end = start + length(value, start)?;
@@ -84,7 +86,7 @@ impl Validator {
     ) -> Result<()> {
         let bytes = value
             .and_then(|v| v.get(entry.start as usize..entry.end as usize))
-            .ok_or_else(|| fault(15, entry.start as usize, "a field lies outside of its object"))?;
+            .ok_or_else(|| fault(15, entry.start as usize, "a field is outside of its object"))?;
         if entry.unsorted {
             return self.copy(names, bytes, out);
         }
@@ -138,54 +140,21 @@ impl Validator {
         if around as usize >= MAX_VALUE_DEPTH {
             return Err(too_deep(at));
         }
-        let head = head(value, at)?;
-        let mut left = head.end - head.body;
-        let mut sorted = true;
-        let mut previous: Option<&[u8]> = None;
-        for index in 0..head.count {
-            if head.object {
-                let id_at = head.ids + index * head.id_width;
-                let id = number(value, id_at, head.id_width)?;
-                if id as usize >= names.len() {
-                    return Err(fault(20, id_at, "an object names a field that the metadata does not hold"));
-                }
-                let name = names.name(id);
-                match previous.map(|p| p.cmp(name)) {
-                    Some(std::cmp::Ordering::Equal) => {
-                        return Err(fault(12, id_at, "an object holds the same field twice"));
-                    }
-                    Some(std::cmp::Ordering::Greater) => sorted = false,
-                    _ => {}
-                }
-                previous = Some(name);
-            }
-            let offset_at = head.offsets + index * head.offset_width;
-            let child = head.body + number(value, offset_at, head.offset_width)? as usize;
-            if child >= head.end {
-                return Err(fault(15, offset_at, "an offset points beyond its object or array"));
-            }
+        let mut children = Children::of(head(value, at)?);
+        let head = children.head;
+        let name = |id: u32| ((id as usize) < names.len()).then(|| names.name(id));
+        if head.object && !check_ids(value, at, &head, &mut self.ids, name)? {
+            self.unsorted.push(at as u32);
+        }
+        while let Some(child) = children.begin(value)? {
             let end = match check_one(value, child) {
                 Err(e) if unknown && e.rule == Some(7) => child + 1,
                 end => end?,
             };
-            left = left
-                .checked_sub(end - child)
-                .filter(|_| end <= head.end)
-                .ok_or_else(|| fault(15, child, "a child reaches beyond its object or array"))?;
+            children.took(child, end)?;
             if is_container(value, child) {
                 self.work.push((child as u32, around + 1));
             }
-        }
-        if !sorted {
-            self.pairs.clear();
-            for index in 0..head.count {
-                self.pairs.push((number(value, head.ids + index * head.id_width, head.id_width)?, 0));
-            }
-            self.pairs.sort_by(|a, b| names.name(a.0).cmp(names.name(b.0)));
-            if self.pairs.windows(2).any(|p| names.name(p[0].0) == names.name(p[1].0)) {
-                return Err(fault(12, at, "an object holds the same field twice"));
-            }
-            self.unsorted.push(at as u32);
         }
         Ok(())
     }
@@ -219,7 +188,7 @@ impl Validator {
         let head = head(value, at)?;
         self.pairs.clear();
         for index in 0..head.count {
-            let id = number(value, head.ids + index * head.id_width, head.id_width)?;
+            let id = id(value, &head, index)?;
             let offset = number(value, head.offsets + index * head.offset_width, head.offset_width)?;
             self.pairs.push((id, offset));
         }
@@ -250,5 +219,5 @@ fn check_one(value: &[u8], at: usize) -> Result<usize> {
         }
         _ => return Ok(end),
     };
-    if is_utf8(text) { Ok(end) } else { Err(fault(6, at, "a string is no UTF-8")) }
+    if is_utf8(text) { Ok(end) } else { Err(fault(6, at, "a string is not UTF-8")) }
 }

@@ -129,7 +129,7 @@ fn refuse_left_over(group: &StructArray, fields: &Fields, path: &str, rows: &Row
         if let Some(slot) = (0..column.len()).find(|&slot| column.is_valid(slot)) {
             let row = rows.of(slot);
             let message = format!(
-                "a value does not fit {path}, and the file has no {} there because every row of its beginning fitted",
+                "a value does not fit {path}, and the file has no {} there because all of its first rows fitted",
                 field.name()
             );
             return Err(Error::new(Code::DoesNotFit, message).path(path).row(row as u64));
@@ -139,6 +139,6 @@ fn refuse_left_over(group: &StructArray, fields: &Fields, path: &str, rows: &Row
 }
 
 fn mismatch(path: &str, field: &ArrowField) -> Error {
-    let message = format!("a batch of another schema than the file's: {path} has no {}", field.name());
+    let message = format!("the batch has another schema than the file: {path} has no {}", field.name());
     Error::new(Code::InvalidArgument, message).path(path)
 }

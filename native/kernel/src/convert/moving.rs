@@ -151,7 +151,7 @@ fn arrays(level: &Level, tree: &Tree, layout: Layout, len: usize) -> Result<Vec<
         let columns = arrays(level, tree, layout, len)?;
         Ok(Arc::new(StructArray::try_new_with_length(layout.group_fields(tree), columns, None, len)?))
     };
-    let absent = || malformed(&level.path, format!("{} lacks what its schema has", level.path));
+    let absent = || malformed(&level.path, format!("{} lacks a field of its schema", level.path));
     let typed: Option<ArrayRef> = match (&tree.object, &tree.array, tree.leaf) {
         (Some(fields), _, _) => {
             let object = level.object.as_ref().ok_or_else(absent)?;
@@ -242,7 +242,7 @@ impl Owner<'_> {
         if !level.is_typed(at) {
             check_shape(level, value)?;
         } else if !self.is_rest(level, value) {
-            let message = format!("{} holds what stands beside it too, or no object", level.value_path());
+            let message = format!("{} has a field that is also shredded, or is not an object", level.value_path());
             return Err(malformed(&level.path, message).rule(25));
         }
         if value.first().is_some_and(|header| header & 2 == 0) {

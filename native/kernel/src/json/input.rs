@@ -106,7 +106,7 @@ impl Input {
     pub fn feed(&mut self, more: &[u8]) -> Result<()> {
         match &mut self.source {
             Source::Fed { finished: true, .. } | Source::File { .. } => {
-                Err(Error::new(Code::InvalidArgument, "this input takes no bytes"))
+                Err(Error::new(Code::InvalidArgument, "this input does not accept bytes"))
             }
             Source::Fed { bytes, at, .. } => {
                 bytes.drain(..*at);
@@ -235,5 +235,5 @@ fn corrupt(codec: &str, error: &std::io::Error) -> Error {
 }
 
 fn cut(codec: &str) -> Error {
-    Error::new(Code::CorruptFile, format!("the {codec} stream ends early: the file was cut short"))
+    Error::new(Code::CorruptFile, format!("the {codec} stream ends early: the file is truncated"))
 }

@@ -178,7 +178,7 @@ impl JsonParser {
             && let Some(name) = self.duplicate(frame.node as usize, tape, names)
         {
             if self.options.duplicate_keys == DuplicateKeys::Error {
-                let message = format!("the key {:?} stands twice in one object", names.get(name));
+                let message = format!("the key {:?} occurs twice in one object", names.get(name));
                 return Err(Error::new(Code::DuplicateKey, message).rule(12).offset(at as u64));
             }
             frame.count = self.keep_last(frame.node as usize, tape);
@@ -372,7 +372,7 @@ fn unclosed(text: &str, at: usize, object: bool) -> Error {
 
 #[cold]
 fn too_large(size: usize, limit: usize) -> Error {
-    Error::new(Code::TooLarge, format!("a value of {size} bytes is beyond the limit of {limit}"))
+    Error::new(Code::TooLarge, format!("a value has {size} bytes, more than the limit of {limit}"))
 }
 
 /// What stands at `at`, for a message.

@@ -88,7 +88,7 @@ fn escape(bytes: &[u8], at: usize, out: &mut Vec<u8>) -> Result<usize> {
             out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
             return Ok(end);
         }
-        Some(_) => return Err(bad(at, "a backslash in a string starts no escape that JSON knows".into())),
+        Some(_) => return Err(bad(at, "a backslash in a string does not start a JSON escape".into())),
         None => return Err(bad(bytes.len(), "the text ends inside a string".into())),
     };
     out.push(simple);
@@ -106,7 +106,7 @@ fn hex(bytes: &[u8], at: usize) -> Result<u32> {
 }
 
 fn lone_surrogate(at: usize, code: u32) -> Error {
-    bad(at, format!("the surrogate \\u{code:04x} stands without its partner"))
+    bad(at, format!("the surrogate \\u{code:04x} has no partner"))
 }
 
 /// What is wrong where a string stops at neither quote nor backslash.

@@ -75,7 +75,7 @@ impl Splitter {
                 return match (last, self.expect) {
                     (false, _) => Ok(Cut::More(at)),
                     (true, Expect::Value | Expect::End) => Ok(Cut::End),
-                    (true, _) => Err(bad(at, "the text ends inside the array: the file was cut short".into())),
+                    (true, _) => Err(bad(at, "the text ends inside the array: the file is truncated".into())),
                 };
             };
             match (byte, self.expect) {
@@ -84,7 +84,7 @@ impl Splitter {
                 (b'[', Expect::Value) if !self.values => self.expect = Expect::First,
                 (b']', Expect::First | Expect::Comma) => self.expect = Expect::End,
                 (_, Expect::End) => {
-                    let message = "text behind the array: a file is one array, or has a document a line";
+                    let message = "text after the array: a file is one array, or has one document per line";
                     return Err(bad(at, message.into()));
                 }
                 (b',', Expect::Comma) => self.expect = Expect::Element,

@@ -197,13 +197,12 @@ fn is_binary(data_type: &DataType) -> bool {
 }
 
 fn wrong(path: &str, wanted: &str, found: &DataType) -> Error {
-    malformed(path, format!("{path} is {found}, where the early layout has {wanted}"))
+    malformed(path, format!("{path} is {found}, but the early layout has {wanted}"))
 }
 
 /// "Any extra field names that do not start with an underscore should be assumed to be backwards incompatible."
 pub fn unknown(path: &str, name: &str) -> Error {
-    let message =
-        format!("{path} holds the field {name:?}, which is none of untyped_value, typed_value, object and array");
+    let message = format!("{path} has the field {name:?}, which is not untyped_value, typed_value, object or array");
     malformed(path, message)
 }
 

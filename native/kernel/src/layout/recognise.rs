@@ -58,7 +58,7 @@ fn forced(fields: &Fields, names: &[String], path: &str) -> Result<Fields> {
     let Some((name, rest)) = names.split_first() else { return Ok(fields.clone()) };
     let force = |field: &FieldRef| -> Result<FieldRef> {
         let DataType::Struct(children) = field.data_type() else {
-            let message = format!("{path} is {}, no group of the early layout", field.data_type());
+            let message = format!("{path} is {}, not a group of the early layout", field.data_type());
             return Err(Error::new(Code::MalformedShredding, message).path(path));
         };
         if !rest.is_empty() {

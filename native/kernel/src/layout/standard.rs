@@ -99,7 +99,7 @@ pub fn check_tree(tree: &Tree) -> Result<()> {
         }
         for field in fields {
             if field.name.contains('\0') {
-                let message = format!("the key {:?} cannot be shredded: column names hold no NUL", field.name);
+                let message = format!("the key {:?} cannot be shredded: column names cannot contain NUL", field.name);
                 return Err(Error::new(Code::UnsupportedType, message).path(&field.name));
             }
             check_tree(&field.tree).map_err(|e| e.path(&field.name))?;
@@ -111,7 +111,8 @@ pub fn check_tree(tree: &Tree) -> Result<()> {
     if let Some(LeafType::Decimal { precision, scale }) = tree.leaf
         && (precision == 0 || precision > 38 || scale > precision)
     {
-        let message = format!("decimal({precision},{scale}) is no decimal of a Variant: 1 to 38 digits");
+        let message =
+            format!("decimal({precision},{scale}) is not a decimal type of Variants, which have 1 to 38 digits");
         return Err(Error::new(Code::UnsupportedType, message).rule(8));
     }
     Ok(())
@@ -138,7 +139,7 @@ fn group_tree(fields: &Fields, is_column: bool, depth: usize) -> Result<Tree> {
         let name = f.name().as_str();
         name != VALUE && name != TYPED_VALUE && !(is_column && name == METADATA)
     }) {
-        let message = format!("a variant group holds value and typed_value, nothing else; found {:?}", other.name());
+        let message = format!("a variant group has only value and typed_value, found {:?}", other.name());
         return Err(malformed(1, message));
     }
     let value = child(fields, VALUE)?;

@@ -110,7 +110,7 @@ impl Decoder {
                 Ok(DecodeResult::Finished) if left == 0 => return Ok(None),
                 Ok(_) => {
                     let message = format!(
-                        "row group {group} of {} does not hold the {} rows that its footer promises",
+                        "row group {group} of {} does not have the {} rows that its footer states",
                         self.file.name(),
                         rows::count(&self.window.rows)
                     );

@@ -27,11 +27,11 @@ pub fn load(source: &dyn Source, read: &mut u64) -> Result<ParquetMetaData> {
     match magic {
         b"PAR1" => {}
         b"PARE" => return refuse("is encrypted, which mica does not read"),
-        _ => return refuse("is no Parquet file, or was cut short: it does not end with PAR1"),
+        _ => return refuse("is not a Parquet file, or is truncated: it does not end with PAR1"),
     }
     let length = u64::from(u32::from_le_bytes([*a, *b, *c, *d]));
     if length + 12 > size {
-        return refuse(&format!("has {size} bytes, its footer would take {length}"));
+        return refuse(&format!("has {size} bytes, but its footer has {length}"));
     }
     let start = size - 8 - length;
     let footer = if start >= tail.start {
@@ -71,7 +71,7 @@ fn check(source: &dyn Source, metadata: &ParquetMetaData) -> Result<()> {
                 && column.compressed_size() >= 0
                 && (start as u64).checked_add(column.compressed_size() as u64).is_some_and(|end| end <= source.size());
             if !in_file {
-                return lie(format!("column {path} of row group {index} lies outside of the file"));
+                return lie(format!("column {path} of row group {index} is outside of the file"));
             }
             let flat = column.column_descr().max_rep_level() == 0;
             if column.num_values() < 0 || flat && column.num_values() != group.num_rows() {
@@ -84,11 +84,11 @@ fn check(source: &dyn Source, metadata: &ParquetMetaData) -> Result<()> {
         }
     }
     if rows != metadata.file_metadata().num_rows() {
-        return lie(format!("{} rows in the file, {rows} in its row groups", metadata.file_metadata().num_rows()));
+        return lie(format!("it states {} rows, but its row groups have {rows}", metadata.file_metadata().num_rows()));
     }
     Ok(())
 }
 
 pub fn corrupt(source: &dyn Source, error: &ParquetError) -> Error {
-    Error::new(Code::CorruptFile, format!("{} is no readable Parquet file: {error}", source.name()))
+    Error::new(Code::CorruptFile, format!("{} is not a readable Parquet file: {error}", source.name()))
 }

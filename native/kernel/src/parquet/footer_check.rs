@@ -52,7 +52,7 @@ pub fn check(footer: &[u8]) -> Checked<()> {
     }
     match (promised, groups) {
         (Some(promised), Some(rows)) if promised == rows => Ok(()),
-        (Some(promised), Some(rows)) => Err(format!("{promised} rows in the file, {rows} in its row groups")),
+        (Some(promised), Some(rows)) => Err(format!("it states {promised} rows, but its row groups have {rows}")),
         _ => Err("its schema, number of rows or row groups are missing".into()),
     }
 }
@@ -88,7 +88,7 @@ fn schema<'a>(walker: &mut Walker<'a>) -> Checked<Vec<SchemaLeaf<'a>>> {
         }
         match usize::try_from(children.unwrap_or(0)) {
             Ok(children) if children > count - index - 1 => {
-                return Err(format!("its schema has {:?} with {children} children, more than there are", text()));
+                return Err(format!("its schema has {:?} with {children} children, more than exist", text()));
             }
             Ok(0) if index > 0 && physical.is_some() => {
                 leaves.push(SchemaLeaf { physical: physical.unwrap_or(0), name, depth: open.len() });
@@ -103,7 +103,7 @@ fn schema<'a>(walker: &mut Walker<'a>) -> Checked<Vec<SchemaLeaf<'a>>> {
             return Err(format!("its schema nests more than {MAX_DEPTH} levels"));
         }
     }
-    if open.is_empty() { Ok(leaves) } else { Err("its schema ends inside of a group".into()) }
+    if open.is_empty() { Ok(leaves) } else { Err("its schema ends within a group".into()) }
 }
 
 /// The rows of all row groups.
@@ -119,7 +119,10 @@ fn row_groups(walker: &mut Walker, leaves: &[SchemaLeaf]) -> Checked<i64> {
                 (1, ThriftKind::List) => {
                     let count = walker.structs().ok_or_else(broken)?;
                     if count != leaves.len() {
-                        return Err(format!("row group {index} has {count} columns, its schema {}", leaves.len()));
+                        return Err(format!(
+                            "row group {index} has {count} columns, but its schema has {}",
+                            leaves.len()
+                        ));
                     }
                     leaves.iter().try_for_each(|leaf| column(walker, leaf, index))?;
                     columns = Some(());

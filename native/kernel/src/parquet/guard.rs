@@ -29,7 +29,7 @@ pub fn guard<T>(file: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
         Ok(done) => done,
         Err(panic) => {
             let text = Error::panicked(panic.as_ref()).message;
-            Err(Error::new(Code::CorruptFile, format!("{file} is no readable Parquet file: {text}")))
+            Err(Error::new(Code::CorruptFile, format!("{file} is not a readable Parquet file: {text}")))
         }
     }
 }

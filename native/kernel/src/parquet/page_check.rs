@@ -96,7 +96,8 @@ impl Pages<'_> {
         while at < bytes.len() && !(whole && values >= promised) {
             let page = bytes.slice(at..);
             let offset = range.start + at as u64;
-            let header = page_header(&page).ok_or_else(|| format!("the page at byte {offset} has no sound header"))?;
+            let header =
+                page_header(&page).ok_or_else(|| format!("the page at byte {offset} has an invalid header"))?;
             if header.uncompressed > MAX_PAGE_BYTES {
                 return Err(Wrong::TooLarge(header.uncompressed));
             }
@@ -116,7 +117,7 @@ impl Pages<'_> {
         let as_many = rows.is_none_or(|rows| i64::try_from(rows) == Ok(self.rows));
         if whole && !(values == promised && as_many) {
             let text = format!(
-                "its pages hold {values} values of {} rows, the footer says {promised} of {}",
+                "its pages have {values} values of {} rows, but the footer states {promised} of {}",
                 rows.unwrap_or_default(),
                 self.rows
             );
@@ -156,7 +157,7 @@ impl Pages<'_> {
         if header.old_levels {
             return Ok(None);
         }
-        let broken = || format!("the page at byte {offset} holds less than it states");
+        let broken = || format!("the page at byte {offset} has less data than it states");
         let stored = page.get(header.length..header.length + header.compressed).unwrap_or(&[]);
         if header.crc.is_some_and(|crc| crc != crc32fast::hash(stored)) {
             return Err(format!("Page CRC checksum mismatch at byte {offset}").into());
@@ -191,7 +192,7 @@ impl Pages<'_> {
     fn agree(&self, header: &PageHeader, rows: u64, offset: u64) -> std::result::Result<Option<u64>, Wrong> {
         match header.kind {
             PageKind::DataV2 { rows: stated, .. } if u64::try_from(stated) != Ok(rows) => {
-                Err(format!("the page at byte {offset} states {stated} rows and holds {rows}").into())
+                Err(format!("the page at byte {offset} states {stated} rows, but has {rows}").into())
             }
             _ => Ok(Some(rows)),
         }
@@ -209,7 +210,7 @@ impl Pages<'_> {
             location.compressed_page_size as usize == size
                 && rows.is_none_or(|rows| u64::try_from(end.saturating_sub(location.first_row_index)) == Ok(rows))
         });
-        if holds { Ok(()) } else { Err(format!("the page index does not know the page at byte {offset}").into()) }
+        if holds { Ok(()) } else { Err(format!("the page index lacks the page at byte {offset}").into()) }
     }
 }
 

@@ -101,7 +101,7 @@ impl FileReader {
         Error::new(
             Code::CorruptFile,
             format!(
-                "the page index of {}: column {path} of row group {} has pages that cannot be",
+                "the page index of {}: column {path} of row group {} has impossible pages",
                 self.name(),
                 wanted.group
             ),

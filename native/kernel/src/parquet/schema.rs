@@ -200,11 +200,7 @@ fn mark_child(field: &FieldRef, names: &[String], whole: &[String]) -> Result<Fi
 fn wrong_type(field: &Field, names: &[String]) -> Error {
     Error::new(
         Code::MalformedShredding,
-        format!(
-            "the column {} is a variant of the table, and the file holds {} there",
-            names.join("."),
-            field.data_type()
-        ),
+        format!("the column {} is a VARIANT of the table, but {} in the file", names.join("."), field.data_type()),
     )
     .rule(1)
     .path(names.join("."))

@@ -48,7 +48,7 @@ fn check_size(name: &str, found: u64, expected: Option<u64>) -> Result<()> {
     match expected {
         Some(expected) if expected != found => Err(Error::new(
             Code::CorruptFile,
-            format!("{name} has {found} bytes where {expected} were expected: it was cut short or changed"),
+            format!("{name} has {found} bytes, expected {expected}: it was truncated or changed"),
         )),
         _ => Ok(()),
     }
@@ -99,7 +99,7 @@ pub fn fetch(source: &dyn Source, ranges: &[Range<u64>], read: &mut u64) -> Resu
             return Err(Error::new(
                 Code::CorruptFile,
                 format!(
-                    "the footer of {} points at bytes {}..{}, the file has {}",
+                    "the footer of {} points to bytes {}..{}, but the file has {}",
                     source.name(),
                     range.start,
                     range.end,
@@ -117,7 +117,7 @@ pub fn fetch(source: &dyn Source, ranges: &[Range<u64>], read: &mut u64) -> Resu
     if buffers.len() != merged.len() || buffers.iter().zip(&merged).any(|(b, r)| b.len() as u64 != r.end - r.start) {
         return Err(Error::new(
             Code::CorruptFile,
-            format!("{} gave fewer bytes than were asked for: it was cut short or changed", source.name()),
+            format!("{} returned fewer bytes than requested: it was truncated or changed", source.name()),
         ));
     }
     *read += merged.iter().map(|r| r.end - r.start).sum::<u64>();

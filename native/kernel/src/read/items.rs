@@ -83,7 +83,7 @@ fn variant_of(column: Option<&ArrayRef>, field: &Field, path: &str, rows: usize)
             Some(group) => VariantColumn::open(group, path),
             None => Err(Error::new(
                 Code::InvalidArgument,
-                format!("the column {path} is {}, no variant", field.data_type()),
+                format!("the column {path} is {}, not a variant", field.data_type()),
             )
             .path(path)),
         },

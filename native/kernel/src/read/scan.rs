@@ -180,7 +180,7 @@ impl Scan {
     /// passed.
     fn judge(&mut self, mut judging: Judging) -> Result<Option<ScanStep>> {
         if judging.waiting.is_some() {
-            return Err(Error::new(Code::InvalidArgument, "the last batch was not judged"));
+            return Err(Error::new(Code::InvalidArgument, "the last batch has no mask yet"));
         }
         if judging.rest.is_empty() && (!judging.kept.raw.is_empty() || !judging.kept.extracted.is_empty()) {
             let raw = take_all(&mut judging.kept.raw)?;
@@ -210,10 +210,10 @@ impl Scan {
 
     fn keep_unguarded(&mut self, mask: &BooleanArray) -> Result<()> {
         let State::Judging(judging) = &mut self.state else {
-            return Err(Error::new(Code::InvalidArgument, "no batch awaits its judgement"));
+            return Err(Error::new(Code::InvalidArgument, "no batch waits for a mask"));
         };
         let Some(Waiting { start, raw, extracted }) = judging.waiting.take() else {
-            return Err(Error::new(Code::InvalidArgument, "no batch awaits its judgement"));
+            return Err(Error::new(Code::InvalidArgument, "no batch waits for a mask"));
         };
         if mask.len() != raw.num_rows() {
             let message = format!("a mask of {} rows for a batch of {}", mask.len(), raw.num_rows());
@@ -402,7 +402,7 @@ fn check(file: &FileReader, item: &Item) -> Result<()> {
     if matches!(item.kind, ItemKind::Path { .. }) && !node.is_struct() {
         return Err(Error::new(
             Code::CorruptFile,
-            format!("the column {name} of {} is {}, no variant", file.name(), node.field.data_type()),
+            format!("the column {name} of {} is {}, not a variant", file.name(), node.field.data_type()),
         )
         .path(name));
     }
@@ -451,7 +451,7 @@ fn refuse_unknown(file: &FileReader, node: &Node, path: &str) -> Result<()> {
                 name if name.starts_with('_') => {}
                 name => {
                     let message = format!(
-                        "{path} of {} holds the field {name:?}, which is none of metadata, value and typed_value",
+                        "{path} of {} has the field {name:?}, which is not metadata, value or typed_value",
                         file.name()
                     );
                     return Err(Error::new(Code::MalformedShredding, message).rule(1).path(path));

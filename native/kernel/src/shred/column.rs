@@ -115,7 +115,7 @@ impl Bytes {
         }
         write(&mut self.data);
         let Ok(end) = i32::try_from(self.data.len()) else {
-            let message = "one column of one batch exceeds 2 GiB: hand over fewer rows at a time";
+            let message = "one column of one batch exceeds 2 GiB: pass fewer rows at a time";
             return Err(Error::new(Code::TooLarge, message));
         };
         self.offsets.push(end);

@@ -202,7 +202,7 @@ impl Object {
         let groups = self.fields.iter_mut().map(|f| f.finish_struct(len).map(|a| Arc::new(a) as ArrayRef));
         let columns = groups.collect::<Result<Vec<_>>>()?;
         let Some(arrow::datatypes::DataType::Struct(fields)) = layout.typed_type(tree) else {
-            return Err(Error::new(Code::InvalidArgument, "an object's columns without an object in the tree"));
+            return Err(Error::new(Code::InvalidArgument, "columns of an object that is not in the tree"));
         };
         Ok(Arc::new(StructArray::try_new_with_length(fields, columns, self.valid.finish(len), len)?))
     }
@@ -223,7 +223,7 @@ impl Array {
             child = node.next(child);
         }
         let Ok(end) = i32::try_from(self.elements) else {
-            let message = "one array column of one batch exceeds 2^31 elements: hand over fewer rows at a time";
+            let message = "one array column of one batch exceeds 2^31 elements: pass fewer rows at a time";
             return Err(Error::new(Code::TooLarge, message));
         };
         self.offsets.push(end);
@@ -235,7 +235,7 @@ impl Array {
         offsets.resize(len + 1, self.elements as i32);
         let elements = self.element.finish_struct(std::mem::take(&mut self.elements))?;
         let Some(element) = &tree.array else {
-            return Err(Error::new(Code::InvalidArgument, "an array's columns without an array in the tree"));
+            return Err(Error::new(Code::InvalidArgument, "columns of an array that is not in the tree"));
         };
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
         Ok(Arc::new(ListArray::try_new(

@@ -38,12 +38,12 @@ impl Level {
         let object = self.object.as_ref().is_some_and(|o| !is_null(&o.nulls, at));
         let array = self.array.as_ref().is_some_and(|a| !is_null(&a.nulls, at));
         if leaf as u8 + object as u8 + array as u8 > 1 {
-            let message = format!("{} holds several of object, array and typed_value in one row", self.path);
+            let message = format!("{} has several of object, array and typed_value in one row", self.path);
             return Err(malformed(&self.path, message));
         }
         let Some(value) = value else { return Ok(State::Typed) };
         let refuse = |what: &str| {
-            let message = format!("{} holds both an untyped_value and {what}", self.path);
+            let message = format!("{} has both an untyped_value and {what}", self.path);
             Err(malformed(&self.path, message))
         };
         match value.first() {
@@ -51,7 +51,7 @@ impl Level {
             Some(0) if leaf => Ok(State::Null),
             _ if leaf => refuse("a typed_value"),
             Some(header) if object && header & 3 == 2 => Ok(State::Partial),
-            _ if object => refuse("an object, and the untyped_value is no object"),
+            _ if object => refuse("an object, but the untyped_value is not an object"),
             _ => Ok(State::Untyped),
         }
     }

@@ -112,7 +112,7 @@ impl<'a> Finder<'a> {
             && leaf.array.is_valid(at)
         {
             if level.has_value(at) {
-                let message = format!("{} holds both a value and a typed value that is no object", level.path);
+                let message = format!("{} has both a value and a typed value that is not an object", level.path);
                 return Err(Error::new(Code::MalformedShredding, message).rule(25).path(&level.path));
             }
             return Ok(Found::Leaf(leaf, at));
@@ -142,7 +142,7 @@ impl<'a> Finder<'a> {
                     {
                         if below.is_present(at) {
                             let message =
-                                format!("{} and {} both hold the field {key:?}", level.path, level.value_path());
+                                format!("{} and {} both have the field {key:?}", level.path, level.value_path());
                             return Err(malformed(&level.path, message));
                         }
                         return Ok(there);

@@ -147,7 +147,7 @@ impl Level {
                     return Err(shredding(
                         1,
                         path,
-                        format!("{path} holds the field {name:?}, which is none of metadata, value and typed_value"),
+                        format!("{path} has the field {name:?}, which is not metadata, value or typed_value"),
                     ));
                 }
             }
@@ -185,7 +185,7 @@ impl Level {
                 early::OBJECT => {
                     twice(&mut seen[2], path, early::OBJECT)?;
                     let object = column.as_struct_opt();
-                    let object = object.ok_or_else(|| early::malformed(&at, format!("{at} is no group")))?;
+                    let object = object.ok_or_else(|| early::malformed(&at, format!("{at} is not a group")))?;
                     level.object = Some(level.open_object(object, &at, depth, levels)?);
                 }
                 early::ARRAY => {
@@ -332,5 +332,5 @@ fn binary(column: &ArrayRef, path: &str) -> Result<BinaryArray> {
 }
 
 fn not_binary(path: &str, found: &DataType) -> Error {
-    shredding(2, path, format!("{path} is {found}, where the Variant encoding asks for binary"))
+    shredding(2, path, format!("{path} is {found}, but the Variant encoding requires binary"))
 }

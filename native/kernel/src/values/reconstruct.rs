@@ -111,7 +111,7 @@ impl Reconstructor {
                 && leaf.array.is_valid(row)
             {
                 if value.is_some() {
-                    return Err(conflict(level, "a typed value that is no object"));
+                    return Err(conflict(level, "a typed value that is not an object"));
                 }
                 leaf.write(row, out);
                 return Ok(());
@@ -153,7 +153,7 @@ impl Reconstructor {
             if !is_object(value) {
                 return Err(Error::new(
                     Code::MalformedShredding,
-                    format!("{} holds shredded fields and a value that is no object", level.path),
+                    format!("{} has shredded fields and a value that is not an object", level.path),
                 )
                 .rule(36)
                 .path(level.value_path()));
@@ -227,7 +227,7 @@ impl Reconstructor {
                 let id = self.dictionary.id_of_level(field.level.number).ok_or_else(|| {
                     Error::new(
                         Code::MalformedShredding,
-                        format!("the metadata does not name the shredded field {:?}", field.name),
+                        format!("the metadata lacks the shredded field {:?}", field.name),
                     )
                     .rule(20)
                     .path(&field.level.path)
@@ -267,7 +267,7 @@ fn register(level: &Level, dictionary: &mut KnownNames) {
 }
 
 fn conflict(level: &Level, what: &str) -> Error {
-    Error::new(Code::MalformedShredding, format!("{} holds both a value and {what}", level.path))
+    Error::new(Code::MalformedShredding, format!("{} has both a value and {what}", level.path))
         .rule(25)
         .path(&level.path)
 }
@@ -276,7 +276,7 @@ fn in_both(level: &Level, field: &FieldColumn, row: usize) -> Error {
     let rule = if field.level.is_present(row) { 37 } else { 35 };
     Error::new(
         Code::MalformedShredding,
-        format!("{} holds the field {:?}, which is shredded beside it", level.value_path(), field.name),
+        format!("{} has the field {:?}, which is also shredded", level.value_path(), field.name),
     )
     .rule(rule)
     .path(level.value_path())
@@ -300,7 +300,7 @@ pub fn check_shape(level: &Level, value: &[u8]) -> Result<()> {
     };
     Err(Error::new(
         Code::MalformedShredding,
-        format!("{} holds {what}, which this file shreds: typed_value must not be null", level.value_path()),
+        format!("{} has {what}, which this file shreds: typed_value must not be null", level.value_path()),
     )
     .rule(rule)
     .path(level.value_path()))

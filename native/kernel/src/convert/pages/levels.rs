@@ -10,7 +10,7 @@ const HIGHEST: usize = 254;
 
 /// What the pages cannot say in the other layout: whoever decodes the columns can.
 pub fn unfit() -> Error {
-    Error::new(Code::DoesNotFit, "the pages cannot stand in the other layout as they are")
+    Error::new(Code::DoesNotFit, "the pages cannot be copied to the other layout")
 }
 
 /// Which level each level becomes.

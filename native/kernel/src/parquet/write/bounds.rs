@@ -153,7 +153,7 @@ impl Walk<'_> {
                     typed = Some((LeafType::from_arrow(data_type)?, leaf));
                 }
                 (other, _) => {
-                    let message = format!("a variant group holds value and typed_value, not {other:?}");
+                    let message = format!("a variant group has value and typed_value, not {other:?}");
                     return Err(Error::new(Code::InvalidArgument, message));
                 }
             }

@@ -25,7 +25,7 @@ pub struct Pages {
 }
 
 fn broken() -> ParquetError {
-    ParquetError::General("a page in the making has no sound header".into())
+    ParquetError::General("a page that is being written has an invalid header".into())
 }
 
 impl Pages {
@@ -61,7 +61,7 @@ impl Pages {
             let mut index = OffsetIndexBuilder::new();
             let locations = old.page_locations();
             if locations.len() != self.data.len() {
-                return Err(ParquetError::General("a chunk has other pages than its index".into()));
+                return Err(ParquetError::General("the pages of a chunk differ from its index".into()));
             }
             let mut offset = begin;
             let ends = locations.iter().skip(1).map(|l| l.first_row_index).chain([close.rows_written as i64]);
@@ -140,7 +140,7 @@ impl ChunkReader for Chunk {
     }
 
     fn get_bytes(&self, _start: u64, _length: usize) -> Result<Bytes> {
-        Err(ParquetError::General("a chunk in the making is read from its begin".into()))
+        Err(ParquetError::General("a chunk that is being written is read from its start".into()))
     }
 }
 

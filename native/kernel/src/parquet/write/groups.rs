@@ -115,5 +115,5 @@ impl<W: Write + Send> RowGroups<W> {
 }
 
 fn uneven() -> ParquetError {
-    ParquetError::General("the columns of the rows are not those of the file".into())
+    ParquetError::General("the rows have other columns than the file".into())
 }

@@ -63,7 +63,7 @@ impl Default for WriteOptions {
 pub fn parse_compression(text: &str) -> Result<Compression> {
     let unknown = || {
         let message = format!(
-            "unknown compression {text:?}: take none, snappy, lz4, gzip, brotli or zstd, or zstd(3) for a level"
+            "unknown compression {text:?}: use none, snappy, lz4, gzip, brotli or zstd, or zstd(3) for a level"
         );
         Error::new(Code::InvalidArgument, message)
     };
@@ -225,7 +225,8 @@ impl FileWriter {
         if same {
             return Ok(());
         }
-        let message = format!("a batch of another schema than the file's: {} for {}", batch.schema(), self.schema);
+        let message =
+            format!("the batch has another schema than the file: {} instead of {}", batch.schema(), self.schema);
         Err(Error::new(Code::InvalidArgument, message))
     }
 
