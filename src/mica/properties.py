@@ -226,7 +226,7 @@ ENABLE_DELETION_VECTORS = Property(
 )  # fmt: skip
 ENABLE_CHANGE_DATA = Property(
     "delta.enableChangeDataFeed", BOOLEAN, "false",
-    "Changes of rows can be read; mica refuses a delete or update that would need change files.",
+    "Changes of rows can be read (`Table.changes`): deletes and updates write change files.",
     "changeDataFeed",
 )  # fmt: skip
 TARGET_FILE_SIZE = Property("delta.targetFileSize", BYTES, "128MB", "The target size of data files.")

@@ -284,13 +284,16 @@ class Table:
     def delete(self, where: str | None = None, *, spark: SparkSession | None = None) -> Commit:
         """Deletes the rows for which `where` is true (None: all rows). Files that cannot hold such a row are not read,
         files without one are not rewritten, and rewritten files keep their shredding. With
-        `delta.enableDeletionVectors`, a file that keeps some rows gets a deletion vector instead of a rewrite.
+        `delta.enableDeletionVectors`, a file that keeps some rows gets a deletion vector instead of a rewrite. With
 
         Runs on `spark`, or on threads of this process. `Commit.metrics` has the metrics of delta-spark's history. If no
         row matches, nothing is committed.
 
-        Errors: those of a scan's `where`; APPEND_ONLY; UNSUPPORTED_WRITER_FEATURE if the table requires change files;
-        ConflictError if another writer changed the files, or added rows that might match. The table is then unchanged.
+        `delta.enableChangeDataFeed` the changed rows are written to change files too, where the log alone does not tell
+        them.
+
+        Errors: those of a scan's `where`; APPEND_ONLY; ConflictError if another writer changed the files, or added rows
+        that might match. The table is then unchanged.
         """
         return self._changed(delete(self._snapshot, where, spark))
 

@@ -59,6 +59,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "maintain/alter.py": "tests/unit/test_table.py",
         "tasks/batches.py": "tests/spark/test_values.py",
         "tasks/change.py": "tests/unit/write/test_change.py",
+        "tasks/changed_rows.py": "tests/unit/write/test_change.py",
         "tasks/candidates.py": "tests/unit/maintain/test_restats.py",
         "tasks/costs.py": "tests/unit/scan/test_explanation.py",
         "tasks/ingest.py": "tests/unit/write/test_ingest.py",

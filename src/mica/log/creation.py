@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from mica import properties
 from mica.errors import UserError
-from mica.log import features
+from mica.log import features, feed
 from mica.log.actions import Metadata, Protocol
 from mica.log.column_mapping import effective, mode_of
 from mica.log.configuration import checked, kept, needed_features
@@ -133,11 +133,13 @@ def shreds(protocol: Protocol, metadata: Metadata) -> bool:
 
 
 def _check_columns(configuration: Mapping[str, str | None], schema: StructType, partitions: Iterable[str]) -> None:
-    """Checks that the columns named in properties exist."""
+    """Checks that the columns named in properties exist, and that the change data feed can add its own."""
     for known in (properties.VARIANT_STATS_NAMES, properties.BLOOM_PATHS):
         text = configuration.get(known.name)
         if text is not None:
             check_paths(known.name, text, schema)
+    if properties.ENABLE_CHANGE_DATA.of({name: text for name, text in configuration.items() if text is not None}):
+        feed.refuse_reserved(schema)
     named = configuration.get(properties.SKIPPING_NAMES.name)
     if named is not None:
         check_columns(named, schema, partitions)

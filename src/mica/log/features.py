@@ -55,7 +55,6 @@ FEATURES: Mapping[str, Feature] = {
             blocks_writes=lambda m: any(key.startswith(CONSTRAINTS) for key in m.configuration),
             why="the table has CHECK constraints",
         ),
-        # mica adds and removes whole files and never changes rows, so change data needs no extra files.
         Feature("changeDataFeed", writer=4),
         Feature(
             "generatedColumns",

@@ -90,9 +90,9 @@ def escape_partition_value(value: str) -> str:
 _HIVE_ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^")
 
 
-def new_file_name(suffix: str = ".parquet", mark: str = "") -> str:
-    """Returns a new unique data file name; it begins with `part-` and the mark."""
-    return f"part-{mark}{uuid.uuid4()}{suffix}"
+def new_file_name(suffix: str = ".parquet", mark: str = "", prefix: str = "part") -> str:
+    """Returns a new unique data file name; it begins with the prefix, `-` and the mark."""
+    return f"{prefix}-{mark}{uuid.uuid4()}{suffix}"
 
 
 #: Matches a path of the log that is absolute: a local one, or a URI.

@@ -63,7 +63,7 @@ class Commits:
     data_change: pa.Array  # boolean, aligned with adds
     removes: pa.Table  # path, deletion_vector, aligned with remove_rows
     remove_rows: np.ndarray
-    others: list[tuple[int, dict[str, Any]]]  # (line, action) of all other actions
+    others: list[tuple[int, dict[str, Any]]]  # (line, action) of all other actions, without change files
 
 
 @dataclass(frozen=True)
@@ -131,10 +131,17 @@ def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], nam
         [pc.struct_field(removed, "path"), pc.struct_field(removed, "deletionVector")],
         names=["path", "deletion_vector"],
     )
-    rest = np.flatnonzero(~(is_add | is_remove))
+    rest = np.flatnonzero(~(is_add | is_remove | _are_changes(data, lines)))
     others = [(int(row), parse_line(lines[int(row)].as_buffer().to_pybytes())) for row in rest]
     stats, change = pc.struct_field(added, "stats"), pc.struct_field(added, "dataChange")
     return Commits(lines, adds, add_rows, stats, change, removes, remove_rows, others)
+
+
+def _are_changes(data: bytes, lines: pa.Array) -> np.ndarray:
+    """Marks the change files, of which a commit may have thousands and a tabletate none (`log/feed.py` reads them)."""
+    if b'"cdc"' not in data:
+        return np.zeros(len(lines), bool)
+    return np.asarray(pc.match_substring_regex(lines, r'^\s*\{\s*"cdc"\s*:'))
 
 
 def _require_paths(actions: pa.StructArray, name: str) -> None:

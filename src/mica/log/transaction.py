@@ -61,6 +61,7 @@ class Transaction:
     engine_info: str = "mica"
     metrics: dict[str, Any] = field(default_factory=dict)
     _adds: list[Added] = field(default_factory=list, repr=False)
+    _changes: list[pa.Table] = field(default_factory=list, repr=False)
     _removed: list[np.ndarray] = field(default_factory=list, repr=False)
     _updated: list[np.ndarray] = field(default_factory=list, repr=False)
     _removes_change_data: bool = True
@@ -131,6 +132,11 @@ class Transaction:
     def add_files(self, files: Added) -> None:
         """Adds files, as rows of `added.ADDED`."""
         self._adds.append(files)
+
+    def add_changes(self, files: pa.Table) -> None:
+        """Adds change files, with the columns `path`, `partition_values` and `size`; they must hold all changes of the
+        commit (PROTOCOL.md, "Add CDC File")."""
+        self._changes.append(files)
 
     def update_files(self, indices: Iterable[int] | np.ndarray | pa.Array, files: Added) -> None:
         """Replaces statistics or tags of files, by positions in `snapshot.files` (no change of data). Conflicts with a
@@ -248,6 +254,7 @@ class Transaction:
             lines.append(format_line("domainMetadata", action))
         lines += self._remove_lines(now)
         lines += [add_line(file) for part in self._adds for file in added.rows(part)]
+        lines += [change_line(file) for part in self._changes for file in part.to_pylist(maps_as_pydicts="lossy")]
         return "".join(line + "\n" for line in lines).encode()
 
     def _remove_lines(self, now: int) -> list[str]:
@@ -398,6 +405,14 @@ def add_line(file: Mapping[str, Any]) -> str:
     if vector is not None:
         action["deletionVector"] = {key: value for key, value in vector.items() if value is not None}
     return format_line("add", action)
+
+
+def change_line(file: Mapping[str, Any]) -> str:
+    """Formats the log line of a change file (PROTOCOL.md, "Add CDC File")."""
+    values = dict(file["partition_values"] or {})
+    return format_line(
+        "cdc", {"path": file["path"], "partitionValues": values, "size": file["size"], "dataChange": False}
+    )
 
 
 def remove_line(

@@ -2,22 +2,25 @@
 
 The rule: a file without a matching row is not changed, and of a file whose every row is deleted only the predicate's
 columns are read. If a deletion vector is allowed, the file stays and gets one; otherwise its remaining rows are
-rewritten with the same shredding. A row matches if the predicate is true for it, not if it is NULL.
+rewritten with the same shredding. A row matches if the predicate is true for it, not if it is NULL. With a change data
+feed the changed rows are written to change files too, unless deletion vectors alone tell which rows are gone.
 
-Source: PROTOCOL.md, "Deletion Vectors".
+Source: PROTOCOL.md, "Deletion Vectors", "Change Data Files".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from mica.expressions.bind import BoundExpr
 from mica.log.deletion_vectors import deleted_rows, vector_of
 from mica.skipping.within_files import Ranges, intersect
+from mica.tasks.changed_rows import of_type, write_changes
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_ranges
@@ -36,6 +39,8 @@ class ChangeSpec:
     deletes: bool
     #: The numbers of the files that may get a deletion vector.
     vectors: frozenset[int] = frozenset()
+    #: The table's columns before the change, for change files; None: the commit needs none.
+    before: Mapping[str, BoundExpr] | None = None
 
 
 def change_files(spec: ChangeSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
@@ -59,9 +64,21 @@ def _change(spec: ChangeSpec, part: FilePart) -> Iterator[pa.RecordBatch]:
         told.append({"kind": "remove", "file": part.number})
         written = _without(ranges, matching) if spec.deletes else ranges
         told.append({"kind": "copied", "rows": _rows(written) - (0 if spec.deletes else changed)})
+    write = shredded_as(spec.write, file.reader)
     if written:
-        yield from write_files(shredded_as(spec.write, file.reader), read_ranges(file, written))
+        yield from write_files(write, read_ranges(file, written))
+    if spec.before is not None:
+        yield from write_changes(write, _changed_rows(spec, spec.before, file, matching))
     yield facts(told, spec.write.collated)
+
+
+def _changed_rows(
+    spec: ChangeSpec, before: Mapping[str, BoundExpr], file: DataFileReader, matching: Ranges
+) -> Iterator[pa.RecordBatch]:
+    old = read_ranges(file, matching, outputs=before)
+    yield from of_type("delete" if spec.deletes else "update_preimage", old)
+    if not spec.deletes:
+        yield from of_type("update_postimage", read_ranges(file, matching))
 
 
 def _matching(file: DataFileReader, ranges: Ranges) -> Ranges:

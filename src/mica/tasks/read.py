@@ -7,7 +7,8 @@ such a row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -44,10 +45,15 @@ def read_file(spec: ReadSpec, part: FilePart, limit: int | None = None) -> Itera
 
 
 def read_ranges(
-    file: DataFileReader, ranges: Ranges, predicate: BoundExpr | None = None, limit: int | None = None
+    file: DataFileReader,
+    ranges: Ranges,
+    predicate: BoundExpr | None = None,
+    limit: int | None = None,
+    *,
+    outputs: Mapping[str, BoundExpr] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of these ranges of an open file that pass, as batches of the scan's schema."""
-    spec = file.spec
+    """The rows of these ranges of an open file that pass, as batches of the scan's schema, or of other `outputs`."""
+    spec = file.spec if outputs is None else replace(file.spec, outputs=outputs)
     schema = to_arrow(spec.schema)
     leaves = distinct(leaf for value in spec.outputs.values() for leaf in value.leaves)
     done = 0

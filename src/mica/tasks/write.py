@@ -15,7 +15,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,7 +39,8 @@ from mica.variant import kernel
 from mica.variant.plain import to_variants
 from mica.variant.shredding import Limits
 
-#: The facts of a write task. `kind` is `add` (a written file, with the columns of `ADDED`), `remove` (a replaced file:
+#: The facts of a write task. `kind` is `add` (a written file, with the columns of `ADDED`), `cdc` (a written change
+#: file, with the same columns), `remove` (a replaced file:
 #: `file` is its position in the snapshot), `read` (rows, bytes and bad lines that the task read), `vector` (a file of
 #: the snapshot that gets a deletion vector, with its cardinality), or a count of rows: `copied`, `rebuilt`, `changed`.
 FACTS = pa.schema(
@@ -88,6 +89,9 @@ class WriteSpec:
     name: str | None = None
     #: The part that the names of all files of this write share, to find them if it fails.
     mark: str = ""
+    #: What the files are in the log (`cdc`: change files, `tasks.changed_rows`), and their directory below the table.
+    kind: Literal["add", "cdc"] = "add"
+    directory: str = ""
     options: kernel.FileOptions = field(default_factory=kernel.FileOptions)
     #: The shredding layout, `standard`, or `early` for files outside of tables; and whether a file's first rows decide
     #: where it has `untyped_value`.
@@ -256,9 +260,9 @@ class DataFileWriter:
     def __init__(self, spec: WriteSpec, values: tuple[str | None, ...]) -> None:
         self.spec = spec
         self.values = dict(zip(spec.partition_by, values, strict=True))
-        directory = partition_directory(self.values)
-        name = spec.name or new_file_name(f".{spec.options.get('compression', 'zstd')}.parquet", spec.mark)
-        self.path = f"{directory}/{name}" if directory else name
+        prefix = "part" if spec.kind == "add" else spec.kind
+        name = spec.name or new_file_name(f".{spec.options.get('compression', 'zstd')}.parquet", spec.mark, prefix)
+        self.path = "/".join(part for part in (spec.directory, partition_directory(self.values), name) if part)
         self._writer: kernel.FileWriter | kernel.Transcription | None = None
         self._fits: pa.Schema | None = None
         self._trees: dict[tuple[str, ...], pa.DataType] = {}
@@ -267,7 +271,9 @@ class DataFileWriter:
         self._waiting_bytes = 0
         self._has_variants = contains(spec.schema, VARIANT)
         self._late_types = False
-        self._candidates = [candidates.Candidates(leaf, spec.version) for leaf in spec.collated]
+        # Change files have no statistics in the log.
+        leaves = spec.collated if spec.kind == "add" else ()
+        self._candidates = [candidates.Candidates(leaf, spec.version) for leaf in leaves]
 
     @property
     def bytes(self) -> int:
@@ -326,11 +332,17 @@ class DataFileWriter:
             self._upload.close()
         else:
             storage.sync(self.path)
-        return {
-            "kind": "add",
+        found = {
+            "kind": self.spec.kind,
             "path": encode_path(self.path),
             "partition_values": self.values,
             "size": closed["size"],
+            "rows": closed["rows"],
+            "bytes": closed["size"],
+        }
+        if self.spec.kind != "add":
+            return found
+        return found | {
             "modification_time": time.time_ns() // 1_000_000,
             "data_change": self.spec.data_change,
             "stats": stats_json(
@@ -341,8 +353,6 @@ class DataFileWriter:
                 partition_columns=self.spec.partition_by,
             ),
             "tags": {**late_tags(self._late_types), **self.spec.tags} if self._has_variants else None,
-            "rows": closed["rows"],
-            "bytes": closed["size"],
             "candidates": self._candidates,
         }
 

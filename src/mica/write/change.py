@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from mica import engines, properties
 from mica.collation.names import BINARY
 from mica.engines.base import Task
-from mica.errors import UnsupportedTableError, UserError
+from mica.errors import UserError
 from mica.expressions import conditionals
 from mica.expressions.bind import BoundExpr, bind_value
 from mica.expressions.coerce import holds as exact_holds
@@ -33,6 +33,7 @@ from mica.expressions.parse import parse
 from mica.expressions.tree import Cast, Collate, Column, Expr, Literal
 from mica.log import features
 from mica.log.conflicts import FilePredicate, every_file
+from mica.log.feed import refuse_reserved
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
@@ -91,14 +92,17 @@ class _Change:
         parts = [part for part, whole in zip(self._parts(kept), gone.tolist(), strict=True) if not whole]
         if not parts and not gone.any():
             return self._nothing()
-        if parts:
-            _refuse_change_data(self.snapshot)
+        if self.target.feeds:
+            refuse_reserved(self.snapshot.schema)
         self._describe(kept[gone])
         read = replace(self.scan.spec(), outputs=self.outputs)
         vectors = self._may_keep_rows(kept)
+        # Removed files and deletion vectors tell by themselves which rows are deleted.
+        told = self.deletes and all(part.number in vectors for part in parts)
+        before = self.scan.outputs if self.target.feeds and not told else None
 
         def task(spec: WriteSpec) -> Task:
-            return partial(change_files, ChangeSpec(read, spec, self.deletes, vectors))
+            return partial(change_files, ChangeSpec(read, spec, self.deletes, vectors, before))
 
         source = flow.FromTasks(task, in_tasks(parts, self.engine.parallelism))
         spec = replace(self.target.write_spec({}), tags=zone_tags())
@@ -167,6 +171,7 @@ class _Change:
             "numAddedBytes": facts.bytes,
             new: changed,
             "numCopiedRows": facts.counted("copied"),
+            "numAddedChangeFiles": facts.changes.num_rows,
             "numDeletionVectorsAdded": len(places),
             "numDeletionVectorsUpdated": int(had[places].sum()),
             "numDeletionVectorsRemoved": int(had[places].sum()) + int(had[removed].sum()),
@@ -183,19 +188,6 @@ class _Change:
 
 class _NothingChangedError(Exception):
     """No row matches: there is nothing to commit."""
-
-
-def _refuse_change_data(snapshot: Snapshot) -> None:
-    """Refuses a change of rows if the table requires change files, which mica does not write (PROTOCOL.md, "Change Data
-    Files").
-    """
-    if properties.ENABLE_CHANGE_DATA.of(snapshot.properties):
-        raise UnsupportedTableError(
-            "UNSUPPORTED_WRITER_FEATURE",
-            f"{snapshot.storage} requires change files (delta.enableChangeDataFeed=true), which mica does not write",
-            hint="Set delta.enableChangeDataFeed to false, or change the rows with an engine that writes them.",
-            feature="changeDataFeed",
-        )
 
 
 def _read_files(schema: StructType, predicate: BoundExpr | None) -> FilePredicate:

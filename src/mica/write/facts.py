@@ -34,8 +34,14 @@ class Facts:
 
     @property
     def names(self) -> list[str]:
-        """The paths of the files, relative to the target."""
-        return [decode_path(path) for path in self.files.column("path").to_pylist()]
+        """The paths of all written files, relative to the target."""
+        written = (self.files, self.changes)
+        return [decode_path(path) for files in written for path in files.column("path").to_pylist()]
+
+    @property
+    def changes(self) -> pa.Table:
+        """The written change files."""
+        return self._of("cdc")
 
     @property
     def rows(self) -> int:

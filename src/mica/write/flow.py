@@ -160,4 +160,4 @@ def _marked(spec: WriteSpec) -> list[str]:
     if not spec.mark:
         return []  # without a mark, files of other writes look alike
     names = [entry.path for entry in spec.storage.list()]
-    return [name for name in names if name.rpartition("/")[2].startswith(f"part-{spec.mark}")]
+    return [name for name in names if name.rpartition("/")[2].startswith((f"part-{spec.mark}", f"cdc-{spec.mark}"))]

@@ -27,7 +27,7 @@ from mica.log.conflicts import FilePredicate, every_file
 from mica.log.domains import COLLATIONS_DOMAIN, with_versions, write_versions
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
-from mica.properties import CODEC, TARGET_FILE_SIZE
+from mica.properties import CODEC, ENABLE_CHANGE_DATA, TARGET_FILE_SIZE
 from mica.schema import collations
 from mica.schema import json as schema_json
 from mica.schema.types import VARIANT, StructType, walk
@@ -112,6 +112,12 @@ class Target:
     def variants(self) -> tuple[tuple[str, ...], ...]:
         """The Variant columns, as paths through structs; Variants in arrays and maps are never shredded."""
         return tuple(path for path, f in walk(self.schema) if f.type == VARIANT)
+
+    @property
+    def feeds(self) -> bool:
+        """Whether the table has a change data feed, so that a change of rows needs change files
+        (`tasks.changed_rows`)."""
+        return ENABLE_CHANGE_DATA.of(self.metadata.configuration)
 
     def write_spec(
         self,
@@ -203,6 +209,8 @@ class Target:
         if len(facts.removed):
             transaction.remove_files(facts.removed, data_change=self.data_change)
         transaction.add_files(facts.files)
+        if facts.changes.num_rows:
+            transaction.add_changes(facts.changes.select(["path", "partition_values", "size"]))
         transaction.set_application_transactions(self.applications)
         if self.versions is not None:
             before = None if self.snapshot is None else self.snapshot.domains.get(COLLATIONS_DOMAIN)

@@ -8,10 +8,11 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import mica
-from mica.errors import ConflictError, UnsupportedTableError, UserError
+from mica.errors import ConflictError, UserError
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
 WAYS = pytest.mark.parametrize("properties", [{}, VECTORS], ids=["copies", "vectors"])
@@ -165,13 +166,49 @@ def test_what_cannot_be_done_leaves_the_table_as_it_was(tmp_path: Path, properti
     assert {p for p in tmp_path.iterdir() if p.suffix == ".bin"} == set()
 
 
-def test_change_files_are_not_written_and_whole_files_need_none(tmp_path: Path) -> None:
-    table = table_of(tmp_path, partition_by=["p"], properties={"delta.enableChangeDataFeed": "true"})
-    with pytest.raises(UnsupportedTableError) as raised:
-        table.delete("id = 1")
-    assert raised.value.context["feature"] == "changeDataFeed"
-    table.delete("p = 'a'")
-    assert table.count() == 20
+@WAYS
+def test_change_files_hold_what_the_log_alone_does_not_tell(tmp_path: Path, properties: dict[str, str]) -> None:
+    feeds = {"delta.enableChangeDataFeed": "true", **properties}
+    table = table_of(tmp_path, partition_by=["p"], properties=feeds)
+    table.delete("p = 'a' AND id < 3")
+    assert changes(tmp_path, 5) == ([] if properties else [("a", i, "delete") for i in range(3)])
+    table.update({"p": "'c'", "n": "-1"}, "id IN (4, 14)")
+    assert changes(tmp_path, 6) == [
+        ("a", 4, "update_preimage"), ("b", 14, "update_preimage"),
+        ("c", 4, "update_postimage"), ("c", 14, "update_postimage"),
+    ]  # fmt: skip
+    done = table.delete("p = 'a'")  # whole files
+    assert (changes(tmp_path, 7), done.metrics["numAddedChangeFiles"]) == ([], 0)
+    assert mica.check(table).ok
+
+
+def changes(path: Path, version: int) -> list[tuple[str, int, str]]:
+    """The change files of a commit: partition value, id, type of the change. Files hold no partition columns."""
+    lines = map(orjson.loads, (path / f"_delta_log/{version:020d}.json").read_bytes().splitlines())
+    found = []
+    for action in (line["cdc"] for line in lines if "cdc" in line):
+        part = action["partitionValues"]["p"]
+        file = path / action["path"]
+        assert (action["dataChange"], action["size"]) == (False, file.stat().st_size)
+        assert file.parent == path / "_change_data" / f"p={part}"
+        rows = pq.read_table(file, partitioning=None)
+        assert rows.column_names == ["id", "n", "v", "_change_type"]
+        assert str(rows.schema.field("v").type.storage_type if hasattr(rows.schema.field("v").type, "storage_type")
+                   else rows.schema.field("v").type).count("typed_value")  # fmt: skip
+        assert all(row["n"] == -1 for row in rows.to_pylist() if row["_change_type"] == "update_postimage")
+        found += [(part, row["id"], row["_change_type"]) for row in rows.to_pylist()]
+    return sorted(found)
+
+
+def test_a_file_without_a_count_brings_change_files_for_all(tmp_path: Path) -> None:
+    # Such a file gets no vector but is rewritten, and readers of the feed look at nothing beside change files.
+    table = table_of(tmp_path, files=2, properties={"delta.enableChangeDataFeed": "true", **VECTORS})
+    log = tmp_path / "_delta_log" / f"{1:020d}.json"
+    log.write_text(log.read_text().replace('\\"numRecords\\":10,', ""))
+    done = mica.Table.open(tmp_path).delete("id IN (5, 15)")
+    assert (done.metrics["numDeletionVectorsAdded"], done.metrics["numAddedFiles"]) == (1, 1)
+    assert done.metrics["numAddedChangeFiles"] == 2
+    assert table.refresh().count() == 18
 
 
 def test_required_columns_stay_filled(tmp_path: Path) -> None:

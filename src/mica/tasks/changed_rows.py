@@ -1,0 +1,36 @@
+"""Change files: the rows that a commit inserts, deletes or updates, each with the type of its change.
+
+The rule: if a commit has change files, they hold all of its changes, because readers of the feed then look at nothing
+else. So either every task of an operation writes the rows that it changes, or none does. A change file has the columns
+of the table and `_change_type`; partition values are in its path and its `cdc` action, as for data files.
+
+Source: PROTOCOL.md, "Add CDC File", "Change Data Files".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Literal
+
+import pyarrow as pa
+
+from mica.log.feed import CHANGE_TYPE, DIRECTORY
+from mica.schema.types import STRING, StructField, StructType
+from mica.tasks.write import WriteSpec, write_files
+
+ChangeType = Literal["insert", "delete", "update_preimage", "update_postimage"]
+
+
+def write_changes(spec: WriteSpec, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Writes change files and yields facts about them, of the kind `cdc`. `spec` is the write spec of the table's data
+    files; the batches have the table's columns and `_change_type`.
+    """
+    changed = StructType((*spec.schema.fields, StructField(CHANGE_TYPE, STRING)))
+    yield from write_files(replace(spec, schema=changed, directory=DIRECTORY, kind="cdc"), rows)
+
+
+def of_type(change: ChangeType, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of the table as rows that all have this type of change."""
+    for batch in rows:
+        yield batch.append_column(CHANGE_TYPE, pa.repeat(pa.scalar(change, pa.string()), batch.num_rows))

@@ -1,0 +1,63 @@
+"""The change data feed: delta-spark reads mica's change files as it reads its own."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import mica
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SCHEMA = "id INT, p INT, n BIGINT, s STRING, v VARIANT"
+COLUMNS = ("id", "p", "n", "s", "to_json(v)")
+FEED = ("_change_type", "_commit_version")
+WHERES = [
+    "id % 7 = {k}", "v:a::int BETWEEN {k}0 AND {k}9", "n IS NULL AND id < {k}00", "p = {p}", "p = {p} AND id % 3 = 0",
+    "v:s::string LIKE 't{k}%'", "NOT (n > {k}5)", "id < 50", "true",
+]  # fmt: skip
+VALUES = [{"n": "id + 1"}, {"p": "(p + 1) % 3"}, {"s": "concat(s, '-', CAST(id AS STRING))", "n": "coalesce(n, 7)"}]
+
+
+def feed(spark: SparkSession, path: Path, start: int = 0, end: int | None = None) -> list[tuple[Any, ...]]:
+    reader = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", start)
+    reader = reader if end is None else reader.option("endingVersion", end)
+    return sorted((tuple(row) for row in reader.load(str(path)).selectExpr(*COLUMNS, *FEED).collect()), key=repr)
+
+
+def made(path: Path, vectors: bool) -> mica.Table:
+    properties = {"delta.enableDeletionVectors": str(vectors).lower(), "delta.enableChangeDataFeed": "true"}
+    table = mica.Table.create(path, SCHEMA, ["p"], properties=properties)
+    for part in range(3):
+        table.append([
+            {"id": i, "p": i % 3, "n": None if i % 4 == 0 else i, "s": "x", "v": {"a": i, "s": f"t{i}"}}
+            for i in range(part * 50, part * 50 + 50)
+        ])  # fmt: skip
+    return table
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_spark_reads_the_same_feed_from_our_commits_and_from_its_own(
+    delta_session: SparkSession, tmp_path: Path, rng: random.Random, vectors: bool
+) -> None:
+    spark = delta_session
+    mine, theirs = (made(tmp_path / name, vectors) for name in ("mine", "theirs"))
+    for step in range(4):
+        where = rng.choice(WHERES[:-1] if step < 3 else WHERES).format(k=rng.randrange(7), p=rng.randrange(3))
+        on = spark if step == 0 else None
+        if step % 2:
+            mine.delete(where, spark=on)
+            spark.sql(f"DELETE FROM delta.`{theirs.path}` WHERE {where}")
+        else:
+            values = rng.choice(VALUES)
+            mine.update(values, where, spark=on)
+            sets = ", ".join(f"{k} = {v}" for k, v in values.items())
+            spark.sql(f"UPDATE delta.`{theirs.path}` SET {sets} WHERE {where}")
+        before = mine.version
+        found, expected = (feed(spark, Path(table.refresh().path), before) if table.refresh().version >= before else []
+                           for table in (mine, theirs))  # fmt: skip
+        assert [row[:-1] for row in found] == [row[:-1] for row in expected], where
