@@ -5,7 +5,7 @@ use arrow::record_batch::RecordBatch;
 use arrow_pyarrow::PyArrowType;
 use mica_kernel::batch::cast::cast_column;
 use mica_kernel::batch::decimals::Operator;
-use mica_kernel::batch::{decimals, late, nested, values};
+use mica_kernel::batch::{bounds, decimals, late, nested, values};
 use mica_kernel::json::{DuplicateKeys, ParseOptions};
 use mica_kernel::text::zone::{DATABASE, Zone};
 use mica_kernel::{Code, Error, Result};
@@ -23,6 +23,10 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(without_late_types, m)?)?;
     m.add_function(wrap_pyfunction!(may_hold_late_types, m)?)?;
     m.add_function(wrap_pyfunction!(calculate, m)?)?;
+    m.add_function(wrap_pyfunction!(path_bounds, m)?)?;
+    m.add_function(wrap_pyfunction!(bounds_variants, m)?)?;
+    m.add_function(wrap_pyfunction!(decode_z85, m)?)?;
+    m.add_function(wrap_pyfunction!(encode_z85, m)?)?;
     m.add_function(wrap_pyfunction!(validate, m)?)?;
     m.add_function(wrap_pyfunction!(validate_nested, m)?)?;
     Ok(())
@@ -121,6 +125,31 @@ fn fixed_offset(py: Python<'_>, timezone: &str) -> PyResult<Option<i32>> {
 fn calculate(py: Python<'_>, batch: Batch, operator: &str, precision: u8, scale: u8) -> PyResult<Batch> {
     let operator = Operator::parse(operator).map_err(|e| raise(py, &e))?;
     each(py, batch, move |b| decimals::calculate(b, operator, precision, scale))
+}
+
+/// The bounds of a Variant path in column 0 (z85 texts), one row per text; without a key all bounds, a row each.
+#[pyfunction]
+#[pyo3(signature = (batch, key = None))]
+fn path_bounds(py: Python<'_>, batch: Batch, key: Option<&str>) -> PyResult<Batch> {
+    each(py, batch, move |b| bounds::path_bounds(b, key))
+}
+
+/// Column 0 (z85 texts of bounds) as Variants; null where a text is damaged.
+#[pyfunction]
+fn bounds_variants(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
+    each(py, batch, bounds::variants)
+}
+
+/// Column 0 (z85 texts) as bytes; null for other texts.
+#[pyfunction]
+fn decode_z85(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
+    each(py, batch, bounds::decode_z85)
+}
+
+/// Column 0 (binary) as z85 texts.
+#[pyfunction]
+fn encode_z85(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
+    each(py, batch, bounds::encode_z85)
 }
 
 /// Raises for the first row of column 0 that is no sound Variant.

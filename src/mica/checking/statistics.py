@@ -21,8 +21,8 @@ from mica.errors import CorruptDataError
 from mica.schema.types import VARIANT, StructType
 from mica.stats import documents, z85
 from mica.stats.columns import IndexedColumn, leaves_of
+from mica.stats.paths import Value, read_all
 from mica.stats.read import Wanted, read_stats
-from mica.stats.variant import Value, paths, split
 from mica.tasks.file_columns import Located, locate
 from mica.variant import kernel
 from mica.variant.path import VariantPath
@@ -115,10 +115,9 @@ def _variant(leaf: IndexedColumn, there: Located, document: dict[str, Any], want
             yield {"kind": "z85_length", **at, "found": f"the z85 text has {len(text)} characters, not a multiple of 5"}
         elif text is not None and data is None:
             yield {"kind": "z85", **at, "found": "the bounds are not z85 text"}
-        parts = None if data is None else split(data)
-        if data is not None and parts is None:
+        if data is not None and kernel.bounds_variants(pa.array([text])).null_count:
             yield {"kind": "bounds_object", **at, "found": "the bytes are not metadata and an object"}
-        sides.append({} if parts is None else paths(*parts))
+        sides.append({} if data is None else read_all(text))
     for key in sorted(sides[0].keys() | sides[1].keys()):
         path = f"{column}:{key}"
         low, high = (side.get(key) for side in sides)

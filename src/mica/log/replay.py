@@ -138,7 +138,7 @@ def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], nam
 
 
 def _are_changes(data: bytes, lines: pa.Array) -> np.ndarray:
-    """Marks the change files, of which a commit may have thousands and a tabletate none (`log/feed.py` reads them)."""
+    """Marks the change files, which are no part of the table's state (`log/feed.py` reads them)."""
     if b'"cdc"' not in data:
         return np.zeros(len(lines), bool)
     return np.asarray(pc.match_substring_regex(lines, r'^\s*\{\s*"cdc"\s*:'))

@@ -106,7 +106,7 @@ def _serve(side: PathSide, asked: DataType, usable: NDArray[np.bool_], *, upper:
     if asked in _OWN_KIND:
         usable = usable & (side.kinds == _OWN_KIND[asked])
         if asked == STRING:
-            return pa.array([side.others[i] if ok else None for i, ok in enumerate(usable.tolist())], wanted)
+            return pc.if_else(pa.array(usable), side.texts, pa.scalar(None, pa.string())).cast(wanted)
         days = asked == DATE
         more = _MS if upper and not days else 0
         usable = usable & (side.ints <= _LAST - more)  # the last instant has no upper bound
@@ -115,11 +115,11 @@ def _serve(side: PathSide, asked: DataType, usable: NDArray[np.bool_], *, upper:
     if asked in INTEGRALS:
         bits = bits_of(asked)
         fits = usable & (side.kinds == paths.EXACT) & (side.ints >= -(1 << bits)) & (side.ints <= (1 << bits) - 1)
-        fits[list(side.others)] = False
+        fits[list(side.decimals)] = False
         array = pa.array(side.ints, pa.int64(), mask=~fits).cast(wanted)
     elif asked == DOUBLE:
         exact, real = usable & (side.kinds == paths.EXACT), usable & np.isin(side.kinds, _REALS)
-        exact[list(side.others)] = False
+        exact[list(side.decimals)] = False
         array = pa.array(np.where(exact, side.ints.astype(np.float64), side.reals), mask=~(exact | real))
     else:
         array = pa.nulls(len(usable), wanted)
@@ -128,7 +128,7 @@ def _serve(side: PathSide, asked: DataType, usable: NDArray[np.bool_], *, upper:
         return array
     if is_real(asked):
         array = pc.if_else(pc.is_finite(array), array, pa.scalar(None, wanted))
-    return _one_by_one(side, asked, usable, side.others, array) if side.others else array
+    return _one_by_one(side, asked, usable, side.decimals, array) if side.decimals else array
 
 
 def _one_by_one(
@@ -145,7 +145,7 @@ def _one_by_one(
 def _cast_one(side: PathSide, row: int, asked: DataType) -> object:
     kind = int(side.kinds[row])
     if kind == paths.EXACT:
-        value: Any = side.others.get(row, int(side.ints[row]))
+        value: Any = side.decimals.get(row, int(side.ints[row]))
         source = LONG if isinstance(value, int) else decimal(38, min(38, max(0, -value.as_tuple().exponent)))
     elif kind in _REALS and is_real(asked) and math.isfinite(side.reals[row]):
         value, source = float(side.reals[row]), DOUBLE

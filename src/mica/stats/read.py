@@ -27,9 +27,8 @@ import pyarrow.compute as pc
 from mica.errors import MicaError
 from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
-from mica.stats import times, z85
+from mica.stats import times
 from mica.stats.paths import read_side
-from mica.stats.variant import split
 from mica.variant import kernel
 from mica.variant.path import VariantPath
 
@@ -89,7 +88,8 @@ def read_stats(texts: pa.Array | pa.ChunkedArray, wanted: Sequence[Wanted]) -> l
         null_array = pa.array(nulls[j], pa.int64())
         if leaf.path is not None:
             key = leaf.path.normalized
-            out.append(ColumnStats(read_side(sides[j][0], key), read_side(sides[j][1], key), null_array, num_rows))
+            bounds = [read_side(pa.array(map(_text, side), pa.string()), key) for side in sides[j]]
+            out.append(ColumnStats(bounds[0], bounds[1], null_array, num_rows))
         else:
             low, high = (
                 _typed(side, leaf.type, upper=upper) for side, upper in zip(sides[j], (False, True), strict=True)
@@ -113,6 +113,10 @@ def _get(tree: Any, names: tuple[str, ...]) -> Any:
             return None
         tree = tree.get(name)
     return tree
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value.isascii() else None  # as z85 is
 
 
 def _count(value: Any) -> int | None:
@@ -189,11 +193,7 @@ class VariantBoundsCodec:
 
     def decode(self, texts: pa.Array) -> pa.StructArray:
         """z85 texts → unshredded Variants; null stays null, unreadable texts become null."""
-        parts = [None if data is None else split(data) for data in z85.decode_array(texts)]
-        type_ = variant_field("v").type
-        columns = [pa.array([b"" if p is None else p[i] for p in parts], pa.binary()) for i in (0, 1)]
-        mask = pa.array([p is None for p in parts], pa.bool_())
-        return pa.StructArray.from_arrays(columns, fields=list(type_), mask=mask)
+        return kernel.bounds_variants(texts).cast(variant_field("v").type)
 
     def encode(self, variants: pa.StructArray) -> pa.Array:
         """Variants, shredded or not → z85 texts; null stays null, unreadable values become null."""
@@ -205,15 +205,9 @@ class VariantBoundsCodec:
                     return pa.nulls(len(variants), pa.string())
                 # One file's bounds are damaged: only that file loses them.
                 return pa.concat_arrays([self.encode(variants.slice(i, 1)) for i in range(len(variants))])
-        valid = variants.is_valid().to_pylist()
-        columns = [pc.struct_field(variants, [name]).to_pylist() for name in ("metadata", "value")]
-        return pa.array(
-            [
-                z85.encode(metadata + value) if ok and metadata is not None and value is not None else None
-                for metadata, value, ok in zip(*columns, valid, strict=True)
-            ],
-            pa.string(),
-        )
+        metadata, value = (pc.struct_field(variants, [name]).cast(pa.binary()) for name in ("metadata", "value"))
+        whole = pc.binary_join_element_wise(metadata, value, b"")
+        return kernel.encode_z85(pc.if_else(variants.is_valid(), whole, pa.scalar(None, pa.binary())))
 
 
 def _unshredded(variants: pa.StructArray) -> pa.StructArray:

@@ -13,9 +13,9 @@ from mica.errors import CorruptDataError
 from mica.schema import literals
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, StructType, walk
-from mica.stats import documents, z85
+from mica.stats import documents
 from mica.stats.columns import physical_names
-from mica.stats.variant import Value, paths, split
+from mica.stats.paths import Value, read_all
 from mica.variant.path import VariantPath
 
 
@@ -63,9 +63,7 @@ def _spelled(column: str, key: str) -> str:
 
 
 def _bounds(text: Any) -> Mapping[str, Value | None]:
-    data = z85.decode(text) if isinstance(text, str) else None
-    parts = None if data is None else split(data)
-    return {} if parts is None else paths(*parts)
+    return read_all(text) if isinstance(text, str) else {}
 
 
 def _plain(bound: Value | None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -14,10 +15,9 @@ LAST = 2**63 - 1
 
 
 def side(kind: int, value: int | None) -> PathSide:
-    found = PathSide.empty(1)
-    if value is not None:
-        found.kinds[0], found.ints[0] = kind, value
-    return found
+    known = value is not None
+    kinds, ints = np.array([kind if known else 0], np.uint8), np.array([value or 0], np.int64)
+    return PathSide(kinds, ints, np.zeros(1), pa.nulls(1, pa.string()), {})
 
 
 @pytest.mark.parametrize("low", [None, -(2**63), 0])

@@ -10,10 +10,9 @@ import pyarrow as pa
 import pytest
 
 from mica.schema.ddl import parse_ddl
-from mica.stats import z85
 from mica.stats.columns import indexed_leaves
+from mica.stats.paths import read_all
 from mica.stats.render import stats_json
-from mica.stats.variant import paths, split
 
 SCHEMA = parse_ddl(
     "id bigint, b boolean, s struct<x: string, v: variant>, d decimal(20,2), f double, t timestamp, n timestamp_ntz, "
@@ -53,11 +52,7 @@ def written(given: dict[str, Any], configuration: dict[str, str] | None = None, 
 
 
 def bounds(text: str) -> dict[str, Any]:
-    data = z85.decode(text)
-    assert data is not None
-    parts = split(data)
-    assert parts is not None
-    return {key: found and found.value for key, found in paths(*parts).items()}
+    return {key: found and found.value for key, found in read_all(text).items()}
 
 
 def test_plain_columns() -> None:

@@ -28,13 +28,20 @@ impl Children {
         if self.begun == self.head.count {
             return Ok(None);
         }
-        let offset_at = self.head.offsets + self.begun * self.head.offset_width;
-        let child = self.head.body + number(value, offset_at, self.head.offset_width)? as usize;
-        if child >= self.head.end {
-            return Err(fault(15, offset_at, "an offset points beyond its object or array"));
-        }
+        let child = Self::offset(value, &self.head, self.begun)?;
         self.begun += 1;
         Ok(Some(child))
+    }
+
+    /// The offset of child number `index`.
+    #[inline]
+    pub fn offset(value: &[u8], head: &Head, index: usize) -> Result<usize> {
+        let at = head.offsets + index * head.offset_width;
+        let child = head.body + number(value, at, head.offset_width)? as usize;
+        if child >= head.end {
+            return Err(fault(15, at, "an offset points beyond its object or array"));
+        }
+        Ok(child)
     }
 
     /// The child at `child` ends at `end`.

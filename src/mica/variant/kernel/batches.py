@@ -57,6 +57,33 @@ def calculate(batch: pa.RecordBatch, operator: str, precision: int, scale: int) 
     return call(native.calculate, batch, operator, precision, scale)
 
 
+def path_bounds(texts: pa.Array, key: str | None = None) -> pa.RecordBatch:
+    """Reads bounds of Variant paths from z85 texts: those of the path `key`, one row per text, or all, one row each.
+
+    Columns: row, path, kind (0: no bound), int, real, text, unscaled and scale; the kind says which has the value.
+    """
+    return call(native.path_bounds, _column(texts), key)
+
+
+def bounds_variants(texts: pa.Array) -> pa.StructArray:
+    """Returns bounds, z85 texts, as Variants of metadata and value; null for damaged texts."""
+    return call(native.bounds_variants, _column(texts)).column(0)
+
+
+def decode_z85(texts: pa.Array) -> pa.Array:
+    """Decodes z85 texts to binary; null for other texts."""
+    return call(native.decode_z85, _column(texts)).column(0)
+
+
+def encode_z85(values: pa.Array) -> pa.Array:
+    """Encodes binary values as z85 texts."""
+    return call(native.encode_z85, _column(values)).column(0)
+
+
+def _column(values: pa.Array) -> pa.RecordBatch:
+    return pa.record_batch([values], names=["values"])
+
+
 def validate(batch: pa.RecordBatch) -> None:
     """Raises for the first row of column 0 that is not a valid Variant."""
     call(native.validate, batch)
