@@ -43,6 +43,7 @@ from mica.maintain.optimize import optimize
 from mica.maintain.restats import restats
 from mica.maintain.restore import Restore, restore
 from mica.maintain.vacuum import Retention, Vacuum, vacuum
+from mica.scan.changes import changes
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.types import StructType
@@ -222,6 +223,37 @@ class Table:
         comparisons skip files; `explain()` says so.
         """
         return Scan(self._source, where, columns, limit, ansi, timezone, spark)
+
+    @takes(from_version=COUNT, to_version=COUNT, from_timestamp=TIME, to_timestamp=TIME)
+    def changes(
+        self,
+        from_version: int | None = None,
+        to_version: int | None = None,
+        *,
+        from_timestamp: Timestamp | None = None,
+        to_timestamp: Timestamp | None = None,
+        where: str | None = None,
+        columns: Mapping[str, str] | Sequence[str] | None = None,
+        limit: int | None = None,
+        ansi: bool = True,
+        timezone: str = "UTC",
+        spark: SparkSession | None = None,
+    ) -> Scan:
+        """A scan of the rows that changed in the versions from `from_version` to `to_version` (None: this one), both
+        included: the change data feed. Or from the first version at or after `from_timestamp` to the last one at or
+        before `to_timestamp`. The other arguments are those of `scan`.
+
+        The columns are those of the table at the last version, then `_change_type` (`insert`, `delete`,
+        `update_preimage` or `update_postimage`), `_commit_version` BIGINT and `_commit_timestamp` TIMESTAMP. Rows come
+        by version. Operations that change no rows, such as `optimize`, are not in it.
+
+        Errors: CHANGES_NOT_RECORDED if `delta.enableChangeDataFeed` was not true at a version of the range;
+        VERSION_NOT_FOUND; VERSION_EXPIRED if the log of a version was cleaned up; TIMESTAMP_OUT_OF_RANGE;
+        SCHEMA_CHANGED; NOT_FOUND, when rows are read, if a file was vacuumed.
+        Source: PROTOCOL.md, "Change Data Files"; delta-spark's `readChangeFeed`.
+        """
+        source = changes(self._snapshot, from_version, to_version, from_timestamp, to_timestamp)
+        return Scan(source, where, columns, limit, ansi, timezone, spark)
 
     def count(self) -> int:
         """The number of rows; see `Scan.count`, which opens a file only if the log has no row count for it."""
