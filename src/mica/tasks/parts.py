@@ -39,13 +39,13 @@ class FilePart:
     size: int | None
     partition: Mapping[str, str | None] = field(default_factory=dict)
     deletion_vector: Mapping[str, Any] | None = None
+    part: int = 0
+    parts: int = 1
+    number: int = 0
     #: A deletion vector whose rows are the only ones to read, less those of `deletion_vector`.
     chosen: Mapping[str, Any] | None = None
     #: Columns that have one value in this file, as text in the form of partition values.
     constants: Mapping[str, str] = field(default_factory=dict)
-    part: int = 0
-    parts: int = 1
-    number: int = 0
 
 
 def parts_of(files: pa.Table, *, of_log: bool = False) -> list[FilePart]:
