@@ -96,3 +96,16 @@ def test_ranges_that_spark_refuses_too(delta_session: SparkSession, tmp_path: Pa
                 table.changes(first, last)
         else:
             assert table.changes(first, last).count() == expected
+
+
+def test_versions_of_applications_hold_for_both(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, path = delta_session, str(tmp_path / "t")
+    table = mica.Table.create(path, "id INT")
+    table.append([{"id": 1}], txn=("job", 5))
+    for version, count in ((5, 1), (6, 2)):
+        options = {"txnAppId": "job", "txnVersion": version}
+        frame = spark.sql("SELECT CAST(2 AS INT) AS id")
+        frame.write.format("delta").mode("append").options(**options).save(path)
+        assert table.refresh().count() == count
+    assert table.append([{"id": 3}], txn=("job", 6)).repeated
+    assert not table.append([{"id": 3}], txn=("job", 7)).repeated
