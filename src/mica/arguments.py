@@ -75,6 +75,10 @@ NAMES = Kind("a list of strings", lambda v: _is_list(v, _is_text))
 TEXTS = Kind("a dict of strings", lambda v: _is_mapping(v, _is_text))
 OPTIONS = Kind("a dict of strings", lambda v: _is_mapping(v, _is_text), secret=True)
 CHANGES = Kind("a dict of strings (None removes one)", lambda v: _is_mapping(v, lambda x: x is None or _is_text(x)))
+TXN = Kind(
+    "a pair of an application id and a version of 0 or more",
+    lambda v: isinstance(v, tuple | list) and len(v) == 2 and _is_text(v[0]) and COUNT.fits(v[1]) and v[1] < 1 << 63,
+)
 SHREDDING = Kind(
     "a dict of Variant columns to schemas, or one schema (Spark DDL or a type)",
     lambda v: _is_mapping(v, lambda _: True) or not isinstance(v, Mapping | list | tuple | set | bytes | int | float),

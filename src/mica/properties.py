@@ -119,6 +119,7 @@ PATHS = Values[tuple[str, ...] | None](
     "column:path, separated by commas: v:a.b, v:['c d']", lambda text: tuple(split_commas(text))
 )
 EXPRESSIONS = Values('a JSON object of names to expressions, such as {"day": "v:time::date"}', _expressions)
+OPTIONAL_INTERVAL: Values[int | None] = Values(INTERVAL.expected, _interval)
 OPTIONAL_NUMBER: Values[int | None] = Values("a whole number from 0", number(0, 2**63 - 1).parse)
 
 #: Prefixes of properties with free names: supported features, and CHECK constraints.
@@ -187,6 +188,10 @@ DELETED_FILE_RETENTION = Property(
 LOG_RETENTION = Property(
     "delta.logRetentionDuration", INTERVAL, "interval 30 days",
     "How long log files are kept after a newer checkpoint has replaced them.",
+)  # fmt: skip
+TRANSACTION_RETENTION: Property[int | None] = Property(
+    "delta.setTransactionRetentionDuration", OPTIONAL_INTERVAL, None,
+    "How long the transactions of applications are kept (`txn` of writes); without it all are kept.",
 )  # fmt: skip
 EXPIRED_LOG_CLEANUP = Property(
     "delta.enableExpiredLogCleanup", BOOLEAN, "true", "Writing a checkpoint deletes expired log files."
@@ -266,8 +271,6 @@ OF_OTHERS: tuple[Property[Any], ...] = tuple(
         ("delta.randomizeFilePrefixes", BOOLEAN, "false", "Paths of data files begin with a random prefix."),
         ("delta.randomPrefixLength", number(1), "2", "How long that prefix is."),
         ("delta.sampleRetentionDuration", INTERVAL, "interval 7 days", "How long samples of data are kept."),
-        ("delta.setTransactionRetentionDuration", INTERVAL, None,
-         "How long transactions of applications are kept; mica keeps all."),
         ("delta.tuneFileSizesForRewrites", BOOLEAN, "false", "Files are made smaller for frequent rewrites."),
     )
 )  # fmt: skip

@@ -27,6 +27,7 @@ from mica.arguments import (
     TEXT,
     TEXTS,
     TIME,
+    TXN,
     Mode,
     one_of,
     takes,
@@ -43,12 +44,14 @@ from mica.maintain.optimize import optimize
 from mica.maintain.restats import restats
 from mica.maintain.restore import Restore, restore
 from mica.maintain.vacuum import Retention, Vacuum, vacuum
+from mica.scan.changes import changes
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.types import StructType
 from mica.storage import Storage
 from mica.write.change import delete, update
 from mica.write.ingest_options import size_of
+from mica.write.once import Txn, checked, once
 from mica.write.rows import write_rows
 from mica.write.target import Commit, open_target
 
@@ -223,6 +226,37 @@ class Table:
         """
         return Scan(self._source, where, columns, limit, ansi, timezone, spark)
 
+    @takes(from_version=COUNT, to_version=COUNT, from_timestamp=TIME, to_timestamp=TIME)
+    def changes(
+        self,
+        from_version: int | None = None,
+        to_version: int | None = None,
+        *,
+        from_timestamp: Timestamp | None = None,
+        to_timestamp: Timestamp | None = None,
+        where: str | None = None,
+        columns: Mapping[str, str] | Sequence[str] | None = None,
+        limit: int | None = None,
+        ansi: bool = True,
+        timezone: str = "UTC",
+        spark: SparkSession | None = None,
+    ) -> Scan:
+        """A scan of the rows that changed in the versions from `from_version` to `to_version` (None: this one), both
+        included: the change data feed. Or from the first version at or after `from_timestamp` to the last one at or
+        before `to_timestamp`. The other arguments are those of `scan`.
+
+        The columns are those of the table at the last version, then `_change_type` (`insert`, `delete`,
+        `update_preimage` or `update_postimage`), `_commit_version` BIGINT and `_commit_timestamp` TIMESTAMP. Rows come
+        by version. Operations that change no rows, such as `optimize`, are not in it.
+
+        Errors: CHANGES_NOT_RECORDED if `delta.enableChangeDataFeed` was not true at a version of the range;
+        VERSION_NOT_FOUND; VERSION_EXPIRED if the log of a version was cleaned up; TIMESTAMP_OUT_OF_RANGE;
+        SCHEMA_CHANGED; NOT_FOUND, when rows are read, if a file was vacuumed.
+        Source: PROTOCOL.md, "Change Data Files"; delta-spark's `readChangeFeed`.
+        """
+        source = changes(self._snapshot, from_version, to_version, from_timestamp, to_timestamp)
+        return Scan(source, where, columns, limit, ansi, timezone, spark)
+
     def count(self) -> int:
         """The number of rows; see `Scan.count`, which opens a file only if the log has no row count for it."""
         return self.scan().count()
@@ -253,8 +287,8 @@ class Table:
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    @takes(shredding=SHREDDING)
-    def append(self, data: Any, *, shredding: Any = None) -> Commit:
+    @takes(shredding=SHREDDING, txn=TXN)
+    def append(self, data: Any, *, shredding: Any = None, txn: Txn | None = None) -> Commit:
         """Adds rows: a Spark DataFrame (written by a Spark job), a pandas or polars DataFrame, a polars LazyFrame, a
         list of dicts by column, a `Scan` or a `Table`, Arrow data (a table, batches, a `pyarrow.dataset.Dataset`,
         anything with `__arrow_c_stream__`), or an iterator of dicts or of any of these. Streams and iterators are
@@ -268,26 +302,32 @@ class Table:
         the column unshredded), or is the schema itself if there is one Variant column. Other schemas are inferred per
         file.
 
+        `txn=(application, version)` makes the write happen once: the commit records it, and if the table has this
+        version of the application, or a later one, nothing is written and `Commit.repeated` is True (delta-spark's
+        `txnAppId` and `txnVersion`). All writes take it.
+
         Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, INVALID_VALUE, INVALID_JSON, NULL_IN_NOT_NULL_COLUMN; the table is
         then unchanged.
         """
-        return self._write(data, shredding, overwrite=False, where=None)
+        return self._write(data, shredding, overwrite=False, where=None, txn=txn)
 
-    @takes(where=TEXT, shredding=SHREDDING)
-    def overwrite(self, data: Any, where: str | None = None, *, shredding: Any = None) -> Commit:
+    @takes(where=TEXT, shredding=SHREDDING, txn=TXN)
+    def overwrite(
+        self, data: Any, where: str | None = None, *, shredding: Any = None, txn: Txn | None = None
+    ) -> Commit:
         """Replaces all rows, or the partitions for which `where` is true; new rows must then be in these partitions.
         `data` is what `append` accepts, including a scan of this table.
         """
-        return self._write(data, shredding, overwrite=True, where=where)
+        return self._write(data, shredding, overwrite=True, where=where, txn=txn)
 
-    @takes(where=TEXT, spark=SESSION)
-    def delete(self, where: str | None = None, *, spark: SparkSession | None = None) -> Commit:
+    @takes(where=TEXT, spark=SESSION, txn=TXN)
+    def delete(self, where: str | None = None, *, spark: SparkSession | None = None, txn: Txn | None = None) -> Commit:
         """Deletes the rows for which `where` is true (None: all rows). Files that cannot hold such a row are not read,
         files without one are not rewritten, and rewritten files keep their shredding. With
         `delta.enableDeletionVectors`, a file that keeps some rows gets a deletion vector instead of a rewrite. With
 
         Runs on `spark`, or on threads of this process. `Commit.metrics` has the metrics of delta-spark's history. If no
-        row matches, nothing is committed.
+        row matches, nothing is committed, but for the version of a `txn`.
 
         `delta.enableChangeDataFeed` the changed rows are written to change files too, where the log alone does not tell
         them.
@@ -295,15 +335,16 @@ class Table:
         Errors: those of a scan's `where`; APPEND_ONLY; ConflictError if another writer changed the files, or added rows
         that might match. The table is then unchanged.
         """
-        return self._changed(delete(self._snapshot, where, spark))
+        return self._changed(delete(self._snapshot, where, spark, checked(txn)))
 
-    @takes(set=TEXTS, where=TEXT, spark=SESSION)
+    @takes(set=TEXTS, where=TEXT, spark=SESSION, txn=TXN)
     def update(
         self,
         set: Mapping[str, str],  # noqa: A002 - the word of SQL and of delta-spark
         where: str | None = None,
         *,
         spark: SparkSession | None = None,
+        txn: Txn | None = None,
     ) -> Commit:
         """Updates the rows for which `where` is true (None: all rows). `set` maps columns to expressions over the old
         row: `{"n": "n + 1", "kind": "v:kind::string"}`. Files and deletion vectors are handled as in `delete`.
@@ -311,7 +352,7 @@ class Table:
         Errors: those of `delete`; UNKNOWN_COLUMN; INCOMPATIBLE_TYPE for a value that needs a cast to the column's type;
         NULL_IN_NOT_NULL_COLUMN. The table is then unchanged.
         """
-        return self._changed(update(self._snapshot, set, where, spark))
+        return self._changed(update(self._snapshot, set, where, spark, checked(txn)))
 
     @takes(properties=CHANGES)
     def set_properties(self, properties: Mapping[str, str | None]) -> Table:
@@ -426,9 +467,15 @@ class Table:
         self._snapshot = snapshot
         return self
 
-    def _write(self, data: Any, shredding: Any, *, overwrite: bool, where: str | None) -> Commit:
-        target = open_target(
-            self._snapshot.storage, self.schema, (), mode="overwrite" if overwrite else "append",
-            properties={}, snapshot=self._snapshot, where=where,
-        )  # fmt: skip
-        return self._changed(write_rows(target, data, shredding))
+    def _write(self, data: Any, shredding: Any, *, overwrite: bool, where: str | None, txn: Txn | None) -> Commit:
+        asked = checked(txn)
+
+        def write() -> Commit:
+            target = open_target(
+                self._snapshot.storage, self.schema, (), mode="overwrite" if overwrite else "append",
+                properties={}, snapshot=self._snapshot, where=where,
+            )  # fmt: skip
+            target.applications = dict([asked] if asked is not None else ())
+            return write_rows(target, data, shredding)
+
+        return self._changed(once(self._snapshot.storage, self._snapshot, asked, write))

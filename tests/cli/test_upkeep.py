@@ -1,4 +1,4 @@
-"""`mica vacuum` and `mica restore`: what is printed, what is done, exit statuses."""
+"""`mica vacuum`, `mica restore` and `mica changes`: what is printed, what is done, exit statuses."""
 
 from __future__ import annotations
 
@@ -49,3 +49,18 @@ def test_restore(table: str) -> None:
     said = runner.invoke(app, ["restore", table, "--version", "2"])
     assert "has the content of version 2" in said.output
     assert runner.invoke(app, ["restore", table]).exit_code == 2
+
+
+def test_changes(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "f", "id INT", properties={"delta.enableChangeDataFeed": "true"})
+    table.append([{"id": i} for i in range(30)])
+    table.delete("id = 7")
+    asked = ["changes", table.path, "--from-version", "1"]
+    assert runner.invoke(app, [*asked, "--count"]).stdout == "31\n"
+    rows = [
+        orjson.loads(line) for line in runner.invoke(app, [*asked, "--where", "id = 7", "--json"]).stdout.splitlines()
+    ]
+    assert [(row["_change_type"], row["_commit_version"]) for row in rows] == [("insert", 1), ("delete", 2)]
+    shown = runner.invoke(app, [*asked, "--to-version", "1"])
+    assert "the first 20 rows" in shown.output
+    assert runner.invoke(app, ["changes", table.path, "--from-version", "9"]).exit_code != 0

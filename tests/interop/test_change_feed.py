@@ -1,8 +1,9 @@
-"""The change data feed: delta-spark reads mica's change files as it reads its own."""
+"""The change data feed: delta-spark reads that of mica's commits as that of its own, and mica reads both."""
 
 from __future__ import annotations
 
 import random
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,54 @@ def test_spark_reads_the_same_feed_from_our_commits_and_from_its_own(
             mine.update(values, where, spark=on)
             sets = ", ".join(f"{k} = {v}" for k, v in values.items())
             spark.sql(f"UPDATE delta.`{theirs.path}` SET {sets} WHERE {where}")
-        before = mine.version
-        found, expected = (feed(spark, Path(table.refresh().path), before) if table.refresh().version >= before else []
-                           for table in (mine, theirs))  # fmt: skip
+        found, expected = (feed(spark, Path(table.path)) for table in (mine, theirs))
         assert [row[:-1] for row in found] == [row[:-1] for row in expected], where
+    for table in (mine, theirs):
+        table.refresh()
+        columns = {name: name for name in (*COLUMNS, *FEED)}
+        scan = table.changes(0, columns=columns)
+        rows = [tuple(row.values()) for row in scan.to_arrow().to_pylist()]
+        assert sorted(rows, key=repr) == feed(spark, Path(table.path))
+        assert sorted(map(tuple, scan.to_df(spark).collect()), key=repr) == sorted(rows, key=repr)
+        assert times(table) == spark_times(spark, table)
+
+
+def times(table: mica.Table) -> set[Any]:
+    rows = table.changes(2, columns=["_commit_version", "_commit_timestamp"]).to_arrow().to_pylist()
+    return {(row["_commit_version"], row["_commit_timestamp"]) for row in rows}
+
+
+def spark_times(spark: SparkSession, table: mica.Table) -> set[Any]:
+    reader = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 2)
+    frame = reader.load(table.path).selectExpr("_commit_version", "unix_millis(_commit_timestamp)").distinct()
+    return {(version, datetime.fromtimestamp(millis / 1000, UTC)) for version, millis in frame.collect()}
+
+
+def test_ranges_that_spark_refuses_too(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, path = delta_session, tmp_path / "t"
+    table = mica.Table.create(path, "id INT")
+    table.append([{"id": 1}])
+    table.set_properties({"delta.enableChangeDataFeed": "true"})
+    table.append([{"id": 2}])
+    for first, last in ((0, 3), (1, 1), (2, 3), (3, 3), (3, 2), (9, 9)):
+        reader = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", first)
+        try:
+            expected = reader.option("endingVersion", last).load(str(path)).count()
+        except Exception:  # noqa: BLE001 - Spark raises several types
+            with pytest.raises(mica.MicaError):
+                table.changes(first, last)
+        else:
+            assert table.changes(first, last).count() == expected
+
+
+def test_versions_of_applications_hold_for_both(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, path = delta_session, str(tmp_path / "t")
+    table = mica.Table.create(path, "id INT")
+    table.append([{"id": 1}], txn=("job", 5))
+    for version, count in ((5, 1), (6, 2)):
+        options = {"txnAppId": "job", "txnVersion": version}
+        frame = spark.sql("SELECT CAST(2 AS INT) AS id")
+        frame.write.format("delta").mode("append").options(**options).save(path)
+        assert table.refresh().count() == count
+    assert table.append([{"id": 3}], txn=("job", 6)).repeated
+    assert not table.append([{"id": 3}], txn=("job", 7)).repeated

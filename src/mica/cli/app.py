@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from mica.cli import (
+    changes,
     check,
     convert,
     demo,
@@ -41,6 +42,7 @@ app = typer.Typer(
 for verb in (
     ingest,
     scan,
+    changes,
     explain,
     stats,
     restats,

@@ -11,6 +11,7 @@ import typer
 from mica.cli import options
 from mica.cli.console import print_json, print_rows
 from mica.cli.source import scan_of
+from mica.scan.scan import Scan
 from mica.schema.types import VARIANT
 from mica.variant.frames import json_lines, python_values
 from mica.variant.values import to_json
@@ -37,6 +38,11 @@ def run(
     """Show rows, or count them."""
     most = limit if limit is not None or json or count else SHOWN
     scan = scan_of(source, where, column, version=version, timestamp=timestamp, options=storage_option, limit=most)
+    show(scan, count=count, json=json, cut=limit is None)
+
+
+def show(scan: Scan, *, count: bool, json: bool, cut: bool) -> None:
+    """Prints the rows of a scan, or their number; `cut` says that it ends after `SHOWN` rows by default."""
     if count:
         rows = scan.count()
         if json:
@@ -57,7 +63,7 @@ def run(
         ]
         shown += [[_short(value) for value in row] for row in zip(*columns, strict=True)]
     print_rows("", names, shown)
-    if limit is None and len(shown) == SHOWN:
+    if cut and len(shown) == SHOWN:
         sys.stderr.write(f"the first {SHOWN} rows; --limit shows more\n")
 
 

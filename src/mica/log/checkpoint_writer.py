@@ -22,6 +22,7 @@ from mica import properties
 from mica.errors import CorruptDataError
 from mica.log import features
 from mica.log.actions import Metadata
+from mica.log.applications import unexpired
 from mica.log.arrays import one_array
 from mica.log.collated_struct import collated_field
 from mica.log.paths import LAST_CHECKPOINT, checkpoint_name
@@ -104,10 +105,9 @@ def _is_or_holds_variant(field: pa.Field) -> bool:
 
 def checkpoint_table(snapshot: Snapshot, *, now: int) -> pa.Table:
     """Builds the rows of a checkpoint: one action each, in the column of its kind."""
+    kept = unexpired(snapshot.state.transactions, snapshot.properties, now)
     columns: dict[str, pa.Array] = {
-        "txn": pa.array(
-            [{"appId": a, "version": v, "lastUpdated": t} for a, (v, t) in snapshot.state.transactions.items()], _TXN
-        ),
+        "txn": pa.array([{"appId": a, "version": v, "lastUpdated": t} for a, (v, t) in kept.items()], _TXN),
         "add": _adds(snapshot),
         "remove": _removes(snapshot, now),
         "metaData": _metadata(snapshot.metadata),

@@ -120,7 +120,7 @@ def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], nam
     adds = pa.table(
         [
             pc.struct_field(added, "path"),
-            _partition_map(added, columns, len(set(needed))),
+            partition_map(added, columns, len(set(needed))),
             pc.struct_field(added, "size"),
             pc.struct_field(added, "modificationTime"),
             pc.struct_field(added, "deletionVector"),
@@ -138,7 +138,7 @@ def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], nam
 
 
 def _are_changes(data: bytes, lines: pa.Array) -> np.ndarray:
-    """Marks the change files, which are no part of the table's state (`log/feed.py` reads them)."""
+    """Marks the change files: a commit may have thousands, and they are no part of a table's state."""
     if b'"cdc"' not in data:
         return np.zeros(len(lines), bool)
     return np.asarray(pc.match_substring_regex(lines, r'^\s*\{\s*"cdc"\s*:'))
@@ -209,7 +209,7 @@ def _json_schema(columns: list[str]) -> pa.Schema:
     return pa.schema([("add", pa.struct(add)), ("remove", pa.struct(common))])
 
 
-def _partition_map(adds: pa.StructArray, columns: list[str], needed: int) -> pa.MapArray:
+def partition_map(adds: pa.StructArray, columns: list[str], needed: int) -> pa.MapArray:
     """struct<a, b> → map<string, string>. The first `needed` columns become keys of every file, null or not (other
     readers look them up); the others, of an earlier partitioning, become keys if any file has them. A key with a null
     value and a missing key mean the same (PROTOCOL.md "Partition Value Serialization")."""

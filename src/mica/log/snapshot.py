@@ -7,6 +7,7 @@ of an unsupported table can still be shown.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ import pyarrow.compute as pc
 
 from mica import properties
 from mica.errors import CorruptDataError, MicaError, StorageError
-from mica.log import features, time_travel, type_changes
+from mica.log import applications, features, time_travel, type_changes
 from mica.log.actions import Metadata, Protocol
 from mica.log.checkpoint import PartSource, read_checkpoint
 from mica.log.column_mapping import effective, mode_of
@@ -58,8 +59,9 @@ class Snapshot:
 
     @property
     def app_transactions(self) -> Mapping[str, int]:
-        """Application transactions: appId → last version."""
-        return {app: version for app, (version, _) in self.state.transactions.items()}
+        """Application transactions that are not expired: appId → last version."""
+        kept = applications.unexpired(self.state.transactions, self.properties, int(time.time() * 1000))
+        return {app: version for app, (version, _) in kept.items()}
 
     @property
     def properties(self) -> Mapping[str, str]:

@@ -60,6 +60,32 @@ def version_at(storage: Storage, listing: Listing, asked: Timestamp) -> int:
     return versions[bisect_right(range(len(versions)), wanted, key=time) - 1]
 
 
+def version_after(storage: Storage, listing: Listing, asked: Timestamp) -> int:
+    """Returns the first version at or after `asked`: the start of a range of changes."""
+    wanted, versions = to_millis(asked), sorted(listing.commits)
+    if not versions:
+        raise no_table(str(storage))
+    time = _times(storage, [listing.commits[version] for version in versions])
+    at = bisect_left(range(len(versions)), wanted, key=time)
+    if at == len(versions):
+        last = f"the latest version ({versions[-1]}) was made at {_shown(time(at - 1))}"
+        raise _outside(storage, asked, last)
+    return versions[at]
+
+
+def version_before(storage: Storage, listing: Listing, asked: Timestamp) -> int:
+    """Returns the last version at or before `asked`: the end of a range of changes."""
+    wanted, versions = to_millis(asked), sorted(listing.commits)
+    if not versions:
+        raise no_table(str(storage))
+    time = _times(storage, [listing.commits[version] for version in versions])
+    at = bisect_right(range(len(versions)), wanted, key=time)
+    if not at:
+        first = f"the oldest available version ({versions[0]}) was made at {_shown(time(0))}"
+        raise _outside(storage, asked, first)
+    return versions[at - 1]
+
+
 def _times(storage: Storage, entries: Sequence[Entry]) -> Callable[[int], int]:
     """Position of a commit → its time. Only the requested commits are read."""
 

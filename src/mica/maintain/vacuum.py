@@ -2,7 +2,8 @@
 
 The rule: a file is kept if the newest version uses it, if a version within the retention uses it, or if it is younger
 than the retention, since its writer may be about to commit it. All other data files are deleted, including leftovers of
-killed writers. Names that begin with `_` or `.` are not data, except change files, which are kept by age alone.
+killed writers. Names that begin with `_` or `.` are not data, except change files, which are kept if they are young or
+if a commit within the retention names them.
 
 Source: PROTOCOL.md, "Add File and Remove File" (tombstones), "VACUUM Protocol Check"; retention as in delta-spark.
 """
@@ -26,6 +27,8 @@ from mica.errors import UserError
 from mica.log import features
 from mica.log.arrays import one_array
 from mica.log.deletion_vectors import file_of
+from mica.log.feed import DIRECTORY as CHANGES
+from mica.log.feed import change_files_since
 from mica.log.paths import ABSOLUTE, LOG, canonical_keys
 from mica.log.replay import REMOVES, parse_commits, partition_keys
 from mica.log.segment import read_listing
@@ -40,7 +43,7 @@ DELETERS = 16
 
 _HOUR = 3_600_000
 _RETENTIONS = "a number of hours, a text such as '7 days', or a timedelta"
-_CHANGES = "_change_data/"
+_CHANGES = f"{CHANGES}/"
 
 Retention = float | str | timedelta
 
@@ -100,6 +103,8 @@ def vacuum(
     oldest = int(clock() * 1000) - wanted
     needed = needed_files(snapshot, oldest, longer=wanted > kept)
     found = [entry for entry in _data_files(snapshot) if entry.modified < oldest]
+    if any(entry.path.startswith(_CHANGES) for entry in found):
+        needed = pa.concat_arrays([needed, change_files_since(snapshot, oldest)])
     paths = pa.array([entry.path for entry in found], pa.string())
     gone = pc.invert(pc.is_in(paths, value_set=needed)).to_pylist()
     deleted = pa.Table.from_pylist([entry_row(entry) for entry, left in zip(found, gone, strict=True) if left], DELETED)

@@ -221,8 +221,14 @@ class Scan:
         """The full names of the kept files: paths, or URIs in object stores.
 
         A reader of bare files misses what is only in the log: partition columns (they are in the directory names too)
-        and deletion vectors. Errors: DELETED_ROWS if a kept file has deleted rows.
+        and deletion vectors. Errors: DELETED_ROWS if a kept file has deleted rows; NOT_IN_FILES for changes.
         """
+        if not self.source.plain:
+            raise UnsupportedTableError(
+                "NOT_IN_FILES",
+                f"the rows of {self.source.name} are not those of its files",
+                hint="Read the rows of the scan instead of its files.",
+            )
         named = zip(self.kept.column("path").to_pylist(), self.kept.column("deletion_vector").to_pylist(), strict=True)
         found = []
         for path, vector in named:
@@ -251,6 +257,8 @@ class Scan:
                 kept, unknown = kept[matching.to_numpy(zero_copy_only=False)], unknown.filter(matching)
             rows = self.source.rows(pa.array(kept))
             whole = unknown.column("deletion_vector").combine_chunks().is_null()
+            if "chosen" in unknown.column_names:
+                whole = pc.and_(whole, unknown.column("chosen").combine_chunks().is_null())
             known = pc.and_(rows.is_valid(), whole)
             total = pc.sum(rows.filter(known)).as_py() or 0
             unknown = unknown.filter(pc.invert(known))
@@ -329,6 +337,7 @@ class Scan:
             files=files,
             storage=self.source.storage,
             is_table=self.source.version is not None,
+            plain_files=self.source.plain,
             plain_columns=plain,
             names_variants=self.columns is not None and contains(self.schema, VARIANT),
             predicate=self.predicate is not None,

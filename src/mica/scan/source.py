@@ -25,6 +25,8 @@ class Source:
     column_mapping: bool = False
     #: Whether files identify columns by ids instead of names.
     by_id: bool = False
+    #: Whether its rows are those of its files less deleted ones, so that readers of bare files see them too.
+    plain: bool = True
     #: Cached ends of files that were read already.
     tails: Tails
     #: Which columns are of the early shredding layout: True: detected by their fields; False: none; or their paths.

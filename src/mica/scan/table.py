@@ -54,7 +54,7 @@ class TableSource(Source):
 
     def rows(self, indices: pa.Array) -> pa.Array:
         """`numRecords` of the files at `indices`; null if the log does not have it."""
-        return pa.array([_rows(text) for text in self.snapshot.stats(indices).to_pylist()], pa.int64())
+        return rows_in(self.snapshot.stats(indices))
 
     def partitions(self) -> pa.Table:
         """The partitions that have files, sorted: typed partition columns, then files, bytes, rows (null: unknown)."""
@@ -82,6 +82,11 @@ class TableSource(Source):
             tags = self.snapshot.tags(indices).to_pylist(maps_as_pydicts="lossy")
             self._cache[key] = may_hold_late_types(self.storage, parts_of(self.files(indices)), tags)
         return bool(self._cache[key])
+
+
+def rows_in(stats: pa.Array) -> pa.Array:
+    """`numRecords` of each of these statistics; null if unknown."""
+    return pa.array([_rows(text) for text in stats.to_pylist()], pa.int64())
 
 
 def _rows(stats: str | None) -> int | None:

@@ -18,6 +18,7 @@ from mica.errors import CorruptDataError, StorageError, UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, filter_rows
 from mica.log.deletion_vectors import deleted_rows
+from mica.log.feed import CHANGE_TYPE
 from mica.schema.arrow import to_arrow_type
 from mica.schema.collations import COLLATIONS
 from mica.schema.ddl import type_to_ddl
@@ -123,7 +124,9 @@ class DataFileReader:
 
     def _located(self, column: tuple[str, ...]) -> Located | None:
         try:
-            return locate(self.schema, self.spec.columns, column, by_id=self.spec.by_id)
+            # Change files have ids for the table's columns only.
+            by_id = self.spec.by_id and column[0] != CHANGE_TYPE
+            return locate(self.schema, self.spec.columns, column, by_id=by_id)
         except CorruptDataError as e:
             raise CorruptDataError(
                 e.code, f"{self.name}: {e.message}", hint=e.hint, path=self.name, column=".".join(column)
@@ -155,10 +158,14 @@ class DataFileReader:
             first, last = (len(groups) * n // self.part.parts for n in (self.part.part, self.part.part + 1))
             start, end = sum(groups[:first]), sum(groups[:last])
             ranges = [(start, end)] if end > start else []
-        if self.part.deletion_vector is not None and ranges:
-            deleted = deleted_rows(self.spec.storage, self.part.deletion_vector)
-            ranges = without(ranges[0], deleted)
-        return ranges
+        if not ranges:
+            return ranges
+        vectors = (self.part.deletion_vector, self.part.chosen)
+        deleted, chosen = (None if one is None else deleted_rows(self.spec.storage, one) for one in vectors)
+        if chosen is not None:
+            numbers = chosen if deleted is None else np.setdiff1d(chosen, deleted, assume_unique=True)
+            return intersect(ranges, spans(numbers.astype(np.int64)))
+        return ranges if deleted is None else without(ranges[0], deleted)
 
     def possible(self, predicate: BoundExpr, ranges: Ranges) -> Ranges:
         """`ranges` without the row groups, then the pages, in which no row matches by the footer."""
@@ -280,8 +287,9 @@ class DataFileReader:
     def column(self, leaf: Leaf) -> FileColumn:
         """The leaf as a column of this file."""
         top = self.spec.columns.field(leaf.column[0])
-        if top.name in self.spec.partition_by:
-            text = self.part.partition.get(physical_name(top))
+        constant = self.part.constants.get(top.name)
+        if constant is not None or top.name in self.spec.partition_by:
+            text = self.part.partition.get(physical_name(top)) if constant is None else constant
             values = parse_values(pa.array([text], pa.string()), top.type, timezone=self.spec.timezone)
             return FileColumn(leaf, None, value=values[0])
         found = self._located(leaf.column)
@@ -379,11 +387,7 @@ class Positions:
         if not len(numbers):
             return []
         at = np.searchsorted(self._before, numbers, "right") - 1
-        rows = self._starts[at] + numbers - self._before[at]
-        breaks = np.flatnonzero(np.diff(rows) != 1) + 1
-        firsts = rows[np.concatenate([[0], breaks])]
-        lasts = rows[np.concatenate([breaks - 1, [len(rows) - 1]])] + 1
-        return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+        return spans(self._starts[at] + numbers - self._before[at])
 
 
 def _leaves(columns: Sequence[FileColumn], batch: pa.RecordBatch) -> Leaves:
@@ -394,6 +398,16 @@ def _leaves(columns: Sequence[FileColumn], batch: pa.RecordBatch) -> Leaves:
 def _rows(count: int) -> pa.RecordBatch:
     """A batch without columns."""
     return pa.record_batch([pa.nulls(count)], [""]).select([])
+
+
+def spans(rows: np.ndarray) -> list[tuple[int, int]]:
+    """Sorted row numbers as ranges."""
+    if not len(rows):
+        return []
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    firsts = rows[np.concatenate([[0], breaks])]
+    lasts = rows[np.concatenate([breaks - 1, [len(rows) - 1]])] + 1
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
 def without(rows: tuple[int, int], deleted: np.ndarray) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from mica.log.feed import CHANGE_TYPE
 from mica.log.paths import decode_path
 
 Item = TypeVar("Item")
@@ -41,16 +42,28 @@ class FilePart:
     part: int = 0
     parts: int = 1
     number: int = 0
+    #: A deletion vector whose rows are the only ones to read, less those of `deletion_vector`.
+    chosen: Mapping[str, Any] | None = None
+    #: Columns that have one value in this file, as text in the form of partition values.
+    constants: Mapping[str, str] = field(default_factory=dict)
 
 
 def parts_of(files: pa.Table, *, of_log: bool = False) -> list[FilePart]:
-    """The files of a table with path, size, partition_values and deletion_vector, numbered in their order. `of_log`:
-    the paths are URIs, as the log has them.
+    """The files of a table with path, size, partition_values and deletion_vector, numbered in their order; those of a
+    change data feed have `chosen` and `change_type` too (`log/feed.py`). `of_log`: the paths are URIs, as the log has
+    them.
     """
     columns = [files.column(name).to_pylist() for name in ("path", "size", "partition_values", "deletion_vector")]
-    return [
+    found = [
         FilePart(decode_path(path) if of_log else path, size, dict(values or ()), vector, number=number)
         for number, (path, size, values, vector) in enumerate(zip(*columns, strict=True))
+    ]
+    if "chosen" not in files.column_names:
+        return found
+    more = zip(found, files.column("chosen").to_pylist(), files.column("change_type").to_pylist(), strict=True)
+    return [
+        replace(part, chosen=chosen, constants={} if change is None else {CHANGE_TYPE: change})
+        for part, chosen, change in more
     ]
 
 

@@ -46,31 +46,43 @@ from mica.tasks.parts import FilePart, in_tasks
 from mica.tasks.write import WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.write import flow
-from mica.write.facts import Facts
+from mica.write.facts import NO_FACTS, Facts
 from mica.write.inputs import forgotten
+from mica.write.once import Txn, once
 from mica.write.target import Commit, open_target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def delete(snapshot: Snapshot, where: str | None, spark: SparkSession | None) -> Commit:
+def delete(snapshot: Snapshot, where: str | None, spark: SparkSession | None, txn: Txn | None = None) -> Commit:
     """Deletes the rows for which `where` is true; see `Table.delete`."""
-    return _Change(snapshot, where, None, spark).commit()
+    return once(snapshot.storage, snapshot, txn, lambda: _Change(snapshot, where, None, spark, txn).commit())
 
 
-def update(snapshot: Snapshot, values: Mapping[str, Any], where: str | None, spark: SparkSession | None) -> Commit:
+def update(
+    snapshot: Snapshot,
+    values: Mapping[str, Any],
+    where: str | None,
+    spark: SparkSession | None,
+    txn: Txn | None = None,
+) -> Commit:
     """Updates columns of the rows for which `where` is true; see `Table.update`."""
     if not values:
         raise UserError.bad_value("set", dict(values), "a dict of at least one column to its expression")
-    return _Change(snapshot, where, values, spark).commit()
+    return once(snapshot.storage, snapshot, txn, lambda: _Change(snapshot, where, values, spark, txn).commit())
 
 
 class _Change:
     """One delete (`values` is None) or update."""
 
     def __init__(
-        self, snapshot: Snapshot, where: str | None, values: Mapping[str, Any] | None, spark: SparkSession | None
+        self,
+        snapshot: Snapshot,
+        where: str | None,
+        values: Mapping[str, Any] | None,
+        spark: SparkSession | None,
+        txn: Txn | None,
     ) -> None:
         self.began = time.monotonic()
         self.snapshot, self.where, self.deletes = snapshot, where, values is None
@@ -78,6 +90,7 @@ class _Change:
         ansi, timezone = self.engine.settings(True, "UTC")
         self.target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={},
                                   snapshot=snapshot)  # fmt: skip
+        self.target.applications = dict([txn] if txn is not None else ())
         self.scan = Scan(TableSource(snapshot), where, None, None, ansi, timezone)
         if self.scan.predicate is not None:
             refuse_in_process(self.scan.predicate.expr)
@@ -86,15 +99,16 @@ class _Change:
             self.outputs = _assigned(snapshot.schema, values, where, self.scan)
 
     def commit(self) -> Commit:
-        """Writes the changed files and commits; commits nothing if no row matches."""
+        """Writes the changed files and commits; commits nothing if no row matches, but for the version of a `txn`."""
         kept = self.scan.plan.kept
+        self._describe()
         gone = self._gone(kept)
         parts = [part for part, whole in zip(self._parts(kept), gone.tolist(), strict=True) if not whole]
         if not parts and not gone.any():
             return self._nothing()
         if self.target.feeds:
             refuse_reserved(self.snapshot.schema)
-        self._describe(kept[gone])
+        self.target.removes = kept[gone]
         read = replace(self.scan.spec(), outputs=self.outputs)
         vectors = self._may_keep_rows(kept)
         # Removed files and deletion vectors tell by themselves which rows are deleted.
@@ -141,17 +155,16 @@ class _Change:
         known = self.scan.source.rows(pa.array(kept)).is_valid()
         return frozenset(kept[np.asarray(known)].tolist())
 
-    def _describe(self, gone: NDArray[np.int64]) -> None:
-        """Sets the commit's operation, the files that it depends on, and those that it removes without reading them."""
+    def _describe(self) -> None:
+        """Sets the commit's operation, and the files that it depends on."""
         target, where = self.target, self.where
         target.operation = "DELETE" if self.deletes else "UPDATE"
         shown = [] if where is None else [f"({where})"]
         target.parameters = {"predicate": shown if self.deletes else (shown[0] if shown else "true")}
         target.reads = _read_files(self.snapshot.schema, self.scan.predicate)
-        target.removes = gone
         target.metrics = self._metrics
         if self.deletes and where is None:
-            target.applications = forgotten(self.snapshot.app_transactions)
+            target.applications = {**forgotten(self.snapshot.app_transactions), **target.applications}
 
     def _metrics(self, facts: Facts) -> dict[str, int]:
         sizes, vectors = (self.snapshot.files.column(name).combine_chunks() for name in ("size", "deletion_vector"))
@@ -183,6 +196,9 @@ class _Change:
             raise _NothingChangedError
 
     def _nothing(self) -> Commit:
+        if self.target.applications:
+            # Rows that others add later are no part of this write, so it must not run again.
+            return self.target.commit(NO_FACTS)
         return Commit(self.snapshot.version, 0, 0, snapshot=self.snapshot)
 
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from mica.log.paths import decode_path
+from mica.tasks.write import FACTS
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,10 @@ class Facts:
         if kind not in self._kinds:
             return self.others.slice(0, 0)
         return self.others.filter(pc.equal(self.others.column("kind"), kind))
+
+
+#: A write without files.
+NO_FACTS = Facts.of(FACTS.empty_table())
 
 
 def _sum(files: pa.Table, name: str) -> int:

@@ -16,14 +16,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from mica import engines
-from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, OPTIONS, PATH, SESSION, SIZE, TEXT, TEXTS, Mode, takes
+from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, OPTIONS, PATH, SESSION, SIZE, TEXT, TEXTS, TXN, Mode, takes
 from mica.engines.base import Engine, MadeRows, Order
+from mica.log.snapshot import Snapshot
 from mica.storage import Storage
 from mica.tasks import ranges
 from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits
 from mica.write import flow, inputs
 from mica.write.ingest_options import IngestOptions, largest_of, size_of
 from mica.write.ingest_plan import IngestPlan, plan
+from mica.write.once import Txn, checked, once, repeats
 from mica.write.target import Commit, load_if_any
 
 if TYPE_CHECKING:
@@ -80,8 +82,8 @@ class Progress:
 
 @takes(
     paths=INPUTS, table=PATH, spark=SESSION, column=TEXT, columns=TEXTS, partition_by=NAMES, sort_by=NAMES,
-    quarantine=PATH, target_file_size=SIZE, properties=TEXTS, max_size=SIZE, idempotent=FLAG, ansi=FLAG, timezone=TEXT,
-    storage_options=OPTIONS, progress=CALLABLE,
+    quarantine=PATH, target_file_size=SIZE, properties=TEXTS, max_size=SIZE, idempotent=FLAG, txn=TXN, ansi=FLAG,
+    timezone=TEXT, storage_options=OPTIONS, progress=CALLABLE,
 )  # fmt: skip
 def ingest_json(
     paths: inputs.Paths,
@@ -103,6 +105,7 @@ def ingest_json(
     invalid_utf8: Literal["error", "replace"] = "error",
     max_size: int | str = "16MB",
     idempotent: bool = False,
+    txn: Txn | None = None,
     ansi: bool = True,
     timezone: str = "UTC",
     storage_options: Mapping[str, str] | None = None,
@@ -122,7 +125,9 @@ def ingest_json(
     nothing if the table exists) or `overwrite`. `on_error="quarantine"` writes bad lines to the table's `_quarantine/`
     (or to `quarantine`) instead of failing. A line that is not UTF-8 is a bad line; `invalid_utf8="replace"` replaces
     such bytes by U+FFFD, as Spark does. With `idempotent` each file is ingested once: the commit records it (a `txn`
-    action with its full name and modification time), and later runs skip it. Sizes are bytes or texts such as `128MB`.
+    action with its full name and modification time), and later runs skip it. With `txn=(application, version)` the
+    whole run happens once: nothing is read if the table has this version of the application, or a later one. Sizes are
+    bytes or texts such as `128MB`.
 
     With `spark` the work is a Spark job, and the session's ANSI mode and time zone apply. Without it the work runs on
     threads of this process, and `ansi` and `timezone` apply.
@@ -144,6 +149,9 @@ def ingest_json(
     if found is not None and mode == "ignore":
         note = f"a table already exists at {storage}: nothing was read"
         return _nothing(str(storage), found.version, 0, time.monotonic() - began, [note])
+    batch = checked(txn)
+    if found is not None and repeats(found, batch):
+        return _repeated(found, batch, began)
     planned = plan(storage, found, options)
     target = planned.target
     every = files = inputs.find(paths, storage_options, format)
@@ -152,7 +160,18 @@ def ingest_json(
     if not files:
         assert found is not None
         return _nothing(str(storage), found.version, len(every), time.monotonic() - began, target.notes)
-    commit, bad = _run(engine, planned, files, options.descending, progress)
+    if batch is not None:
+        target.applications = {**target.applications, batch[0]: batch[1]}
+    bad = 0
+
+    def write() -> Commit:
+        nonlocal bad
+        commit, bad = _run(engine, planned, files, options.descending, progress)
+        return commit
+
+    commit = once(storage, found, batch, write)
+    if commit.repeated:
+        return _repeated(commit.snapshot, batch, began)
     kept_aside = planned.spec.quarantine
     return IngestReport(
         table=str(target.storage),
@@ -168,6 +187,14 @@ def ingest_json(
         quarantine=str(kept_aside) if bad else None,
         notes=target.notes,
     )
+
+
+def _repeated(snapshot: Snapshot | None, txn: Txn | None, began: float) -> IngestReport:
+    """The report of a run that the table has already (`txn`)."""
+    assert snapshot is not None
+    assert txn is not None
+    note = f"the table has version {txn[1]} of the application {txn[0]!r}, or a later one: nothing was read"
+    return _nothing(str(snapshot.storage), snapshot.version, 0, time.monotonic() - began, [note])
 
 
 def _nothing(table: str, version: int, skipped: int, seconds: float, notes: list[str]) -> IngestReport:

@@ -29,7 +29,7 @@ LEAST_BYTES = 8 << 20
 _GROWS = {".gz": 6, ".gzip": 6, ".zst": 8, ".zstd": 8}
 
 #: What the transactions of input files are named by, and the time of a file whose rows are not in the table.
-_PREFIX = "mica.ingest:"
+PREFIX = "mica.ingest:"
 NEVER = -1
 
 
@@ -81,7 +81,7 @@ def unread(files: Sequence[Split], done: Mapping[str, int]) -> tuple[list[Split]
 
 def forgotten(done: Mapping[str, int]) -> dict[str, int]:
     """The transactions to commit when all rows of a table are removed: its input files may be ingested again."""
-    return dict.fromkeys((name for name in done if name.startswith(_PREFIX)), NEVER)
+    return dict.fromkeys((name for name in done if name.startswith(PREFIX)), NEVER)
 
 
 def _application(file: Split) -> str:
@@ -89,7 +89,7 @@ def _application(file: Split) -> str:
     scheme, rest = split_scheme(file.name)
     kind = None if scheme is None else SCHEMES.get(scheme, scheme)
     # Links are resolved, so that a file has one name.
-    return _PREFIX + (os.path.realpath(file.name) if kind is None else f"{kind}:{rest}")
+    return PREFIX + (os.path.realpath(file.name) if kind is None else f"{kind}:{rest}")
 
 
 def share(files: Sequence[Split], parallelism: int) -> list[list[Split]]:

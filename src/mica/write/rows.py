@@ -28,7 +28,7 @@ def write_rows(target: Target, data: Any, shredding: Any) -> Commit:
     engine = engines.of(data)
     spec = replace(target.write_spec(trees_of(shredding, target.variants)), tags=zone_tags())
     for note in target.notes:
-        warnings.warn(f"{target.storage}: {note}", stacklevel=5)
+        warnings.warn(f"{target.storage}: {note}", stacklevel=7)
     rows = data if engine.owns(data) else arrow(data, spec.schema)
     commit, _ = flow.commit(engine, target, spec, source(engine, spec, rows))
     return commit

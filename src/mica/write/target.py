@@ -58,6 +58,8 @@ class Commit:
     snapshot: Snapshot | None = field(default=None, repr=False, compare=False)
     #: Metrics of a change of rows, named as in delta-spark's history: `numDeletedRows`, `numCopiedRows`, ….
     metrics: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
+    #: Whether nothing was written, because the table has this version of the application (`txn`) already.
+    repeated: bool = False
 
 
 @dataclass(frozen=True)

@@ -164,3 +164,18 @@ def test_no_kept_version_loses_a_file(tmp_path: Path, rng: random.Random) -> Non
     table.vacuum(0, enforce_retention=False)
     assert data(tmp_path) == live(table)
     assert table.to_arrow().num_rows == counts[max(counts)]
+
+
+def test_change_files_stay_while_a_commit_within_the_retention_names_them(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT", properties={"delta.enableChangeDataFeed": "true"})
+    table.append([{"id": i} for i in range(4)])
+    table.delete("id = 1")
+    table.delete("id = 2")
+    older(tmp_path)
+    first = tmp_path / "_delta_log" / f"{2:020d}.json"
+    os.utime(first, (1_000_000_000, 1_000_000_000))
+    done = table.vacuum()
+    assert [path.startswith("_change_data/") for path in done.deleted.column("path").to_pylist()] == [True]
+    assert [row["id"] for row in table.changes(3, 3).to_arrow().to_pylist()] == [2]
+    with pytest.raises(StorageError):
+        table.changes(2, 2).to_arrow()

@@ -41,6 +41,7 @@ class Reading:
     files: Mapping[tuple[str | None, ...], Sequence[str]]
     storage: Storage
     is_table: bool
+    plain_files: bool
     plain_columns: bool
     #: Whether the call names columns, and one of them holds Variants.
     names_variants: bool
@@ -54,6 +55,7 @@ class Reading:
 
 REASONS: Mapping[str, Callable[[Reading], bool]] = {
     "bare files may hold what Spark reads wrongly (docs/compatibility.md)": lambda r: not r.is_table,
+    "the rows are changes, not those of the files": lambda r: not r.plain_files,
     "a predicate is given, on which only mica skips": lambda r: r.predicate,
     "the columns are expressions": lambda r: not r.plain_columns,
     "the call names a Variant column: the kernel builds whole Variants faster": lambda r: r.names_variants,

@@ -1,0 +1,24 @@
+"""Application transactions: which batch of which application a table has, for writes that must not happen twice.
+
+The rule: a write of an application is repeated if the table has a version of it that is not smaller. Entries older than
+`delta.setTransactionRetentionDuration` are forgotten, as in delta-spark; without the property all are kept.
+
+Source: PROTOCOL.md, "Transaction Identifiers".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mica.properties import TRANSACTION_RETENTION
+
+#: appId → version, lastUpdated in ms since the epoch.
+Applications = Mapping[str, tuple[int, int | None]]
+
+
+def unexpired(found: Applications, configuration: Mapping[str, str], now: int) -> Applications:
+    """The entries that the table still keeps at `now` (ms); with a retention an entry without a time is expired."""
+    retention = TRANSACTION_RETENTION.of(configuration)
+    if retention is None:
+        return found
+    return {app: (version, at) for app, (version, at) in found.items() if at is not None and at > now - retention}

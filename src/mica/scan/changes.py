@@ -1,0 +1,120 @@
+"""The change data feed of a table as the source of a scan.
+
+The rule: a scan of changes plans and reads like any scan; only its files are those of commits instead of a version, and
+three columns say what happened (`log/feed.py`). Version and time of a commit are constants of its files, like partition
+values, so a predicate on them opens no file. The columns are those of the last version of the range, as in delta-spark.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mica.errors import UserError
+from mica.expressions.bind import BoundExpr
+from mica.log import time_travel
+from mica.log.feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, changed_files
+from mica.log.paths import LOG, decode_path
+from mica.log.segment import read_listing
+from mica.log.snapshot import Snapshot, load
+from mica.log.time_travel import Timestamp
+from mica.scan.source import Source
+from mica.scan.table import rows_in
+from mica.schema.types import LONG, STRING, TIMESTAMP, StructField, StructType
+from mica.skipping.collated import Ordering
+from mica.skipping.plan import FilePlan, plan_files
+from mica.storage.tails import Tails
+
+_FEED_COLUMNS = (
+    StructField(CHANGE_TYPE, STRING),
+    StructField(COMMIT_VERSION, LONG),
+    StructField(COMMIT_TIMESTAMP, TIMESTAMP),
+)
+
+
+class ChangesSource(Source):
+    """The changes of some versions of a table. It is also what `plan_files` calls a snapshot."""
+
+    plain = False
+
+    def __init__(self, end: Snapshot, first: int) -> None:
+        self.storage = end.storage
+        self.name = f"the changes of {end.storage} from version {first}"
+        self.version = end.version
+        self.schema = StructType((*end.schema.fields, *_FEED_COLUMNS))
+        self.partition_by = (*end.partition_columns, COMMIT_VERSION, COMMIT_TIMESTAMP)
+        self.column_mapping = end.mapping != "none"
+        self.by_id = end.mapping == "id"
+        self.tails = Tails()
+        self._files = changed_files(end, first)
+        self._cache: dict[Any, Any] = {}
+
+    def plan(self, predicate: BoundExpr | None, ordering: Ordering | None = None) -> FilePlan:
+        """Which files are kept, and why the others are skipped."""
+        return plan_files(predicate, _Planned(self.schema, self._files), cache=self._cache, ordering=ordering)
+
+    def all_files(self) -> pa.Table:
+        """All files with changes, as the log names them."""
+        return self._files
+
+    def files(self, indices: pa.Array) -> pa.Table:
+        """The files at `indices`, with decoded paths."""
+        found = self._files.take(indices)
+        paths = pa.array([decode_path(path) for path in found.column("path").to_pylist()], pa.string())
+        return found.set_column(found.schema.get_field_index("path"), "path", paths)
+
+    def rows(self, indices: pa.Array) -> pa.Array:
+        """`numRecords` of the files at `indices`; null if the log does not have it."""
+        return rows_in(self._files.column("stats").take(indices))
+
+
+class _Planned:
+    """The files as planning sees them."""
+
+    def __init__(self, schema: StructType, files: pa.Table) -> None:
+        self.schema, self.files = schema, files
+
+    def stats(self, indices: Any = None) -> pa.Array:
+        """The statistics of added files; null for the others."""
+        found = self.files.column("stats").combine_chunks()
+        return found if indices is None else found.take(pa.array(np.asarray(indices, np.int64)))
+
+    def tags(self, indices: Any = None) -> pa.Array:
+        """None: without them, bounds by collations are not used."""
+        return pa.nulls(self.files.num_rows if indices is None else len(indices), pa.map_(pa.string(), pa.string()))
+
+
+def changes(
+    snapshot: Snapshot,
+    from_version: int | None,
+    to_version: int | None,
+    from_timestamp: Timestamp | None,
+    to_timestamp: Timestamp | None,
+) -> ChangesSource:
+    """The changes of a range of versions; see `Table.changes`."""
+    for version, timestamp in ((from_version, from_timestamp), (to_version, to_timestamp)):
+        if version is not None and timestamp is not None:
+            raise time_travel.both_given()
+    if from_version is None and from_timestamp is None:
+        raise UserError("INVALID_ARGUMENT", "no start was given", hint="Give from_version= or from_timestamp=.")
+    first, last = from_version, snapshot.version if to_version is None else to_version
+    if from_timestamp is not None or to_timestamp is not None:
+        listing = read_listing(snapshot.storage.list(LOG, recursive=False))
+        if from_timestamp is not None:
+            first = time_travel.version_after(snapshot.storage, listing, from_timestamp)
+        if to_timestamp is not None:
+            last = min(last, time_travel.version_before(snapshot.storage, listing, to_timestamp))
+    assert first is not None
+    if first > snapshot.version or last > snapshot.version:
+        raise UserError(
+            "VERSION_NOT_FOUND",
+            f"{snapshot.storage} has no version {max(first, last)}",
+            hint=f"Its latest version is {snapshot.version}.",
+            version=max(first, last),
+        )
+    if first > last:
+        asked = f"{first} to {last}"
+        raise UserError.bad_value("the range of versions", asked, "from a version to the same or a later one")
+    return ChangesSource(snapshot if last == snapshot.version else load(snapshot.storage, last), first)

@@ -1,0 +1,191 @@
+"""Changes of a range of versions: rows and types of change, where they come from, what is skipped and refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pytest
+
+import mica
+from mica.errors import MicaError, StorageError, UnsupportedTableError
+
+FEEDS = {"delta.enableChangeDataFeed": "true"}
+VECTORS = {"delta.enableDeletionVectors": "true"}
+WAYS = pytest.mark.parametrize("properties", [{}, VECTORS], ids=["copies", "vectors"])
+
+
+def table_of(path: Path, **properties: str) -> mica.Table:
+    table = mica.Table.create(path, "id INT, p STRING, v VARIANT", ["p"], properties={**FEEDS, **properties})
+    table.append([{"id": i, "p": "ab"[i % 2], "v": {"a": i}} for i in range(6)])
+    return table
+
+
+def told(table: mica.Table, *versions: int, **asked: Any) -> list[tuple[int, str, int]]:
+    """Version, type of change and id of each change."""
+    rows = table.changes(*versions, **asked).to_arrow().to_pylist()
+    return sorted((row["_commit_version"], row["_change_type"], row["id"]) for row in rows)
+
+
+@WAYS
+def test_each_commit_tells_its_changes(tmp_path: Path, properties: dict[str, str]) -> None:
+    table = table_of(tmp_path, **properties)
+    table.delete("id IN (3, 4)")
+    table.update({"p": "'c'"}, "id IN (1, 5)")
+    table.delete("p = 'c'")
+    table.append([{"id": 7, "p": "a", "v": None}])
+    table.optimize()
+    table.restore(2)
+    table.overwrite([{"id": 9, "p": "a", "v": None}], "p = 'a'")
+    assert told(table, 0) == [
+        *((1, "insert", i) for i in range(6)),
+        (2, "delete", 3), (2, "delete", 4),
+        *((3, "update_" + when, i) for when in ("postimage", "preimage") for i in (1, 5)),
+        (4, "delete", 1), (4, "delete", 5), (5, "insert", 7),
+        *told(table, 7, 7),
+        (8, "delete", 0), (8, "delete", 2), (8, "insert", 9),
+    ]  # fmt: skip
+    # A restore of other files tells all of their rows: what is left is that of the version.
+    left: dict[int, int] = {}
+    for _, change, number in told(table, 3, 7):
+        left[number] = left.get(number, 0) + (1 if change in ("insert", "update_postimage") else -1)
+    assert {number for number, count in left.items() if count} == set()
+    assert table.changes(0).count() == len(told(table, 0))
+    assert told(mica.Table.open(tmp_path, version=3), 2) == told(table, 2, 3)
+
+
+def test_columns_of_the_feed_have_types_and_can_be_asked(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    table.delete("id = 4")
+    scan = table.changes(1)
+    assert str(scan.schema).endswith(
+        "_change_type STRING,_commit_version BIGINT,_commit_timestamp TIMESTAMP"
+    )  # fmt: skip
+    when = {row["version"]: row["timestamp"] for row in table.history().to_pylist()}
+    assert {row["_commit_timestamp"] for row in scan.to_arrow().to_pylist()} == {when[1], when[2]}
+    assert table.changes(1, columns={"n": "_commit_version + id"}, where="_change_type = 'delete'").to_arrow().column(
+        "n").to_pylist() == [6]  # fmt: skip
+    assert table.changes(1, limit=2).to_arrow().num_rows == 2
+    reader = table.changes(1, where="v:a::int = 4").to_reader()
+    assert [row["_change_type"] for row in reader.read_all().to_pylist()] == ["insert", "delete"]
+
+
+def test_files_are_skipped_by_version_by_partition_and_by_path(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT, p STRING, v VARIANT", ["p"], properties=FEEDS)
+    for number in range(4):
+        table.append([{"id": number, "p": "ab"[number % 2], "v": {"a": number}}])
+    assert len(table.changes(0, where="_commit_version > 3").plan.kept) == 1
+    assert len(table.changes(0, where="p = 'a'").plan.kept) == 2
+    assert len(table.changes(0, where="v:a::int >= 2").plan.kept) == 2
+    moment = table.history(limit=1).to_pylist()[0]["timestamp"].isoformat(sep=" ")
+    assert told(table, 0, where=f"_commit_timestamp >= timestamp'{moment}'") == [(4, "insert", 3)]
+
+
+def test_a_vector_changes_only_the_rows_in_which_it_differs(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT", properties={**FEEDS, **VECTORS})
+    table.append([{"id": i} for i in range(70_000)])
+    table.delete("id % 3 = 0")
+    table.delete("id % 3 = 1 AND id > 69000")
+    expected = [i for i in range(69_001, 70_000) if i % 3 == 1]
+    assert [row[2] for row in told(table, 3)] == expected
+    assert table.changes(3).count() == len(expected)
+    table.restore(2)
+    assert [row[1:] for row in told(table, 4)] == [("insert", i) for i in expected]
+    parts = table.changes(3, where="id > 69500").to_arrow()
+    assert sorted(parts.column("id").to_pylist()) == sorted([i for i in expected if i > 69_500] * 2)
+
+
+def test_a_remove_without_partition_values_is_looked_up(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    table.delete("p = 'a'")
+    log = tmp_path / "_delta_log" / f"{2:020d}.json"
+    lines = [orjson.loads(line) for line in log.read_bytes().splitlines()]
+    for line in lines:
+        for key in ("partitionValues", "size", "extendedFileMetadata", "tags"):
+            line.get("remove", {}).pop(key, None)
+    log.write_bytes(b"\n".join(map(orjson.dumps, lines)))
+    found = mica.Table.open(tmp_path).changes(2).to_arrow().to_pylist()
+    assert sorted((row["p"], row["id"]) for row in found) == [("a", 0), ("a", 2), ("a", 4)]
+
+
+def test_new_columns_are_null_in_older_changes(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    table.delete("id = 4")
+    table.add_columns("n INT")
+    assert {row["n"] for row in table.changes(0).to_arrow().to_pylist()} == {None}
+    assert "n" not in table.changes(0, 2).schema.names
+
+
+def code(table: mica.Table, *versions: Any, **asked: Any) -> str:
+    with pytest.raises(MicaError) as raised:
+        table.changes(*versions, **asked)
+    return raised.value.code
+
+
+def test_ranges_that_cannot_be_told(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT")
+    table.append([{"id": 1}])
+    assert code(table, 1) == "CHANGES_NOT_RECORDED"
+    table.set_properties(FEEDS)
+    table.append([{"id": 2}])
+    assert told(table, 2) == [(3, "insert", 2)]
+    assert code(table, 1) == "CHANGES_NOT_RECORDED"
+    table.set_properties({"delta.enableChangeDataFeed": "false"})
+    assert (code(table, 2), told(table, 2, 3)) == ("CHANGES_NOT_RECORDED", [(3, "insert", 2)])
+    assert (code(table, 3, 2), code(table), code(table, 1, from_timestamp="2020-01-01")) == ("INVALID_ARGUMENT",) * 3
+    assert (code(table, 5), code(table, 2, 9)) == ("VERSION_NOT_FOUND",) * 2
+    assert code(table, from_timestamp="2200-01-01") == "TIMESTAMP_OUT_OF_RANGE"
+    assert code(table, 2, to_timestamp="1999-01-01") == "TIMESTAMP_OUT_OF_RANGE"
+    (tmp_path / "_delta_log" / f"{2:020d}.json").unlink()
+    assert code(table, 2) == "VERSION_EXPIRED"
+
+
+def test_another_partitioning_in_the_range_is_refused(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    mica.Table.create(tmp_path, "id INT, p STRING", mode="overwrite", properties=FEEDS).append([{"id": 1, "p": "x"}])
+    assert code(table.refresh(), 1) == "SCHEMA_CHANGED"
+    assert told(table, 3) == [(3, "insert", 1)]
+
+
+def test_times_choose_versions(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    for number in range(3):
+        table.append([{"id": 10 + number, "p": "a", "v": None}])
+    for version in range(5):
+        at = 1_700_000_000 + 100 * version
+        os.utime(tmp_path / "_delta_log" / f"{version:020d}.json", (at, at))
+    seconds = 1_700_000_000_000
+    assert {row[0] for row in told(table, from_timestamp=seconds + 150_000)} == {2, 3, 4}
+    assert {row[0] for row in told(table, from_timestamp=1, to_timestamp=seconds + 350_000)} == {1, 2, 3}
+    assert {row[0] for row in told(table, 3, to_timestamp=seconds + 900_000)} == {3, 4}
+
+
+def test_rows_of_changes_are_not_those_of_files(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    with pytest.raises(UnsupportedTableError) as raised:
+        table.changes(0).file_uris()
+    assert raised.value.code == "NOT_IN_FILES"
+
+
+def test_a_vacuumed_change_file_is_named(tmp_path: Path) -> None:
+    table = table_of(tmp_path)
+    table.delete("id = 4")
+    for file in (tmp_path / "_change_data").rglob("*.parquet"):
+        file.unlink()
+    with pytest.raises(StorageError) as raised:
+        table.changes(2).to_arrow()
+    assert (raised.value.code, "_change_data" in raised.value.context["path"]) == ("NOT_FOUND", True)
+
+
+def test_shredded_change_files_keep_values_exactly(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT, v VARIANT", properties=FEEDS)
+    values = [{"a": i, "o": {"s": f"t{i}"}} for i in range(50)] + [{"a": "odd"}, None, [1, {"b": 2}]]
+    table.append([{"id": i, "v": v} for i, v in enumerate(values)])
+    table.delete("id > 48")
+    found = pa.table(table.changes(2).to_reader())
+    scan = table.changes(2, columns={"id": "id", "v": "to_json(v)"}).to_arrow().sort_by("id")
+    assert found.num_rows == 4
+    assert [orjson.loads(v) if v else None for v in scan.column("v").to_pylist()] == values[49:]
