@@ -79,7 +79,7 @@ def test_two_arrays_on_a_line_are_no_rows(tmp_path: Path) -> None:
     with pytest.raises(mica.CorruptDataError, match="line 1, column 6") as caught:
         _ingest(tmp_path, "[1,2][3,4]")
     assert caught.value.code == "INVALID_JSON"
-    with pytest.raises(mica.CorruptDataError, match=r"line 3, column 1.*behind the array"):
+    with pytest.raises(mica.CorruptDataError, match=r"line 3, column 1.*after the array"):
         _ingest(tmp_path, "[1,\n2]\n[3]")
 
 
