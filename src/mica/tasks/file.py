@@ -23,7 +23,7 @@ from mica.schema.collations import COLLATIONS
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bloom import questions
-from mica.skipping.within_files import Ranges, Verdicts, intersect, verdicts
+from mica.skipping.within_files import Ranges, Verdicts, intersect, ranges_of, verdicts
 from mica.stats.columns import physical_name, physical_names
 from mica.stats.partition import parse_values
 from mica.storage import Storage
@@ -379,11 +379,7 @@ class Positions:
         if not len(numbers):
             return []
         at = np.searchsorted(self._before, numbers, "right") - 1
-        rows = self._starts[at] + numbers - self._before[at]
-        breaks = np.flatnonzero(np.diff(rows) != 1) + 1
-        firsts = rows[np.concatenate([[0], breaks])]
-        lasts = rows[np.concatenate([breaks - 1, [len(rows) - 1]])] + 1
-        return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+        return ranges_of(self._starts[at] + numbers - self._before[at])
 
 
 def _leaves(columns: Sequence[FileColumn], batch: pa.RecordBatch) -> Leaves:
