@@ -42,12 +42,14 @@ if TYPE_CHECKING:
     from mica.write.ingest import IngestReport as IngestReport
     from mica.write.ingest import Progress as Progress
     from mica.write.ingest import ingest_json as ingest_json
+    from mica.write.merge import Merge as Merge
 
     __version__: str
 
 _PLACES = {
     "DataType": "schema.types",
     "Explanation": "scan.explanation",
+    "Merge": "write.merge",
     "Metadata": "log.actions",
     "Progress": "write.ingest",
     "Protocol": "log.actions",

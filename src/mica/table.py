@@ -51,6 +51,7 @@ from mica.schema.types import StructType
 from mica.storage import Storage
 from mica.write.change import delete, update
 from mica.write.ingest_options import size_of
+from mica.write.merge import Merge
 from mica.write.once import Txn, checked, once
 from mica.write.rows import write_rows
 from mica.write.target import Commit, open_target
@@ -353,6 +354,35 @@ class Table:
         NULL_IN_NOT_NULL_COLUMN. The table is then unchanged.
         """
         return self._changed(update(self._snapshot, set, where, spark, checked(txn)))
+
+    @takes(on=TEXT, source_alias=TEXT, target_alias=TEXT, spark=SESSION)
+    def merge(
+        self,
+        source: Any,
+        on: str,
+        *,
+        source_alias: str = "source",
+        target_alias: str = "target",
+        spark: SparkSession | None = None,
+    ) -> Merge:
+        """Merges the rows of `source` into the table: rows that match by `on` are updated or deleted, other rows of the
+        source are inserted. Returns a `Merge`, whose clauses say what happens to which rows, in order: the first whose
+        condition is true applies.
+
+            t.merge(events, "target.v:id::string = source.id")
+                .when_matched_update({"v": "source.v", "seen": "target.seen + 1"}, condition="source.v IS NOT NULL")
+                .when_not_matched_insert_all()
+                .execute()
+
+        `source` is what `append` accepts, with any columns; `on` and all conditions and values are expressions over the
+        columns of both, named by `source_alias` and `target_alias`. Equalities in `on` decide which files are read:
+        those that can hold a key of the source, by their partition values and bounds. Files and deletion vectors are
+        handled as in `update`; inserted rows get new files.
+
+        A DataFrame is merged on its Spark session, other sources on `spark` or on threads of this process. Errors: see
+        `Merge.execute`.
+        """
+        return Merge(self._snapshot, source, on, source_alias, target_alias, spark, self._changed)
 
     @takes(properties=CHANGES)
     def set_properties(self, properties: Mapping[str, str | None]) -> Table:

@@ -39,6 +39,8 @@ CODES: Mapping[str, Code] = {
     code.name: code
     for code in (
         # Arguments and data of a call.
+        Code("AMBIGUOUS_MERGE", _USER, "Several rows of a merge's source would change the same row of the table.",
+             "Keep one row for each key in the source, or let conditions exclude the others."),
         Code("ARITHMETIC_OVERFLOW", _USER, "The result of a calculation does not fit its type.",
              "Cast to a wider type, or filter those rows out."),
         Code("COLLATION_MISMATCH", _USER, "Two strings of different collations are compared.",
@@ -167,7 +169,8 @@ CODES: Mapping[str, Code] = {
         Code("UNSUPPORTED_WRITER_VERSION", _TABLE, "The table's writer version is newer than mica knows.",
              "Use a newer version of mica, or another engine."),
         # Invalid bytes.
-        Code("AMBIGUOUS_COLUMN", _DATA, "Two columns of a file match the same column of the table.",
+        Code("AMBIGUOUS_COLUMN", (CorruptDataError, UserError),
+             "Two columns of a file match the same column of the table, or both sides of a merge have a column.",
              "Rewrite the file with names that differ by more than case."),
         Code("CORRUPT_CHECKPOINT", _DATA, "A checkpoint cannot be read.",
              "Delete it if the commits before it are still there."),

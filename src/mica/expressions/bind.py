@@ -74,10 +74,13 @@ def bind_value(
     ansi: bool = True,
     timezone: str = "UTC",
     partition_columns: Iterable[str] = (),
+    text: str | None = None,
 ) -> BoundExpr:
-    """Binds any expression: `v:did::string`, `s.x`, `v`. The result's `type` is the type of its values."""
+    """Binds any expression: `v:did::string`, `s.x`, `v`. The result's `type` is the type of its values. `text` is the
+    text of an expression that was parsed before, for errors.
+    """
     kernel.fixed_offset(timezone)  # report an unknown time zone now, not on a worker
-    text = expr if isinstance(expr, str) else None
+    text = expr if isinstance(expr, str) else text
     binder = _Binder(schema, ansi, timezone, tuple(partition_columns), text)
     bound = binder.bind(parse(expr) if isinstance(expr, str) else expr)
     kept = binder.kept_collations(bound)

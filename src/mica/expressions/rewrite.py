@@ -18,7 +18,9 @@ on a file that is skipped here: skipping may avoid an error and never causes one
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
 
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or
 from mica.schema.types import BOOLEAN
@@ -58,3 +60,19 @@ def leaves_of(expr: Expr) -> frozenset[int]:
     if isinstance(expr, LeafRef):
         return frozenset((expr.index,))
     return frozenset(i for child in expr.children for i in leaves_of(child))
+
+
+def rebuilt(expr: Expr, change: Callable[[Expr], Expr | None]) -> Expr:
+    """Returns the expression with the nodes for which `change` returns another one; it is not asked about their
+    children."""
+    found = change(expr)
+    if found is not None:
+        return found
+    updates: dict[str, Any] = {}
+    for f in fields(expr):
+        value = getattr(expr, f.name)
+        if isinstance(value, Expr):
+            updates[f.name] = rebuilt(value, change)
+        elif isinstance(value, tuple) and value and all(isinstance(one, Expr) for one in value):
+            updates[f.name] = tuple(rebuilt(one, change) for one in value)
+    return replace(expr, **updates) if updates else expr

@@ -91,6 +91,16 @@ def intersect(left: Ranges, right: Ranges) -> Ranges:
     return found
 
 
+def ranges_of(rows: NDArray[np.int64]) -> Ranges:
+    """Returns the ranges of these row numbers, which are sorted and distinct."""
+    if not len(rows):
+        return []
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    firsts = rows[np.concatenate([[0], breaks])]
+    lasts = rows[np.concatenate([breaks - 1, [len(rows) - 1]])] + 1
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+
+
 def _interval(leaf: Leaf, column: pa.StructArray, rows: pa.Array, zone: str) -> Interval:
     """Builds a leaf's interval from the kernel's struct of min, max, null_count and usable."""
     count = len(column)

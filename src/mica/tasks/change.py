@@ -20,6 +20,7 @@ import pyarrow as pa
 from mica.expressions.bind import BoundExpr
 from mica.log.deletion_vectors import deleted_rows, vector_of
 from mica.skipping.within_files import Ranges, intersect
+from mica.storage import Storage
 from mica.tasks.changed_rows import of_type, write_changes
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
@@ -53,17 +54,17 @@ def _change(spec: ChangeSpec, part: FilePart) -> Iterator[pa.RecordBatch]:
     file = DataFileReader(spec.read, part)
     ranges = file.ranges()
     matching = _matching(file, ranges)
-    count, changed = _rows(ranges), _rows(matching)
+    count, changed = rows_of(ranges), rows_of(matching)
     if not changed:
         return
     told: list[dict[str, Any]] = [{"kind": "changed", "rows": changed}]
     if changed < count and part.number in spec.vectors:
-        told.append(_vector(spec, part, matching))
+        told.append(vector_of_rows(spec.read.storage, part, matching))
         written = [] if spec.deletes else matching
     else:
         told.append({"kind": "remove", "file": part.number})
-        written = _without(ranges, matching) if spec.deletes else ranges
-        told.append({"kind": "copied", "rows": _rows(written) - (0 if spec.deletes else changed)})
+        written = without(ranges, matching) if spec.deletes else ranges
+        told.append({"kind": "copied", "rows": rows_of(written) - (0 if spec.deletes else changed)})
     write = shredded_as(spec.write, file.reader)
     if written:
         yield from write_files(write, read_ranges(file, written))
@@ -90,20 +91,21 @@ def _matching(file: DataFileReader, ranges: Ranges) -> Ranges:
     return file.passed
 
 
-def _vector(spec: ChangeSpec, part: FilePart, matching: Ranges) -> dict[str, Any]:
-    """The new deletion vector of the file, including the rows that were deleted before."""
+def vector_of_rows(storage: Storage, part: FilePart, matching: Ranges) -> dict[str, Any]:
+    """The fact of the file's new deletion vector, including the rows that were deleted before."""
     rows = [np.arange(start, end, dtype=np.uint64) for start, end in matching]
     if part.deletion_vector is not None:
-        rows.append(deleted_rows(spec.read.storage, part.deletion_vector))
+        rows.append(deleted_rows(storage, part.deletion_vector))
     every = np.unique(np.concatenate(rows))
     return {"kind": "vector", "file": part.number, "vector": vector_of(every), "cardinality": len(every)}
 
 
-def _rows(ranges: Ranges) -> int:
+def rows_of(ranges: Ranges) -> int:
+    """The number of rows."""
     return sum(end - start for start, end in ranges)
 
 
-def _without(ranges: Ranges, gone: Ranges) -> Ranges:
+def without(ranges: Ranges, gone: Ranges) -> Ranges:
     """The ranges without `gone`, which are inside of them; both are sorted."""
     edges = [0, *(edge for span in gone for edge in span), 1 << 62]
     return intersect(ranges, list(zip(edges[::2], edges[1::2], strict=True)))

@@ -24,7 +24,7 @@ from mica.schema.collations import COLLATIONS
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bloom import questions
-from mica.skipping.within_files import Ranges, Verdicts, intersect, verdicts
+from mica.skipping.within_files import Ranges, Verdicts, intersect, ranges_of, verdicts
 from mica.stats.columns import physical_name, physical_names
 from mica.stats.partition import parse_values
 from mica.storage import Storage
@@ -164,7 +164,7 @@ class DataFileReader:
         deleted, chosen = (None if one is None else deleted_rows(self.spec.storage, one) for one in vectors)
         if chosen is not None:
             numbers = chosen if deleted is None else np.setdiff1d(chosen, deleted, assume_unique=True)
-            return intersect(ranges, spans(numbers.astype(np.int64)))
+            return intersect(ranges, ranges_of(numbers.astype(np.int64)))
         return ranges if deleted is None else without(ranges[0], deleted)
 
     def possible(self, predicate: BoundExpr, ranges: Ranges) -> Ranges:
@@ -387,7 +387,7 @@ class Positions:
         if not len(numbers):
             return []
         at = np.searchsorted(self._before, numbers, "right") - 1
-        return spans(self._starts[at] + numbers - self._before[at])
+        return ranges_of(self._starts[at] + numbers - self._before[at])
 
 
 def _leaves(columns: Sequence[FileColumn], batch: pa.RecordBatch) -> Leaves:
@@ -398,16 +398,6 @@ def _leaves(columns: Sequence[FileColumn], batch: pa.RecordBatch) -> Leaves:
 def _rows(count: int) -> pa.RecordBatch:
     """A batch without columns."""
     return pa.record_batch([pa.nulls(count)], [""]).select([])
-
-
-def spans(rows: np.ndarray) -> list[tuple[int, int]]:
-    """Sorted row numbers as ranges."""
-    if not len(rows):
-        return []
-    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
-    firsts = rows[np.concatenate([[0], breaks])]
-    lasts = rows[np.concatenate([breaks - 1, [len(rows) - 1]])] + 1
-    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
 def without(rows: tuple[int, int], deleted: np.ndarray) -> list[tuple[int, int]]:

@@ -26,19 +26,16 @@ from mica.engines.base import Task
 from mica.errors import UserError
 from mica.expressions import conditionals
 from mica.expressions.bind import BoundExpr, bind_value
-from mica.expressions.coerce import holds as exact_holds
-from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.collations import refuse_in_process
 from mica.expressions.parse import parse
-from mica.expressions.tree import Cast, Collate, Column, Expr, Literal
+from mica.expressions.tree import Collate, Column, Expr, Literal
 from mica.log import features
 from mica.log.conflicts import FilePredicate, every_file
 from mica.log.feed import refuse_reserved
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema.ddl import type_to_ddl
-from mica.schema.types import BOOLEAN, DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType, StructType
+from mica.schema.types import BOOLEAN, STRING, StructType
 from mica.skipping.partitions import holds as holds_for
 from mica.skipping.partitions import is_decided, of_partitions
 from mica.tasks.change import ChangeSpec, change_files
@@ -46,6 +43,7 @@ from mica.tasks.parts import FilePart, in_tasks
 from mica.tasks.write import WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.write import flow
+from mica.write.assignment import stored, unquoted
 from mica.write.facts import NO_FACTS, Facts
 from mica.write.inputs import forgotten
 from mica.write.once import Txn, once
@@ -91,7 +89,8 @@ class _Change:
         self.target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={},
                                   snapshot=snapshot)  # fmt: skip
         self.target.applications = dict([txn] if txn is not None else ())
-        self.scan = Scan(TableSource(snapshot), where, None, None, ansi, timezone)
+        self.table = TableSource(snapshot)
+        self.scan = Scan(self.table, where, None, None, ansi, timezone)
         if self.scan.predicate is not None:
             refuse_in_process(self.scan.predicate.expr)
         self.outputs = self.scan.outputs
@@ -110,7 +109,7 @@ class _Change:
             refuse_reserved(self.snapshot.schema)
         self.target.removes = kept[gone]
         read = replace(self.scan.spec(), outputs=self.outputs)
-        vectors = self._may_keep_rows(kept)
+        vectors = may_keep_rows(self.table, kept)
         # Removed files and deletion vectors tell by themselves which rows are deleted.
         told = self.deletes and all(part.number in vectors for part in parts)
         before = self.scan.outputs if self.target.feeds and not told else None
@@ -124,7 +123,7 @@ class _Change:
             done, _ = flow.commit(
                 self.engine, self.target, spec, source, observer=flow.Observer(files=self._refuse_nothing)
             )
-        except _NothingChangedError:
+        except NothingChangedError:
             return self._nothing()
         return done
 
@@ -145,23 +144,13 @@ class _Change:
         parts = self.scan.whole_files()
         return [replace(part, number=int(number)) for part, number in zip(parts, kept, strict=True)]
 
-    def _may_keep_rows(self, kept: NDArray[np.int64]) -> frozenset[int]:
-        """The files that may get a deletion vector: the log must have their row count."""
-        protocol, configuration = self.snapshot.protocol, self.snapshot.properties
-        if not features.supports(protocol, "deletionVectors"):
-            return frozenset()
-        if not properties.ENABLE_DELETION_VECTORS.of(configuration):
-            return frozenset()
-        known = self.scan.source.rows(pa.array(kept)).is_valid()
-        return frozenset(kept[np.asarray(known)].tolist())
-
     def _describe(self) -> None:
         """Sets the commit's operation, and the files that it depends on."""
         target, where = self.target, self.where
         target.operation = "DELETE" if self.deletes else "UPDATE"
         shown = [] if where is None else [f"({where})"]
         target.parameters = {"predicate": shown if self.deletes else (shown[0] if shown else "true")}
-        target.reads = _read_files(self.snapshot.schema, self.scan.predicate)
+        target.reads = read_files(self.snapshot.schema, self.scan.predicate)
         target.metrics = self._metrics
         if self.deletes and where is None:
             target.applications = {**forgotten(self.snapshot.app_transactions), **target.applications}
@@ -193,7 +182,7 @@ class _Change:
 
     def _refuse_nothing(self, facts: Facts) -> None:
         if not len(facts.removed) and not facts.vectors.num_rows and not len(self.target.removes):
-            raise _NothingChangedError
+            raise NothingChangedError
 
     def _nothing(self) -> Commit:
         if self.target.applications:
@@ -202,11 +191,22 @@ class _Change:
         return Commit(self.snapshot.version, 0, 0, snapshot=self.snapshot)
 
 
-class _NothingChangedError(Exception):
+class NothingChangedError(Exception):
     """No row matches: there is nothing to commit."""
 
 
-def _read_files(schema: StructType, predicate: BoundExpr | None) -> FilePredicate:
+def may_keep_rows(source: TableSource, kept: NDArray[np.int64]) -> frozenset[int]:
+    """The files that may get a deletion vector: the log must have their row count."""
+    snapshot = source.snapshot
+    if not features.supports(snapshot.protocol, "deletionVectors"):
+        return frozenset()
+    if not properties.ENABLE_DELETION_VECTORS.of(snapshot.properties):
+        return frozenset()
+    known = source.rows(pa.array(kept)).is_valid()
+    return frozenset(kept[np.asarray(known)].tolist())
+
+
+def read_files(schema: StructType, predicate: BoundExpr | None) -> FilePredicate:
     """Which files might hold rows that match, as the session judges their partition values: those for which each part
     of the predicate that speaks of partition columns alone is true.
     """
@@ -234,7 +234,7 @@ def _assigned(schema: StructType, values: Mapping[str, Any], where: str | None, 
     found = dict(scan.outputs)
     seen: set[str] = set()
     for given, text in values.items():
-        name = known.get(given.lower(), known.get(_unquoted(given).lower()))
+        name = known.get(given.lower(), known.get(unquoted(given).lower()))
         if name is None:
             raise UserError.unknown_column(given, schema.names)
         if name in seen:
@@ -243,17 +243,8 @@ def _assigned(schema: StructType, values: Mapping[str, Any], where: str | None, 
             raise UserError.bad_value(f"the value of {name}", text, "an expression as text, such as 'n + 1'")
         seen.add(name)
         column = schema.field(name)
-        value: Expr = parse(text)
         given_type = bind_value(text, schema, **options).type
-        if given_type != column.type:
-            if not _assignable(given_type, column.type, ansi=scan.ansi):
-                raise UserError(
-                    "INCOMPATIBLE_TYPE",
-                    f"the column {name!r} is {type_to_ddl(column.type)}, and {text} is {type_to_ddl(given_type)}",
-                    hint=f"Cast it: cast({text} AS {type_to_ddl(column.type)}).",
-                    column=name,
-                )
-            value = Cast(value, column.type)
+        value = stored(parse(text), given_type, column, text, ansi=scan.ansi)
         kept: Expr = Column((name,))
         if column.type == STRING:  # the column's collation is a matter of its schema: bytes are stored
             value, kept = Collate(value, str(BINARY)), Collate(kept, str(BINARY))
@@ -261,24 +252,3 @@ def _assigned(schema: StructType, values: Mapping[str, Any], where: str | None, 
         changed = conditionals.case([(condition, value)], kept, 0)
         found[name] = bind_value(changed, schema, **options)
     return found
-
-
-def _unquoted(name: str) -> str:
-    quoted = len(name) > 1 and name[0] == name[-1] == "`"
-    return name[1:-1].replace("``", "`") if quoted else name
-
-
-def _assignable(given: DataType, wanted: DataType, *, ansi: bool) -> bool:
-    """Whether a value may be stored in a column without an explicit cast: as in Spark's ANSI store assignment. Without
-    ANSI mode only casts that cannot overflow are allowed, since others would wrap around silently.
-    """
-    times = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
-    if given == VOID or wanted == STRING:
-        return given == VOID or is_exact(given) or is_real(given) or given in (*times, BOOLEAN)
-    if given in times:
-        return wanted in times
-    if is_exact(given) and is_exact(wanted):
-        return ansi or exact_holds(wanted, given)
-    if is_exact(given) or is_real(given):
-        return (is_exact(wanted) and ansi) or wanted == DOUBLE or (wanted == FLOAT and ansi)
-    return False

@@ -12,7 +12,20 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from mica.engines.base import AS_THEY_COME, NO_ENDS, Ends, Engine, MadeRows, Order, Rows, RowsTask, Task, Watch
+from mica.engines.base import (
+    AS_THEY_COME,
+    FEW_BYTES,
+    FEW_ROWS,
+    NO_ENDS,
+    Ends,
+    Engine,
+    MadeRows,
+    Order,
+    Rows,
+    RowsTask,
+    Task,
+    Watch,
+)
 from mica.engines.spark import comparator, jobs, types, zones
 from mica.engines.spark.batches import REFUSED, Late, for_spark
 from mica.expressions.bind import BoundExpr
@@ -58,6 +71,11 @@ class Spark(Engine):
     def owns(self, data: Any) -> bool:
         """A DataFrame."""
         return types.is_frame(data)
+
+    def collected(self, rows: Rows) -> pa.Table | None:
+        """The DataFrame's rows, if they are few."""
+        found = jobs.collect(rows.limit(FEW_ROWS + 1))
+        return found if found.num_rows <= FEW_ROWS and found.nbytes <= FEW_BYTES else None
 
     def schema(self, rows: Rows) -> pa.Schema:
         """The columns of a DataFrame."""

@@ -1,0 +1,340 @@
+"""Which rows of a merge's source match which rows of its target, and which clause changes them.
+
+The rule: two rows match if ON is true for them; null never equals null, except by `<=>`. Of the clauses for a pair the
+first whose condition is true applies. Two source rows that would change the same target row are an error, except where
+the only clause for matched rows is an unconditional DELETE.
+
+Keys are turned into numbers: equal keys have equal numbers, so several keys of any type join like one integer. All
+functions take and return whole arrays, and know neither files nor engines.
+
+Source: Spark SQL reference, "MERGE INTO"; Delta's documentation of merge for ambiguous matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from mica.errors import UserError
+from mica.expressions.bind import Leaf
+from mica.expressions.casts import to_values
+from mica.expressions.coerce import is_exact, is_real
+from mica.expressions.collations import in_process
+from mica.expressions.compare import exact_pair
+from mica.expressions.evaluate import RowError, evaluate, filter_rows
+from mica.expressions.joined import Condition, JoinedExpr, Key, Side
+from mica.expressions.tree import to_sql
+from mica.schema import literals
+from mica.schema.arrow import to_arrow_type
+from mica.schema.types import DataType, StructField
+from mica.tasks.leaf_values import Leaves, distinct, extract
+from mica.tasks.row_errors import located
+
+Rows = NDArray[np.int64]
+
+#: Pairs of rows that are evaluated at once.
+MOST_PAIRS = 1 << 20
+
+#: Keys that an error shows.
+_SHOWN = 5
+
+#: The name of the source in errors of its values.
+SOURCE = "the source of the merge"
+
+When = Literal["matched", "not matched", "not matched by source"]
+Action = Literal["update", "delete", "insert"]
+
+
+@dataclass(frozen=True)
+class Assigned:
+    """The new value of a column; `plain` values are converted as those of an append."""
+
+    value: JoinedExpr
+    column: StructField
+    plain: bool = False
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One WHEN clause; `values` are the columns that it sets."""
+
+    when: When
+    action: Action
+    condition: JoinedExpr | None = None
+    values: Mapping[str, Assigned] = field(default_factory=dict)
+
+    def expressions(self) -> list[JoinedExpr]:
+        """All its expressions."""
+        return [*([] if self.condition is None else [self.condition]), *(a.value for a in self.values.values())]
+
+
+@dataclass(frozen=True)
+class MatchSpec:
+    """ON and the clauses, in the order of the call."""
+
+    on: Condition
+    clauses: tuple[Clause, ...]
+    timezone: str = "UTC"
+
+    def numbers(self, when: When) -> list[int]:
+        """The numbers of the clauses of this kind."""
+        return [i for i, clause in enumerate(self.clauses) if clause.when == when]
+
+    def leaves(self, side: Side, clauses: Sequence[Clause]) -> list[Leaf]:
+        """What the conditions and values of some clauses need of a side."""
+        return distinct(leaf for clause in clauses for one in clause.expressions() for leaf in one.leaves(side))
+
+    @property
+    def key_leaves(self) -> list[Leaf]:
+        """What matching needs of a target row: ON, and the conditions of the clauses for target rows."""
+        on, conditions = self.on, [c.condition for c in self.clauses if c.when != "not matched" and c.condition]
+        joined = [*([] if on.rest is None else [on.rest]), *conditions]
+        own = [*(key.target for key in on.keys), *([] if on.target is None else [on.target])]
+        of_pairs = [leaf for one in joined for leaf in one.leaves("target")]
+        return distinct([*(leaf for one in own for leaf in one.leaves), *of_pairs])
+
+    @property
+    def source_leaves(self) -> list[Leaf]:
+        """Everything that is needed of a source row."""
+        on = self.on
+        own = [*(key.source for key in on.keys), *([] if on.source is None else [on.source])]
+        rest = [] if on.rest is None else on.rest.leaves("source")
+        return distinct([*(leaf for one in own for leaf in one.leaves), *rest, *self.leaves("source", self.clauses)])
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What happens to some target rows: their numbers, sorted; the clauses; the source rows (-1: none)."""
+
+    rows: Rows
+    clauses: Rows
+    sources: Rows
+
+    @classmethod
+    def of(cls, parts: Sequence[Changes]) -> Changes:
+        """All of these, one after another."""
+        if not parts:
+            return cls(*(np.zeros(0, np.int64) for _ in range(3)))
+        return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("rows", "clauses", "sources")))
+
+
+class SourceRows:
+    """The rows of a source, ready to be matched with any number of target rows."""
+
+    def __init__(self, spec: MatchSpec, batch: pa.RecordBatch) -> None:
+        self.spec, self.batch = spec, batch
+        self.leaves = extract(spec.source_leaves, batch, spec.timezone)
+        on = spec.on
+        usable = np.ones(batch.num_rows, np.bool_)
+        try:
+            if on.source is not None:
+                mask = filter_rows(on.source, self.leaves.of(on.source), num_rows=batch.num_rows)
+                usable = mask.to_numpy(zero_copy_only=False)
+            #: The values of each key, for `skipping.keys`.
+            self.key_values = [
+                evaluate(key.source, self.leaves.of(key.source), num_rows=batch.num_rows).filter(pa.array(usable))
+                for key in on.keys
+            ]
+            keys = keys_of(on.keys, "source", self.leaves)
+        except RowError as e:
+            raise located(e, SOURCE, lambda _leaf, _row: None) from None
+        self._codes = _Codes([key.null_safe for key in on.keys])
+        codes = np.where(usable, self._codes.learn(keys, batch.num_rows), -1)
+        order = np.argsort(codes, kind="stable")
+        self._order = order[np.searchsorted(codes, 0, sorter=order) :].astype(np.int64)
+        self._starts = np.searchsorted(codes[self._order], np.arange(self._codes.count + 1)).astype(np.int64)
+
+    def pairs(self, target: Leaves) -> Iterator[tuple[Rows, Rows]]:
+        """The pairs of target and source rows that match, sorted by target row; those of one row are together."""
+        on = self.spec.on
+        codes = self._codes.of(keys_of(on.keys, "target", target), target.rows)
+        if on.target is not None:
+            mask = filter_rows(on.target, target.of(on.target), num_rows=target.rows)
+            codes[~mask.to_numpy(zero_copy_only=False)] = -1
+        rows = np.flatnonzero(codes >= 0).astype(np.int64)
+        firsts = self._starts[codes[rows]]
+        counts = self._starts[codes[rows] + 1] - firsts
+        ends = np.cumsum(counts)
+        start = 0
+        while start < len(rows):
+            before = int(ends[start - 1]) if start else 0
+            end = max(start + 1, int(np.searchsorted(ends, before + MOST_PAIRS, side="right")))
+            some = counts[start:end]
+            within = np.arange(int(ends[end - 1]) - before) - np.repeat(ends[start:end] - some - before, some)
+            pairs = np.repeat(rows[start:end], some), self._order[np.repeat(firsts[start:end], some) + within]
+            yield self._remaining(target, *pairs)
+            start = end
+
+    def _remaining(self, target: Leaves, rows: Rows, sources: Rows) -> tuple[Rows, Rows]:
+        rest = self.spec.on.rest
+        if rest is None or not len(rows):
+            return rows, sources
+        mask = filter_rows(rest.bound, columns(rest, target, rows, self.leaves, sources), num_rows=len(rows))
+        passing = mask.to_numpy(zero_copy_only=False)
+        return rows[passing], sources[passing]
+
+    def changes(self, target: Leaves, matched: NDArray[np.bool_] | None = None) -> Changes:
+        """What the clauses do to these target rows; marks the source rows that match one in `matched`."""
+        spec = self.spec
+        every: list[Changes] = []
+        free = np.ones(target.rows, np.bool_)
+        for rows, sources in self.pairs(target):
+            free[rows] = False
+            if matched is not None:
+                matched[sources] = True
+            chosen = choose(spec, "matched", len(rows), target, rows, self.leaves, sources)
+            acting = chosen >= 0
+            every.append(self._single(Changes(rows[acting], chosen[acting], sources[acting]), target))
+        if spec.numbers("not matched by source"):
+            rows = np.flatnonzero(free).astype(np.int64)
+            chosen = choose(spec, "not matched by source", len(rows), target, rows, None, None)
+            acting = chosen >= 0
+            none = np.full(int(acting.sum()), -1, np.int64)
+            every.append(Changes(rows[acting], chosen[acting], none))
+        found = Changes.of(every)
+        order = np.argsort(found.rows, kind="stable")
+        return Changes(found.rows[order], found.clauses[order], found.sources[order])
+
+    def _single(self, found: Changes, target: Leaves) -> Changes:
+        """The changes, at most one for each target row; they are sorted by row."""
+        again = np.flatnonzero(np.diff(found.rows) == 0) + 1
+        if not len(again):
+            return found
+        matched = self.spec.numbers("matched")
+        only = self.spec.clauses[matched[0]]
+        if len(matched) == 1 and only.action == "delete" and only.condition is None:
+            once = np.setdiff1d(np.arange(len(found.rows)), again)
+            return Changes(found.rows[once], found.clauses[once], found.sources[once])
+        raise self._ambiguous(target, found, again)
+
+    def _ambiguous(self, target: Leaves, found: Changes, again: Rows) -> UserError:
+        rows = np.unique(found.rows[again])
+        keys = self.spec.on.keys
+        few = pa.array(rows[:_SHOWN])
+        texts = []
+        for key in keys:
+            values = evaluate(key.target, target.of(key.target), num_rows=target.rows).take(few)
+            texts.append([literals.show(v, key.target.type) for v in to_values(values, key.target.type)])
+        named = [
+            " and ".join(f"{to_sql(key.target.expr)} = {text}" for key, text in zip(keys, row, strict=True))
+            for row in zip(*texts, strict=True)
+        ]
+        shown = "; ".join(named) or "rows that no equality joins"
+        more = "" if len(rows) <= _SHOWN else f", and {len(rows) - _SHOWN:,} more"
+        return UserError(
+            "AMBIGUOUS_MERGE",
+            f"several rows of the source match the same row of the table and would change it: {shown}{more}",
+            hint="Keep one row for each key in the source, or make the conditions of the clauses exclude the others.",
+        )
+
+
+def choose(
+    spec: MatchSpec,
+    when: When,
+    count: int,
+    target: Leaves | None,
+    rows: Rows | None,
+    source: Leaves | None,
+    sources: Rows | None,
+) -> Rows:
+    """The number of the first clause whose condition is true for each of `count` pairs, -1 where none is. `rows` and
+    `sources` number the rows of the pairs.
+    """
+    found = np.full(count, -1, np.int64)
+    left = np.arange(count)
+    for number in spec.numbers(when):
+        condition = spec.clauses[number].condition
+        if not len(left):
+            break
+        if condition is None:
+            found[left] = number
+            break
+        some = [None if one is None else one[left] for one in (rows, sources)]
+        mask = filter_rows(condition.bound, columns(condition, target, some[0], source, some[1]), num_rows=len(left))
+        true = mask.to_numpy(zero_copy_only=False)
+        found[left[true]] = number
+        left = left[~true]
+    return found
+
+
+def columns(
+    expr: JoinedExpr, target: Leaves | None, rows: Rows | None, source: Leaves | None, sources: Rows | None
+) -> list[pa.Array]:
+    """The columns that an expression is evaluated on for pairs of rows, given by their numbers."""
+    values: dict[Side, dict[Leaf, list[pa.Array]]] = {"target": {}, "source": {}}
+    sides: list[tuple[Side, Leaves | None, Rows | None]] = [("target", target, rows), ("source", source, sources)]
+    for side, leaves, numbers in sides:
+        if leaves is not None and numbers is not None:
+            places = pa.array(numbers)
+            for leaf in expr.leaves(side):
+                values[side].setdefault(leaf, [column.take(places) for column in leaves.columns[leaf]])
+    return expr.columns(values)
+
+
+def keys_of(keys: Sequence[Key], side: Side, rows: Leaves) -> list[pa.Array]:
+    """The values of the keys in rows of one side, in a form in which equal ones have equal bytes."""
+    bound = [key.target if side == "target" else key.source for key in keys]
+    values = [evaluate(one, rows.of(one), num_rows=rows.rows) for one in bound]
+    return [_canonical(key, found, side) for key, found in zip(keys, values, strict=True)]
+
+
+def _canonical(key: Key, values: pa.Array, side: Side) -> pa.Array:
+    """Values of one side in a type that both sides share, so that equal ones have equal bytes."""
+    own, other = (key.target.type, key.source.type) if side == "target" else (key.source.type, key.target.type)
+    if is_exact(own):
+        return _exact(values, own, other)
+    if is_real(own):
+        return pc.add(values, 0.0)  # -0.0 equals 0.0
+    return in_process(values, key.collation)
+
+
+def _exact(values: pa.Array, own: DataType, other: DataType) -> pa.Array:
+    wide, _ = exact_pair(values, pa.scalar(None, to_arrow_type(other)), own, other)
+    return wide.cast(pa.int64()) if pa.types.is_integer(wide.type) else wide
+
+
+class _Codes:
+    """Numbers of combinations of keys: those of the source from 0, in any order."""
+
+    def __init__(self, null_safe: Sequence[bool]) -> None:
+        self._null_safe = null_safe
+        #: Per key the distinct values; from the second key on also the distinct combinations so far.
+        self._values: list[pa.Array] = []
+        self._combined: list[pa.Array] = []
+        self.count = 1
+
+    def learn(self, keys: Sequence[pa.Array], rows: int) -> Rows:
+        """The numbers of the source's keys, of which there are `count` now."""
+        for key, safe in zip(keys, self._null_safe, strict=True):
+            self._values.append(pc.unique(key if safe else key.drop_null()))
+        found = self._of(keys, rows, learning=True)
+        self.count = len(self._combined[-1]) if self._combined else len(self._values[0]) if keys else 1
+        return found
+
+    def of(self, keys: Sequence[pa.Array], rows: int) -> Rows:
+        """The numbers of other keys; -1 for those that the source does not have."""
+        return self._of(keys, rows, learning=False)
+
+    def _of(self, keys: Sequence[pa.Array], rows: int, *, learning: bool) -> Rows:
+        if not keys:
+            return np.zeros(rows, np.int64)
+        codes: pa.Array | None = None
+        for i, key in enumerate(keys):
+            known = self._values[i]
+            one = pc.index_in(key, value_set=known, skip_nulls=not self._null_safe[i]).cast(pa.int64())
+            if codes is None:
+                codes = one
+                continue
+            both = pc.add(pc.multiply(codes, max(1, len(known))), one)
+            if learning:
+                self._combined.append(pc.unique(both.drop_null()))
+            # Renumbered after each key, so that numbers stay below the number of rows.
+            codes = pc.index_in(both, value_set=self._combined[i - 1], skip_nulls=True).cast(pa.int64())
+        found: Rows = pc.fill_null(codes, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        return found

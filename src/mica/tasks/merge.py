@@ -1,0 +1,306 @@
+"""Merges a source into data files: which rows change, and the files with the changed rows.
+
+The rule: a file is read only where it can hold a row that a clause changes, and a file without such a row stays as it
+is. Of a file that changes, the columns of ON are read first; new rows are written as by an update: the file gets a
+deletion vector, or is written again with the same shredding. With a change data feed every changed row is written to
+change files too.
+
+Every task has the whole source, as in a broadcast join, and reports which source rows matched: the others are inserted
+when all files are done. `tasks.shuffled_merge` does the same where the source is too large for that.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mica.expressions.evaluate import RowError, evaluate
+from mica.schema.arrow import to_arrow, to_arrow_field
+from mica.schema.evolution import cast_to
+from mica.schema.types import StructField
+from mica.skipping.within_files import Ranges, ranges_of
+from mica.tasks.batches import cut
+from mica.tasks.change import rows_of, vector_of_rows, without
+from mica.tasks.changed_rows import of_type, write_changes
+from mica.tasks.file import DataFileReader, ReadSpec
+from mica.tasks.leaf_values import Leaves, distinct, extract
+from mica.tasks.matching import SOURCE, Assigned, Changes, MatchSpec, Rows, SourceRows, choose, columns
+from mica.tasks.parts import FilePart
+from mica.tasks.read import read_ranges
+from mica.tasks.rewrite import shredded_as
+from mica.tasks.row_errors import located
+from mica.tasks.write import WriteSpec, facts, write_files
+from mica.variant.plain import to_variants
+
+#: Rows and bytes of the target that are matched at once.
+_CHUNK_ROWS = 1 << 20
+_CHUNK_BYTES = 256 << 20
+
+#: Rows of a batch of inserted rows.
+_INSERTED_ROWS = 16_384
+
+
+@dataclass(frozen=True)
+class MergeSpec:
+    """What is the same for every file."""
+
+    #: Its predicate is true for every row that can match, or None if every row must be seen; its outputs are the
+    #: table's columns.
+    read: ReadSpec
+    write: WriteSpec
+    match: MatchSpec
+    #: The numbers of the files that may get a deletion vector.
+    vectors: frozenset[int] = frozenset()
+    #: Whether changed rows are written to change files.
+    feeds: bool = False
+
+
+class SharedSource:
+    """The rows of a source, prepared once in each process that needs them."""
+
+    def __init__(self, spec: MatchSpec, batch: pa.RecordBatch) -> None:
+        self.spec, self.batch = spec, batch
+
+    @cached_property
+    def rows(self) -> SourceRows:
+        """The rows, ready to be matched."""
+        return SourceRows(self.spec, self.batch)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"spec": self.spec, "batch": self.batch}
+
+
+def merge_files(spec: MergeSpec, source: SharedSource, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
+    """Facts of new files, deletion vectors and replaced files, and which source rows matched (see `matched_rows`)."""
+    rows = source.rows
+    matched = np.zeros(rows.batch.num_rows, np.bool_)
+    for part in files:
+        file = DataFileReader(spec.read, part)
+        yield from change_file(spec, file, _found(spec, file, rows, matched), rows.leaves)
+    packed = zlib.compress(np.packbits(matched).tobytes(), 1)
+    yield facts([{"kind": "matched", "vector": packed}], spec.write.collated)
+
+
+def matched_rows(packed: bytes, count: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """The mask of matched source rows in a fact of the kind `matched`."""
+    return np.unpackbits(np.frombuffer(zlib.decompress(packed), np.uint8), count=count).astype(np.bool_)
+
+
+def _found(spec: MergeSpec, file: DataFileReader, source: SourceRows, matched: np.ndarray[Any, Any]) -> Changes:
+    """What happens to the rows of a file, by their numbers in it."""
+    found, before = [], 0
+    for chunk in target_rows(spec, file):
+        try:
+            one = source.changes(chunk, matched)
+        except RowError as e:
+            raise located(e, file.name, lambda _leaf, _row: None) from None
+        found.append(replace(one, rows=one.rows + before))
+        before += chunk.rows
+    changes = Changes.of(found)
+    return replace(changes, rows=numbers(file.passed, changes.rows))
+
+
+def target_rows(spec: MergeSpec, file: DataFileReader) -> Iterator[Leaves]:
+    """What matching needs of the rows that can match, in large chunks. `file.passed` has their places afterwards."""
+    predicate, leaves = spec.read.predicate, spec.match.key_leaves
+    ranges = file.ranges()
+    if predicate is not None:
+        ranges = file.possible(predicate, ranges)
+    file.passed = []
+    waiting: list[Leaves] = []
+    rows = size = 0
+    for found in file.passing(leaves, predicate, ranges, tracked=True):
+        if not leaves:
+            continue  # only their number counts
+        waiting.append(found)
+        rows += found.rows
+        size += sum(column.nbytes for values in found.columns.values() for column in values)
+        if rows >= _CHUNK_ROWS or size >= _CHUNK_BYTES:
+            yield _joined(waiting)
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield _joined(waiting)
+    if not leaves and file.passed:
+        yield Leaves(rows_of(file.passed), {})
+
+
+def _joined(parts: Sequence[Leaves]) -> Leaves:
+    if len(parts) == 1:
+        return parts[0]
+    names = parts[0].columns
+    found = {
+        leaf: [pa.concat_arrays([part.columns[leaf][i] for part in parts]) for i in range(len(names[leaf]))]
+        for leaf in names
+    }
+    return Leaves(sum(part.rows for part in parts), found)
+
+
+def numbers(ranges: Ranges, places: Rows) -> Rows:
+    """The numbers of the rows at these places among the rows of the ranges."""
+    starts, before = _edges(ranges)
+    at = np.searchsorted(before, places, "right") - 1
+    found: Rows = starts[at] + places - before[at] if len(places) else places
+    return found
+
+
+def _places(ranges: Ranges, rows: Rows) -> Rows:
+    """The places of these rows, which are in the ranges, among the rows of the ranges."""
+    starts, before = _edges(ranges)
+    at = np.searchsorted(starts, rows, "right") - 1
+    found: Rows = before[at] + rows - starts[at] if len(rows) else rows
+    return found
+
+
+def _edges(ranges: Ranges) -> tuple[Rows, Rows]:
+    starts = np.array([start for start, _ in ranges], np.int64)
+    lengths = np.array([end - start for start, end in ranges], np.int64)
+    return starts, np.cumsum(lengths) - lengths
+
+
+def change_file(spec: MergeSpec, file: DataFileReader, changes: Changes, source: Leaves) -> Iterator[pa.RecordBatch]:
+    """Facts of one file after its changes, whose `sources` number the rows of `source`."""
+    if not len(changes.rows):
+        return
+    part, ranges = file.part, file.ranges()
+    clauses = spec.match.clauses
+    deleting = [i for i, clause in enumerate(clauses) if clause.action == "delete"]
+    deletes = np.isin(changes.clauses, deleting)
+    gone, updated = ranges_of(changes.rows[deletes]), ranges_of(changes.rows[~deletes])
+    updates = Changes(changes.rows[~deletes], changes.clauses[~deletes], changes.sources[~deletes])
+    counts = np.bincount(changes.clauses, minlength=len(clauses)).tolist()
+    told: list[dict[str, Any]] = [
+        {"kind": f"{clause.when} {clause.action}", "rows": count}
+        for clause, count in zip(clauses, counts, strict=True)
+        if count
+    ]
+    if len(changes.rows) < rows_of(ranges) and part.number in spec.vectors:
+        told.append(vector_of_rows(spec.read.storage, part, ranges_of(changes.rows)))
+        written = updated
+    else:
+        written = without(ranges, gone)
+        told.append({"kind": "remove", "file": part.number})
+        told.append({"kind": "copied", "rows": rows_of(written) - rows_of(updated)})
+    write = shredded_as(spec.write, file.reader)
+    if written:
+        yield from write_files(write, _after(spec, file, written, updates, source))
+    if spec.feeds:
+        yield from write_changes(write, _changed(spec, file, gone, updated, updates, source))
+    yield facts(told, spec.write.collated)
+
+
+def _changed(
+    spec: MergeSpec, file: DataFileReader, gone: Ranges, updated: Ranges, updates: Changes, source: Leaves
+) -> Iterator[pa.RecordBatch]:
+    yield from of_type("delete", read_ranges(file, gone))
+    yield from of_type("update_preimage", read_ranges(file, updated))
+    if updated:
+        yield from of_type("update_postimage", _after(spec, file, updated, updates, source))
+
+
+def _after(
+    spec: MergeSpec, file: DataFileReader, ranges: Ranges, updates: Changes, source: Leaves
+) -> Iterator[pa.RecordBatch]:
+    """The rows of these ranges after the updates, in the table's columns."""
+    outputs, schema = file.spec.outputs, to_arrow(spec.write.schema)
+    setting = [clause for clause in spec.match.clauses if clause.action == "update"]
+    leaves = distinct(
+        [*(leaf for value in outputs.values() for leaf in value.leaves), *spec.match.leaves("target", setting)]
+    )
+    places = _places(ranges, updates.rows)
+    done = 0
+    for found in file.passing(leaves, None, ranges):
+        arrays = [
+            _typed(evaluate(value, found.of(value), num_rows=found.rows), wanted.type)
+            for value, wanted in zip(outputs.values(), schema, strict=True)
+        ]
+        first, last = np.searchsorted(places, [done, done + found.rows])
+        if last > first:
+            some = Changes(places[first:last] - done, updates.clauses[first:last], updates.sources[first:last])
+            arrays = _assigned(spec, arrays, some, found, source, file.name)
+        done += found.rows
+        yield from cut(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def insert_rows(spec: MergeSpec, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Writes source rows that match no row of the table, as the clauses say; yields facts."""
+    count = 0
+
+    def counted() -> Iterator[pa.RecordBatch]:
+        nonlocal count
+        for rows in inserted(spec, batch):
+            count += rows.num_rows
+            yield rows
+
+    yield from write_files(spec.write, counted())
+    if spec.feeds:
+        yield from write_changes(spec.write, of_type("insert", inserted(spec, batch)))
+    yield facts([{"kind": "not matched insert", "rows": count}], spec.write.collated)
+
+
+def inserted(spec: MergeSpec, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """The rows of the table that are inserted for these source rows."""
+    schema = to_arrow(spec.write.schema)
+    for leaves, rows, clauses in _chosen(spec, batch):
+        arrays = [pa.nulls(len(rows), wanted.type) for wanted in schema]
+        changes = Changes(np.arange(len(rows)), clauses, rows)
+        made = _assigned(spec, arrays, changes, None, leaves, SOURCE)
+        yield from cut(pa.RecordBatch.from_arrays(made, schema=schema))
+
+
+def _chosen(spec: MergeSpec, batch: pa.RecordBatch) -> Iterator[tuple[Leaves, Rows, Rows]]:
+    """Per piece of the source: its leaves, the rows that are inserted, and their clauses."""
+    inserting = [clause for clause in spec.match.clauses if clause.action == "insert"]
+    needed = spec.match.leaves("source", inserting)
+    for start in range(0, batch.num_rows, _INSERTED_ROWS):
+        piece = batch.slice(start, _INSERTED_ROWS)
+        leaves = extract(needed, piece, spec.match.timezone)
+        every = np.arange(piece.num_rows)
+        try:
+            chosen = choose(spec.match, "not matched", piece.num_rows, None, None, leaves, every)
+        except RowError as e:
+            raise located(e, SOURCE, lambda _leaf, _row: None) from None
+        if (chosen >= 0).any():
+            yield leaves, every[chosen >= 0], chosen[chosen >= 0]
+
+
+def _assigned(
+    spec: MergeSpec, arrays: list[pa.Array], changes: Changes, target: Leaves | None, source: Leaves, name: str
+) -> list[pa.Array]:
+    """The columns with the values that the clauses assign to some rows; `name` is what errors call the rows."""
+    made = []
+    for array, f in zip(arrays, spec.write.schema.fields, strict=True):
+        pieces, index, size = [array], np.arange(len(array)), len(array)
+        for number in np.unique(changes.clauses).tolist():
+            value = spec.match.clauses[number].values.get(f.name)
+            if value is None:
+                continue
+            mine = changes.clauses == number
+            rows, sources = changes.rows[mine], changes.sources[mine]
+            asked = columns(value.value, target, rows, source, sources)
+            try:
+                found = _value(value, asked, len(rows))
+            except RowError as e:
+                raise located(e, name, lambda _leaf, _row: None) from None
+            pieces.append(_typed(found, array.type))
+            index[rows] = size + np.arange(len(rows))
+            size += len(rows)
+        made.append(array if len(pieces) == 1 else pa.concat_arrays(pieces).take(pa.array(index)))
+    return made
+
+
+def _value(assigned: Assigned, asked: list[pa.Array], rows: int) -> pa.Array:
+    found = evaluate(assigned.value.bound, asked, num_rows=rows)
+    if not assigned.plain:
+        return found
+    own = to_arrow_field(StructField(assigned.column.name, assigned.value.bound.type))
+    return cast_to(own, assigned.column, assigned.column.name, to_variants)(_typed(found, own.type))
+
+
+def _typed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    return array if array.type == wanted else array.cast(wanted)

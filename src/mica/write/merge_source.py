@@ -1,0 +1,73 @@
+"""The source of a merge: what a person gives as rows of one schema.
+
+The rule: a source is what an append accepts, with any columns. Its types are Spark's; a column named like a VARIANT
+column of the table is a Variant if its rows are, shredded or not. A DataFrame's rows are collected only if they are
+few.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from mica.engines.base import Engine
+from mica.engines.spark import types
+from mica.errors import UserError
+from mica.schema.arrow import from_arrow_field, looks_like_variant, to_arrow
+from mica.schema.evolution import plan_write
+from mica.schema.types import VARIANT, StructField, StructType, refuse_twice
+from mica.tasks.unshred import unshredded, unshredded_schema
+from mica.write.given import arrow
+
+
+def rows_of(data: Any, table: StructType) -> tuple[StructType, pa.RecordBatch]:
+    """The schema and the rows of a source that is no DataFrame; `table` has the columns of the target."""
+    found = arrow(data, table)
+    schema = _schema(unshredded_schema(found.schema, table), table)
+    return schema, batch_of(found if isinstance(found, pa.Table) else found.read_all(), schema, table)
+
+
+def frame_schema(frame: Any) -> StructType:
+    """The schema of a Spark DataFrame, with its collations."""
+    found = types.from_spark(frame.schema)
+    refuse_twice(found.names)
+    return found
+
+
+def collected(engine: Engine, frame: Any, schema: StructType, table: StructType) -> pa.RecordBatch | None:
+    """The rows of a DataFrame, or None if they are many."""
+    found = engine.collected(frame)
+    return None if found is None else batch_of(found, schema, table)
+
+
+def batch_of(rows: pa.Table, schema: StructType, table: StructType) -> pa.RecordBatch:
+    """The rows as one batch of the schema's types. Errors: INVALID_ARGUMENT for more than a batch can hold."""
+    whole = pa.Table.from_batches(list(in_schema(rows.to_batches(), schema, table)), to_arrow(schema)).combine_chunks()
+    batches = whole.to_batches()
+    if len(batches) > 1:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"the source has {whole.nbytes >> 20:,} MiB, more than a merge in process can hold",
+            hint="Merge a Spark DataFrame.",
+        )
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=to_arrow(schema))
+
+
+def in_schema(batches: Any, schema: StructType, table: StructType) -> Any:
+    """Batches of the source in the schema's types."""
+    for batch in batches:
+        plain = unshredded(batch, table)
+        yield plan_write(schema, plain.schema).apply(plain)
+
+
+def _schema(found: pa.Schema, table: StructType) -> StructType:
+    refuse_twice(found.names)
+    fields = []
+    for f in found:
+        own = from_arrow_field(f, f.name)
+        target = table.find(f.name)
+        if target is not None and target.type == VARIANT and looks_like_variant(own.type):
+            own = StructField(own.name, VARIANT, own.nullable)
+        fields.append(own)
+    return StructType(tuple(fields))

@@ -1,0 +1,212 @@
+"""Merges: the rows, the files that are read and written, what the commit says, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import mica
+from mica.errors import ConflictError, UserError
+
+VECTORS = {"delta.enableDeletionVectors": "true"}
+WAYS = pytest.mark.parametrize("properties", [{}, VECTORS], ids=["copies", "vectors"])
+SCHEMA = "id INT, p STRING, n BIGINT, v VARIANT"
+
+
+def table_of(path: Path, files: int = 4, **options: Any) -> mica.Table:
+    """Files of ten rows each: `id` counts through them, `v` repeats it."""
+    table = mica.Table.create(path, SCHEMA, **options)
+    for number in range(files):
+        table.append([{"id": i, "p": "ab"[number % 2], "n": i, "v": {"a": i, "s": f"t{i:03}"}}
+                      for i in range(number * 10, number * 10 + 10)])  # fmt: skip
+    return table
+
+
+def rows(table: mica.Table, where: str | None = None) -> list[tuple[Any, ...]]:
+    columns = {"id": "id", "p": "p", "n": "n", "a": "v:a::int"}
+    return sorted(tuple(row.values()) for row in table.scan(where, columns).to_arrow().to_pylist())
+
+
+def names(table: mica.Table) -> set[str]:
+    return set(table.files().column("path").to_pylist())
+
+
+def broken(table: mica.Table, where: str) -> None:
+    """Damages the files without such rows: whoever reads one fails."""
+    kept = set(table.scan(where).file_uris())
+    for uri in set(table.file_uris()) - kept:
+        Path(uri).write_bytes(b"nobody reads this")
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("on", "source", "where"),
+    [
+        ("target.id = source.id", [{"id": 13}, {"id": 19}, {"id": 100}], "id = 13"),
+        ("target.v:s::string = source.s", [{"s": "t013"}, {"s": "t100"}], "id = 13"),
+        ("target.v:a::int = source.id AND target.id < 20", [{"id": 13}, {"id": 33}], "id = 13"),
+        ("target.p = source.p AND target.id = source.id", [{"id": 13, "p": "b"}, {"id": 3, "p": "b"}], "p = 'b'"),
+    ],
+)
+def test_no_file_is_read_that_cannot_hold_a_key_of_the_source(
+    tmp_path: Path, properties: dict[str, str], on: str, source: list[dict[str, Any]], where: str
+) -> None:
+    table = table_of(tmp_path, partition_by=["p"] if "p" in source[0] else [], properties=properties)
+    broken(table, where)
+    before = names(table)
+    done = table.merge(source, on).when_matched_update({"n": "-1"}).execute()
+    assert done.metrics["numTargetRowsUpdated"] == (2 if len(source) == 3 else 1)
+    assert len(before - names(table)) == (0 if properties else 1)
+    assert len(rows(table, "n = -1 AND id BETWEEN 10 AND 19")) == done.metrics["numTargetRowsUpdated"]
+
+
+@WAYS
+def test_a_file_without_a_change_stays_and_nothing_to_do_commits_nothing(
+    tmp_path: Path, properties: dict[str, str]
+) -> None:
+    table = table_of(tmp_path, properties=properties)
+    before, version = names(table), table.version
+    merge = table.merge([{"id": 3}], "target.id = source.id")
+    done = merge.when_matched_update({"n": "0"}, "target.n > 5").when_not_matched_insert({"id": "source.id"}).execute()
+    assert (table.version, names(table), done.version) == (version, before, version)
+    assert {n: v for n, v in done.metrics.items() if v and n != "executionTimeMs"} == {"numSourceRows": 1}
+    assert table.merge([], "target.id = source.id").when_matched_delete().execute().version == version
+
+
+def test_merges_without_an_update_only_add(tmp_path: Path) -> None:
+    table = table_of(tmp_path, properties={"delta.appendOnly": "true"})
+    before = names(table)
+    done = table.merge([{"id": 3}, {"id": 50, "n": 7}], "target.id = source.id").when_not_matched_insert(
+        {"id": "id", "n": "n * 2", "v": "NULL"}).execute()  # fmt: skip
+    assert (done.files, done.rows, done.metrics["numTargetRowsInserted"]) == (1, 1, 1)
+    assert before < names(table)
+    assert rows(table, "id > 39") == [(50, None, 14, None)]
+    with pytest.raises(UserError) as raised:
+        table.merge([{"id": 3}], "target.id = source.id").when_matched_delete().execute()
+    assert raised.value.code == "APPEND_ONLY"
+
+
+@pytest.mark.parametrize("kind", ["dicts", "arrow", "reader", "pandas", "polars", "table", "scan"])
+def test_sources_are_what_an_append_accepts(tmp_path: Path, kind: str) -> None:
+    table = table_of(tmp_path / "t", files=2)
+    held = mica.Table.create(tmp_path / "s", SCHEMA)
+    dicts = [{"id": i, "p": "c", "n": i + 100, "v": {"a": i, "fresh": True}} for i in (5, 15, 25)]
+    held.append(dicts)
+    data: Any = {
+        "dicts": lambda: dicts, "arrow": held.to_arrow, "reader": held.to_reader, "table": lambda: held,
+        "scan": lambda: held.scan("id > 0"), "polars": lambda: held.scan().to_polars(), "pandas": held.to_pandas,
+    }[kind]()  # fmt: skip
+    table.merge(data, "target.v:a::int = source.v:a::int").when_matched_update_all().when_not_matched_insert_all(
+        "source.v:fresh::boolean").execute()  # fmt: skip
+    assert rows(table, "p = 'c'") == [(i, "c", i + 100, i) for i in (5, 15, 25)]
+    assert table.scan("v:fresh::boolean").count() == 3
+    assert mica.check(table).ok
+
+
+def test_texts_become_variants_as_in_an_append_and_structs_are_matched_by_name(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT, v VARIANT, st STRUCT<x: INT, y: STRING>")
+    table.append([{"id": 1, "v": {"a": 1}, "st": {"x": 1, "y": "a"}}])
+    source = pa.table({"id": pa.array([1, 2], pa.int64()), "v": ['{"a": 7}', "[1]"],
+                       "st": [{"y": "b", "x": 2}, None]})  # fmt: skip
+    table.merge(source, "target.id = source.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    columns = {"id": "id", "v": "to_json(v)", "x": "st.x", "y": "st.y"}
+    assert sorted(tuple(r.values()) for r in table.scan(columns=columns).to_arrow().to_pylist()) == [
+        (1, '{"a":7}', 2, "b"), (2, "[1]", None, None),
+    ]  # fmt: skip
+
+
+def test_pandas_and_polars_frames_with_plain_columns(tmp_path: Path) -> None:
+    table = table_of(tmp_path, files=1)
+    frame = pd.DataFrame({"id": [1, 2], "n": [10, 20]})
+    table.merge(frame, "target.id = source.id").when_matched_update({"n": "source.n"}).execute()
+    lazy = pl.LazyFrame({"id": [3], "p": ["z"]})
+    table.merge(lazy, "t.id = s.id", source_alias="s", target_alias="t").when_matched_update({"t.p": "s.p"}).execute()
+    assert rows(table, "id < 4") == [(0, "a", 0, 0), (1, "a", 10, 1), (2, "a", 20, 2), (3, "z", 3, 3)]
+
+
+def test_rewritten_files_keep_their_shredding_and_bounds(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "v VARIANT")
+    table.append([{"v": {"a": i, "odd": i}} for i in range(10)], shredding="STRUCT<a: BIGINT>")
+    table.merge([{"k": 3}], "target.v:a::int = source.k").when_matched_delete().execute()
+    from mica.checking.inspect import inspect_file
+
+    (uri,) = table.file_uris()
+    assert {(row["path"], row["type"]) for row in inspect_file(uri)} == {("$", "object"), ("$['a']", "bigint")}
+    assert len(table.scan("v:a::int = 10").plan.kept) == 0
+
+
+@WAYS
+def test_what_cannot_be_done_leaves_the_table_as_it_was(tmp_path: Path, properties: dict[str, str]) -> None:
+    table = table_of(tmp_path, properties=properties)
+    before, files = table.version, set(tmp_path.iterdir())
+    one, two = [{"id": 3, "p": "x", "n": 1}], [{"id": 3, "n": 1}, {"id": 3, "n": 2}]
+    on = "target.id = source.id"
+    for act, code in (
+        (lambda: table.merge(one, on), "INVALID_ARGUMENT"),
+        (lambda: table.merge(one, "id = source.id").when_matched_delete(), "AMBIGUOUS_COLUMN"),
+        (lambda: table.merge(one, "target.nope = source.id").when_matched_delete(), "UNKNOWN_COLUMN"),
+        (lambda: table.merge(one, "target.id + 1").when_matched_delete(), "NOT_A_PREDICATE"),
+        (lambda: table.merge(one, on, source_alias="target").when_matched_delete(), "INVALID_ARGUMENT"),
+        (lambda: table.merge(3, on).when_matched_delete(), "INVALID_ARGUMENT"),
+        (lambda: table.merge(one, on).when_matched_update({}), "INVALID_ARGUMENT"),
+        (lambda: table.merge(one, on).when_matched_delete().when_matched_update({"n": "1"}), "INVALID_ARGUMENT"),
+        (lambda: table.merge(one, on).when_matched_update({"x": "1"}), "UNKNOWN_COLUMN"),
+        (lambda: table.merge(one, on).when_matched_update({"n": "1", "target.N": "2"}), "DUPLICATE_COLUMN"),
+        (lambda: table.merge(one, on).when_matched_update({"id": "source.p"}), "INCOMPATIBLE_TYPE"),
+        (lambda: table.merge(one, on).when_matched_update_all(), "MISSING_COLUMN"),
+        (lambda: table.merge(one, on).when_not_matched_insert({"id": "target.id"}), "UNKNOWN_COLUMN"),
+        (lambda: table.merge(one, on).when_not_matched_by_source_delete("source.id = 1"), "UNKNOWN_COLUMN"),
+        (lambda: table.merge(one, on).when_matched_update({"n": "10 / (target.id - source.id)"}), "DIVIDE_BY_ZERO"),
+        (lambda: table.merge(one, on).when_matched_delete("target.v:s::int = 1"), "INVALID_CAST"),
+        (lambda: table.merge(two, on).when_matched_update({"n": "source.n"}), "AMBIGUOUS_MERGE"),
+    ):
+        with pytest.raises(UserError) as raised:
+            act().execute()
+        assert raised.value.code == code, raised.value
+    assert (mica.Table.open(tmp_path).version, set(tmp_path.iterdir())) == (before, files)
+
+
+def test_required_columns_stay_filled(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "id INT NOT NULL, n INT")
+    table.append([{"id": 1, "n": None}])
+    for merge in (
+        table.merge([{"id": 1}], "target.id = source.id").when_matched_update({"id": "target.n"}),
+        table.merge([{"id": 2}], "target.id = source.id").when_not_matched_insert({"n": "source.id"}),
+    ):
+        with pytest.raises(mica.MicaError) as raised:
+            merge.execute()
+        assert raised.value.code == "NULL_IN_NOT_NULL_COLUMN"
+    assert table.to_arrow().to_pylist() == [{"id": 1, "n": None}]
+
+
+def test_an_append_of_rows_that_might_match_is_a_conflict(tmp_path: Path) -> None:
+    table = table_of(tmp_path, partition_by=["p"])
+    stale, other = mica.Table.open(tmp_path), mica.Table.open(tmp_path)
+    table.append([{"id": 100, "p": "b", "n": 1, "v": None}])
+    source = [{"id": 100, "p": "a"}]
+    stale.merge(source, "target.p = source.p AND target.id = source.id").when_not_matched_insert(
+        {"id": "id", "p": "p"}).execute()  # fmt: skip
+    with pytest.raises(ConflictError) as raised:
+        other.merge(source, "target.id = source.id").when_not_matched_insert({"id": "id"}).execute()
+    assert raised.value.code == "CONCURRENT_APPEND"
+    assert len(rows(mica.Table.open(tmp_path), "id = 100")) == 2
+
+
+@WAYS
+def test_collated_columns_are_matched_by_their_collation(tmp_path: Path, properties: dict[str, str]) -> None:
+    table = mica.Table.create(tmp_path, "id INT, s STRING COLLATE UTF8_LCASE", properties=properties)
+    table.append([{"id": i, "s": s} for i, s in enumerate(["Ab", "zz"])])
+    table.append([{"id": 2, "s": "mm"}])
+    broken(table, "id < 2")
+    on = "target.s = source.s COLLATE UTF8_LCASE"
+    table.merge([{"s": "aB"}, {"s": "ZZ"}, {"s": "bb"}], on).when_matched_update({"s": "source.s || '!'"}).execute()
+    assert sorted(table.scan("id < 2", ["s"]).to_arrow().column("s").to_pylist()) == ["ZZ!", "aB!"]
+    assert len(table.scan("s = 'ab!'").plan.kept) == 1
+    with pytest.raises(UserError) as raised:
+        table.merge([{"s": "a"}], "target.s = source.s COLLATE UNICODE_CI").when_matched_delete().execute()
+    assert raised.value.code == "NEEDS_SPARK"
