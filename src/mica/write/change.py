@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -48,6 +48,7 @@ from mica.tasks.zones import zone_tags
 from mica.write import flow
 from mica.write.facts import Facts
 from mica.write.inputs import forgotten
+from mica.write.rules import refuse_given, regenerated
 from mica.write.target import Commit, open_target
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class _Change:
             refuse_in_process(self.scan.predicate.expr)
         self.outputs = self.scan.outputs
         if values is not None:
+            refuse_given(snapshot.schema, map(_unquoted, values), str(snapshot.storage))
             self.outputs = _assigned(snapshot.schema, values, where, self.scan)
 
     def commit(self) -> Commit:
@@ -106,6 +108,8 @@ class _Change:
 
         source = flow.FromTasks(task, in_tasks(parts, self.engine.parallelism))
         spec = replace(self.target.write_spec({}), tags=zone_tags())
+        if not self.deletes:
+            spec = replace(spec, rules=self.target.rules(self.scan.ansi, self.scan.timezone))
         try:
             done, _ = flow.commit(
                 self.engine, self.target, spec, source, observer=flow.Observer(files=self._refuse_nothing)
@@ -216,16 +220,15 @@ def _assigned(schema: StructType, values: Mapping[str, Any], where: str | None, 
     }
     known = {name.lower(): name for name in schema.names}
     found = dict(scan.outputs)
-    seen: set[str] = set()
+    assigned: dict[str, Expr] = {}
     for given, text in values.items():
         name = known.get(given.lower(), known.get(_unquoted(given).lower()))
         if name is None:
             raise UserError.unknown_column(given, schema.names)
-        if name in seen:
+        if name in assigned:
             raise UserError("DUPLICATE_COLUMN", f"the column {name!r} is set twice", column=name)
         if not isinstance(text, str):
             raise UserError.bad_value(f"the value of {name}", text, "an expression as text, such as 'n + 1'")
-        seen.add(name)
         column = schema.field(name)
         value: Expr = parse(text)
         given_type = bind_value(text, schema, **options).type
@@ -238,11 +241,13 @@ def _assigned(schema: StructType, values: Mapping[str, Any], where: str | None, 
                     column=name,
                 )
             value = Cast(value, column.type)
-        kept: Expr = Column((name,))
-        if column.type == STRING:  # the column's collation is a matter of its schema: bytes are stored
-            value, kept = Collate(value, str(BINARY)), Collate(kept, str(BINARY))
+        assigned[name] = value
+    for name, value in {**assigned, **regenerated(schema, assigned)}.items():
+        new, kept = value, cast("Expr", Column((name,)))
+        if schema.field(name).type == STRING:  # the column's collation is a matter of its schema: bytes are stored
+            new, kept = Collate(value, str(BINARY)), Collate(kept, str(BINARY))
         condition: Expr = Literal(True, BOOLEAN) if where is None else parse(where)
-        changed = conditionals.case([(condition, value)], kept, 0)
+        changed = conditionals.case([(condition, new)], kept, 0)
         found[name] = bind_value(changed, schema, **options)
     return found
 
