@@ -407,6 +407,21 @@ class Table:
         """
         return self._moved(alter.rename_column(self._snapshot, column, name))
 
+    @takes(name=TEXT, expr=TEXT)
+    def add_constraint(self, name: str, expr: str) -> Table:
+        """Adds the CHECK constraint `name`: from now on `expr` must be true for every row, whatever writes it; NULL
+        violates it, as in delta-spark. Existing rows are checked; files whose bounds prove them are not read.
+
+        Errors: CONSTRAINT_VIOLATED with the values of a row; CONSTRAINT_EXISTS; those of a scan's `where`;
+        ConflictError if another writer changed the table meanwhile. Source: PROTOCOL.md, "CHECK Constraints".
+        """
+        return self._moved(alter.add_constraint(self._snapshot, name, expr))
+
+    @takes(name=TEXT, if_exists=FLAG)
+    def drop_constraint(self, name: str, *, if_exists: bool = False) -> Table:
+        """Drops a CHECK constraint. Errors: UNKNOWN_CONSTRAINT, unless `if_exists`."""
+        return self._moved(alter.drop_constraint(self._snapshot, name, if_exists=if_exists))
+
     @takes(column=TEXT, collation=TEXT)
     def set_collation(self, column: str, collation: str | None = None) -> Table:
         """Sets the collation of a string column (None: compare bytes). No data is rewritten; statistics of other

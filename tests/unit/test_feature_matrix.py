@@ -34,16 +34,19 @@ class Row:
 
 MATRIX = [
     Row("appendOnly", legacy=(1, 2), properties={"delta.appendOnly": "true"}),
-    Row("invariants", legacy=(1, 2), writes_used=False, column={"delta.invariants": '{"expression":{}}'}),
-    Row("checkConstraints", legacy=(1, 3), writes_used=False, properties={"delta.constraints.c": "id > 0"}),
-    Row("generatedColumns", legacy=(1, 4), writes_used=False, column={"delta.generationExpression": "1"}),
-    Row("allowColumnDefaults", writes_used=False, column={"CURRENT_DEFAULT": "1"}),
+    Row("invariants", legacy=(1, 2), column={"delta.invariants": '{"expression":{"expression":"id > 0"}}'}),
+    Row("checkConstraints", legacy=(1, 3), properties={"delta.constraints.c": "id > 0"}),
+    Row("generatedColumns", legacy=(1, 4), column={"delta.generationExpression": "2"}),
+    Row("allowColumnDefaults", column={"CURRENT_DEFAULT": "1"}),
     Row("changeDataFeed", legacy=(1, 4), properties={"delta.enableChangeDataFeed": "true"}),
     Row(
         "columnMapping", True, (2, 5), writes_used=False, properties={"delta.columnMapping.mode": "name"},
         column={"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "id"},
     ),
-    Row("identityColumns", legacy=(1, 6), writes_used=False, column={"delta.identity.start": 1}),
+    Row(
+        "identityColumns", legacy=(1, 6),
+        column={"delta.identity.start": 1, "delta.identity.step": 1, "delta.identity.allowExplicitInsert": True},
+    ),
     Row("deletionVectors", True, properties={"delta.enableDeletionVectors": "true"}),
     Row("rowTracking", writes=False, properties={"delta.enableRowTracking": "true"}),
     Row("timestampNtz", True),

@@ -22,7 +22,7 @@ from mica.engines.base import AS_THEY_COME, NO_ENDS, Ends, Engine, MadeRows, Ord
 from mica.engines.base import Task as AnyTask
 from mica.expressions.bind import BoundExpr
 from mica.schema.arrow import to_arrow
-from mica.tasks import ranges
+from mica.tasks import lane, ranges
 
 Task = TypeVar("Task")
 
@@ -48,7 +48,8 @@ def run(
     """
     workers = min(parallelism or threads(), len(tasks))
     if workers <= 1:
-        for task in tasks:
+        for index, task in enumerate(tasks):
+            lane.begin(index)
             yield from function(task)
         return
     outputs = _Outputs(len(tasks))
@@ -129,6 +130,7 @@ def _produce(function: Callable[[Task], Iterable[pa.RecordBatch]], task: Task, i
     try:
         if outputs.stopped:
             return
+        lane.begin(index)
         batches = iter(function(task))
         try:
             for batch in batches:
@@ -199,6 +201,7 @@ class Threads(Engine):
         """One thread writes a stream as it arrives; several threads write a table, sorted in memory, in contiguous
         shares."""
         if isinstance(rows, pa.RecordBatchReader):
+            lane.begin(0)
             return _ended(iter(task(rows)), schema, ends)
         share_bytes = SHARE_BYTES
         if isinstance(rows, MadeRows):

@@ -8,7 +8,9 @@ Names are matched case-insensitively, as in Spark, and take the schema's spellin
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 from mica.errors import UserError
@@ -17,6 +19,7 @@ from mica.expressions.bind_leaves import needs_cast
 from mica.expressions.bound_expr import BoundExpr, Leaf, type_of
 from mica.expressions.collations import stripped
 from mica.expressions.functions import FUNCTIONS
+from mica.expressions.moments import MOMENTS, moment
 from mica.expressions.parse import parse
 from mica.expressions.tree import (
     And,
@@ -108,6 +111,8 @@ class _Binder(CallBinder):
                 return expr
             case Text():
                 return self.text_literal(expr)
+            case Column((name,)) if name.lower() in MOMENTS and self.schema.find(name) is None:
+                return self.moment(Call(name.lower(), (), at=expr.at))
             case Column():
                 return self.leaf(self.column(expr), None, None, strict=True, at=expr.at)
             case Path():
@@ -131,11 +136,23 @@ class _Binder(CallBinder):
                 return self.is_in(expr)
             case Call("case" | "coalesce"):
                 return self.conditional(expr)
+            case Call(name, ()) if name in MOMENTS:
+                return self.moment(expr)
             case Call(name) if name in FUNCTIONS:
                 return self.function(expr)
             case Call():
                 return self.arithmetic(expr)
         raise TypeError(f"{expr!r} is not an expression")
+
+    def moment(self, expr: Call) -> Literal:
+        """The moment of binding, the same wherever a bound expression uses it."""
+        value, type_ = moment(expr.name, self.now, self.timezone)
+        return Literal(value, type_, at=expr.at)
+
+    @cached_property
+    def now(self) -> int:
+        """The moment of binding, in microseconds since the epoch."""
+        return time.time_ns() // 1000
 
 
 def _shown(expr: Expr | str) -> str:

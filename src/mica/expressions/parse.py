@@ -26,6 +26,7 @@ from mica.expressions import constants
 from mica.expressions.conditionals import SPELLINGS, case
 from mica.expressions.cursor import Cursor
 from mica.expressions.functions import ALIASES, FUNCTIONS
+from mica.expressions.moments import MOMENTS
 from mica.expressions.tokens import syntax_error
 from mica.expressions.tree import (
     And,
@@ -339,6 +340,10 @@ class _Parser(Cursor):
                 wanted = f"at least {counts[0]}" if len(counts) > 1 else f"{counts[0]}"
                 raise syntax_error(self.text, at, f"{name} takes {wanted} arguments, not {len(values)}")
             return make(at, *values)
+        if name in MOMENTS:
+            self.expect("(")
+            self.expect(")")
+            return Call(name, (), at=at)
         if ALIASES.get(name, name) in FUNCTIONS:
             return Call(ALIASES.get(name, name), self.values(), at=at)
         if word in ("IN", "AND", "OR", "NOT"):

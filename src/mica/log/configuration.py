@@ -83,8 +83,8 @@ def _check_unknown(name: str, text: str) -> None:
     if lowered.startswith(CONSTRAINTS):
         raise UnsupportedTableError(
             "UNSUPPORTED_WRITER_FEATURE",
-            "mica does not check CHECK constraints, so it cannot set them",
-            hint=f"Remove {CONSTRAINTS}*.",
+            f"{name} cannot be set as a property: existing rows would not be checked",
+            hint="Use Table.add_constraint and Table.drop_constraint.",
             feature="checkConstraints",
         )
     if lowered.startswith(FEATURE):

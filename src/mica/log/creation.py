@@ -17,7 +17,7 @@ from mica.log import features, feed
 from mica.log.actions import Metadata, Protocol
 from mica.log.column_mapping import effective, mode_of
 from mica.log.configuration import checked, kept, needed_features
-from mica.schema import collations
+from mica.schema import collations, special
 from mica.schema import json as schema_json
 from mica.schema.types import (
     VARIANT,
@@ -46,7 +46,8 @@ def schema_features(schema: StructType) -> set[str]:
     if next(collations.walk_collated(schema), None) is not None:
         needed.add("collations")
     for _, column in walk(schema):
-        if "delta.invariants" in column.metadata or not column.nullable:
+        needed |= {feature for key, feature in special.FEATURES.items() if key in column.metadata}
+        if not column.nullable:
             needed.add("invariants")
     return needed
 

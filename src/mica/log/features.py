@@ -12,16 +12,11 @@ from dataclasses import dataclass
 
 from mica.errors import UnsupportedTableError
 from mica.log.actions import Metadata, Protocol
-from mica.properties import COLUMN_MAPPING_MODE, CONSTRAINTS, IN_COMMIT_TIMESTAMPS
+from mica.properties import COLUMN_MAPPING_MODE, IN_COMMIT_TIMESTAMPS
 
 
 def _never(_: Metadata) -> bool:
     return False
-
-
-def _in_schema(key: str) -> Callable[[Metadata], bool]:
-    # The schema text always spells keys of field metadata like this.
-    return lambda metadata: f'"{key}"' in metadata.schema_string
 
 
 @dataclass(frozen=True)
@@ -46,22 +41,11 @@ FEATURES: Mapping[str, Feature] = {
     feature.name: feature
     for feature in (
         Feature("appendOnly", writer=2),
-        Feature(
-            "invariants", writer=2, blocks_writes=_in_schema("delta.invariants"), why="a column carries an invariant"
-        ),
-        Feature(
-            "checkConstraints",
-            writer=3,
-            blocks_writes=lambda m: any(key.startswith(CONSTRAINTS) for key in m.configuration),
-            why="the table has CHECK constraints",
-        ),
+        # What these four ask of rows is bound when rows are written, and refused there if mica cannot (write/rules.py).
+        Feature("invariants", writer=2),
+        Feature("checkConstraints", writer=3),
         Feature("changeDataFeed", writer=4),
-        Feature(
-            "generatedColumns",
-            writer=4,
-            blocks_writes=_in_schema("delta.generationExpression"),
-            why="a column is generated",
-        ),
+        Feature("generatedColumns", writer=4),
         Feature(
             "columnMapping",
             for_readers=True,
@@ -70,12 +54,7 @@ FEATURES: Mapping[str, Feature] = {
             blocks_writes=lambda m: COLUMN_MAPPING_MODE.of(m.configuration) != "none",
             why="its columns are mapped to other names",
         ),
-        Feature(
-            "identityColumns",
-            writer=6,
-            blocks_writes=_in_schema("delta.identity.start"),
-            why="it has an identity column",
-        ),
+        Feature("identityColumns", writer=6),
         Feature("timestampNtz", for_readers=True),
         Feature("domainMetadata"),
         Feature("variantType", ("variantType-preview",), for_readers=True),
@@ -85,7 +64,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("vacuumProtocolCheck", for_readers=True),
         Feature("inCommitTimestamp"),
         Feature("checkpointProtection"),
-        Feature("allowColumnDefaults", blocks_writes=_in_schema("CURRENT_DEFAULT"), why="a column has a default value"),
+        Feature("allowColumnDefaults"),
         Feature("collations", ("collations-preview",), needs=("domainMetadata",)),
         Feature("typeWidening", ("typeWidening-preview",), for_readers=True, writes=False),
         Feature("rowTracking", needs=("domainMetadata",), writes=False),

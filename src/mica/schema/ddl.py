@@ -1,7 +1,8 @@
 """Parses and prints Spark DDL.
 
-The rule: DDL means here what it means in Spark, and Spark can parse what we print. Clauses that a schema cannot
-hold (DEFAULT, GENERATED, PRIMARY KEY, …) are rejected by name, never ignored.
+The rule: DDL means here what it means in Spark, and Spark can parse what we print. DEFAULT and GENERATED are kept in
+the metadata of columns, as Delta has them; clauses that a schema cannot hold (PRIMARY KEY, …) are rejected by name,
+never ignored.
 
 Source: Spark's SqlBaseParser.g4, `colTypeList` and `dataType`; `StructField.toDDL` for printing.
 """
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple, NoReturn
 from mica.collation.identifier import parse
 from mica.collation.names import from_sql, is_binary, to_sql
 from mica.errors import UserError
+from mica.schema import special
 from mica.schema.collations import COLLATIONS
 from mica.schema.types import (
     TYPES,
@@ -35,7 +37,8 @@ _TOKEN = re.compile(
       | (?P<quoted>`(?:[^`]|``)*`)
       | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
       | (?P<word>\w+)
-      | (?P<mark>[<>(),:-])""",
+      | (?P<mark>[<>(),:-])
+      | (?P<other>.)""",
     re.VERBOSE | re.DOTALL,
 )
 
@@ -56,9 +59,9 @@ def parse_ddl(text: str) -> StructType:
         if reader.done() and isinstance(found, StructType):
             return found
         reader = _Reader(text)
-    fields = [reader.field()]
+    fields = [reader.field(top=True)]
     while reader.accept(","):
-        fields.append(reader.field())
+        fields.append(reader.field(top=True))
     if not reader.done():
         reader.fail("a comma or the end is expected")
     refuse_twice(f.name for f in fields)
@@ -141,6 +144,11 @@ class _Token(NamedTuple):
     text: str
     at: int
 
+    @property
+    def end(self) -> int:
+        """The offset behind it."""
+        return self.at + len(self.text)
+
 
 _END = "end of the text"
 
@@ -197,21 +205,81 @@ class _Reader:
         self.at += 1
         return token.text
 
-    def field(self) -> StructField:
+    def field(self, *, top: bool = False) -> StructField:
+        """One column or field; only a column of the table (`top`) may have a default or be generated."""
         name = self.identifier()
         self.accept(":")  # at the top level too, as PySpark reads it
         collations: dict[str, str] = {}
         type_ = self.data_type(name, collations)
         metadata: dict[str, Any] = {COLLATIONS: collations} if collations else {}
         nullable = True
-        if self.accept("NOT"):
-            self.expect("NULL")
-            nullable = False
-        if self.accept("COMMENT"):
-            metadata["comment"] = self.string()
+        while True:
+            if nullable and self.accept("NOT"):
+                self.expect("NULL")
+                nullable = False
+            elif "comment" not in metadata and self.accept("COMMENT"):
+                metadata["comment"] = self.string()
+            elif top and special.DEFAULT not in metadata and self.accept("DEFAULT"):
+                metadata[special.DEFAULT] = self.expression()
+            elif top and metadata.keys().isdisjoint(special.FEATURES) and self.accept("GENERATED"):
+                metadata |= self.generated()
+            else:
+                break
         if self.word() in ("NOT", "DEFAULT", "GENERATED", "PRIMARY", "CHECK", "CONSTRAINT", "MASK", "REFERENCES"):
             self.fail(f"{self.word()} is not allowed here")
         return StructField(name, type_, nullable, metadata)
+
+    def expression(self) -> str:
+        """The text of an expression: up to a comma, a closing bracket or the next clause outside of its brackets."""
+        start, depth = self.at, 0
+        while self.peek().kind != "end":
+            text = self.peek().text
+            ends = text in (",", ")") or self.word() in ("COMMENT", "GENERATED")
+            if (
+                not depth
+                and self.at > start
+                and (ends or (self.word() == "NOT" and self.peek(1).text.upper() == "NULL"))
+            ):
+                break
+            depth += (text == "(") - (text == ")")
+            self.at += 1
+        if self.at == start:
+            self.fail("an expression is expected")
+        return self.source[self.tokens[start].at : self.tokens[self.at - 1].end]
+
+    def generated(self) -> dict[str, Any]:
+        """What follows GENERATED: ALWAYS AS (expr), or {ALWAYS | BY DEFAULT} AS IDENTITY [(START WITH n …)]."""
+        always = self.accept("ALWAYS")
+        if not always:
+            self.expect("BY")
+            self.expect("DEFAULT")
+        self.expect("AS")
+        if always and self.accept("("):
+            text = self.expression()
+            self.expect(")")
+            return {special.GENERATED: text}
+        self.expect("IDENTITY")
+        numbers = {"START": 1, "INCREMENT": 1}
+        if self.accept("("):
+            while (word := self.word()) in numbers:
+                self.at += 1
+                self.accept("WITH" if word == "START" else "BY")
+                numbers[word] = self.whole_number()
+            self.expect(")")
+        if numbers["INCREMENT"] == 0:
+            self.fail("an identity column needs an increment other than 0")
+        return {
+            special.IDENTITY_START: numbers["START"],
+            special.IDENTITY_STEP: numbers["INCREMENT"],
+            special.IDENTITY_EXPLICIT: not always,
+        }
+
+    def whole_number(self) -> int:
+        sign = -1 if self.accept("-") else 1
+        if not self.peek().text.isdecimal():
+            self.fail("a number is expected")
+        self.at += 1
+        return sign * int(self.tokens[self.at - 1].text)
 
     def string(self) -> str:
         parts = []
@@ -277,11 +345,7 @@ class _Reader:
         numbers: list[int] = []
         if self.accept("("):
             while not numbers or self.accept(","):
-                sign = -1 if self.accept("-") else 1
-                if not self.peek().text.isdecimal():
-                    self.fail("a number is expected")
-                numbers.append(sign * int(self.peek().text))
-                self.at += 1
+                numbers.append(self.whole_number())
             self.expect(")")
         return numbers
 

@@ -46,6 +46,8 @@ class WritePlan:
 
     arrow: pa.Schema
     _columns: tuple[tuple[int, _Cast] | None, ...]
+    #: Columns that rows may lack, since the caller completes them: they are null here, even if they are NOT NULL.
+    supplied: frozenset[str] = frozenset()
 
     def apply(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Returns the batch in the table's order, names and types. Errors: INVALID_VALUE, NULL_IN_NOT_NULL_COLUMN."""
@@ -59,14 +61,22 @@ class WritePlan:
                     array = cast(batch.column(index))
                 except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as e:
                     raise _bad_value(target.name, str(e)) from e
-            _check_nulls(array, target, target.name)
+            if source is not None or target.name not in self.supplied:
+                check_nulls(array, target, target.name)
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=self.arrow)
 
 
-def plan_write(table: StructType, incoming: pa.Schema, *, variants: VariantCast | None = None) -> WritePlan:
+def plan_write(
+    table: StructType,
+    incoming: pa.Schema,
+    *,
+    variants: VariantCast | None = None,
+    supplied: frozenset[str] = frozenset(),
+) -> WritePlan:
     """Decides whether rows of `incoming` can be appended to a table of schema `table`. `variants` converts plain
-    columns to Variants; without it they are rejected.
+    columns to Variants; without it they are rejected. `supplied` are columns that the caller completes where they are
+    missing.
 
     Errors: UNKNOWN_COLUMN for a column that the table does not have, MISSING_COLUMN for a missing NOT NULL column,
     INCOMPATIBLE_TYPE with both types, DUPLICATE_COLUMN.
@@ -86,12 +96,12 @@ def plan_write(table: StructType, incoming: pa.Schema, *, variants: VariantCast 
     for f in table.fields:
         index = indices.get(f.name.lower())
         if index is None:
-            if not f.nullable:
+            if not f.nullable and f.name not in supplied:
                 raise UserError("MISSING_COLUMN", f"the column {f.name!r} is NOT NULL and is missing")
             columns.append(None)
         else:
             columns.append((index, cast_to(incoming.field(index), f, f.name, variants)))
-    return WritePlan(to_arrow(table), tuple(columns))
+    return WritePlan(to_arrow(table), tuple(columns), supplied)
 
 
 def cast_to(source: pa.Field, target: StructField, at: str, variants: VariantCast | None = None) -> _Cast:
@@ -191,7 +201,7 @@ def _list_cast(source: pa.Field, element: StructField, at: str, variants: Varian
         if not pa.types.is_list(array.type):
             array = pc.cast(array, pa.list_(array.type.value_field))
         values = cast(_own(array.flatten()))
-        _check_nulls(values, wanted, f"{at}.element")
+        check_nulls(values, wanted, f"{at}.element")
         return pa.ListArray.from_arrays(
             _offsets(array), values, type=pa.list_(wanted), mask=array.is_null() if array.null_count else None
         )
@@ -211,7 +221,7 @@ def _map_cast(source: pa.Field, target: MapType, at: str, variants: VariantCast 
         listed = array.cast(pa.list_(pa.struct([array.type.key_field, _nullable(array.type.item_field)])))
         entries = _own(listed.flatten())
         keys, values = key(_child(entries, 0)), value(_child(entries, 1))
-        _check_nulls(values, wanted.item_field, f"{at}.value")
+        check_nulls(values, wanted.item_field, f"{at}.value")
         mask = array.is_null() if array.null_count else None
         return pa.MapArray.from_arrays(_offsets(listed), keys, values, type=wanted, mask=mask)
 
@@ -272,7 +282,7 @@ def _fill(child: pa.Array, parent: pa.Array, at: str) -> pa.Array:
     return pc.fill_null(child, b"") if child.null_count else child
 
 
-def _check_nulls(array: pa.Array, f: pa.Field, at: str) -> None:
+def check_nulls(array: pa.Array, f: pa.Field, at: str) -> None:
     """Checks NOT NULL, in structs too; children of a null struct are not checked."""
     if not f.nullable and array.null_count:
         raise UserError("NULL_IN_NOT_NULL_COLUMN", f"the column {at!r} is NOT NULL, got {array.null_count} nulls")
@@ -280,7 +290,7 @@ def _check_nulls(array: pa.Array, f: pa.Field, at: str) -> None:
         inner = array.drop_null() if array.null_count else array
         for i, child in enumerate(f.type):
             if not child.nullable or pa.types.is_struct(child.type):
-                _check_nulls(_child(inner, i), child, f"{at}.{child.name}")
+                check_nulls(_child(inner, i), child, f"{at}.{child.name}")
 
 
 def _incompatible(source: pa.Field, target: StructField, at: str) -> UserError:

@@ -17,6 +17,7 @@ arrays are evaluated at once, one element per file, row group or page. Predicate
 | x IN (…) | a constant is in [l, L] |
 | x NOT IN (…) | no constant is NULL, and not l = L = one of them |
 | x IS NULL, x IS NOT NULL | x may be null; x is not all null |
+| (x < y) IS NULL, … | x or y may be null |
 | x LIKE 'p%', startswith(x, 'p') | l <= p or l begins with p, and p <= L; LIKE 'p%q' as 'p%' |
 | x NOT LIKE 'p%' | not both of l and L begin with p |
 """
@@ -26,6 +27,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -37,7 +39,7 @@ from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.compare import Datum, compare, literal
 from mica.expressions.functions import pattern_of
 from mica.expressions.strings import Pattern
-from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Op, Or
+from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or
 from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from mica.skipping.collated import CollatedVerdicts
 from mica.skipping.intervals import Interval, unknown
@@ -116,8 +118,21 @@ class _Judge:
                 inner = self.value(child)
                 nothing = unknown(self.count, type_)
                 return Interval(nothing.low, nothing.high, nothing.may_be_null, inner.all_null, nothing.may_be_nan)
-        # A predicate used as a value, as in (a = 1) IS NULL.
-        return unknown(self.count, type_of(expr))
+        nothing = unknown(self.count, type_of(expr))
+        return replace(nothing, may_be_null=self.may_be_null(expr)) if isinstance(expr, _PREDICATES) else nothing
+
+    def may_be_null(self, expr: Expr) -> Datum:
+        """Whether a predicate that is used as a value may be null, as in (a = 1) IS NULL: if one of its parts may."""
+        match expr:
+            case IsNull() | Compare(Op.SAFE_EQ | Op.DISTINCT):
+                return pa.scalar(False)
+            case And() | Or() | Not() | Compare() | In():
+                found = pa.scalar(False)
+                for part in expr.children:
+                    part_is = self.may_be_null(part) if isinstance(part, _PREDICATES) else self.value(part).may_be_null
+                    found = pc.or_(found, pc.fill_null(part_is, True))
+                return found
+        return pa.scalar(True)
 
     def cast(self, inner: Interval, source: DataType, target: DataType) -> Interval:
         sides = []
@@ -215,6 +230,9 @@ class _Judge:
 
     def plain(self, side: Datum, type_: DataType) -> list[Any]:
         return to_values(pa.repeat(side, self.count) if isinstance(side, pa.Scalar) else side, type_)
+
+
+_PREDICATES = (And, Or, Not, Compare, In, IsNull)
 
 
 def _constant(value: Any, type_: DataType) -> Interval:

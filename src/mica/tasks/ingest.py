@@ -21,9 +21,9 @@ from mica.expressions.bind import BoundExpr
 from mica.schema.arrow import to_arrow, to_arrow_field
 from mica.schema.types import StructField, StructType
 from mica.storage import Storage, Writer
-from mica.tasks import not_json
+from mica.tasks import lane, not_json
 from mica.tasks.leaf_values import compute
-from mica.tasks.write import TableWriter, WriteSpec, facts
+from mica.tasks.write import TableWriter, WriteSpec, facts, numbers
 from mica.variant import kernel
 from mica.variant.shredding import Limits
 
@@ -82,15 +82,26 @@ class IngestSpec:
     timezone: str = "UTC"
 
     @property
+    def absent(self) -> frozenset[str]:
+        """The columns that the rules of the table complete."""
+        return self.write.rules.absent((self.column, *self.columns))
+
+    @property
+    def numbered(self) -> frozenset[str]:
+        """The identity columns to complete: the tasks that write do it, and report their numbers."""
+        return self.absent & self.write.rules.identities.keys()
+
+    @property
     def rows_schema(self) -> StructType:
         """The columns of `ingest_rows`: the table's, then the sort keys."""
         keys = tuple(StructField(name, value.type) for name, value in self.keys.items())
-        return StructType((*self.write.schema.fields, *keys))
+        return StructType((*(f for f in self.write.schema.fields if f.name not in self.numbered), *keys))
 
 
 def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     """Writes the documents of the splits to data files; yields facts, with those of kind `read` as it proceeds."""
     infers = spec.write.trees is not None and spec.tree is None
+    rules, absent, mine = spec.write.rules, spec.absent, lane.current()
     with TableWriter(spec.write) as writer, BadLines(spec.quarantine, splits) as bad:
         tree = spec.tree if spec.write.trees is not None and spec.tree is not None else pa.null()
         for split in splits:
@@ -103,18 +114,22 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
                 progress.bad += bad.take(reader)
                 if batch is None:
                     break
-                writer.write(complete(spec, batch, split.name), {(spec.column,): tree} if tree != pa.null() else {})
+                rows = complete(spec, batch, split.name)
+                if rules:
+                    rows = rules.apply(rows, absent, mine)
+                writer.write(rows, {(spec.column,): tree} if tree != pa.null() else {})
                 progress.rows += batch.num_rows
                 yield from progress.facts(spec.write, reader.bytes_read, every=1.0)
             yield from progress.facts(spec.write, reader.bytes_read, every=0.0)
         adds = writer.close()
         bad.close()
-    yield facts(adds, spec.write.collated)
+    yield facts([*adds, *numbers(mine)], spec.write.collated)
 
 
 def ingest_rows(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     """The documents of the splits as rows of the table, Variants unshredded, with the sort keys at the end."""
     schema = to_arrow(spec.rows_schema)
+    rules, filled, mine = spec.write.rules, spec.absent - spec.numbered, lane.current()
     with BadLines(spec.quarantine, splits) as bad:
         for split in splits:
             reader = open_reader(spec, split)
@@ -124,6 +139,9 @@ def ingest_rows(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Record
                 if batch is None:
                     break
                 table = complete(spec, batch, split.name)
+                if filled:
+                    table = rules.fill(table, filled, mine)
+                table = table.drop_columns(list(spec.numbered))
                 keys = [compute(value, batch, spec.timezone, name=split.name) for value in spec.keys.values()]
                 yield pa.RecordBatch.from_arrays([*_unshredded(table, schema), *keys], schema=schema)
         bad.close()
@@ -138,7 +156,7 @@ def _unshredded(batch: pa.RecordBatch, schema: pa.Schema) -> list[pa.Array]:
 
 def complete(spec: IngestSpec, batch: pa.RecordBatch, name: str) -> pa.RecordBatch:
     """The table's columns: the documents as they are, the computed columns, and null for the rest."""
-    document = batch.column(0)
+    document, absent = batch.column(0), spec.absent
     arrays, fields = [], []
     for column in spec.write.schema.fields:
         field_ = to_arrow_field(column)
@@ -149,7 +167,7 @@ def complete(spec: IngestSpec, batch: pa.RecordBatch, name: str) -> pa.RecordBat
             array = array if array.type == field_.type else array.cast(field_.type)
         else:
             array = pa.nulls(batch.num_rows, field_.type)
-        if not column.nullable and array.null_count:
+        if not column.nullable and array.null_count and column.name not in absent:
             raise CorruptDataError(
                 "NULL_IN_NOT_NULL_COLUMN",
                 f"{name}: column {column.name!r} is NOT NULL and a document has no value for it",

@@ -40,6 +40,9 @@ def distinct(leaves: Iterable[Leaf]) -> list[Leaf]:
 
 def extract(leaves: Sequence[Leaf], batch: pa.RecordBatch, timezone: str) -> Leaves:
     """The leaves of the rows of a batch, whose Variants may be in their storage layout or not."""
+    if not leaves:
+        return Leaves(batch.num_rows, {})
+    batch = batch.select(list(dict.fromkeys(leaf.column[0] for leaf in leaves)))
     found = iter(kernel.extract(batch, [leaf.request() for leaf in leaves], timezone=timezone).columns)
     columns = {leaf: [next(found)] if leaf.path is None else [next(found), next(found)] for leaf in leaves}
     return Leaves(batch.num_rows, columns)

@@ -30,9 +30,10 @@ from mica.stats.collated import CollatedColumn
 from mica.stats.partition import format_values
 from mica.stats.render import stats_json
 from mica.storage import Storage, Writer
-from mica.tasks import candidates
+from mica.tasks import candidates, lane
 from mica.tasks.batches import cut
 from mica.tasks.late_types import late_tags
+from mica.tasks.rules import Rules
 from mica.tasks.strings import gathered
 from mica.tasks.unshred import unshredded
 from mica.variant import kernel
@@ -42,7 +43,8 @@ from mica.variant.shredding import Limits
 #: The facts of a write task. `kind` is `add` (a written file, with the columns of `ADDED`), `cdc` (a written change
 #: file, with the same columns), `remove` (a replaced file:
 #: `file` is its position in the snapshot), `read` (rows, bytes and bad lines that the task read), `vector` (a file of
-#: the snapshot that gets a deletion vector, with its cardinality), or a count of rows: `copied`, `rebuilt`, `changed`.
+#: the snapshot that gets a deletion vector, with its cardinality), `numbers` (the task gave identity columns numbers
+#: below `cardinality`), or a count of rows: `copied`, `rebuilt`, `changed`.
 FACTS = pa.schema(
     [
         pa.field("kind", pa.string(), nullable=False),
@@ -106,6 +108,8 @@ class WriteSpec:
     #: Columns whose strings are gathered for a comparator, and its version.
     collated: tuple[CollatedColumn, ...] = ()
     version: str = ""
+    #: What new rows must fulfil and get.
+    rules: Rules = field(default_factory=Rules)
 
 
 def new_mark() -> str:
@@ -119,19 +123,29 @@ def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[
     """
     rows = size = 0
     plan = seen = None
+    rules, mine = spec.rules, lane.current()
+    absent: frozenset[str] = frozenset()
     with TableWriter(spec) as writer:
         for given in batches:
             batch = unshredded(given, spec.schema)
             if plan is None or seen != batch.schema:
-                plan, seen = plan_write(spec.schema, batch.schema, variants=to_variants), batch.schema
+                supplied = rules.supplied
+                plan = plan_write(spec.schema, batch.schema, variants=to_variants, supplied=supplied)
+                absent, seen = rules.absent(batch.schema.names), batch.schema
             rows += batch.num_rows
             size += batch.nbytes
             for piece in cut(batch):
-                writer.write(plan.apply(piece))
+                made = plan.apply(piece)
+                writer.write(rules.apply(made, absent, mine) if rules else made)
         if spec.name is not None and rows == 0:
             writer.write_empty()
         adds = writer.close()
-    yield facts([*adds, {"kind": "read", "rows": rows, "bytes": size}], spec.collated)
+    yield facts([*adds, *numbers(mine), {"kind": "read", "rows": rows, "bytes": size}], spec.collated)
+
+
+def numbers(mine: lane.Lane) -> list[dict[str, Any]]:
+    """The fact of the numbers that a task gave to new rows, if it gave some."""
+    return [{"kind": "numbers", "cardinality": mine.end}] if mine.given else []
 
 
 def facts(rows: list[dict[str, Any]], leaves: Sequence[CollatedColumn] = ()) -> pa.RecordBatch:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -47,6 +47,7 @@ from mica.write.assignment import stored, unquoted
 from mica.write.facts import NO_FACTS, Facts
 from mica.write.inputs import forgotten
 from mica.write.once import Txn, once
+from mica.write.rules import refuse_given, regenerated
 from mica.write.target import Commit, open_target
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class _Change:
             refuse_in_process(self.scan.predicate.expr)
         self.outputs = self.scan.outputs
         if values is not None:
+            refuse_given(snapshot.schema, map(unquoted, values), str(snapshot.storage))
             self.outputs = _assigned(snapshot.schema, values, where, self.scan)
 
     def commit(self) -> Commit:
@@ -119,6 +121,8 @@ class _Change:
 
         source = flow.FromTasks(task, in_tasks(parts, self.engine.parallelism))
         spec = replace(self.target.write_spec({}), tags=zone_tags())
+        if not self.deletes:
+            spec = replace(spec, rules=self.target.rules(self.scan.ansi, self.scan.timezone))
         try:
             done, _ = flow.commit(
                 self.engine, self.target, spec, source, observer=flow.Observer(files=self._refuse_nothing)
@@ -232,23 +236,23 @@ def _assigned(schema: StructType, values: Mapping[str, Any], where: str | None, 
     }
     known = {name.lower(): name for name in schema.names}
     found = dict(scan.outputs)
-    seen: set[str] = set()
+    assigned: dict[str, Expr] = {}
     for given, text in values.items():
         name = known.get(given.lower(), known.get(unquoted(given).lower()))
         if name is None:
             raise UserError.unknown_column(given, schema.names)
-        if name in seen:
+        if name in assigned:
             raise UserError("DUPLICATE_COLUMN", f"the column {name!r} is set twice", column=name)
         if not isinstance(text, str):
             raise UserError.bad_value(f"the value of {name}", text, "an expression as text, such as 'n + 1'")
-        seen.add(name)
         column = schema.field(name)
         given_type = bind_value(text, schema, **options).type
-        value = stored(parse(text), given_type, column, text, ansi=scan.ansi)
-        kept: Expr = Column((name,))
-        if column.type == STRING:  # the column's collation is a matter of its schema: bytes are stored
-            value, kept = Collate(value, str(BINARY)), Collate(kept, str(BINARY))
+        assigned[name] = stored(parse(text), given_type, column, text, ansi=scan.ansi)
+    for name, value in {**assigned, **regenerated(schema, assigned)}.items():
+        new, kept = value, cast("Expr", Column((name,)))
+        if schema.field(name).type == STRING:  # the column's collation is a matter of its schema: bytes are stored
+            new, kept = Collate(value, str(BINARY)), Collate(kept, str(BINARY))
         condition: Expr = Literal(True, BOOLEAN) if where is None else parse(where)
-        changed = conditionals.case([(condition, value)], kept, 0)
+        changed = conditionals.case([(condition, new)], kept, 0)
         found[name] = bind_value(changed, schema, **options)
     return found

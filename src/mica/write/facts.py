@@ -65,6 +65,11 @@ class Facts:
         """Files of the snapshot that get a deletion vector: `file`, `vector`, `cardinality`."""
         return self._of("vector").select(["file", "vector", "cardinality"])
 
+    @property
+    def numbers(self) -> int:
+        """The number after the last one that an identity column got; 0 if none got one."""
+        return pc.max(self._of("numbers").column("cardinality")).as_py() or 0
+
     @cached_property
     def _kinds(self) -> frozenset[str]:
         return frozenset(self.others.column("kind").to_pylist())

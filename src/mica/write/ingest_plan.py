@@ -27,6 +27,7 @@ from mica.tasks.zones import zone_tags
 from mica.variant.shredding import ShreddingSchema, trees_of
 from mica.write import computed
 from mica.write.ingest_options import IngestOptions
+from mica.write.rules import refuse_given
 from mica.write.target import Target, open_target
 
 
@@ -46,8 +47,10 @@ def plan(storage: Storage, found: Snapshot | None, options: IngestOptions) -> In
     bound = {target.schema.field(name).name: value for name, value in _bound(column, found, options).items()}
     tree = _tree(options.shredding, column)
     write = target.write_spec({} if tree is None else {(column,): tree}, target_file_size=options.target_file_size)
+    rules = target.rules(options.ansi, options.timezone)
+    refuse_given(target.schema, bound, str(storage))
     spec = IngestSpec(
-        write=replace(write, from_json=True, tags=zone_tags()),
+        write=replace(write, from_json=True, tags=zone_tags(), rules=rules),
         column=column,
         tree=tree,
         columns=bound,
@@ -68,9 +71,10 @@ def _target(storage: Storage, found: Snapshot | None, options: IngestOptions) ->
         storage, schema, tuple(options.partition_by), mode=options.on_table,
         properties=options.properties, snapshot=found, kept=computed.as_property(options.columns),
     )  # fmt: skip
-    computed.refuse_without(str(storage), target.metadata.partition_columns, bound, options.column)
+    supplied = target.rules(options.ansi, options.timezone).supplied
+    computed.refuse_without(str(storage), target.metadata.partition_columns, (*bound, *supplied), options.column)
     target.notes += computed.others(options.columns, computed.kept_in(found))
-    plan_write(target.schema, to_arrow(schema))
+    plan_write(target.schema, to_arrow(schema), supplied=supplied)
     return target
 
 

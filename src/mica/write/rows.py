@@ -20,21 +20,25 @@ from mica.variant.plain import to_variants
 from mica.variant.shredding import trees_of
 from mica.write import flow
 from mica.write.given import arrow
+from mica.write.rules import refuse_given
 from mica.write.target import Commit, Target
 
 
 def write_rows(target: Target, data: Any, shredding: Any) -> Commit:
     """Writes and commits; `data` is a Spark DataFrame or what `given.arrow` accepts."""
     engine = engines.of(data)
-    spec = replace(target.write_spec(trees_of(shredding, target.variants)), tags=zone_tags())
+    rules = target.rules(*engine.settings(True, "UTC"))
+    spec = replace(target.write_spec(trees_of(shredding, target.variants)), tags=zone_tags(), rules=rules)
     for note in target.notes:
         warnings.warn(f"{target.storage}: {note}", stacklevel=7)
     rows = data if engine.owns(data) else arrow(data, spec.schema)
+    refuse_given(spec.schema, engine.schema(rows).names, str(target.storage))
     commit, _ = flow.commit(engine, target, spec, source(engine, spec, rows))
     return commit
 
 
 def source(engine: Engine, spec: WriteSpec, rows: Rows) -> flow.RowSource:
     """Rows of the engine as the source of a write. Errors: those of columns that do not fit."""
-    plan_write(spec.schema, unshredded_schema(engine.schema(rows), spec.schema), variants=to_variants)
+    given = unshredded_schema(engine.schema(rows), spec.schema)
+    plan_write(spec.schema, given, variants=to_variants, supplied=spec.rules.supplied)
     return flow.FromRows(rows, Order(spec.partition_by))

@@ -35,11 +35,13 @@ from mica.skipping import partitions
 from mica.stats.bloom_columns import bloom_columns
 from mica.stats.collated import CollatedColumn, collated_leaves
 from mica.storage import Storage
+from mica.tasks.rules import Rules
 from mica.tasks.write import WriteSpec, new_mark
 from mica.variant import kernel
 from mica.variant.shredding import Limits
 from mica.write.facts import Facts
 from mica.write.inputs import forgotten
+from mica.write.rules import numbered, rules_of
 
 #: Conflicts (code, whether the write creates the table) after which an append retries on the winner's version.
 _JOINED = {("TABLE_EXISTS", True), ("CONCURRENT_DOMAIN", False)}
@@ -155,6 +157,10 @@ class Target:
             data_change=self.data_change,
         )
 
+    def rules(self, ansi: bool, timezone: str) -> Rules:
+        """What the table asks of new rows, as the session evaluates expressions. Errors: those of `rules_of`."""
+        return rules_of(self.schema, self.metadata.configuration, str(self.storage), ansi=ansi, timezone=timezone)
+
     @property
     def certainly_not_written(self) -> bool:
         """Whether it is certain that no log names the written files."""
@@ -192,10 +198,11 @@ class Target:
             engine_info=f"mica/{kernel.version()}",
             metrics=metrics,
         )
-        if self.snapshot is None:
+        metadata = numbered(self.metadata, facts.numbers)
+        if self.snapshot is None or metadata is not self.snapshot.metadata:
             transaction.update_protocol(self.protocol)
-            transaction.update_metadata(self.metadata)
-        elif self.replaced is not None:
+            transaction.update_metadata(metadata)
+        if self.snapshot is not None and self.replaced is not None:
             transaction.read(self.replaced.reads)
             transaction.remove_files(self.replaced.files)
             if self.replaced.where is None:

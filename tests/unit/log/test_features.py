@@ -54,12 +54,7 @@ def test_a_preview_name_is_the_feature(name: str) -> None:
 @pytest.mark.parametrize(
     ("metadata", "feature"),
     [
-        (Metadata("1", '{"x":{"delta.invariants":"1"}}'), "invariants"),
-        (Metadata("1", EMPTY_SCHEMA, configuration={"delta.constraints.c": "a > 1"}), "checkConstraints"),
-        (Metadata("1", '{"x":{"delta.generationExpression":"1"}}'), "generatedColumns"),
         (Metadata("1", EMPTY_SCHEMA, configuration={"delta.columnMapping.mode": "name"}), "columnMapping"),
-        (Metadata("1", '{"x":{"delta.identity.start":1}}'), "identityColumns"),
-        (Metadata("1", '{"x":{"CURRENT_DEFAULT":"1"}}'), "allowColumnDefaults"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -95,16 +95,6 @@ def test_append_only_refuses_removing_and_lets_rearrange(tmp_path: Path) -> None
     assert paths(transaction.commit().snapshot) == ["b"]
 
 
-def test_invariants_refuse_writing_by_name(tmp_path: Path) -> None:
-    table = create(tmp_path)
-    schema = table.metadata.schema_string.replace('"metadata":{}', '"metadata":{"delta.invariants":"{}"}')
-    (tmp_path / "_delta_log" / f"{1:020d}.json").write_bytes(
-        orjson.dumps({"metaData": {**table.metadata.action(), "schemaString": schema}})
-    )
-    with pytest.raises(UnsupportedTableError, match="invariants"):
-        append(table.refresh(), "a")
-
-
 def test_a_domain_needs_its_feature(tmp_path: Path) -> None:
     transaction = Transaction(create(tmp_path / "a"), "WRITE")
     transaction.set_domain("d", "x")

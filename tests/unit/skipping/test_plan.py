@@ -86,7 +86,7 @@ ONE = stats({"id": 5, "s": "b", "x": 1.0}, {"id": 9, "s": "d", "x": 2.0}, {"id":
         ("id = 5.5", True), ("id < 4.5", False),
         ("id = 4 or s = 'c'", True), ("id = 4 or s = 'e'", False), ("id = 4 and s = 'c'", False), ("id < s", True),
         ("null", False), ("false", False), ("true", True), ("not (id = 4 or id = 5)", True), ("id = 4e0", False),
-        ("(id = 4) is null", True), ("(id = 4) = true", True), ("x > 2", True), ("x >= 3e0", True), ("x < 1e0", False),
+        ("(id = 4) is null", False), ("(id = 4) = true", True), ("x > 2", True), ("x >= 3e0", True), ("x < 1e0", False),
         ("x = 3e0", False), ("x <> 1e0", True), ("x = cast('nan' as double)", True), ("arr is null", True),
         ("s like 'b%'", True), ("s like 'a%'", False), ("s like 'd%'", True), ("s like 'da%'", False),
         ("s like 'e%'", False), ("s like '%'", True), ("s like '%z'", True), ("s like 'a_%z'", False),

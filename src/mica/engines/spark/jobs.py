@@ -21,6 +21,7 @@ import pyarrow as pa
 from mica import __version__
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UnsupportedTableError, UserError
 from mica.schema.ddl import quote_if_needed
+from mica.tasks import lane
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -253,10 +254,15 @@ def _run_tasks(
     run = pickle.loads(function)  # noqa: S301 - the driver's own bytes
     for batch in numbers:
         for number in batch.column(0).to_pylist():
+            lane.begin(number // claim)
             yield from run(pickle.loads(zlib.decompress(payloads[number // claim])))  # noqa: S301
 
 
 def _run_rows(batches: Iterator[pa.RecordBatch], function: bytes) -> Iterator[pa.RecordBatch]:
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    lane.begin(0 if context is None else context.partitionId())
     yield from pickle.loads(function)(batches)  # noqa: S301
 
 

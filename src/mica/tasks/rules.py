@@ -1,0 +1,151 @@
+"""The rules of a table on its rows: which values new rows get, and which rows are refused.
+
+The rule: rows are completed and checked a batch at a time, before they are partitioned, whatever writes them. A check
+passes a row only if its expression is true: NULL violates it, as in delta-spark. Columns that rows lack get their
+default, the next numbers of an identity, or the value of their expression, in this order; a generated column that rows
+have must equal its expression.
+
+Source: PROTOCOL.md, "Column Invariants", "CHECK Constraints", "Generated Columns", "Default Columns", "Identity
+Columns".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.errors import UserError
+from mica.expressions.bind import BoundExpr, Leaf
+from mica.expressions.evaluate import RowError, filter_rows
+from mica.schema.evolution import check_nulls
+from mica.schema.types import VARIANT
+from mica.tasks.lane import Lane
+from mica.tasks.leaf_values import compute, distinct, extract
+from mica.tasks.row_errors import SHOWN, located, text, whole
+from mica.variant.path import VariantPath
+
+
+@dataclass(frozen=True)
+class RowCheck:
+    """A condition that every row must fulfil. `what` names it in errors: `the CHECK constraint 'positive'`."""
+
+    what: str
+    text: str
+    bound: BoundExpr
+
+
+@dataclass(frozen=True)
+class Identity:
+    """An identity column: the value of the first new row, and the distance to the next."""
+
+    first: int
+    step: int
+
+
+@dataclass(frozen=True)
+class Rules:
+    """All rules of a table; false if there are none. Sent to workers."""
+
+    checks: tuple[RowCheck, ...] = ()
+    defaults: Mapping[str, BoundExpr] = field(default_factory=dict)
+    identities: Mapping[str, Identity] = field(default_factory=dict)
+    generated: Mapping[str, BoundExpr] = field(default_factory=dict)
+    #: The checks of generated columns that rows have already.
+    given: Mapping[str, RowCheck] = field(default_factory=dict)
+    timezone: str = "UTC"
+
+    def __bool__(self) -> bool:
+        return bool(self.checks or self.supplied)
+
+    @property
+    def supplied(self) -> frozenset[str]:
+        """The columns that rows may lack even if they are NOT NULL."""
+        return frozenset((*self.defaults, *self.identities, *self.generated))
+
+    def absent(self, names: Iterable[str]) -> frozenset[str]:
+        """The columns to complete in rows with columns of these names."""
+        known = {name.lower() for name in names}
+        return frozenset(name for name in self.supplied if name.lower() not in known)
+
+    def apply(self, batch: pa.RecordBatch, absent: Collection[str], lane: Lane) -> pa.RecordBatch:
+        """The rows of the table, completed and checked. Errors: CONSTRAINT_VIOLATED, NULL_IN_NOT_NULL_COLUMN."""
+        batch = self.fill(batch, absent, lane)
+        self.check(batch, absent)
+        return batch
+
+    def fill(self, batch: pa.RecordBatch, absent: Collection[str], lane: Lane) -> pa.RecordBatch:
+        """The rows with values in the columns `absent`, which hold anything."""
+        if not absent or not batch.num_rows:
+            return batch
+        for name in self.defaults:
+            if name in absent:
+                batch = _with(batch, name, compute(self.defaults[name], batch, self.timezone))
+        numbered = [name for name in self.identities if name in absent]
+        if numbered:
+            numbers = lane.take(batch.num_rows)
+            for name in numbered:
+                batch = _with(batch, name, _counted(self.identities[name], numbers, name))
+        # All from the same rows: no generated column is made from another one.
+        made = {name: compute(value, batch, self.timezone) for name, value in self.generated.items() if name in absent}
+        for name, values in made.items():
+            batch = _with(batch, name, values)
+        for name in absent:
+            check_nulls(batch.column(name), batch.schema.field(name), name)
+        return batch
+
+    def check(self, batch: pa.RecordBatch, absent: Collection[str] = ()) -> None:
+        """Refuses the rows if one of them violates a check. Errors: CONSTRAINT_VIOLATED."""
+        checks = [*self.checks, *(check for name, check in self.given.items() if name not in absent)]
+        if not checks or not batch.num_rows:
+            return
+        leaves = distinct(leaf for check in checks for leaf in check.bound.leaves)
+        found = extract(leaves, batch, self.timezone)
+        for check in checks:
+            try:
+                passing = filter_rows(check.bound, found.of(check.bound), num_rows=batch.num_rows)
+            except RowError as e:
+                raise located(e, check.what, lambda leaf, row: self._value(leaf, batch, row)) from None
+            if passing.false_count:
+                raise self._violated(check, batch, pc.index(passing, False).as_py(), passing.false_count)
+
+    def _violated(self, check: RowCheck, batch: pa.RecordBatch, row: int, count: int) -> UserError:
+        values = {leaf.name: self._value(leaf, batch, row) for leaf in check.bound.leaves}
+        shown = ", ".join(f"{name} = {value}" for name, value in values.items())
+        many = "" if count == 1 else f" (one of {count} rows)"
+        return UserError(
+            "CONSTRAINT_VIOLATED",
+            f"a row violates {check.what} ({check.text}): {shown or 'it uses no column'}{many}",
+            hint="Nothing was written. Correct or leave out such rows, or drop the constraint.",
+            constraint=check.what,
+        )
+
+    def _value(self, leaf: Leaf, batch: pa.RecordBatch, row: int) -> str:
+        """The value of a leaf in one row, as errors show it."""
+        is_variant = leaf.path is not None or leaf.type == VARIANT
+        asked = replace(whole(leaf), path=leaf.path or VariantPath()) if is_variant else leaf
+        (values, *_) = extract([asked], batch.slice(row, 1), self.timezone).columns[asked]
+        shown = (text(values, 0) or "NULL") if is_variant else repr(values[0].as_py())
+        shown = "NULL" if shown == "None" else shown
+        return shown if len(shown) <= SHOWN else shown[:SHOWN] + "…"
+
+
+def _with(batch: pa.RecordBatch, name: str, values: pa.Array) -> pa.RecordBatch:
+    """The batch with other values in a column."""
+    at = batch.schema.get_field_index(name)
+    found = batch.schema.field(at)
+    return batch.set_column(at, found, values if values.type == found.type else values.cast(found.type))
+
+
+def _counted(identity: Identity, numbers: object, name: str) -> pa.Array:
+    try:
+        return pc.add_checked(
+            pc.multiply_checked(pa.array(numbers, pa.int64()), pa.scalar(identity.step, pa.int64())),
+            pa.scalar(identity.first, pa.int64()),
+        )
+    except pa.ArrowInvalid:
+        raise UserError(
+            "ARITHMETIC_OVERFLOW", f"the identity column {name!r} has no numbers left in a BIGINT", column=name
+        ) from None

@@ -1,0 +1,263 @@
+"""The rules of a table as tasks apply them, bound to its schema; and what a write leaves behind of them.
+
+The rule: every rule that the table's metadata has is bound here, or the write is refused by name. A table without rules
+costs nothing.
+
+Source: PROTOCOL.md, "Column Invariants", "CHECK Constraints", "Generated Columns", "Default Columns", "Identity
+Columns"; delta-spark's `Constraints`, `GeneratedColumn` and `IdentityColumn`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from mica.collation.names import BINARY
+from mica.errors import MicaError, UnsupportedTableError, UserError
+from mica.expressions.bind import BoundExpr, bind, bind_value
+from mica.expressions.collations import refuse_in_process
+from mica.expressions.parse import parse
+from mica.expressions.tree import Cast, Collate, Column, Compare, Expr, Op, walk
+from mica.log.actions import Metadata
+from mica.properties import CONSTRAINTS
+from mica.schema import json as schema_json
+from mica.schema.ddl import type_to_ddl
+from mica.schema.special import (
+    DEFAULT,
+    GENERATED,
+    HIGH_WATER_MARK,
+    IDENTITY_EXPLICIT,
+    IDENTITY_START,
+    IDENTITY_STEP,
+    INVARIANTS,
+)
+from mica.schema.types import LONG, STRING, ArrayType, DataType, MapType, StructField, StructType
+from mica.tasks.rules import Identity, RowCheck, Rules
+
+
+def constraints(configuration: Mapping[str, str]) -> dict[str, str]:
+    """The CHECK constraints of a table: expressions by name."""
+    found = {name[len(CONSTRAINTS) :]: text for name, text in configuration.items() if name.startswith(CONSTRAINTS)}
+    return dict(sorted(found.items()))
+
+
+def rules_of(schema: StructType, configuration: Mapping[str, str], table: str, *, ansi: bool, timezone: str) -> Rules:
+    """The rules of a table, bound as the session evaluates expressions.
+
+    Errors: UNSUPPORTED_WRITER_FEATURE for an expression that mica cannot evaluate, or an unreadable rule.
+    """
+    return _Binding(schema, table, ansi, timezone).rules(configuration)
+
+
+@dataclass(frozen=True)
+class _Binding:
+    schema: StructType
+    table: str
+    ansi: bool
+    timezone: str
+
+    def rules(self, configuration: Mapping[str, str]) -> Rules:
+        checks = [
+            self.check(f"the CHECK constraint {name!r}", text, "checkConstraints")
+            for name, text in constraints(configuration).items()
+        ]
+        checks += [self.check(f"the invariant of {at}", text, "invariants") for at, text in self.invariants()]
+        defaults, identities, generated, given = {}, {}, {}, {}
+        for f in self.schema.fields:
+            if (text := f.metadata.get(DEFAULT)) is not None:
+                defaults[f.name] = self.default(f, text)
+            if (text := f.metadata.get(GENERATED)) is not None:
+                what = f"the generation expression of {f.name!r}"
+                generated[f.name] = self.value(what, f, text, "generatedColumns")
+                given[f.name] = self.given(what, f, text)
+            if is_identity(f):
+                identities[f.name] = self.identity(f)
+        return Rules(tuple(checks), defaults, identities, generated, given, self.timezone)
+
+    def invariants(self) -> Iterator[tuple[str, str]]:
+        """The invariants as (column, expression). Source: PROTOCOL.md, "Column Invariants"."""
+        for at, f, reachable in _fields(self.schema):
+            text = f.metadata.get(INVARIANTS)
+            if text is None:
+                continue
+            what = f"the invariant of {at}"
+            if not reachable:
+                raise self.unsupported(what, text, "invariants", "it is inside of an array or a map")
+            try:
+                found = orjson.loads(text)["expression"]["expression"]
+            except (orjson.JSONDecodeError, KeyError, TypeError):
+                found = None
+            if not isinstance(found, str):
+                raise self.unsupported(what, text, "invariants", "it is not an expression")
+            yield at, found
+
+    def check(self, what: str, text: str, feature: str) -> RowCheck:
+        try:
+            bound = bind(text, self.schema, ansi=self.ansi, timezone=self.timezone)
+            refuse_in_process(bound.expr)
+        except MicaError as e:
+            raise self.unsupported(what, text, feature, e.message) from None
+        return RowCheck(what, text, bound)
+
+    def value(self, what: str, f: StructField, text: Any, feature: str) -> BoundExpr:
+        """The expression of a column's values, cast to its type."""
+        try:
+            bound = bind_value(as_stored(parse(text), f), self.schema, ansi=self.ansi, timezone=self.timezone)
+            refuse_in_process(bound.expr)
+        except (MicaError, TypeError) as e:
+            raise self.unsupported(what, text, feature, str(getattr(e, "message", e))) from None
+        return bound
+
+    def default(self, f: StructField, text: Any) -> BoundExpr:
+        what = f"the default of {f.name!r}"
+        bound = self.value(what, f, text, "allowColumnDefaults")
+        if bound.leaves:
+            raise self.unsupported(what, text, "allowColumnDefaults", "it uses columns")
+        return bound
+
+    def given(self, what: str, f: StructField, text: Any) -> RowCheck:
+        column: Expr = Column((f.name,))
+        own = Collate(column, str(BINARY)) if f.type == STRING else column
+        same = Compare(Op.SAFE_EQ, own, as_stored(parse(text), f))
+        try:
+            bound = bind(same, self.schema, ansi=self.ansi, timezone=self.timezone)
+        except MicaError as e:
+            raise self.unsupported(what, text, "generatedColumns", e.message) from None
+        return RowCheck(what, text, bound)
+
+    def identity(self, f: StructField) -> Identity:
+        numbers = [f.metadata.get(key) for key in (IDENTITY_START, IDENTITY_STEP, HIGH_WATER_MARK)]
+        start, step, last = (n if isinstance(n, int) and not isinstance(n, bool) else None for n in numbers)
+        if start is None or not step or f.type != LONG:
+            why = "it needs BIGINT, a start and a step other than 0"
+            raise self.unsupported(f"the identity of {f.name!r}", type_to_ddl(f.type), "identityColumns", why)
+        return Identity(start if last is None else last + step, step)
+
+    def unsupported(self, what: str, text: Any, feature: str, why: str) -> UnsupportedTableError:
+        return UnsupportedTableError(
+            "UNSUPPORTED_WRITER_FEATURE",
+            f"{self.table} has {what} ({text}), which mica cannot evaluate: {why}",
+            hint="Write to it with an engine that supports the expression.",
+            feature=feature,
+        )
+
+
+def as_stored(value: Expr, column: StructField) -> Expr:
+    """The value as it is stored in the column: cast to its type, and a string without its collation."""
+    cast = Cast(value, column.type)
+    return Collate(cast, str(BINARY)) if column.type == STRING else cast
+
+
+def is_identity(f: StructField) -> bool:
+    """Whether the column is an identity column."""
+    return IDENTITY_START in f.metadata
+
+
+def refuse_given(schema: StructType, names: Iterable[str], table: str) -> None:
+    """Refuses values for identity columns that are generated ALWAYS. Errors: IDENTITY_GIVEN."""
+    for name in names:
+        f = schema.find(name)
+        if f is not None and is_identity(f) and f.metadata.get(IDENTITY_EXPLICIT) is not True:
+            raise UserError(
+                "IDENTITY_GIVEN",
+                f"{table} makes the values of its identity column {f.name!r} itself (GENERATED ALWAYS)",
+                hint="Leave the column out.",
+                column=f.name,
+            )
+
+
+def regenerated(schema: StructType, assigned: Mapping[str, Expr]) -> dict[str, Expr]:
+    """The generated columns that change with these assignments (columns by the schema's names), as expressions over the
+    old row. Errors: UNSUPPORTED_EXPRESSION for one that uses a field of an assigned struct or Variant.
+    """
+    found: dict[str, Expr] = {}
+    for f in schema.fields:
+        text = f.metadata.get(GENERATED)
+        if text is None or f.name in assigned:
+            continue
+        own = parse(text)
+        if any(isinstance(e, Column) and _column(schema, e) in assigned for e in walk(own)):
+            found[f.name] = as_stored(substituted(own, schema, assigned, f.name), f)
+    return found
+
+
+def numbered(metadata: Metadata, end: int) -> Metadata:
+    """The metadata after identity columns got the numbers below `end`; unchanged if they got none."""
+    if not end:
+        return metadata
+    schema = schema_json.loads(metadata.schema_string)
+    fields = tuple(_numbered(f, end) if is_identity(f) else f for f in schema.fields)
+    return replace(metadata, schema_string=schema_json.dumps(StructType(fields)))
+
+
+def _numbered(f: StructField, end: int) -> StructField:
+    step, last = f.metadata[IDENTITY_STEP], f.metadata.get(HIGH_WATER_MARK)
+    first = f.metadata[IDENTITY_START] if last is None else last + step
+    return replace(f, metadata={**f.metadata, HIGH_WATER_MARK: first + step * (end - 1)})
+
+
+def uses(schema: StructType, configuration: Mapping[str, str], names: Collection[str]) -> list[str]:
+    """The rules that name one of these columns, or a column inside of one, as people know them. `names` are top-level
+    columns or dotted fields; an expression that cannot be parsed counts if it holds the name.
+    """
+    wanted = [tuple(part.lower() for part in name.split(".")) for name in names]
+    texts = {f"the CHECK constraint {name!r}": text for name, text in constraints(configuration).items()}
+    for at, f, _ in _fields(schema):
+        texts |= {f"the generation expression of {at!r}": f.metadata[GENERATED]} if GENERATED in f.metadata else {}
+        texts |= {f"the invariant of {at!r}": f.metadata[INVARIANTS]} if INVARIANTS in f.metadata else {}
+    return [what for what, text in texts.items() if _names_one(str(text), wanted)]
+
+
+def _names_one(text: str, wanted: list[tuple[str, ...]]) -> bool:
+    try:
+        columns = [tuple(n.lower() for n in e.names) for e in walk(parse(text)) if isinstance(e, Column)]
+    except MicaError:
+        return any(names[-1] in text.lower() for names in wanted)
+    return any(names[: len(w)] == w[: len(names)] for names in columns for w in wanted)
+
+
+def _column(schema: StructType, column: Column) -> str:
+    found = schema.find(column.names[0])
+    return column.names[0] if found is None else found.name
+
+
+def substituted(expr: Expr, schema: StructType, assigned: Mapping[str, Expr], what: str) -> Expr:
+    """The expression with the new values of assigned columns."""
+    match expr:
+        case Column(names) if _column(schema, expr) in assigned:
+            if len(names) > 1:
+                raise UserError(
+                    "UNSUPPORTED_EXPRESSION",
+                    f"the generated column {what!r} uses {'.'.join(names)}, and this update sets {names[0]!r}",
+                    hint=f"Set {what!r} too.",
+                    column=what,
+                )
+            return assigned[_column(schema, expr)]
+    changes: dict[str, Any] = {}
+    for name in expr.__dataclass_fields__:
+        value = getattr(expr, name)
+        if isinstance(value, Expr):
+            changes[name] = substituted(value, schema, assigned, what)
+        elif isinstance(value, tuple) and any(isinstance(v, Expr) for v in value):
+            changes[name] = tuple(substituted(v, schema, assigned, what) if isinstance(v, Expr) else v for v in value)
+    return replace(expr, **changes) if changes else expr
+
+
+def _fields(schema: StructType) -> Iterator[tuple[str, StructField, bool]]:
+    """Every field at any depth, with its path, and whether an expression can name it."""
+    todo: list[tuple[str, DataType, bool]] = [("", schema, True)]
+    while todo:
+        at, type_, reachable = todo.pop()
+        match type_:
+            case StructType(fields):
+                for f in fields:
+                    here = f"{at}.{f.name}" if at else f.name
+                    yield here, f, reachable
+                    todo.append((here, f.type, reachable))
+            case ArrayType(element):
+                todo.append((f"{at}.element", element, False))
+            case MapType(key, value):
+                todo += [(f"{at}.key", key, False), (f"{at}.value", value, False)]

@@ -1,0 +1,54 @@
+"""Rules on batches: what is filled, in which order, and what a refused row tells."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from mica.errors import UserError
+from mica.schema.ddl import parse_ddl
+from mica.tasks.lane import Lane
+from mica.tasks.rules import Rules
+from mica.write.rules import rules_of
+
+
+def rules(ddl: str, **constraints: str) -> Rules:
+    found = {f"delta.constraints.{name}": text for name, text in constraints.items()}
+    return rules_of(parse_ddl(ddl), found, "t", ansi=True, timezone="UTC")
+
+
+def test_a_table_without_rules_has_none() -> None:
+    assert not rules("a INT, b STRING NOT NULL")
+
+
+def test_defaults_come_before_what_is_generated_from_them() -> None:
+    found = rules("g INT GENERATED ALWAYS AS (n * 2), n INT DEFAULT 4, id BIGINT GENERATED ALWAYS AS IDENTITY")
+    batch = pa.record_batch({name: pa.nulls(2, type_) for name, type_ in
+                             (("g", pa.int32()), ("n", pa.int32()), ("id", pa.int64()))})  # fmt: skip
+    made = found.apply(batch, found.absent([]), Lane(0))
+    assert made.to_pylist() == [{"g": 8, "n": 4, "id": 1}, {"g": 8, "n": 4, "id": 2}]
+
+
+@pytest.mark.parametrize("value", [-1, None])
+def test_a_row_for_which_a_check_is_not_true_is_refused_with_its_values(value: int | None) -> None:
+    found = rules("n INT, s STRUCT<x: STRING>", c="n > 0 OR s.x = 'ok'")
+    batch = pa.record_batch({"n": pa.array([1, value, value], pa.int32()),
+                             "s": pa.array([{"x": None}, {"x": None}, {"x": "ok"}])})  # fmt: skip
+    with pytest.raises(UserError, match="'c'") as caught:
+        found.apply(batch, (), Lane(0))
+    assert caught.value.code == "CONSTRAINT_VIOLATED"
+    assert f"n = {'NULL' if value is None else value}, s.x = NULL" in caught.value.message
+
+
+def test_a_cast_that_fails_names_the_constraint_and_the_value() -> None:
+    with pytest.raises(UserError, match=r"CHECK constraint 'c'.*'x'") as caught:
+        rules("s STRING", c="s::int > 0").check(pa.record_batch({"s": ["1", "x"]}))
+    assert caught.value.code == "INVALID_CAST"
+
+
+def test_no_numbers_are_left() -> None:
+    found = rules(f"id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH {2**63 - 2})")
+    batch = pa.record_batch({"id": pa.nulls(3, pa.int64())})
+    with pytest.raises(UserError) as caught:
+        found.fill(batch, {"id"}, Lane(0))
+    assert caught.value.code == "ARITHMETIC_OVERFLOW"
