@@ -443,11 +443,12 @@ class Table:
         """
         return self._changed(restats(self._snapshot, columns, spark))
 
-    @takes(where=TEXT, target_file_size=SIZE, spark=SESSION)
+    @takes(where=TEXT, zorder_by=NAMES, target_file_size=SIZE, spark=SESSION)
     def optimize(
         self,
         where: str | None = None,
         *,
+        zorder_by: Sequence[str] | None = None,
         target_file_size: int | str | None = None,
         spark: SparkSession | None = None,
     ) -> Commit:
@@ -456,10 +457,16 @@ class Table:
         `where` chooses partitions. Rows keep their order, and each new file gets a shredding schema of its own rows.
         Where no file is worth it, nothing is committed.
 
+        `zorder_by` names columns and Variant paths (`["day", "v:user.id", "v:time::timestamp"]`). All files of the
+        chosen partitions are then rewritten, their rows ordered along a curve through these, so that predicates on any
+        of them skip files; paths among them get bounds in the log before all others. Nulls come first; of a path
+        without a cast, numbers, strings, times and other values each have their place. Large tables are sorted on local
+        disk in process, and by a shuffle on Spark.
+
         The commit changes no data: appends go on beside it. Errors: NOT_A_PARTITION_PREDICATE; ConflictError where
         another writer removed one of the files meanwhile; then the table is as it was.
         """
-        return self._changed(optimize(self._snapshot.refresh(), where, size_of(target_file_size), spark))
+        return self._changed(optimize(self._snapshot.refresh(), where, size_of(target_file_size), spark, zorder_by))
 
     @takes(dry_run=FLAG, enforce_retention=FLAG)
     def vacuum(

@@ -17,14 +17,18 @@ def run(
     target_file_size: Annotated[
         str | None, typer.Option("--target-file-size", help="About how large files become, such as 128MB.")
     ] = None,
+    zorder_by: Annotated[
+        list[str] | None,
+        typer.Option("--zorder-by", "-z", help="A column or path, such as v:user.id, to order rows by. Repeatable."),
+    ] = None,
     on_spark: options.OnSpark = False,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
-    """Join a table's small files, and drop the rows that deletion vectors delete."""
+    """Join a table's small files, drop the rows that deletion vectors delete, or order all rows by some columns."""
     spark = spark_session() if on_spark else None
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))
-    done = opened.optimize(where, target_file_size=target_file_size, spark=spark)
+    done = opened.optimize(where, zorder_by=zorder_by, target_file_size=target_file_size, spark=spark)
     if json:
         print_json({"version": done.version, "files": done.files, "rows": done.rows, **done.metrics})
         return

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from mica.expressions.bind import BoundExpr
 from mica.schema.types import StructType
 from mica.skipping.collated import Ordering
+from mica.tasks import ranges
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -86,10 +87,18 @@ class MadeRows:
     #: Their approximate size in bytes, and the number of files of about equal size to write.
     size: int
     files: int = 1
-    #: Returns the keys of a sample of an input's rows, in the form of `ranges.plan`.
+    #: Returns the keys of a sample of an input's rows, in the form of `ranges.plan`; or such samples themselves.
     sample: Task | None = None
+    samples: Sequence[bytes] | None = None
     #: Bytes in memory that are worth a separate thread.
     share_bytes: int = 64 << 20
+
+    def sampled(self, engine: Engine) -> Sequence[bytes] | None:
+        """The samples of all inputs; None if there are none."""
+        if self.samples is not None or self.sample is None:
+            return self.samples
+        found = pa.Table.from_batches(engine.run(self.sample, self.inputs, ranges.SAMPLE), ranges.SAMPLE)
+        return [bytes(row) for row in found.column("rows").to_pylist()]
 
 
 #: `MadeRows`, or the engine's own rows: a DataFrame for Spark, an Arrow table or reader for threads.

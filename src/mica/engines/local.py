@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextvars
 import itertools
 import os
+import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +23,7 @@ from mica.engines.base import AS_THEY_COME, NO_ENDS, Ends, Engine, MadeRows, Ord
 from mica.engines.base import Task as AnyTask
 from mica.expressions.bind import BoundExpr
 from mica.schema.arrow import to_arrow
-from mica.tasks import lane, ranges
+from mica.tasks import lane, ranges, spill
 
 Task = TypeVar("Task")
 
@@ -31,6 +32,8 @@ WAITING_BYTES = 256 << 20
 
 #: Bytes in memory that are worth a separate thread and file, and rows per batch.
 SHARE_BYTES = 64 << 20
+#: Rows that take more bytes than this are sorted on local disk.
+SORT_BYTES = 256 << 20
 BATCH_ROWS = 16_384
 
 
@@ -198,11 +201,13 @@ class Threads(Engine):
         ends: Ends = NO_ENDS,
         watch: Watch | None = None,  # noqa: ARG002 - as above
     ) -> Iterator[pa.RecordBatch]:
-        """One thread writes a stream as it arrives; several threads write a table, sorted in memory, in contiguous
-        shares."""
+        """One thread writes a stream as it arrives; several threads write a table, sorted in memory or, if it is large,
+        on local disk, in contiguous shares."""
         if isinstance(rows, pa.RecordBatchReader):
             lane.begin(0)
             return _ended(iter(task(rows)), schema, ends)
+        if isinstance(rows, MadeRows) and order.keys and rows.size > SORT_BYTES:
+            return _ended(self._spilled(rows, task, order), schema, ends)
         share_bytes = SHARE_BYTES
         if isinstance(rows, MadeRows):
             share_bytes = rows.share_bytes
@@ -219,6 +224,26 @@ class Threads(Engine):
             return task(table.to_batches(max_chunksize=BATCH_ROWS))
 
         return _ended(run(share, shares), schema, ends)
+
+    def _spilled(self, rows: MadeRows, task: RowsTask, order: Order) -> Iterator[pa.RecordBatch]:
+        """Writes rows that are sorted on local disk."""
+        by = [*((name, False) for name in order.partition_by), *order.keys]
+        finer = max(1, round(rows.size / rows.files / spill.RANGE_BYTES))  # ranges of a file
+        samples = rows.sampled(self)
+        found = None if samples is None else ranges.plan(samples, rows.files * finer, [down for _, down in order.keys])
+        found = ranges.EVERYTHING if found is None else found
+        with tempfile.TemporaryDirectory(prefix="mica-sort-") as place:
+
+            def part(numbered: tuple[int, Any]) -> spill.Spilled:
+                number, given = numbered
+                path = os.path.join(place, f"{number}.arrow")  # noqa: PTH118
+                return spill.spill(rows.task(given), found, [name for name, _ in by], path)
+
+            with ThreadPoolExecutor(threads(), thread_name_prefix="mica") as pool:
+                files = list(pool.map(part, enumerate(rows.inputs)))
+            shares = [range(start, min(start + finer, len(found))) for start in range(0, len(found), finer)]
+            dropped = [name for name, _ in order.keys]
+            yield from run(lambda numbers: task(spill.sorted_rows(files, numbers, by, dropped)), shares)
 
 
 IN_PROCESS = Threads()

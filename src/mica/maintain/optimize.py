@@ -1,6 +1,6 @@
-"""Optimize: small files of a partition become large ones.
+"""Optimize: small files of a partition become large ones, or the rows of all files get another order (`zorder`).
 
-The rule: rows stay the same and keep their order within a partition, so bounds stay as narrow as neighbours allow. The
+The rule: rows stay the same. Joined files keep their order, so bounds stay as narrow as neighbours allow. The
 commit changes no data (`dataChange` is false): an append meanwhile is no conflict, a change of the same files is. A
 file is rewritten only where it joins another one, or sheds its deleted rows.
 
@@ -9,18 +9,17 @@ Source: PROTOCOL.md, "Add File and Remove File"; operation and metrics as delta-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from mica import engines
 from mica.engines.base import Task
 from mica.log.snapshot import Snapshot
+from mica.maintain import zorder
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.tasks.parts import FilePart, parts_of
@@ -38,42 +37,60 @@ if TYPE_CHECKING:
 ENOUGH = 0.75
 
 
-def optimize(snapshot: Snapshot, where: str | None, target_file_size: int | None, spark: SparkSession | None) -> Commit:
-    """Joins small files; see `Table.optimize`."""
+def optimize(
+    snapshot: Snapshot,
+    where: str | None,
+    target_file_size: int | None,
+    spark: SparkSession | None,
+    zorder_by: Sequence[str] | None = None,
+) -> Commit:
+    """Joins small files, or orders the rows of all; see `Table.optimize`."""
+    engine = engines.of(spark)
+    keys = [] if zorder_by is None else zorder.unique(zorder_by)
     target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
     spec = replace(target.write_spec({}, target_file_size=target_file_size), data_change=False, tags=zone_tags())
     files = parts_of(snapshot.files, of_log=True)
     if where is not None:
         chosen = partition_predicate(where, snapshot.schema, snapshot.partition_columns)(snapshot.files)
         files = [file for file, wanted in zip(files, chosen.to_pylist(), strict=True) if wanted]
-    bins = list(_bins(files, spec.target_file_size))
+    bins = [files] if keys and files else list(_bins(files, spec.target_file_size)) if not keys else []
     if not bins:
         return Commit(snapshot.version, 0, 0, snapshot=snapshot)
     target.operation, target.data_change = "OPTIMIZE", False
-    target.parameters = {"predicate": [] if where is None else [f"({where})"], "zOrderBy": [], "auto": False}
-    sizes = snapshot.files.column("size").combine_chunks()
-    vectors = sum(file.deletion_vector is not None for files in bins for file in files)
+    target.parameters = {"predicate": [] if where is None else [f"({where})"], "zOrderBy": keys, "auto": False}
+    target.metrics = partial(_metrics, [file for some in bins for file in some])
+    scan = Scan(TableSource(snapshot))
+    source: flow.RowSource
+    if keys and (found := zorder.ordered(engine, scan, files, keys, spec)) is not None:
+        target.removes = np.array([file.number for file in files], np.int64)
+        source, spec = found
+    else:
+        # What came out a little larger than it was planned is not cut into a file and a rest.
+        spec = replace(spec, target_file_size=spec.target_file_size * 3 // 2)
+        read = scan.spec()
 
-    def metrics(facts: Facts) -> dict[str, int]:
-        removed = pc.sum(sizes.take(pa.array(np.asarray(facts.removed)))).as_py() or 0
-        return {
-            "numAddedFiles": facts.files.num_rows,
-            "numAddedBytes": facts.bytes,
-            "numRemovedFiles": len(facts.removed),
-            "numRemovedBytes": removed,
-            "numDeletionVectorsRemoved": vectors,
-        }
+        def task(write: WriteSpec) -> Task:
+            return partial(join_files, RewriteSpec(read, write))
 
-    target.metrics = metrics
-    # What came out a little larger than it was planned is not cut into a file and a rest.
-    spec = replace(spec, target_file_size=spec.target_file_size * 3 // 2)
-    read = Scan(TableSource(snapshot)).spec()
-
-    def task(write: WriteSpec) -> Task:
-        return partial(join_files, RewriteSpec(read, write))
-
-    done, _ = flow.commit(engines.of(spark), target, spec, flow.FromTasks(task, bins))
+        source = flow.FromTasks(task, bins)
+    done, _ = flow.commit(engine, target, spec, source)
     return done
+
+
+def _metrics(files: Sequence[FilePart], facts: Facts) -> dict[str, int]:
+    """Sizes and numbers of the new files and of those that they replace."""
+    sizes = np.sort(facts.files.column("size").to_numpy()) if facts.files.num_rows else np.zeros(1, np.int64)
+    return {
+        "numAddedFiles": facts.files.num_rows,
+        "numAddedBytes": facts.bytes,
+        "numRemovedFiles": len(files),
+        "numRemovedBytes": sum(file.size or 0 for file in files),
+        "numDeletionVectorsRemoved": sum(file.deletion_vector is not None for file in files),
+        **{name: int(sizes[int(share * (len(sizes) - 1))]) for name, share in _PERCENTILES.items()},
+    }
+
+
+_PERCENTILES = {"minFileSize": 0, "p25FileSize": 0.25, "p50FileSize": 0.5, "p75FileSize": 0.75, "maxFileSize": 1}
 
 
 def _bins(files: Iterable[FilePart], size: int) -> Iterator[list[FilePart]]:

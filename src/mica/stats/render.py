@@ -13,7 +13,7 @@ Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistic
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -25,7 +25,7 @@ from mica.properties import VARIANT_STATS_BYTES, VARIANT_STATS_NAMES, VARIANT_ST
 from mica.schema.types import VARIANT, StructType
 from mica.stats import documents
 from mica.stats.columns import IndexedColumn, indexed_leaves, is_ordered
-from mica.stats.named import named_paths
+from mica.stats.named import Named, named_paths
 from mica.stats.times import json_date, json_timestamp
 from mica.stats.variant import encode_bounds
 
@@ -48,12 +48,14 @@ def stats_json(
     *,
     variant_bounds: bool,
     partition_columns: Iterable[str] = (),
+    first: Collection[Named] = (),
 ) -> str:
     """Returns the statistics of one file as the text of `add.stats`.
 
     `facts` is what the kernel's FileWriter.close returns: `rows`, `plain` (one row with the structs min, max and
     null_count, by the names in the file) and `paths` (column, path, rows, min, max). `variant_bounds` says whether the
-    table's protocol has `variantShredding`; without it a variant column has only a null count.
+    table's protocol has `variantShredding`; without it a variant column has only a null count. Paths in `first` get
+    bounds before all others.
     """
     leaves = indexed_leaves(schema, configuration, partition_columns)
     plain: dict[str, Any] = _first_row(facts["plain"])
@@ -73,7 +75,7 @@ def stats_json(
     document["tightBounds"] = True
     if variant_bounds:
         used = len(_dumps(document))
-        for names, texts in _variant_texts(read_paths(facts["paths"]), leaves, configuration, used):
+        for names, texts in _variant_texts(read_paths(facts["paths"]), leaves, configuration, used, first):
             _put(minimum, names, texts[0])
             _put(maximum, names, texts[1])
     return _dumps(document)
@@ -120,14 +122,18 @@ def read_paths(batch: pa.RecordBatch) -> list[PathBounds]:
 
 
 def _variant_texts(
-    found: Sequence[PathBounds], leaves: Sequence[IndexedColumn], configuration: Mapping[str, str], used: int
+    found: Sequence[PathBounds],
+    leaves: Sequence[IndexedColumn],
+    configuration: Mapping[str, str],
+    used: int,
+    first: Collection[Named] = (),
 ) -> Iterable[tuple[tuple[str, ...], tuple[str, str]]]:
     """Returns the z85 texts of the columns that have bounds, within the limits."""
     most_paths, most_bytes = VARIANT_STATS_PATHS.of(configuration), VARIANT_STATS_BYTES.of(configuration)
     places = {leaf.names: leaf.column for leaf in leaves if leaf.type == VARIANT}
     chosen: dict[tuple[str, ...], dict[str, PathBounds]] = {}
     room = most_bytes - used
-    for bounds in _ranked([b for b in found if b.column in places], places, configuration):
+    for bounds in _ranked([b for b in found if b.column in places], places, configuration, first):
         column = chosen.setdefault(bounds.column, {})
         # Key, ids and offsets once per object; z85 encodes four bytes as five characters; two objects per column.
         cost = (2 * (len(bounds.path.encode()) + 8) + len(bounds.min) + len(bounds.max)) * 5 // 4 + 1
@@ -142,13 +148,19 @@ def _variant_texts(
 
 
 def _ranked(
-    found: list[PathBounds], places: Mapping[tuple[str, ...], tuple[str, ...]], configuration: Mapping[str, str]
+    found: list[PathBounds],
+    places: Mapping[tuple[str, ...], tuple[str, ...]],
+    configuration: Mapping[str, str],
+    first: Collection[Named],
 ) -> list[PathBounds]:
     wanted = named_paths(VARIANT_STATS_NAMES, configuration)
-    if wanted is None:
-        return sorted(found, key=lambda b: -b.rows)  # stable: ties stay in the order of the schema
     by_name = {(tuple(n.lower() for n in places[b.column]), b.path): b for b in found}
-    return [by_name[key] for key in wanted if key in by_name]
+    leading = [bounds for key, bounds in by_name.items() if key in first]
+    if wanted is None:
+        rest = sorted(found, key=lambda b: -b.rows)  # stable: ties stay in the order of the schema
+    else:
+        rest = [by_name[key] for key in wanted if key in by_name]
+    return list({id(bounds): bounds for bounds in (*leading, *rest)}.values())
 
 
 def _spell(value: Any, leaf: IndexedColumn) -> Any:

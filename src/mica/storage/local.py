@@ -92,12 +92,12 @@ class LocalStorage(Storage):
 
     def read(self, rel: str) -> bytes:
         path = self.path(rel)
-        with _local_errors(path), _opened(path) as file:
+        with local_errors(path), _opened(path) as file:
             return file.read()
 
     def read_ranges(self, rel: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
         path = self.path(rel)
-        with _local_errors(path), _opened(path) as file:
+        with local_errors(path), _opened(path) as file:
             out = []
             for start, end in ranges:
                 data = os.pread(file.fileno(), end - start, start)
@@ -111,7 +111,7 @@ class LocalStorage(Storage):
 
     def stat(self, rel: str) -> Entry:
         path = self.path(rel)
-        with _local_errors(path):
+        with local_errors(path):
             info = os.stat(path)
             if stat.S_ISDIR(info.st_mode):
                 raise IsADirectoryError(errno.EISDIR, "directory")
@@ -127,7 +127,7 @@ class LocalStorage(Storage):
             path = self.path(directory)
             head = directory + "/" if directory else ""
             try:
-                with _local_errors(path), os.scandir(path) as found:
+                with local_errors(path), os.scandir(path) as found:
                     for item in found:
                         if not item.is_dir():
                             if start_after is None or head + item.name > start_after:
@@ -147,7 +147,7 @@ class LocalStorage(Storage):
 
     def put(self, rel: str, data: bytes) -> None:
         path = self.path(rel)
-        with _local_errors(path), self._staged(path, data) as staged:
+        with local_errors(path), self._staged(path, data) as staged:
             _drop_checksum(path)
             os.replace(staged, path)
             _sync_directory(os.path.dirname(path))
@@ -155,7 +155,7 @@ class LocalStorage(Storage):
     def put_if_absent(self, rel: str, data: bytes) -> None:
         path = self.path(rel)
         try:
-            with _local_errors(path), self._staged(path, data) as staged:
+            with local_errors(path), self._staged(path, data) as staged:
                 _drop_checksum(path)
                 _link(staged, path)
                 _sync_directory(os.path.dirname(path))
@@ -174,7 +174,7 @@ class LocalStorage(Storage):
 
     def delete(self, rel: str) -> None:
         path = self.path(rel)
-        with _local_errors(path), contextlib.suppress(FileNotFoundError):
+        with local_errors(path), contextlib.suppress(FileNotFoundError):
             os.unlink(path)
         _drop_checksum(path)
 
@@ -193,17 +193,17 @@ class LocalStorage(Storage):
 
     def writer(self, rel: str, *, private: bool = False) -> Writer:
         path = self.path(rel)
-        with _local_errors(path):
+        with local_errors(path):
             return _LocalWriter(path, 0o600 if private else 0o666)
 
     def prepare(self, rel: str) -> None:
         path = self.path(rel)
-        with _local_errors(path):
+        with local_errors(path):
             _make_directories(os.path.dirname(path))
 
     def sync(self, rel: str) -> None:
         path = self.path(rel)
-        with _local_errors(path):
+        with local_errors(path):
             descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
             try:
                 os.fsync(descriptor)
@@ -257,7 +257,7 @@ class _LocalWriter(Writer):
 
     def write(self, data: bytes, /) -> int:
         view = memoryview(data).cast("B")
-        with _local_errors(self._path):
+        with local_errors(self._path):
             while view:
                 view = view[os.write(self._descriptor, view) :]
         return len(data)
@@ -273,7 +273,7 @@ class _LocalWriter(Writer):
         if self._staged is None:
             return
         try:
-            with _local_errors(self._path):
+            with local_errors(self._path):
                 staged = self.seal()
                 _drop_checksum(self._path)
                 os.replace(staged, self._path)
@@ -346,7 +346,8 @@ def _make_directories(path: str) -> None:
 
 
 @contextlib.contextmanager
-def _local_errors(path: str) -> Iterator[None]:
+def local_errors(path: str) -> Iterator[None]:
+    """Raises errors of the operating system about a local file as `StorageError`."""
     try:
         yield
     except FileExistsError:

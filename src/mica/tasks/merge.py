@@ -6,7 +6,7 @@ deletion vector, or is written again with the same shredding. With a change data
 change files too.
 
 Every task has the whole source, as in a broadcast join, and reports which source rows matched: the others are inserted
-when all files are done. `tasks.shuffled_merge` does the same where the source is too large for that.
+when all files are done. `shuffled_merge` does the same where the source is too large for that.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from mica.tasks.ingest import BATCH_BYTES, BATCH_ROWS, IngestSpec, Split, complete, look, open_reader
 from mica.tasks.leaf_values import compute
@@ -44,12 +45,18 @@ class Ranges:
     def of(self, keys: Sequence[pa.Array]) -> pa.Array:
         """The range of each row, int32."""
         count = self.starts.num_rows
+        if not count:
+            return pa.repeat(pa.scalar(0, pa.int32()), len(keys[0]))
         columns = [pa.chunked_array([*start.chunks, key]) for start, key in zip(self.starts.columns, keys, strict=True)]
         # The sort is stable: a start comes before the rows that equal it.
         order = _order(columns, self.descending)
         ranges = np.empty(len(order), np.int32)
         ranges[order] = np.cumsum(order < count)
         return pa.array(ranges[count:])
+
+
+#: The only range of rows without a sample.
+EVERYTHING = Ranges(pa.table({}), ())
 
 
 def sample(spec: IngestSpec, total: int, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
@@ -76,23 +83,34 @@ def _keys(spec: IngestSpec, split: Split, every: int, weight: float) -> Iterator
         table = complete(spec, batch, split.name)
         keys = [table.column(name) for name in spec.write.partition_by]
         keys += [compute(value, batch, spec.timezone, name=split.name) for value in spec.keys.values()]
-        rows = pa.table([*keys, pa.array(np.full(batch.num_rows, weight))], [*map(str, range(len(keys))), _WEIGHT])
-        packed = pa.BufferOutputStream()
-        with pa.ipc.new_stream(packed, rows.schema) as stream:
-            stream.write_table(rows)
-        yield pa.RecordBatch.from_arrays([pa.array([packed.getvalue().to_pybytes()])], schema=SAMPLE)
+        yield packed(keys, np.full(batch.num_rows, weight))
+
+
+def packed(keys: Sequence[pa.Array | pa.ChunkedArray], weights: NDArray[np.float64]) -> pa.RecordBatch:
+    """Keys of rows and their weights, as `SAMPLE`."""
+    rows = pa.table([*keys, pa.array(weights)], [*map(str, range(len(keys))), _WEIGHT])
+    found = pa.BufferOutputStream()
+    with pa.ipc.new_stream(found, rows.schema) as stream:
+        stream.write_table(rows)
+    return pa.RecordBatch.from_arrays([pa.array([found.getvalue().to_pybytes()])], schema=SAMPLE)
+
+
+def unpacked(samples: Iterable[bytes]) -> tuple[pa.Table, NDArray[np.float64]] | None:
+    """The keys and weights of samples; None without rows."""
+    tables = [pa.ipc.open_stream(packed).read_all() for packed in samples]
+    rows = pa.concat_tables(tables) if tables else pa.table({})
+    return None if rows.num_rows == 0 else (rows.drop_columns([_WEIGHT]), rows.column(_WEIGHT).to_numpy())
 
 
 def plan(samples: Iterable[bytes], count: int, descending: Sequence[bool]) -> Ranges | None:
     """At most `count` ranges of about equal weight; None without rows. Partition columns ascend."""
-    tables = [pa.ipc.open_stream(packed).read_all() for packed in samples]
-    rows = pa.concat_tables(tables) if tables else pa.table({})
-    if rows.num_rows == 0:
+    found = unpacked(samples)
+    if found is None:
         return None
-    keys = rows.drop_columns([_WEIGHT])
+    keys, sizes = found
     downs = (*[False] * (keys.num_columns - len(descending)), *descending)
     order = _order(keys.columns, downs)
-    weights = np.cumsum(rows.column(_WEIGHT).to_numpy()[order])
+    weights = np.cumsum(sizes[order])
     places = np.unique(np.searchsorted(weights, weights[-1] * np.arange(1, count) / count, side="right"))
     return Ranges(keys.take(pa.array(order[places[places < len(order)]])).combine_chunks(), downs)
 

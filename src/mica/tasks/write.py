@@ -27,6 +27,7 @@ from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
 from mica.schema.types import VARIANT, StructType, contains
 from mica.stats.collated import CollatedColumn
+from mica.stats.named import Named
 from mica.stats.partition import format_values
 from mica.stats.render import stats_json
 from mica.storage import Storage, Writer
@@ -84,6 +85,8 @@ class WriteSpec:
     variants: tuple[tuple[str, ...], ...] = ()
     limits: Limits = field(default_factory=Limits)
     properties: Mapping[str, str] = field(default_factory=dict)
+    #: Variant paths (names of the column in lower case, normalized path) that get bounds before all others.
+    bounded: frozenset[Named] = frozenset()
     target_file_size: int = 128 << 20
     #: Whether the protocol allows bounds of Variants in the statistics.
     bounds: bool = True
@@ -365,6 +368,7 @@ class DataFileWriter:
                 self.spec.properties,
                 variant_bounds=self.spec.bounds,
                 partition_columns=self.spec.partition_by,
+                first=self.spec.bounded,
             ),
             "tags": {**late_tags(self._late_types), **self.spec.tags} if self._has_variants else None,
             "candidates": self._candidates,

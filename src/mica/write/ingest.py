@@ -116,8 +116,8 @@ def ingest_json(
     `paths` is a path or pattern, a list of them, or a Spark DataFrame of one per row. `columns` are computed from each
     document (`{"day": "v:time::date"}`); a new table stores the expressions (`mica.ingest.columns`), and later runs use
     them for columns that they do not give. `partition_by` names some of these columns. `sort_by` (expressions over the
-    document) sorts the whole job, so that its files do not overlap; in process it sorts in memory. `shredding` is a
-    schema (Spark DDL, a type or a `ShreddingSchema`), or a mapping of `column` to one; without it the schema of each
+    document) sorts the whole job, so that its files do not overlap; in process, large ones on disk. `shredding` is
+    a schema (Spark DDL, a type or a `ShreddingSchema`), or a mapping of `column` to one; without it the schema of each
     file is inferred from its first documents.
 
     `format` is `ndjson` (one document per line), `json` (one array, or documents over several lines), or `auto`, which
@@ -213,7 +213,7 @@ def _run(
     spec, plain = planned.spec, sum(f.size for f in files)
     write, aside = spec.write, spec.quarantine
     source = _source(engine, spec, inputs.share(files, engine.parallelism), plain, descending)
-    if spec.keys and engine.shuffles:
+    if spec.keys:
         # Each range becomes one file: one that is larger than planned is not split into a file and a small rest.
         write = replace(write, target_file_size=write.target_file_size * 3 // 2)
     observer = flow.NOBODY if progress is None else _observer(progress, plain)

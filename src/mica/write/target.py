@@ -214,7 +214,7 @@ class Target:
             transaction.remove_files(places)
             transaction.add_files(added.with_vectors(self.snapshot, places, self.vectors))
         if len(self.removes):
-            transaction.remove_files(self.removes)
+            transaction.remove_files(self.removes, data_change=self.data_change)
         if len(facts.removed):
             transaction.remove_files(facts.removed, data_change=self.data_change)
         transaction.add_files(facts.files)

@@ -140,10 +140,10 @@ class Spark(Engine):
 
     def _ranges(self, rows: MadeRows, order: Order) -> ranges.Ranges | None:
         """The boundaries of the files of a sorted job; None without an order or with one file."""
-        if not order.keys or rows.files == 1 or rows.sample is None:
+        if not order.keys or rows.files == 1:
             return None
-        samples = pa.Table.from_batches(self.run(rows.sample, rows.inputs, ranges.SAMPLE), ranges.SAMPLE)
-        return ranges.plan(samples.column("rows").to_pylist(), rows.files, [down for _, down in order.keys])
+        samples = rows.sampled(self)
+        return None if samples is None else ranges.plan(samples, rows.files, [down for _, down in order.keys])
 
 
 def _together(frame: DataFrame, order: Order) -> DataFrame:

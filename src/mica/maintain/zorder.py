@@ -1,0 +1,157 @@
+"""Optimize along a curve: the rows of each partition are put in an order in which neighbours are alike in several
+columns or Variant paths, so that predicates on any of them skip files.
+
+The rule: rows stay the same, and all files of the chosen partitions are rewritten. A small job samples the values; the
+engine then moves each row to its file and sorts there, on Spark by a shuffle, in process on local disk, so memory stays
+flat. The paths of the order get bounds before all others.
+
+Source: operation, parameters and metrics as delta-spark's OPTIMIZE ZORDER BY has them; the curve is Hilbert's
+(`tasks/curve.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from mica.engines.base import Engine, MadeRows, Order
+from mica.errors import UserError
+from mica.expressions.bind import BoundExpr, bind_value
+from mica.expressions.parse import parse
+from mica.expressions.tree import Cast, Column, Path
+from mica.scan.scan import Scan
+from mica.schema.arrow import from_arrow_type
+from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.types import VARIANT, ArrayType, MapType, StructField, StructType
+from mica.stats.named import Named
+from mica.tasks import ranges
+from mica.tasks.curve import (
+    VARIANT_PARTS,
+    Curve,
+    CurveSpec,
+    Dimension,
+    SampleSpec,
+    bits_for,
+    curve_rows,
+    sample,
+)
+from mica.tasks.parts import FilePart, in_tasks
+from mica.tasks.write import WriteSpec
+from mica.write import flow
+
+#: About how much larger rows are in memory than in a file.
+IN_MEMORY = 5
+
+
+def ordered(
+    engine: Engine, scan: Scan, files: Sequence[FilePart], texts: Sequence[str], write: WriteSpec
+) -> tuple[flow.RowSource, WriteSpec] | None:
+    """The rows of the files in the order of the curve, and the spec to write them; None if there are no rows."""
+    schema, partitions = scan.source.schema, scan.source.partition_by
+    outputs, dimensions, bounded = _dimensions(texts, schema, partitions)
+    total = sum(file.size or 0 for file in files)
+    inputs = in_tasks(files, engine.parallelism)
+    columns = dict(scan.outputs)
+    named = {name: columns[name] for name in partitions}
+    looked = SampleSpec(replace(scan.spec(), outputs={**named, **outputs}), partitions, dimensions, total)
+    found = pa.Table.from_batches(engine.run(partial(sample, looked), inputs, ranges.SAMPLE), ranges.SAMPLE)
+    sampled = ranges.unpacked(found.column("rows").to_pylist())
+    if sampled is None:
+        return None
+    samples, curve = _curve(*sampled, len(partitions), dimensions)
+    spec = CurveSpec(replace(scan.spec(), outputs={**columns, **outputs}), len(columns), curve)
+    count = max(1, round(total / write.target_file_size))
+    key_fields = [StructField(name, from_arrow_type(kind)) for name, kind in spec.keys]
+    rows = MadeRows(
+        task=partial(curve_rows, spec),
+        inputs=inputs,
+        schema=StructType((*schema.fields, *key_fields)),
+        size=total * IN_MEMORY,
+        files=count,
+        samples=[bytes(packed) for packed in samples.column("rows").to_pylist()],
+    )
+    order = Order(partitions, tuple((name, False) for name, _ in spec.keys))
+    # A range that is a little larger than planned is not cut into a file and a rest.
+    changed = replace(write, bounded=bounded, target_file_size=write.target_file_size * 3 // 2)
+    return flow.FromRows(rows, order), changed
+
+
+def _curve(
+    table: pa.Table, weights: NDArray[np.float64], partitions: int, dimensions: tuple[Dimension, ...]
+) -> tuple[pa.RecordBatch, Curve]:
+    """The ranges of each dimension by the sample, and the sample in the order of the curve: partition values, keys."""
+    columns = [column.combine_chunks() for column in table.columns]
+    keys, at = [], partitions
+    for dimension in dimensions:
+        width = len(VARIANT_PARTS) if dimension.variant else 1
+        keys.append(columns[at : at + width])
+        at += width
+    bits = bits_for(len(dimensions))
+    cut = []
+    for own in keys:
+        packed = ranges.packed(own, weights).column("rows")[0].as_py()
+        planned = ranges.plan([packed], 1 << bits, [False] * len(own))
+        assert planned is not None
+        cut.append(planned)
+    curve = Curve(dimensions, tuple(cut))
+    more = keys[0] if len(dimensions) == 1 else []
+    return ranges.packed([*columns[:partitions], curve.places(keys), *more], weights), curve
+
+
+def _dimensions(
+    texts: Sequence[str], schema: StructType, partitions: Sequence[str]
+) -> tuple[dict[str, BoundExpr], tuple[Dimension, ...], frozenset[Named]]:
+    """What is read for the columns and paths, and the paths among them."""
+    outputs: dict[str, BoundExpr] = {}
+    dimensions, bounded = [], set()
+    options: dict[str, Any] = {"ansi": False, "timezone": "UTC", "partition_columns": partitions}
+    for number, text in enumerate(texts):
+        same = [name for name in schema.names if name.lower() == text.lower()]
+        asked = quote_if_needed(same[0]) if same else text
+        bound = bind_value(asked, schema, **options)
+        if all(leaf.partition for leaf in bound.leaves):
+            raise UserError(
+                "INVALID_PARTITION_COLUMN",
+                f"zorder_by names {text!r}, which is a partition column: files hold one value of it anyway",
+                hint="Order by other columns.",
+                column=text,
+            )
+        if isinstance(bound.type, StructType | ArrayType | MapType):
+            raise UserError(
+                "TYPE_MISMATCH",
+                f"rows have no order by {text!r}, which is {type_to_ddl(bound.type)}",
+                hint="Name a column or path of a plain type, such as a field of it.",
+                column=text,
+            )
+        for leaf in bound.leaves:
+            if leaf.path is not None:
+                bounded.add((tuple(name.lower() for name in leaf.column), leaf.path.normalized))
+        if bound.type == VARIANT:
+            parts = {f"__mica_{number}_{name}": form.format(f"({asked})") for name, form in VARIANT_PARTS}
+            outputs |= {name: bind_value(part, schema, **options) for name, part in parts.items()}
+            dimensions.append(Dimension(tuple(parts), variant=True))
+        else:
+            outputs[f"__mica_{number}"] = _tolerant(asked, schema, options)
+            dimensions.append(Dimension((f"__mica_{number}",), collated=bool(bound.collations)))
+    return outputs, tuple(dimensions), frozenset(bounded)
+
+
+def _tolerant(text: str, schema: StructType, options: dict[str, Any]) -> BoundExpr:
+    """The expression; values that a cast of a path cannot take are null instead of an error."""
+    found = parse(text)
+    if isinstance(found, Cast) and isinstance(found.child, Path | Column):
+        found = replace(found, strict=False)
+    return bind_value(found, schema, **options)
+
+
+def unique(texts: Sequence[str]) -> list[str]:
+    """The columns of an order. Errors: INVALID_ARGUMENT for none, more than 16, or one given twice."""
+    if not texts or len(texts) > 16 or len({text.lower() for text in texts}) < len(texts):
+        raise UserError.bad_value("zorder_by", list(texts), "1 to 16 distinct columns or paths")
+    return list(texts)

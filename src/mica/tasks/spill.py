@@ -1,0 +1,88 @@
+"""Sorts rows that do not fit in memory, on local disk.
+
+The rule: memory is bounded by the rows that a task gathers and by one range at a time. Each task cuts what it gathers
+by the ranges of the job (`tasks/ranges.py`) and appends a batch per range to its own file; whoever writes a range reads
+its batches of all files, sorts them and passes them on. Rows are never compared across ranges.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from mica.storage.local import local_errors
+from mica.tasks.ranges import Ranges, sort_indices
+
+#: Bytes that a task gathers before it cuts them, and about so many bytes are one range.
+GATHERED_BYTES = 64 << 20
+RANGE_BYTES = 64 << 20
+BATCH_ROWS = 16_384
+
+
+@dataclass
+class Spilled:
+    """The file of one task: which of its batches belong to which range."""
+
+    path: str
+    batches: dict[int, list[int]] = field(default_factory=dict)
+
+
+def spill(rows: Iterable[pa.RecordBatch], found: Ranges, keys: Sequence[str], path: str) -> Spilled:
+    """Writes the rows to a file by range; `keys` are the columns of the ranges. Errors: DISK_FULL, IO."""
+    spilled, waiting, size = Spilled(path), list[pa.RecordBatch](), 0
+    writer: pa.RecordBatchWriter | None = None
+    numbers = itertools.count()
+    with local_errors(path):
+        try:
+            for batch in itertools.chain(rows, [None]):
+                if batch is not None:
+                    waiting.append(batch)
+                    size += batch.nbytes
+                    if size < GATHERED_BYTES:
+                        continue
+                if not waiting:
+                    continue
+                if writer is None:
+                    options = pa.ipc.IpcWriteOptions(compression="lz4")
+                    writer = pa.ipc.new_file(path, waiting[0].schema, options=options)
+                for number, part in _cut(pa.Table.from_batches(waiting), found, keys):
+                    writer.write_batch(part)
+                    spilled.batches.setdefault(number, []).append(next(numbers))
+                waiting, size = [], 0
+        finally:
+            if writer is not None:
+                writer.close()
+    return spilled
+
+
+def _cut(rows: pa.Table, found: Ranges, keys: Sequence[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of each range, as one batch."""
+    rows = rows.combine_chunks()
+    numbers = found.of([rows.column(name).combine_chunks() for name in keys]).to_numpy()
+    order = np.argsort(numbers, kind="stable")
+    arranged = rows.take(pa.array(order))
+    edges = np.concatenate([[0], np.flatnonzero(np.diff(numbers[order])) + 1, [len(order)]])
+    for start, end in itertools.pairwise(edges.tolist()):
+        for batch in arranged.slice(start, end - start).combine_chunks().to_batches():
+            yield int(numbers[order[start]]), batch
+
+
+def sorted_rows(
+    files: Sequence[Spilled], numbers: Iterable[int], by: Sequence[tuple[str, bool]], drop: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of these ranges, each sorted by `by` (name, descending), without the columns `drop`."""
+    for number in numbers:
+        parts = []
+        for file in files:
+            if number in file.batches:
+                with local_errors(file.path), pa.memory_map(file.path) as source:
+                    reader = pa.ipc.open_file(source)
+                    parts += [reader.get_batch(at) for at in file.batches[number]]
+        if parts:
+            rows = pa.Table.from_batches(parts)
+            places = sort_indices(rows, by)
+            yield from rows.drop_columns(list(drop)).take(places).to_batches(max_chunksize=BATCH_ROWS)
