@@ -36,6 +36,7 @@ SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = t
         (r"mode='append' or 'overwrite'", r"--mode append or --mode overwrite"),
         (r"Leave partition_by out", r"Leave --partition-by out"),
         (r"Change them with Table\.set_properties\.", r"Leave --property out: an existing table keeps its own."),
+        (r"Use Table\.add_constraint and Table\.drop_constraint\.", r"Leave that --property out."),
         (r"(?:raise|Raise) max_size\b", r"Raise --max-size"),
         (
             r"^(max_size|target_file_size|limit|where|shredding|quarantine) (is|must)\b",
