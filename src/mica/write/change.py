@@ -248,11 +248,11 @@ def _assigned(schema: StructType, values: Mapping[str, Any], where: str | None, 
         column = schema.field(name)
         given_type = bind_value(text, schema, **options).type
         assigned[name] = stored(parse(text), given_type, column, text, ansi=scan.ansi)
+    condition: Expr = Literal(True, BOOLEAN) if where is None else parse(where)
     for name, value in {**assigned, **regenerated(schema, assigned)}.items():
         new, kept = value, cast("Expr", Column((name,)))
         if schema.field(name).type == STRING:  # the column's collation is a matter of its schema: bytes are stored
             new, kept = Collate(value, str(BINARY)), Collate(kept, str(BINARY))
-        condition: Expr = Literal(True, BOOLEAN) if where is None else parse(where)
         changed = conditionals.case([(condition, new)], kept, 0)
         found[name] = bind_value(changed, schema, **options)
     return found
