@@ -41,6 +41,7 @@ from mica.log.snapshot import Snapshot, exists, load
 from mica.log.time_travel import Timestamp
 from mica.maintain import alter
 from mica.maintain.optimize import optimize
+from mica.maintain.reshred import reshred
 from mica.maintain.restats import restats
 from mica.maintain.restore import Restore, restore
 from mica.maintain.vacuum import Retention, Vacuum, vacuum
@@ -467,6 +468,22 @@ class Table:
         another writer removed one of the files meanwhile; then the table is as it was.
         """
         return self._changed(optimize(self._snapshot.refresh(), where, size_of(target_file_size), spark, zorder_by))
+
+    @takes(schema=SHREDDING, where=TEXT, spark=SESSION)
+    def reshred(self, schema: Any = None, where: str | None = None, *, spark: SparkSession | None = None) -> Commit:
+        """Rewrites the Variants of existing files with another shredding schema; values stay the same. `where` chooses
+        partitions.
+
+        `schema` maps Variant columns to schemas as `shredding` of `append` does (None or VARIANT: unshredded; columns
+        that it leaves out stay as they are), or is the schema itself if there is one Variant column. Without it the
+        schema is inferred from a sample of the rows of all files; where the table does not allow shredding
+        (`delta.enableVariantShredding`), all columns become unshredded, which dropping the feature needs.
+
+        Files that have the schema already are not rewritten; if all have it, nothing is committed. The commit changes
+        no data: appends go on beside it. Errors: UNKNOWN_COLUMN, INVALID_SHREDDING_SCHEMA, FEATURE_NEEDED for a schema
+        in a table that does not allow shredding, NOT_A_PARTITION_PREDICATE; ConflictError as for `optimize`.
+        """
+        return self._changed(reshred(self._snapshot.refresh(), schema, where, spark))
 
     @takes(dry_run=FLAG, enforce_retention=FLAG)
     def vacuum(

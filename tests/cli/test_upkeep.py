@@ -64,3 +64,13 @@ def test_changes(tmp_path: Path) -> None:
     shown = runner.invoke(app, [*asked, "--to-version", "1"])
     assert "the first 20 rows" in shown.output
     assert runner.invoke(app, ["changes", table.path, "--from-version", "9"]).exit_code != 0
+
+
+def test_reshred(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "r", "v VARIANT")
+    table.append([{"v": {"a": i}} for i in range(9)])
+    for options in (["--unshred"], ["--schema", "STRUCT<a: BIGINT>"], ["--schema", "v=STRUCT<a: STRING>"], []):
+        done = orjson.loads(runner.invoke(app, ["reshred", table.path, *options, "--json"]).stdout)
+        assert (done["files"], done["rows"]) == (1, 9), options
+    assert runner.invoke(app, ["reshred", table.path]).stdout == "nothing to do\n"
+    assert runner.invoke(app, ["reshred", table.path, "--unshred", "--schema", "v=INT"]).exit_code != 0

@@ -43,7 +43,11 @@ def test_replayed(tmp_path: Path, rng: random.Random, number: int) -> None:
     fresh = 0
     for step in range(STEPS):
         where = rng.choice(WHERES).format(k=rng.randrange(5), p=rng.randrange(3))
-        what = "append" if not step else rng.choice(["append", "delete", "update", "optimize", "restore", "overwrite"])
+        what = (
+            "append"
+            if not step
+            else rng.choice(["append", "delete", "update", "optimize", "restore", "overwrite", "merge"])
+        )
         new = [{"id": i, "p": rng.randrange(3), "n": rng.choice([None, i]), "v": {"a": i % 60}}
                for i in range(fresh, fresh + 25)]  # fmt: skip
         if what == "append":
@@ -53,7 +57,12 @@ def test_replayed(tmp_path: Path, rng: random.Random, number: int) -> None:
         elif what == "update":
             table.update(rng.choice(VALUES), where)
         elif what == "optimize":
-            table.optimize()
+            table.optimize(zorder_by=rng.choice([None, ["v:a", "n"]]))
+        elif what == "merge":
+            shift = rng.randrange(40)
+            merged = table.merge([{**row, "id": row["id"] - shift} for row in new], "source.id = target.id")
+            merged = merged.when_matched_delete("target.n IS NULL").when_matched_update_all()
+            merged.when_not_matched_insert_all().execute()
         elif what == "restore":
             table.restore(rng.randrange(max(0, table.version - 3), table.version + 1))
         else:

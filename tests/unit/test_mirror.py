@@ -69,6 +69,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "tasks/not_json.py": "tests/unit/write/test_ingest.py",
         "tasks/read.py": "tests/unit/scan/test_scan.py",
         "tasks/rewrite.py": "tests/unit/maintain/test_repair.py",
+        "tasks/reshred.py": "tests/unit/maintain/test_reshred.py",
         "tasks/row_errors.py": "tests/unit/write/test_ingest.py",
         "tasks/strings.py": "tests/unit/maintain/test_restats.py",
         "tasks/variant_bounds.py": "tests/unit/maintain/test_restats.py",

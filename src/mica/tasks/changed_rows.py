@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from mica.log.feed import CHANGE_TYPE, DIRECTORY
 from mica.schema.types import STRING, StructField, StructType
+from mica.tasks.rules import Rules
 from mica.tasks.write import WriteSpec, write_files
 
 ChangeType = Literal["insert", "delete", "update_preimage", "update_postimage"]
@@ -24,10 +25,10 @@ ChangeType = Literal["insert", "delete", "update_preimage", "update_postimage"]
 
 def write_changes(spec: WriteSpec, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Writes change files and yields facts about them, of the kind `cdc`. `spec` is the write spec of the table's data
-    files; the batches have the table's columns and `_change_type`.
+    files; the batches have the table's columns, complete by the rules of the table, and `_change_type`.
     """
     changed = StructType((*spec.schema.fields, StructField(CHANGE_TYPE, STRING)))
-    yield from write_files(replace(spec, schema=changed, directory=DIRECTORY, kind="cdc"), rows)
+    yield from write_files(replace(spec, schema=changed, directory=DIRECTORY, kind="cdc", rules=Rules()), rows)
 
 
 def of_type(change: ChangeType, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

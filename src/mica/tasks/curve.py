@@ -25,6 +25,7 @@ from mica.tasks import ranges
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_file, read_ranges
+from mica.tasks.spots import spots
 
 #: The column with the place on the curve.
 CURVE = "__mica_curve"
@@ -32,8 +33,8 @@ CURVE = "__mica_curve"
 #: Ranges per dimension, as bits, and the bits of a place.
 BITS, PLACE_BITS = 10, 62
 
-#: Rows of a sample, of one spot in a file, and the fewest rows of a file.
-SAMPLE_ROWS, SPOT_ROWS, LEAST_ROWS = 1 << 16, 64, 256
+#: Rows of the sample of all files, and at least of each.
+SAMPLE_ROWS, LEAST_ROWS = 1 << 16, 256
 
 _NUMBERS, _STRINGS, _TIMES, _OTHERS = 1, 2, 3, 4
 _KINDS = {
@@ -159,28 +160,12 @@ def sample(spec: SampleSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBat
     """Partition values and keys of a sample of the rows of files, in the form of `ranges.SAMPLE`."""
     for part in parts:
         file = DataFileReader(spec.read, part)
-        spots = _spots(file.ranges(), max(LEAST_ROWS, SAMPLE_ROWS * (part.size or 0) // max(1, spec.total)))
-        rows = sum(end - start for start, end in spots)
-        for batch in read_ranges(file, spots):
+        chosen = spots(file.ranges(), max(LEAST_ROWS, SAMPLE_ROWS * (part.size or 0) // max(1, spec.total)))
+        rows = sum(end - start for start, end in chosen)
+        for batch in read_ranges(file, chosen):
             keys = [key for dimension in spec.dimensions for key in dimension.keys(batch)]
             columns = [*(batch.column(name) for name in spec.partition_by), *keys]
             yield ranges.packed(columns, np.full(batch.num_rows, (part.size or 1) / rows))
-
-
-def _spots(rows: list[tuple[int, int]], wanted: int) -> list[tuple[int, int]]:
-    """About so many of the rows, in evenly spaced spots."""
-    count = sum(end - start for start, end in rows)
-    if count <= wanted:
-        return rows
-    step = count * SPOT_ROWS // wanted
-    found, before = [], 0
-    for start, end in rows:
-        first = -(-before // step) * step
-        for at in range(first, before + end - start, step):
-            place = start + at - before
-            found.append((place, min(place + SPOT_ROWS, end)))
-        before += end - start
-    return found
 
 
 @dataclass(frozen=True)

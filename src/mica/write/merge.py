@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica import engines
-from mica.arguments import TEXT, TEXTS, takes
+from mica.arguments import TEXT, TEXTS, TXN, takes
 from mica.engines.base import Engine, Watch
 from mica.engines.spark import types
 from mica.errors import UserError
@@ -47,7 +47,8 @@ from mica.variant.plain import to_variants
 from mica.write import collated, flow, merge_source
 from mica.write.assignment import assignable, stored, unquoted
 from mica.write.change import NothingChangedError, may_keep_rows, read_files
-from mica.write.facts import Facts
+from mica.write.facts import NO_FACTS, Facts
+from mica.write.once import Txn, checked, once
 from mica.write.target import Commit, open_target
 
 if TYPE_CHECKING:
@@ -131,9 +132,10 @@ class Merge:
         """Deletes a row of the target that no source row matches; the whole table is read."""
         return self._with(_Given("not matched by source", "delete", condition))
 
-    def execute(self) -> Commit:
+    @takes(txn=TXN)
+    def execute(self, *, txn: Txn | None = None) -> Commit:
         """Runs the merge; its commit has the metrics of delta-spark's history. If nothing changes, nothing is
-        committed.
+        committed, but for the version of a `txn`, which is as in `Table.append`.
 
         Errors: those of `Table.update`; AMBIGUOUS_MERGE with the keys if several source rows would change the same
         row; AMBIGUOUS_COLUMN; ConflictError if another writer changed the files that were read, or added rows that
@@ -143,7 +145,8 @@ class Merge:
             raise UserError(
                 "INVALID_ARGUMENT", "the merge has no clause", hint="Call when_matched_update(…) or another one first."
             )
-        return self.done(_Merge(self).commit())
+        once_as = checked(txn)
+        return self.done(once(self.snapshot.storage, self.snapshot, once_as, lambda: _Merge(self, once_as).commit()))
 
     def _with(self, clause: _Given) -> Merge:
         if clause.values is not None and not clause.values:
@@ -161,7 +164,7 @@ class Merge:
 class _Merge:
     """One execution of a merge."""
 
-    def __init__(self, given: Merge) -> None:
+    def __init__(self, given: Merge, txn: Txn | None) -> None:
         self.began = time.monotonic()
         self.given, self.snapshot = given, given.snapshot
         is_frame = types.is_frame(given.source)
@@ -173,6 +176,7 @@ class _Merge:
         snapshot = self.snapshot
         self.target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={},
                                   snapshot=snapshot)  # fmt: skip
+        self.target.applications = dict([txn] if txn is not None else ())
         self.table = TableSource(snapshot)
         self.scan = Scan(self.table, None, None, None, ansi, timezone)
         table = snapshot.schema
@@ -220,8 +224,9 @@ class _Merge:
                 observer=flow.Observer(files=self._refuse_nothing),
             )  # fmt: skip
         except NothingChangedError:
-            none = Facts.of(facts_schema(()).empty_table())
-            return Commit(self.snapshot.version, 0, 0, snapshot=self.snapshot, metrics=self._metrics(none))
+            if self.target.applications:
+                return self.target.commit(NO_FACTS)
+            return Commit(self.snapshot.version, 0, 0, snapshot=self.snapshot, metrics=self._metrics(NO_FACTS))
         return done
 
     def _kept(self, predicate: Any) -> Any:

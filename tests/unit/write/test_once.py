@@ -21,6 +21,15 @@ WRITES: dict[str, Callable[[mica.Table, Any], mica.Commit]] = {
     "delete": lambda table, txn: table.delete("id = 1", txn=txn),
     "delete all": lambda table, txn: table.delete(txn=txn),
     "update": lambda table, txn: table.update({"id": "id + 10"}, txn=txn),
+    "merge": lambda table, txn: (
+        table.merge([{"id": 2}, {"id": 9}], "source.id = target.id")
+        .when_matched_delete()
+        .when_not_matched_insert_all()
+        .execute(txn=txn)
+    ),
+    "merge nothing": lambda table, txn: (
+        table.merge([{"id": 77}], "source.id = target.id").when_matched_delete().execute(txn=txn)
+    ),
     "delete nothing": lambda table, txn: table.delete("id = 77", txn=txn),
 }
 

@@ -1,0 +1,46 @@
+"""`mica reshred`: the Variants of existing files get another shredding schema."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mica.cli import options
+from mica.cli.console import out, print_json, spark_session, storage_options
+from mica.errors import UserError
+from mica.schema.types import VARIANT, walk
+from mica.table import Table
+
+
+def run(
+    table: options.TablePath,
+    schema: Annotated[
+        list[str] | None,
+        typer.Option("--schema", help="COLUMN=DDL, or DDL alone if there is one VARIANT column. Repeatable."),
+    ] = None,
+    unshred: Annotated[bool, typer.Option("--unshred", help="Write all Variants unshredded.")] = False,
+    where: Annotated[str | None, typer.Option("--where", "-w", help="A predicate over partition columns.")] = None,
+    on_spark: options.OnSpark = False,
+    storage_option: options.StorageOption = None,
+    json: options.Json = False,
+) -> None:
+    """Rewrite Variants with another shredding schema; by default the one that fits a sample of all files."""
+    if schema and unshred:
+        raise UserError("INVALID_ARGUMENT", "--schema and --unshred were given", hint="Give one of them.")
+    spark = spark_session() if on_spark else None
+    opened = Table.open(table, storage_options=storage_options(storage_option or ()))
+    wanted: dict[str, str | None] | str | None = None
+    if unshred:
+        wanted = {".".join(name): None for name, field in walk(opened.schema) if field.type == VARIANT}
+    elif schema:
+        named = [text.partition("=") for text in schema]
+        wanted = schema[0] if len(schema) == 1 and not named[0][1] else {name: ddl for name, _, ddl in named}
+    done = opened.reshred(wanted, where, spark=spark)
+    if json:
+        print_json({"version": done.version, "files": done.files, "rows": done.rows, **done.metrics})
+        return
+    text = "nothing to do"
+    if done.metrics:
+        text = f"version {done.version}: {done.files:,} files, {done.rows:,} rows, {done.bytes / 1e6:,.1f} MB"
+    out().print(text, markup=False, highlight=False)

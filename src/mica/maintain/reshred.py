@@ -1,0 +1,125 @@
+"""Reshred: the Variants of existing files get another shredding schema.
+
+The rule: values stay the same. A file that has the wanted schema already is not rewritten; the others are, one by one,
+and the commit changes no data (`dataChange` is false). Without a given schema one is inferred from a sample of the rows
+of all files, so that it fits today's data rather than the first rows of each file.
+
+Source: delta-variant-shredding.md, "Writer Requirements for Variant Shredding".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from mica import engines
+from mica.engines.base import Engine, Task
+from mica.errors import UserError
+from mica.expressions.bind import bind_value
+from mica.expressions.tree import Column
+from mica.log.snapshot import Snapshot
+from mica.scan.scan import Scan
+from mica.scan.table import TableSource
+from mica.tasks.parts import FilePart, in_tasks
+from mica.tasks.reshred import SAMPLE, ReshredSpec, SampleSpec, reshred_files, sample
+from mica.tasks.write import WriteSpec
+from mica.tasks.zones import zone_tags
+from mica.variant import kernel
+from mica.variant.shredding import Limits, ShreddingSchema, trees_of
+from mica.write import flow
+from mica.write.facts import Facts
+from mica.write.target import Commit, Target, open_target, partition_predicate
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Trees = dict[tuple[str, ...], pa.DataType]
+
+
+def reshred(snapshot: Snapshot, schema: Any, where: str | None, spark: SparkSession | None) -> Commit:
+    """Rewrites Variants with another shredding schema; see `Table.reshred`."""
+    engine = engines.of(spark)
+    target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
+    if not target.variants:
+        raise UserError("UNKNOWN_COLUMN", f"{snapshot.storage} has no VARIANT column", hint="There is nothing to do.")
+    target.operation, target.data_change = "RESHRED", False
+    spec = replace(target.write_spec({}), target_file_size=1 << 62, tags=zone_tags())
+    scan = Scan(TableSource(snapshot))
+    files = scan.whole_files()
+    if where is not None:
+        chosen = partition_predicate(where, snapshot.schema, snapshot.partition_columns)(snapshot.files)
+        files = [file for file, wanted in zip(files, chosen.to_pylist(), strict=True) if wanted]
+    trees = _trees(target, spec, schema, engine, scan, files)
+    target.parameters = {
+        "predicate": [] if where is None else [f"({where})"],
+        "schema": {".".join(name): ShreddingSchema(tree).to_ddl() for name, tree in trees.items()},
+    }
+    target.metrics = partial(_metrics, {file.number: file for file in files})
+    read = scan.spec()
+
+    def task(write: WriteSpec) -> Task:
+        return partial(reshred_files, ReshredSpec(read, write, trees))
+
+    try:
+        source = flow.FromTasks(task, in_tasks(files, engine.parallelism))
+        done, _ = flow.commit(engine, target, spec, source, observer=flow.Observer(files=_refuse_nothing))
+    except _NothingToDoError:
+        return Commit(snapshot.version, 0, 0, snapshot=snapshot)
+    return done
+
+
+def _trees(
+    target: Target, spec: WriteSpec, schema: Any, engine: Engine, scan: Scan, files: Sequence[FilePart]
+) -> Trees:
+    """The wanted tree of each column that is to be reshredded."""
+    given = trees_of(schema, target.variants)
+    if spec.trees is None:  # the table does not allow shredding
+        typed = [".".join(name) for name, tree in given.items() if tree != pa.null()]
+        if typed:
+            raise UserError(
+                "FEATURE_NEEDED",
+                f"{target.storage} does not allow shredding, so {typed[0]} cannot be shredded",
+                hint="Set delta.enableVariantShredding to true first.",
+                column=typed[0],
+            )
+        return given or dict.fromkeys(target.variants, pa.null())
+    return given or _inferred(target, engine, scan, files)
+
+
+def _inferred(target: Target, engine: Engine, scan: Scan, files: Sequence[FilePart]) -> Trees:
+    """Trees that fit a sample of all files."""
+    schema = scan.source.schema
+    tops = dict.fromkeys(name[0] for name in target.variants)
+    outputs = {name: bind_value(Column((name,)), schema) for name in tops}
+    looked = SampleSpec(replace(scan.spec(), outputs=outputs), sum(file.size or 0 for file in files))
+    inputs = in_tasks(files, engine.parallelism)
+    found = pa.Table.from_batches(engine.run(partial(sample, looked), inputs, SAMPLE), SAMPLE)
+    tables = [pa.ipc.open_stream(packed).read_all() for packed in found.column("rows").to_pylist()]
+    if not tables:
+        return {}
+    [rows] = pa.concat_tables(tables).combine_chunks().to_batches()
+    return {name: kernel.infer(rows, name, Limits()) for name in target.variants}
+
+
+def _metrics(files: dict[int, FilePart], facts: Facts) -> dict[str, int]:
+    removed = [files[number] for number in facts.removed.tolist()]
+    return {
+        "numAddedFiles": facts.files.num_rows,
+        "numAddedBytes": facts.bytes,
+        "numRemovedFiles": len(removed),
+        "numRemovedBytes": sum(file.size or 0 for file in removed),
+        "numDeletionVectorsRemoved": sum(file.deletion_vector is not None for file in removed),
+    }
+
+
+class _NothingToDoError(Exception):
+    """All files have the wanted schema."""
+
+
+def _refuse_nothing(facts: Facts) -> None:
+    if not len(facts.removed):
+        raise _NothingToDoError

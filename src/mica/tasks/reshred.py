@@ -1,0 +1,70 @@
+"""Rewrites data files with another shredding schema, and samples the Variants of files to find one.
+
+The rule: a file whose Variant columns have the wanted trees is not touched. Columns without a wanted tree keep theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from mica.stats.columns import physical_names
+from mica.tasks.file import DataFileReader, ReadSpec
+from mica.tasks.parts import FilePart
+from mica.tasks.read import read_file, read_ranges
+from mica.tasks.rewrite import shredded_as
+from mica.tasks.spots import spots
+from mica.tasks.write import WriteSpec, facts, write_files
+from mica.variant import kernel
+
+#: What a sampling task yields: Variants of some rows, as Arrow streams.
+SAMPLE = pa.schema([pa.field("rows", pa.binary(), nullable=False)])
+
+#: Rows of the sample of all files, and at least of each.
+SAMPLE_ROWS, LEAST_ROWS = 1 << 14, 64
+
+
+@dataclass(frozen=True)
+class ReshredSpec:
+    """The spec that is common to all files; `trees` are the wanted trees, null for unshredded."""
+
+    read: ReadSpec
+    write: WriteSpec
+    trees: Mapping[tuple[str, ...], pa.DataType]
+
+
+@dataclass(frozen=True)
+class SampleSpec:
+    """`read` has the Variant columns as outputs; `total` is the size of all files in bytes."""
+
+    read: ReadSpec
+    total: int
+
+
+def reshred_files(spec: ReshredSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
+    """Facts of the new files, and of those that they replace."""
+    for part in files:
+        reader = kernel.open_file(*spec.read.storage.locate(part.path), part.size, variants=spec.write.variants)
+        found = {name: reader.tree(physical_names(spec.write.schema, name)) for name in spec.trees}
+        # A column that the file lacks has nothing to shred.
+        if all(tree is None or tree[0] == spec.trees[name] for name, tree in found.items()):
+            continue
+        write = shredded_as(spec.write, reader)
+        if write.trees is not None:
+            write = replace(write, trees={**write.trees, **spec.trees})
+        yield from write_files(write, read_file(spec.read, part))
+        yield facts([{"kind": "remove", "file": part.number}], spec.write.collated)
+
+
+def sample(spec: SampleSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+    """Rows of the files, spread evenly over all of them."""
+    for part in parts:
+        file = DataFileReader(spec.read, part)
+        wanted = max(LEAST_ROWS, SAMPLE_ROWS * (part.size or 0) // max(1, spec.total))
+        for batch in read_ranges(file, spots(file.ranges(), wanted)):
+            packed = pa.BufferOutputStream()
+            with pa.ipc.new_stream(packed, batch.schema) as stream:
+                stream.write_batch(batch)
+            yield pa.RecordBatch.from_arrays([pa.array([packed.getvalue().to_pybytes()])], schema=SAMPLE)

@@ -1,0 +1,24 @@
+"""Evenly spaced spots in the rows of a file, for samples."""
+
+from __future__ import annotations
+
+from mica.skipping.within_files import Ranges
+
+#: Rows of a spot.
+SPOT_ROWS = 64
+
+
+def spots(rows: Ranges, wanted: int) -> Ranges:
+    """About `wanted` of the rows, in evenly spaced spots."""
+    count = sum(end - start for start, end in rows)
+    if count <= wanted:
+        return rows
+    step = max(SPOT_ROWS, count * SPOT_ROWS // max(1, wanted))
+    found, before = [], 0
+    for start, end in rows:
+        first = -(-before // step) * step
+        for at in range(first, before + end - start, step):
+            place = start + at - before
+            found.append((place, min(place + SPOT_ROWS, end)))
+        before += end - start
+    return found
