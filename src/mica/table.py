@@ -380,7 +380,8 @@ class Table:
         those that can hold a key of the source, by their partition values and bounds. Files and deletion vectors are
         handled as in `update`; inserted rows get new files.
 
-        A DataFrame is merged on its Spark session, other sources on `spark` or on threads of this process. Errors: see
+        A DataFrame is merged on its Spark session, other sources on `spark` or on threads of this process. Every task
+        gets the whole source; of a DataFrame with many rows Spark shuffles them by their keys instead. Errors: see
         `Merge.execute`.
         """
         return Merge(self._snapshot, source, on, source_alias, target_alias, spark, self._changed)
