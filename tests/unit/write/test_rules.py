@@ -12,7 +12,7 @@ import pytest
 
 import mica
 from mica.errors import ConflictError, UnsupportedTableError, UserError
-from mica.maintain import alter
+from mica.maintain import constraints
 from mica.write import rules
 
 SCHEMA = (
@@ -166,4 +166,4 @@ def test_a_table_whose_rules_make_no_sense_is_not_made(tmp_path: Path) -> None:
             mica.Table.create(tmp_path / "t", ddl)
         assert not mica.Table.exists(tmp_path / "t")
     with pytest.raises(UserError):
-        alter.refuse_name("")
+        constraints.refuse_name("")
