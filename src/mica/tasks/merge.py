@@ -12,7 +12,7 @@ when all files are done. `shuffled_merge` does the same where the source is too 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -25,10 +25,12 @@ from mica.schema.arrow import to_arrow, to_arrow_field
 from mica.schema.evolution import cast_to
 from mica.schema.types import StructField
 from mica.skipping.within_files import Ranges, ranges_of
+from mica.tasks import lane
 from mica.tasks.batches import cut
 from mica.tasks.change import rows_of, vector_of_rows, without
 from mica.tasks.changed_rows import of_type, write_changes
 from mica.tasks.file import DataFileReader, ReadSpec
+from mica.tasks.lane import Lane
 from mica.tasks.leaf_values import Leaves, distinct, extract
 from mica.tasks.matching import SOURCE, Assigned, Changes, MatchSpec, Rows, SourceRows, choose, columns
 from mica.tasks.parts import FilePart
@@ -208,9 +210,12 @@ def _after(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of these ranges after the updates, in the table's columns."""
     outputs, schema = file.spec.outputs, to_arrow(spec.write.schema)
-    setting = [clause for clause in spec.match.clauses if clause.action == "update"]
+    updating = [(i, clause) for i, clause in enumerate(spec.match.clauses) if clause.action == "update"]
     leaves = distinct(
-        [*(leaf for value in outputs.values() for leaf in value.leaves), *spec.match.leaves("target", setting)]
+        [
+            *(leaf for value in outputs.values() for leaf in value.leaves),
+            *spec.match.leaves("target", [c for _, c in updating]),
+        ]
     )
     places = _places(ranges, updates.rows)
     done = 0
@@ -223,33 +228,39 @@ def _after(
         if last > first:
             some = Changes(places[first:last] - done, updates.clauses[first:last], updates.sources[first:last])
             arrays = _assigned(spec, arrays, some, found, source, file.name)
+            generated = spec.write.rules.generated.keys()
+            arrays = _completed(spec, arrays, some, {i: generated - setting.values.keys() for i, setting in updating})
         done += found.rows
         yield from cut(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
 
 def insert_rows(spec: MergeSpec, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Writes source rows that match no row of the table, as the clauses say; yields facts."""
-    count = 0
+    count, mine = 0, lane.current()
+    again = Lane(mine.index, mine.given)
 
     def counted() -> Iterator[pa.RecordBatch]:
         nonlocal count
-        for rows in inserted(spec, batch):
+        for rows in inserted(spec, batch, mine):
             count += rows.num_rows
             yield rows
 
     yield from write_files(spec.write, counted())
     if spec.feeds:
-        yield from write_changes(spec.write, of_type("insert", inserted(spec, batch)))
+        yield from write_changes(spec.write, of_type("insert", inserted(spec, batch, again)))
     yield facts([{"kind": "not matched insert", "rows": count}], spec.write.collated)
 
 
-def inserted(spec: MergeSpec, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The rows of the table that are inserted for these source rows."""
+def inserted(spec: MergeSpec, batch: pa.RecordBatch, mine: Lane) -> Iterator[pa.RecordBatch]:
+    """The rows of the table that are inserted for these source rows, numbered by this lane."""
+    rules = spec.write.rules
+    absent = {i: rules.absent(clause.values) for i, clause in enumerate(spec.match.clauses)}
     schema = to_arrow(spec.write.schema)
     for leaves, rows, clauses in _chosen(spec, batch):
         arrays = [pa.nulls(len(rows), wanted.type) for wanted in schema]
         changes = Changes(np.arange(len(rows)), clauses, rows)
         made = _assigned(spec, arrays, changes, None, leaves, SOURCE)
+        made = _completed(spec, made, changes, absent, mine)
         yield from cut(pa.RecordBatch.from_arrays(made, schema=schema))
 
 
@@ -292,6 +303,31 @@ def _assigned(
             size += len(rows)
         made.append(array if len(pieces) == 1 else pa.concat_arrays(pieces).take(pa.array(index)))
     return made
+
+
+def _completed(
+    spec: MergeSpec,
+    arrays: list[pa.Array],
+    changes: Changes,
+    absent: Mapping[int, Collection[str]],
+    mine: Lane | None = None,
+) -> list[pa.Array]:
+    """The columns with values of the table's rules in the changed rows, by the clauses: `absent` are those that a
+    clause does not set."""
+    schema = to_arrow(spec.write.schema)
+    for number in np.unique(changes.clauses).tolist():
+        names = absent.get(number) or ()
+        if not names:
+            continue
+        rows = changes.rows[changes.clauses == number]
+        some = pa.RecordBatch.from_arrays(arrays, schema=schema).take(pa.array(rows))
+        made = spec.write.rules.fill(some, names, mine or Lane(0))
+        index = np.arange(len(arrays[0]))
+        index[rows] = len(arrays[0]) + np.arange(len(rows))
+        for name in names:
+            at = schema.get_field_index(name)
+            arrays[at] = pa.concat_arrays([arrays[at], made.column(at)]).take(pa.array(index))
+    return arrays
 
 
 def _value(assigned: Assigned, asked: list[pa.Array], rows: int) -> pa.Array:

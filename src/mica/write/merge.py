@@ -41,6 +41,7 @@ from mica.skipping.keys import KeyValues, possible
 from mica.tasks.matching import Action, Assigned, Clause, MatchSpec, When
 from mica.tasks.merge import MergeSpec, SharedSource, insert_rows, matched_rows, merge_files
 from mica.tasks.parts import FilePart, in_tasks, parts_of
+from mica.tasks.rules import Rules
 from mica.tasks.write import WriteSpec, facts_schema
 from mica.tasks.zones import zone_tags
 from mica.variant.plain import to_variants
@@ -49,6 +50,7 @@ from mica.write.assignment import assignable, stored, unquoted
 from mica.write.change import NothingChangedError, may_keep_rows, read_files
 from mica.write.facts import NO_FACTS, Facts
 from mica.write.once import Txn, checked, once
+from mica.write.rules import refuse_given
 from mica.write.target import Commit, open_target
 
 if TYPE_CHECKING:
@@ -110,7 +112,7 @@ class Merge:
     @takes(values=TEXTS, condition=TEXT)
     def when_not_matched_insert(self, values: Mapping[str, str], condition: str | None = None) -> Merge:
         """Inserts a row for a source row that matches none: `values` maps columns to expressions over the source row;
-        other columns are null."""
+        other columns are null, or complete by the rules of the table (defaults, identities, generated columns)."""
         return self._with(_Given("not matched", "insert", condition, values))
 
     @takes(condition=TEXT)
@@ -189,7 +191,10 @@ class _Merge:
         self.sides = Sides(
             table, schema, given.target_alias, given.source_alias, snapshot.partition_columns, ansi, timezone
         )
-        clauses = tuple(_clause(self.sides, clause) for clause in given.clauses)
+        self.rules = self.target.rules(ansi, timezone)
+        clauses = tuple(_clause(self.sides, clause, self.rules) for clause in given.clauses)
+        for clause in clauses:
+            refuse_given(table, clause.values, str(snapshot.storage))
         self.match = MatchSpec(self.sides.condition(given.on), clauses, timezone)
         self._refuse_collations()
 
@@ -212,7 +217,7 @@ class _Merge:
         self._describe(predicate, self.batch.num_rows)
         spec = MergeSpec(
             replace(self.scan.spec(), predicate=predicate),
-            self.target.write_spec({}),
+            replace(self.target.write_spec({}), rules=self.rules),
             self.match,
             may_keep_rows(self.table, kept),
             self._feeds(),
@@ -353,21 +358,22 @@ def _shown(clauses: Sequence[_Given], when: When) -> list[dict[str, str]]:
     ]
 
 
-def _clause(sides: Sides, given: _Given) -> Clause:
+def _clause(sides: Sides, given: _Given, rules: Rules) -> Clause:
     sees = _SEES[given.when]
     condition = None if given.condition is None else sides.predicate(given.condition, sees)
     values: dict[str, Assigned] = {}
     if given.action != "delete":
-        for column, text, value in _values(sides, given):
+        for column, text, value in _values(sides, given, rules):
             values[column.name] = _assigned(sides, column, text, value, sees)
     return Clause(given.when, given.action, condition, values)
 
 
-def _values(sides: Sides, given: _Given) -> Iterator[tuple[StructField, str, Expr]]:
+def _values(sides: Sides, given: _Given, rules: Rules) -> Iterator[tuple[StructField, str, Expr]]:
     """The columns that a clause sets, with the texts and trees of their values."""
     table = sides.target
     if given.values is None:
-        missing = [name for name in table.names if sides.source.find(name) is None]
+        absent = [name for name in table.names if sides.source.find(name) is None]
+        missing = [name for name in absent if name not in rules.supplied]
         if missing:
             raise UserError(
                 "MISSING_COLUMN",
@@ -375,6 +381,8 @@ def _values(sides: Sides, given: _Given) -> Iterator[tuple[StructField, str, Exp
                 hint=f"Add the column, or name the columns: when_…_{given.action}({{…}}).",
             )
         for f in table.fields:
+            if f.name in absent:
+                continue  # the rules of the table complete it
             yield f, f"{sides.source_alias}.{f.name}", Column((sides.source_alias, f.name))
         return
     seen: set[str] = set()
