@@ -91,7 +91,7 @@ class Merge:
     @takes(values=TEXTS, condition=TEXT)
     def when_not_matched_insert(self, values: Mapping[str, str], condition: str | None = None) -> Merge:
         """Inserts a row for a source row that matches none: `values` maps columns to expressions over the source row;
-        other columns are null."""
+        other columns are null, or complete by the rules of the table (defaults, identities, generated columns)."""
         return self._with(GivenClause("not matched", "insert", condition, values))
 
     @takes(condition=TEXT)
