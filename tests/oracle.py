@@ -22,6 +22,8 @@ from mica.expressions.evaluate import evaluate
 FAILED = "an error"
 #: Spark's analysis refuses the expression.
 REFUSED = "refused"
+#: The values are intervals, which no column can hold.
+INTERVAL = "an interval"
 _BATCH = 60
 
 Answers = dict[str, "list[Any] | str"]
@@ -54,8 +56,11 @@ def _ask(frame: Any, texts: Sequence[str]) -> Answers:
     sound = []
     for text in texts:
         try:
-            frame.selectExpr(text)
-            sound.append(text)
+            found = frame.selectExpr(text).schema[0].dataType.simpleString()
+            if found.startswith("interval"):
+                answers[text] = INTERVAL
+            else:
+                sound.append(text)
         except Exception:  # noqa: BLE001 — an analysis error of any kind
             answers[text] = REFUSED
     for i in range(0, len(sound), _BATCH):
