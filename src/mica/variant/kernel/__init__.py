@@ -15,13 +15,13 @@ only errors of `mica.errors`.
 from __future__ import annotations
 
 from mica.variant.kernel.batches import (
+    Edit,
     bounds_variants,
     calculate,
     cast,
     decode_z85,
-    encode_z85,
-    Edit,
     edit,
+    encode_z85,
     extract,
     fit_batch,
     fitting_schema,
@@ -63,8 +63,8 @@ __all__ = [
     "calculate",
     "cast",
     "decode_z85",
-    "encode_z85",
     "edit",
+    "encode_z85",
     "extract",
     "fit_batch",
     "fitting_schema",
