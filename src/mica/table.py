@@ -10,10 +10,12 @@ import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
+from mica import engines
 from mica.arguments import (
     CHANGES,
     COUNT,
@@ -50,6 +52,7 @@ from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.types import StructType
 from mica.storage import Storage
+from mica.write import compact
 from mica.write.change import delete, update
 from mica.write.ingest_options import size_of
 from mica.write.merge import Merge
@@ -354,7 +357,7 @@ class Table:
         Errors: those of `delete`; UNKNOWN_COLUMN; INCOMPATIBLE_TYPE for a value that needs a cast to the column's type;
         NULL_IN_NOT_NULL_COLUMN. The table is then unchanged.
         """
-        return self._changed(update(self._snapshot, set, where, spark, checked(txn)))
+        return self._written(update(self._snapshot, set, where, spark, checked(txn)), spark)
 
     @takes(on=TEXT, source_alias=TEXT, target_alias=TEXT, spark=SESSION)
     def merge(
@@ -383,7 +386,7 @@ class Table:
         A DataFrame is merged on its Spark session, other sources on `spark` or on threads of this process. Errors: see
         `Merge.execute`.
         """
-        return Merge(self._snapshot, source, on, source_alias, target_alias, spark, self._changed)
+        return Merge(self._snapshot, source, on, source_alias, target_alias, spark, partial(self._written, on=spark))
 
     @takes(properties=CHANGES)
     def set_properties(self, properties: Mapping[str, str | None]) -> Table:
@@ -527,6 +530,10 @@ class Table:
         clean_log(self._snapshot.refresh(), now=int(time.time() * 1000))
         return self
 
+    def _written(self, commit: Commit, on: Any) -> Commit:
+        """Moves to the version of a write, and compacts where the table asks for it, on the engine of `on`."""
+        return self._changed(compact.afterwards(commit, engines.of(on)))
+
     def _changed(self, commit: Commit) -> Commit:
         assert commit.snapshot is not None
         self._snapshot = commit.snapshot
@@ -547,4 +554,4 @@ class Table:
             target.applications = dict([asked] if asked is not None else ())
             return write_rows(target, data, shredding)
 
-        return self._changed(once(self._snapshot.storage, self._snapshot, asked, write))
+        return self._written(once(self._snapshot.storage, self._snapshot, asked, write), data)
