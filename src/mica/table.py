@@ -42,6 +42,7 @@ from mica.log.history import history
 from mica.log.snapshot import Snapshot, exists, load
 from mica.log.time_travel import Timestamp
 from mica.maintain import alter
+from mica.maintain.adopt import convert_to_delta
 from mica.maintain.optimize import optimize
 from mica.maintain.reshred import reshred
 from mica.maintain.restats import restats
@@ -124,6 +125,29 @@ class Table:
             mode = cast("Mode", if_exists)
         one_of("mode", mode, ("error", "ignore", "overwrite"))
         return cls(alter.create(Storage.open(path, storage_options), schema, partition_by, properties, mode))
+
+    @classmethod
+    @takes(path=PATH, partition_by=TEXT, properties=TEXTS, storage_options=OPTIONS, spark=SESSION)
+    def convert_to_delta(
+        cls,
+        path: str | os.PathLike[str],
+        partition_by: str | None = None,
+        *,
+        properties: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
+    ) -> Table:
+        """Makes a folder of Parquet files a Delta table in place, in one commit: the files stay where they are, and
+        only their footers are read. Statistics, those of Variant paths too, come from the footers.
+
+        Directories such as `day=2026-11-20` are partition columns; `partition_by` gives their types as DDL (`"day DATE,
+        n INT"`), otherwise they are inferred. All columns become nullable. Files whose names begin with `_` or `.` are
+        left out. With `spark` the footers are read by a job.
+
+        Errors: TABLE_EXISTS; NOT_FOUND without a Parquet file; INCOMPATIBLE_FILES; INVALID_PARTITION_COLUMN,
+        INVALID_PARTITION_VALUE; UNSUPPORTED_TYPE. The folder is then unchanged.
+        """
+        return cls(convert_to_delta(os.fspath(path), partition_by, properties, storage_options, spark))
 
     # --- what it is --------------------------------------------------------------------------------------------------
 
