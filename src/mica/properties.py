@@ -242,6 +242,14 @@ ENABLE_CHANGE_DATA = Property(
     "changeDataFeed",
 )  # fmt: skip
 TARGET_FILE_SIZE = Property("delta.targetFileSize", BYTES, "128MB", "The target size of data files.")
+_COMPACT: Values[str | None] = Values("true, false, auto or legacy", one_of("true", "false", "auto", "legacy").parse)
+AUTO_COMPACT: Property[str | None] = Property(
+    "delta.autoOptimize.autoCompact", _COMPACT, None,
+    "A write that leaves 50 small files in a partition is followed by a commit that joins them.",
+)  # fmt: skip
+AUTO_OPTIMIZE = Property(
+    "delta.autoOptimize", BOOLEAN, "false", "The same, where `delta.autoOptimize.autoCompact` is not set."
+)
 CODEC = Property(
     "delta.parquet.compression.codec", one_of("zstd", "snappy", "gzip", "lz4_raw", "brotli", "none"), "zstd",
     "How data files are compressed.",
@@ -264,9 +272,6 @@ INGEST_COLUMNS = Property(
 OF_OTHERS: tuple[Property[Any], ...] = tuple(
     Property(name, values, default, meaning, obeyed=False)
     for name, values, default, meaning in (
-        ("delta.autoOptimize", BOOLEAN, "false", "Writes end with a compaction."),
-        ("delta.autoOptimize.autoCompact", one_of("true", "false", "auto", "legacy"), "false",
-         "Writes end with a compaction."),
         ("delta.autoOptimize.optimizeWrite", BOOLEAN, "false", "Writes shuffle rows into fewer files."),
         ("delta.checkpointRetentionDuration", INTERVAL, None, "How long old checkpoints are kept."),
         ("delta.dropFeatureTruncateHistory.retentionDuration", INTERVAL, "interval 24 hours",

@@ -10,10 +10,12 @@ import os
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
+from mica import engines
 from mica.arguments import (
     CHANGES,
     COUNT,
@@ -41,6 +43,7 @@ from mica.log.snapshot import Snapshot, exists, load
 from mica.log.time_travel import Timestamp
 from mica.maintain import alter, constraints
 from mica.maintain import columns as columns_of
+from mica.maintain.adopt import convert_to_delta
 from mica.maintain.optimize import optimize
 from mica.maintain.reshred import reshred
 from mica.maintain.restats import restats
@@ -51,6 +54,7 @@ from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.types import StructType
 from mica.storage import Storage
+from mica.write import compact
 from mica.write.change import delete, update
 from mica.write.ingest_options import size_of
 from mica.write.merge import Merge
@@ -122,6 +126,29 @@ class Table:
             mode = cast("Mode", if_exists)
         one_of("mode", mode, ("error", "ignore", "overwrite"))
         return cls(alter.create(Storage.open(path, storage_options), schema, partition_by, properties, mode))
+
+    @classmethod
+    @takes(path=PATH, partition_by=TEXT, properties=TEXTS, storage_options=OPTIONS, spark=SESSION)
+    def convert_to_delta(
+        cls,
+        path: str | os.PathLike[str],
+        partition_by: str | None = None,
+        *,
+        properties: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
+    ) -> Table:
+        """Makes a folder of Parquet files a Delta table in place, in one commit: the files stay where they are, and
+        only their footers are read. Statistics, those of Variant paths too, come from the footers.
+
+        Directories such as `day=2026-11-20` are partition columns; `partition_by` gives their types as DDL (`"day DATE,
+        n INT"`), otherwise they are inferred. All columns become nullable. Files whose names begin with `_` or `.` are
+        left out. With `spark` the footers are read by a job.
+
+        Errors: TABLE_EXISTS; NOT_FOUND without a Parquet file; INCOMPATIBLE_FILES; INVALID_PARTITION_COLUMN,
+        INVALID_PARTITION_VALUE; UNSUPPORTED_TYPE. The folder is then unchanged.
+        """
+        return cls(convert_to_delta(os.fspath(path), partition_by, properties, storage_options, spark))
 
     # --- what it is --------------------------------------------------------------------------------------------------
 
@@ -366,7 +393,7 @@ class Table:
         Errors: those of `delete`; UNKNOWN_COLUMN; INCOMPATIBLE_TYPE for a value that needs a cast to the column's type;
         NULL_IN_NOT_NULL_COLUMN. The table is then unchanged.
         """
-        return self._changed(update(self._snapshot, set, where, spark, checked(txn)))
+        return self._written(update(self._snapshot, set, where, spark, checked(txn)), spark)
 
     @takes(on=TEXT, source_alias=TEXT, target_alias=TEXT, spark=SESSION)
     def merge(
@@ -396,7 +423,7 @@ class Table:
         gets the whole source; of a DataFrame with many rows Spark shuffles them by their keys instead. Errors: see
         `Merge.execute`.
         """
-        return Merge(self._snapshot, source, on, source_alias, target_alias, spark, self._changed)
+        return Merge(self._snapshot, source, on, source_alias, target_alias, spark, partial(self._written, on=spark))
 
     @takes(properties=CHANGES)
     def set_properties(self, properties: Mapping[str, str | None]) -> Table:
@@ -581,6 +608,10 @@ class Table:
         clean_log(self._snapshot.refresh(), now=int(time.time() * 1000))
         return self
 
+    def _written(self, commit: Commit, on: Any) -> Commit:
+        """Moves to the version of a write, and compacts where the table asks for it, on the engine of `on`."""
+        return self._changed(compact.afterwards(commit, engines.of(on)))
+
     def _changed(self, commit: Commit) -> Commit:
         assert commit.snapshot is not None
         self._snapshot = commit.snapshot
@@ -603,4 +634,4 @@ class Table:
             target.applications = dict([asked] if asked is not None else ())
             return write_rows(target, data, shredding, schema_evolution=evolves)
 
-        return self._changed(once(self._snapshot.storage, self._snapshot, asked, write))
+        return self._written(once(self._snapshot.storage, self._snapshot, asked, write), data)

@@ -15,6 +15,7 @@ from mica.cli import (
     changes,
     check,
     convert,
+    convert_to_delta,
     demo,
     explain,
     ingest,
@@ -52,13 +53,14 @@ for verb in (
     check,
     repair,
     convert,
+    convert_to_delta,
     optimize,
     reshred,
     vacuum,
     restore,
     demo,
 ):
-    app.command(name=verb.__name__.rpartition(".")[2])(verb.run)
+    app.command(name=verb.__name__.rpartition(".")[2].replace("_", "-"))(verb.run)
 
 
 def _version(asked: bool) -> None:

@@ -25,7 +25,7 @@ from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.tasks.parts import FilePart, in_tasks
-from mica.tasks.reshred import SAMPLE, ReshredSpec, SampleSpec, reshred_files, sample
+from mica.tasks.reshred import SAMPLE, ReshredSpec, VariantsSpec, reshred_files, sample
 from mica.tasks.write import WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.variant import kernel
@@ -95,7 +95,7 @@ def _inferred(target: Target, engine: Engine, scan: Scan, files: Sequence[FilePa
     schema = scan.source.schema
     tops = dict.fromkeys(name[0] for name in target.variants)
     outputs = {name: bind_value(Column((name,)), schema) for name in tops}
-    looked = SampleSpec(replace(scan.spec(), outputs=outputs), sum(file.size or 0 for file in files))
+    looked = VariantsSpec(replace(scan.spec(), outputs=outputs), sum(file.size or 0 for file in files))
     inputs = in_tasks(files, engine.parallelism)
     found = pa.Table.from_batches(engine.run(partial(sample, looked), inputs, SAMPLE), SAMPLE)
     tables = [pa.ipc.open_stream(packed).read_all() for packed in found.column("rows").to_pylist()]

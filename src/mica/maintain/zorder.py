@@ -36,7 +36,7 @@ from mica.tasks.curve import (
     Curve,
     CurveSpec,
     Dimension,
-    SampleSpec,
+    KeysSpec,
     bits_for,
     curve_rows,
     sample,
@@ -59,7 +59,7 @@ def ordered(
     inputs = in_tasks(files, engine.parallelism)
     columns = dict(scan.outputs)
     named = {name: columns[name] for name in partitions}
-    looked = SampleSpec(replace(scan.spec(), outputs={**named, **outputs}), partitions, dimensions, total)
+    looked = KeysSpec(replace(scan.spec(), outputs={**named, **outputs}), partitions, dimensions, total)
     found = pa.Table.from_batches(engine.run(partial(sample, looked), inputs, ranges.SAMPLE), ranges.SAMPLE)
     sampled = ranges.unpacked(found.column("rows").to_pylist())
     if sampled is None:

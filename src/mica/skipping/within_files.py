@@ -66,7 +66,7 @@ def verdicts(
         if i in constants:
             intervals[i] = from_constants(pa.repeat(constants[i], count), leaf.type)
         elif i in columns:
-            intervals[i] = _interval(leaf, found.column(columns[i]), found.column("rows"), bound.timezone)
+            intervals[i] = interval(leaf, found.column(columns[i]), found.column("rows"), bound.timezone)
         else:
             intervals[i] = unknown(count, leaf.type)
     reasons = np.full(count, -1, np.int64)
@@ -101,7 +101,7 @@ def ranges_of(rows: NDArray[np.int64]) -> Ranges:
     return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
-def _interval(leaf: Leaf, column: pa.StructArray, rows: pa.Array, zone: str) -> Interval:
+def interval(leaf: Leaf, column: pa.StructArray, rows: pa.Array, zone: str) -> Interval:
     """Builds a leaf's interval from the kernel's struct of min, max, null_count and usable."""
     count = len(column)
     low, high, null_count, usable = (column.field(name) for name in ("min", "max", "null_count", "usable"))

@@ -57,8 +57,26 @@ def stats_json(
     table's protocol has `variantShredding`; without it a variant column has only a null count. Paths in `first` get
     bounds before all others.
     """
+    return stats_of(
+        facts["rows"], _first_row(facts["plain"]), read_paths(facts["paths"]), schema, configuration,
+        variant_bounds=variant_bounds, partition_columns=partition_columns, first=first,
+    )  # fmt: skip
+
+
+def stats_of(
+    rows: int,
+    plain: Mapping[str, Any],
+    paths: Sequence[PathBounds],
+    schema: StructType,
+    configuration: Mapping[str, str],
+    *,
+    variant_bounds: bool,
+    partition_columns: Iterable[str] = (),
+    first: Collection[Named] = (),
+) -> str:
+    """As `stats_json`, from values: `plain` has `min`, `max` and `null_count`, each by the names in the file; dates and
+    timestamps are days and microseconds."""
     leaves = indexed_leaves(schema, configuration, partition_columns)
-    plain: dict[str, Any] = _first_row(facts["plain"])
     minimum: dict[str, Any] = {}
     maximum: dict[str, Any] = {}
     nulls: dict[str, Any] = {}
@@ -71,11 +89,11 @@ def stats_json(
                 bound = _spell(_get(plain.get(part), leaf.names), leaf)
                 if bound is not None:
                     _put(target, leaf.names, bound)
-    document = {"numRecords": facts["rows"], "minValues": minimum, "maxValues": maximum, "nullCount": nulls}
+    document = {"numRecords": rows, "minValues": minimum, "maxValues": maximum, "nullCount": nulls}
     document["tightBounds"] = True
     if variant_bounds:
         used = len(_dumps(document))
-        for names, texts in _variant_texts(read_paths(facts["paths"]), leaves, configuration, used, first):
+        for names, texts in _variant_texts(paths, leaves, configuration, used, first):
             _put(minimum, names, texts[0])
             _put(maximum, names, texts[1])
     return _dumps(document)
@@ -179,13 +197,14 @@ def _spell(value: Any, leaf: IndexedColumn) -> Any:
 
 def _first_row(batch: pa.RecordBatch) -> dict[str, Any]:
     """Returns the one row, with dates and timestamps as ints: Python's types end at year 9999."""
-    columns = {name: _plain(batch.column(i)) for i, name in enumerate(batch.schema.names)}
+    columns = {name: as_numbers(batch.column(i)) for i, name in enumerate(batch.schema.names)}
     return {name: array.to_pylist()[0] for name, array in columns.items()}
 
 
-def _plain(array: pa.Array) -> pa.Array:
+def as_numbers(array: pa.Array) -> pa.Array:
+    """The values, with dates and timestamps as days and microseconds."""
     if pa.types.is_struct(array.type):
-        children = [_plain(array.field(i)) for i in range(array.type.num_fields)]
+        children = [as_numbers(array.field(i)) for i in range(array.type.num_fields)]
         return pa.StructArray.from_arrays(children, names=[f.name for f in array.type]) if children else array
     if pa.types.is_date32(array.type):
         return array.cast(pa.int32())

@@ -146,7 +146,7 @@ def hilbert(axes: Sequence[NDArray[np.uint64]], bits: int) -> NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class SampleSpec:
+class KeysSpec:
     """What is read of each file for the sample: partition columns, then the dimensions' columns."""
 
     read: ReadSpec
@@ -156,7 +156,7 @@ class SampleSpec:
     total: int
 
 
-def sample(spec: SampleSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+def sample(spec: KeysSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """Partition values and keys of a sample of the rows of files, in the form of `ranges.SAMPLE`."""
     for part in parts:
         file = DataFileReader(spec.read, part)

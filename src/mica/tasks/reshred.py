@@ -36,7 +36,7 @@ class ReshredSpec:
 
 
 @dataclass(frozen=True)
-class SampleSpec:
+class VariantsSpec:
     """`read` has the Variant columns as outputs; `total` is the size of all files in bytes."""
 
     read: ReadSpec
@@ -58,7 +58,7 @@ def reshred_files(spec: ReshredSpec, files: Iterable[FilePart]) -> Iterator[pa.R
         yield facts([{"kind": "remove", "file": part.number}], spec.write.collated)
 
 
-def sample(spec: SampleSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+def sample(spec: VariantsSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """Rows of the files, spread evenly over all of them."""
     for part in parts:
         file = DataFileReader(spec.read, part)

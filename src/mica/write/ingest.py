@@ -22,7 +22,7 @@ from mica.log.snapshot import Snapshot
 from mica.storage import Storage
 from mica.tasks import ranges
 from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits
-from mica.write import flow, inputs
+from mica.write import compact, flow, inputs
 from mica.write.ingest_options import IngestOptions, largest_of, size_of
 from mica.write.ingest_plan import IngestPlan, plan
 from mica.write.once import Txn, checked, once, repeats
@@ -175,6 +175,7 @@ def ingest_json(
     commit = once(storage, found, batch, write)
     if commit.repeated:
         return _repeated(commit.snapshot, batch, began)
+    compact.afterwards(commit, engine)
     kept_aside = planned.spec.quarantine
     return IngestReport(
         table=str(target.storage),

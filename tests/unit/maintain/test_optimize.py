@@ -80,7 +80,7 @@ def test_deleted_rows_go_and_partitions_are_chosen(tmp_path: Path) -> None:
 
 
 def test_an_append_goes_on_beside_it_and_a_delete_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mica.maintain import optimize as module
+    from mica.write import compact as module
 
     joined, acts = module.join_files, list[Callable[[], object]]()
 

@@ -1,0 +1,151 @@
+"""Joins small files, on request and by itself after a write.
+
+The rule: files of one partition are joined in their order, and only where several become one or deleted rows go. With
+`delta.autoOptimize.autoCompact` a write is followed by a second commit if a partition has many small files. That commit
+changes no data and may fail: the write stands.
+
+Source: delta-spark's OPTIMIZE and its auto compaction, whose default is 50 files below half of the target size.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.engines.base import Engine, Task
+from mica.errors import ConflictError
+from mica.log.replay import partition_keys
+from mica.log.snapshot import Snapshot
+from mica.properties import AUTO_COMPACT, AUTO_OPTIMIZE, TARGET_FILE_SIZE
+from mica.scan.scan import Scan
+from mica.scan.table import TableSource
+from mica.stats.partition import column_texts
+from mica.tasks.parts import FilePart, parts_of
+from mica.tasks.rewrite import RewriteSpec, join_files
+from mica.tasks.write import WriteSpec
+from mica.tasks.zones import zone_tags
+from mica.write import flow
+from mica.write.facts import Facts
+from mica.write.target import Commit, Target, open_target
+
+_LOG = logging.getLogger("mica")
+
+#: A file of at least this share of the target size is large enough.
+ENOUGH = 0.75
+
+#: Files below this share of the target size are small, and so many of them in a partition are compacted by themselves.
+SMALL, MANY = 0.5, 50
+
+_PERCENTILES = {"minFileSize": 0, "p25FileSize": 0.25, "p50FileSize": 0.5, "p75FileSize": 0.75, "maxFileSize": 1}
+
+
+def opened(snapshot: Snapshot, target_file_size: int | None, parameters: dict[str, Any]) -> tuple[Target, WriteSpec]:
+    """The table as the target of an OPTIMIZE, and the spec of its files."""
+    target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
+    spec = replace(target.write_spec({}, target_file_size=target_file_size), data_change=False, tags=zone_tags())
+    target.operation, target.data_change = "OPTIMIZE", False
+    target.parameters = {"predicate": [], "zOrderBy": [], "auto": False, **parameters}
+    return target, spec
+
+
+def joined(scan: Scan, bins: Sequence[list[FilePart]], spec: WriteSpec) -> tuple[flow.RowSource, WriteSpec]:
+    """The files of each bin as one file, and the spec to write it."""
+    read = scan.spec()
+
+    def task(write: WriteSpec) -> Task:
+        return partial(join_files, RewriteSpec(read, write))
+
+    # What came out a little larger than it was planned is not cut into a file and a rest.
+    return flow.FromTasks(task, bins), replace(spec, target_file_size=spec.target_file_size * 3 // 2)
+
+
+def bins_of(files: Iterable[FilePart], size: int) -> Iterator[list[FilePart]]:
+    """Files that become one: of one partition, in their order, together about as large as wanted."""
+    by_partition: dict[tuple[tuple[str, str | None], ...], list[FilePart]] = {}
+    for file in files:
+        if (file.size or 0) < size * ENOUGH or file.deletion_vector is not None:
+            by_partition.setdefault(tuple(sorted(file.partition.items())), []).append(file)
+    for some in by_partition.values():
+        together: list[FilePart] = []
+        filled = 0
+        for file in some:
+            if together and filled + (file.size or 0) > size:
+                yield from _worth(together)
+                together, filled = [], 0
+            together.append(file)
+            filled += file.size or 0
+        yield from _worth(together)
+
+
+def _worth(files: list[FilePart]) -> Iterator[list[FilePart]]:
+    if len(files) > 1 or any(file.deletion_vector is not None for file in files):
+        yield files
+
+
+def metrics(files: Sequence[FilePart], facts: Facts) -> dict[str, int]:
+    """Sizes and numbers of the new files and of those that they replace, as delta-spark's OPTIMIZE has them."""
+    sizes = np.sort(facts.files.column("size").to_numpy()) if facts.files.num_rows else np.zeros(1, np.int64)
+    return {
+        "numAddedFiles": facts.files.num_rows,
+        "numAddedBytes": facts.bytes,
+        "numRemovedFiles": len(files),
+        "numRemovedBytes": sum(file.size or 0 for file in files),
+        "numDeletionVectorsRemoved": sum(file.deletion_vector is not None for file in files),
+        **{name: int(sizes[int(share * (len(sizes) - 1))]) for name, share in _PERCENTILES.items()},
+    }
+
+
+def afterwards(done: Commit, engine: Engine) -> Commit:
+    """The commit of a write; if the table asks for it and has many small files, after a second commit that joins them.
+    `snapshot` is then that of the second one.
+    """
+    snapshot = done.snapshot
+    if snapshot is None or done.repeated or not _asks(snapshot):
+        return done
+    try:
+        chosen = _crowded(snapshot)
+        if not len(chosen):
+            return done
+        target, spec = opened(snapshot, None, {"auto": True})
+        every = parts_of(snapshot.files.take(pa.array(chosen)), of_log=True)
+        files = [replace(file, number=int(number)) for file, number in zip(every, chosen, strict=True)]
+        bins = list(bins_of(files, spec.target_file_size))
+        target.metrics = partial(metrics, [file for some in bins for file in some])
+        source, spec = joined(Scan(TableSource(snapshot)), bins, spec)
+        compacted, _ = flow.commit(engine, target, spec, source)
+    except ConflictError as error:
+        _LOG.info("version %d of %s was not compacted: %s", done.version, snapshot.storage, error)
+        return done
+    except Exception as error:  # noqa: BLE001 - the write is committed, whatever happens to its compaction
+        _LOG.warning("version %d of %s is committed, but was not compacted: %s", done.version, snapshot.storage, error)
+        return done
+    return replace(done, snapshot=compacted.snapshot)
+
+
+def _asks(snapshot: Snapshot) -> bool:
+    asked = AUTO_COMPACT.of(snapshot.properties)
+    return AUTO_OPTIMIZE.of(snapshot.properties) if asked is None else asked != "false"
+
+
+def _crowded(snapshot: Snapshot) -> np.ndarray:
+    """The positions of the small files of partitions that have many of them."""
+    sizes = snapshot.files.column("size").to_numpy()
+    small = np.flatnonzero(sizes < TARGET_FILE_SIZE.of(snapshot.properties) * SMALL)
+    if len(small) < MANY:
+        return small[:0]
+    keys = partition_keys(snapshot.metadata, snapshot.protocol)
+    values = snapshot.files.column("partition_values").take(pa.array(small))
+    columns = {str(i): column_texts(values, key) for i, key in enumerate(keys)}
+    if not columns:
+        return small
+    rows = pa.table({**columns, "at": pa.array(small)})
+    counted = rows.group_by(list(columns)).aggregate([("at", "list"), ("at", "count")])
+    crowded = counted.filter(pc.greater_equal(counted.column("at_count"), MANY)).column("at_list").combine_chunks()
+    return np.sort(crowded.flatten().to_numpy())

@@ -1,0 +1,30 @@
+"""A folder that Spark wrote becomes a table in place, which delta-spark and mica read alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import mica
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_a_folder_of_spark(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, path = delta_session, tmp_path / "t"
+    frame = spark.range(0, 300, 1, 3).selectExpr(
+        "CAST(id AS INT) AS id", "date_add(DATE'2020-01-01', CAST(id % 3 AS INT)) AS day",
+        "timestamp_seconds(1577836800 + id) AS ts", "CAST(id / 7 AS DECIMAL(9, 2)) AS n",
+        "parse_json(concat('{\"a\": ', id, ', \"s\": \"t', id, '\"}')) AS v",
+    )  # fmt: skip
+    frame.write.partitionBy("day").parquet(str(path))
+    expected = sorted(map(str, frame.selectExpr("id", "day", "ts", "n", "to_json(v)").collect()))
+    table = mica.Table.convert_to_delta(path)
+    read = spark.read.format("delta").load(str(path)).selectExpr("id", "day", "ts", "n", "to_json(v)")
+    assert sorted(map(str, read.collect())) == expected
+    assert (table.count(), table.scan(where="v:a::int = 77").count()) == (300, 1)
+    assert len(table.scan(where="v:a::int = 77").plan.kept) < table.files().num_rows
+    assert mica.check(table).ok
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id < 10")
+    assert table.refresh().count() == 290

@@ -1,0 +1,106 @@
+"""A folder of Parquet files becomes a table in place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import mica
+from mica.cli.app import app
+from mica.errors import MicaError
+
+
+def folder(path: Path) -> Path:
+    """Two partitions of two files each, one with a blank in its directory's name."""
+    for number in range(4):
+        place = path / f"day=2020-01-0{1 + number % 2}" / "k=a%20b"
+        place.mkdir(parents=True, exist_ok=True)
+        pq.write_table(
+            pa.table({"id": range(number * 10, number * 10 + 10), "s": [f"s{number}"] * 10}),
+            place / f"{number}.parquet",
+        )
+    (path / "_SUCCESS").write_text("")
+    (path / ".hidden.parquet").write_bytes(b"no file")
+    return path
+
+
+def test_files_stay_and_the_log_names_them(tmp_path: Path) -> None:
+    before = {file: file.stat().st_mtime_ns for file in folder(tmp_path).rglob("*") if file.is_file()}
+    table = mica.Table.convert_to_delta(tmp_path)
+    assert {file: file.stat().st_mtime_ns for file in before} == before
+    assert str(table.schema) == "id BIGINT,s STRING,day DATE,k STRING"
+    assert (table.version, table.partition_by, table.count()) == (0, ("day", "k"), 40)
+    rows = table.to_arrow().sort_by("id").to_pylist()
+    assert [(row["id"], str(row["day"]), row["k"]) for row in rows] == [
+        (i, f"2020-01-0{1 + i // 10 % 2}", "a b") for i in range(40)
+    ]
+    assert len(table.scan(where="id = 25").plan.kept) == 1
+    assert len(table.scan(where="day = date'2020-01-01'").plan.kept) == 2
+    info = table.history().to_pylist()[0]
+    assert (info["operation"], dict(info["operation_metrics"])) == ("CONVERT", {"numConvertedFiles": "4"})
+    assert mica.check(table).ok
+    table.delete("id < 5")
+    table.append([{"id": 99, "s": "n", "day": rows[0]["day"], "k": None}])
+    assert mica.Table.open(tmp_path).count() == 36
+
+
+def test_partition_columns_get_the_given_types(tmp_path: Path) -> None:
+    table = mica.Table.convert_to_delta(folder(tmp_path), "K STRING, day STRING")
+    assert str(table.schema) == "id BIGINT,s STRING,day STRING,k STRING"
+
+
+def test_variants_keep_the_bounds_of_their_paths(tmp_path: Path) -> None:
+    for number in range(3):
+        mica.write_parquet([{"id": i, "v": {"a": i, "s": f"t{i:03}"}} for i in range(number * 50, number * 50 + 50)],
+                           tmp_path / "d", {"v": "STRUCT<a: BIGINT, s: STRING>"}, mode="append")  # fmt: skip
+    table = mica.Table.convert_to_delta(tmp_path / "d")
+    assert table.files().num_rows == 3
+    assert len(table.scan(where="v:a::int = 70").plan.kept) == 1
+    assert len(table.scan(where="v:s::string > 't120'").plan.kept) == 1
+    assert table.scan(where="v:a::int = 70").count() == 1
+    assert mica.check(table).ok
+
+
+def test_required_columns_become_nullable(tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False)])
+    pq.write_table(pa.table({"id": [1]}, schema=schema), tmp_path / "a.parquet")
+    table = mica.Table.convert_to_delta(tmp_path)
+    assert table.schema.field("id").nullable
+    table.append([{"id": None}])
+    assert table.count() == 2
+
+
+def code(path: Path, *arguments: Any) -> str:
+    with pytest.raises(MicaError) as raised:
+        mica.Table.convert_to_delta(path, *arguments)
+    assert not (path / "_delta_log").exists() or raised.value.code == "TABLE_EXISTS"
+    return raised.value.code
+
+
+def test_folders_that_cannot_be(tmp_path: Path) -> None:
+    mica.Table.create(tmp_path / "t", "id INT")
+    assert code(tmp_path / "t") == "TABLE_EXISTS"
+    (tmp_path / "empty").mkdir()
+    assert code(tmp_path / "empty") == "NOT_FOUND"
+    found = folder(tmp_path / "f")
+    assert code(found, "day DATE") == "INVALID_PARTITION_COLUMN"
+    assert code(found, "day INT, k STRING") == "INVALID_PARTITION_VALUE"
+    pq.write_table(pa.table({"id": [1]}), found / "stray.parquet")
+    assert code(found) == "INVALID_PARTITION_COLUMN"
+    (tmp_path / "g").mkdir()
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "g/a.parquet")
+    pq.write_table(pa.table({"id": ["x"]}), tmp_path / "g/b.parquet")
+    assert code(tmp_path / "g") == "INCOMPATIBLE_FILES"
+    (tmp_path / "h").mkdir()
+    (tmp_path / "h/a.parquet").write_bytes(b"PAR1 nothing PAR1")
+    assert code(tmp_path / "h") == "CORRUPT_FILE"
+
+
+def test_on_the_command_line(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["convert-to-delta", str(folder(tmp_path)), "--json"])
+    assert (done.exit_code, '"files":4' in done.stdout.replace(" ", "")) == (0, True)

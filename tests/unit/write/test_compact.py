@@ -1,0 +1,102 @@
+"""Auto compaction: many small files of a partition are joined after a write, which stands whatever happens to that."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+import mica
+from mica.errors import ConflictError, StorageError
+from mica.write import compact, flow
+
+ON = {"delta.autoOptimize.autoCompact": "true"}
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compact, "MANY", 5)
+
+
+def filled(path: Path, files: int, **properties: str) -> mica.Table:
+    table = mica.Table.create(path, "id INT, p STRING, v VARIANT", ["p"], properties=properties)
+    for i in range(files):
+        table.append([{"id": i, "p": "a", "v": {"a": i}}])
+    return table
+
+
+def operations(table: mica.Table) -> list[str]:
+    return table.history().column("operation").to_pylist()[::-1]
+
+
+def test_many_small_files_are_joined(tmp_path: Path) -> None:
+    table = filled(tmp_path, 4, **ON)
+    assert operations(table) == ["CREATE TABLE", *["WRITE"] * 4]
+    done = table.append([{"id": 4, "p": "a", "v": None}])
+    assert (done.version, table.version, table.files().num_rows, table.count()) == (5, 6, 1, 5)
+    assert operations(table)[-1] == "OPTIMIZE"
+    assert dict(table.history(limit=1).to_pylist()[0]["operation_parameters"])["auto"] == "true"
+    assert sorted(table.scan(columns=["id"]).to_arrow().column("id").to_pylist()) == list(range(5))
+
+
+def test_only_partitions_with_many_are_joined(tmp_path: Path) -> None:
+    table = filled(tmp_path, 0, **ON)
+    for i in range(4):
+        table.append([{"id": i, "p": p, "v": None} for p in "ab"])
+    table.append([{"id": 9, "p": None, "v": None}, {"id": 9, "p": "b", "v": None}])
+    found = {row["p"]: row["files"] for row in table.partitions().to_pylist()}
+    assert (found, table.count()) == ({None: 1, "a": 4, "b": 1}, 10)
+
+
+@pytest.mark.parametrize(
+    ("properties", "compacts"),
+    [
+        ({}, False), ({"delta.autoOptimize.autoCompact": "false"}, False), ({"delta.autoOptimize": "true"}, True),
+        ({"delta.autoOptimize.autoCompact": "auto"}, True), (ON | {"delta.targetFileSize": "1kb"}, False),
+        ({"delta.autoOptimize": "true", "delta.autoOptimize.autoCompact": "false"}, False),
+    ],
+)  # fmt: skip
+def test_properties_decide(tmp_path: Path, properties: dict[str, str], compacts: bool) -> None:
+    assert ("OPTIMIZE" in operations(filled(tmp_path, 6, **properties))) is compacts
+
+
+def test_updates_merges_and_ingests_compact_too(tmp_path: Path) -> None:
+    table = filled(tmp_path / "a", 6)
+    table.set_properties(ON)
+    table.update({"id": "id + 1"}, "id = 3")
+    assert (operations(table)[-2:], table.files().num_rows) == (["UPDATE", "OPTIMIZE"], 1)
+    table = filled(tmp_path / "b", 6)
+    table.set_properties(ON)
+    merge = table.merge([{"id": 3, "p": "z"}], "source.id = target.id").when_matched_update({"id": "source.id + 1"})
+    merge.execute()
+    assert (operations(table)[-2:], table.files().num_rows) == (["MERGE", "OPTIMIZE"], 1)
+    source = tmp_path / "a.json"
+    source.write_text('{"a": 1}\n')
+    for _ in range(5):
+        report = mica.ingest_json(source, tmp_path / "c", properties=ON)
+    table = mica.Table.open(tmp_path / "c")
+    assert (report.version, table.version, table.files().num_rows, table.count()) == (4, 5, 1, 5)
+
+
+@pytest.mark.parametrize("error", [ConflictError("CONCURRENT_DELETE", "x"), StorageError("IO", "x"), ValueError("x")])
+def test_a_failure_does_not_fail_the_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception
+) -> None:
+    table = filled(tmp_path, 4, **ON)
+    commit = flow.commit
+
+    def failing(engine: object, target: object, *rest: object, **more: object) -> object:
+        if target.operation == "OPTIMIZE":  # type: ignore[attr-defined]
+            raise error
+        return commit(engine, target, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(flow, "commit", failing)
+    with caplog.at_level(logging.INFO, "mica"):
+        done = table.append([{"id": 4, "p": "a", "v": None}])
+    assert (done.version, table.version, table.count()) == (5, 5, 5)
+    assert "compacted" in caplog.text
+    monkeypatch.undo()
+    monkeypatch.setattr(compact, "MANY", 5)
+    table.append([{"id": 5, "p": "a", "v": None}])
+    assert (table.files().num_rows, table.count()) == (1, 6)
