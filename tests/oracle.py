@@ -22,6 +22,8 @@ from mica.expressions.evaluate import evaluate
 FAILED = "an error"
 #: Spark's analysis refuses the expression.
 REFUSED = "refused"
+#: The values are intervals, which no column can hold.
+INTERVAL = "an interval"
 _BATCH = 60
 
 Answers = dict[str, "list[Any] | str"]
@@ -54,8 +56,11 @@ def _ask(frame: Any, texts: Sequence[str]) -> Answers:
     sound = []
     for text in texts:
         try:
-            frame.selectExpr(text)
-            sound.append(text)
+            found = frame.selectExpr(text).schema[0].dataType.simpleString()
+            if found.startswith("interval"):
+                answers[text] = INTERVAL
+            else:
+                sound.append(text)
         except Exception:  # noqa: BLE001 — an analysis error of any kind
             answers[text] = REFUSED
     for i in range(0, len(sound), _BATCH):
@@ -131,8 +136,29 @@ def to_python(column: pa.Array | pa.ChunkedArray) -> list[Any]:
     elif pa.types.is_string(column.type):
         binary = column.cast(pa.binary()).to_pylist()  # Spark casts any bytes to a string
         return [None if v is None else v.decode("utf-8", "surrogateescape") for v in binary]
+    elif pa.types.is_nested(column.type):
+        return [_decoded(value) for value in column.cast(_with_binary(column.type)).to_pylist()]
     found: list[Any] = column.to_pylist()
     return found
+
+
+def _with_binary(type_: pa.DataType) -> pa.DataType:
+    """The type with strings, which may be any bytes in Spark, as binary."""
+    if pa.types.is_map(type_):
+        return pa.map_(_with_binary(type_.key_type), _with_binary(type_.item_type))
+    if pa.types.is_list(type_):
+        return pa.list_(_with_binary(type_.value_type))
+    if pa.types.is_struct(type_):
+        return pa.struct([f.with_type(_with_binary(f.type)) for f in type_])
+    return pa.binary() if pa.types.is_string(type_) else type_
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _decoded(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_decoded(inner) for inner in value]
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
 _ROW_CODES = ("INVALID_CAST", "ARITHMETIC_OVERFLOW", "DIVIDE_BY_ZERO")

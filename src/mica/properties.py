@@ -219,11 +219,18 @@ ENABLE_SHREDDING = Property(
     "Variants may be shredded; a new table with VARIANT columns has it.", "variantShredding",
 )  # fmt: skip
 COLUMN_MAPPING_MODE = Property(
-    "delta.columnMapping.mode", _MODE, "none", "Columns have other names in files.", "columnMapping", ("name", "id"),
-    refused="mica reads tables with column mapping, but makes none", unreadable="unknown",
+    "delta.columnMapping.mode", _MODE, "none",
+    "Columns have other names in files, so that they can be renamed and dropped; an existing table can get `name`.",
+    "columnMapping", ("name", "id"), unreadable="unknown",
 )  # fmt: skip
 MAX_COLUMN_ID = Property(
-    "delta.columnMapping.maxColumnId", number(0, 2**63 - 1), "0", "The highest id that a mapped column ever had."
+    "delta.columnMapping.maxColumnId",
+    number(0, 2**63 - 1),
+    "0",
+    "The highest id that a mapped column ever had; set by the writer.",
+)
+ENABLE_TYPE_WIDENING = Property(
+    "delta.enableTypeWidening", BOOLEAN, "false", "Columns may get wider types; files keep theirs.", "typeWidening"
 )
 ENABLE_DELETION_VECTORS = Property(
     "delta.enableDeletionVectors", BOOLEAN, "false",
@@ -292,8 +299,6 @@ _NOT_DONE: tuple[_Refused, ...] = (
     ("delta.rowTracking.materializedRowIdColumnName", TEXT, "The column of ids.", "rowTracking", (), _NO_ROWS),
     ("delta.rowTracking.materializedRowCommitVersionColumnName", TEXT, "The column of versions.", "rowTracking", (),
      _NO_ROWS),
-    ("delta.enableTypeWidening", BOOLEAN, "Columns may get wider types.", "typeWidening", (True,),
-     "mica does not widen types"),
     ("delta.enableIcebergCompatV1", BOOLEAN, "Files suit Iceberg.", "icebergCompatV1", (True,), _NO_ICEBERG),
     ("delta.enableIcebergCompatV2", BOOLEAN, "Files suit Iceberg.", "icebergCompatV2", (True,), _NO_ICEBERG),
     ("delta.enableIcebergCompatV3", BOOLEAN, "Files suit Iceberg.", "icebergCompatV3", (True,), _NO_ICEBERG),

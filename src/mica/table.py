@@ -41,7 +41,8 @@ from mica.log.cleanup import clean_log
 from mica.log.history import history
 from mica.log.snapshot import Snapshot, exists, load
 from mica.log.time_travel import Timestamp
-from mica.maintain import alter
+from mica.maintain import alter, constraints
+from mica.maintain import columns as columns_of
 from mica.maintain.adopt import convert_to_delta
 from mica.maintain.optimize import optimize
 from mica.maintain.reshred import reshred
@@ -316,8 +317,10 @@ class Table:
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    @takes(shredding=SHREDDING, txn=TXN)
-    def append(self, data: Any, *, shredding: Any = None, txn: Txn | None = None) -> Commit:
+    @takes(shredding=SHREDDING, schema_evolution=FLAG, txn=TXN)
+    def append(
+        self, data: Any, *, shredding: Any = None, schema_evolution: bool = False, txn: Txn | None = None
+    ) -> Commit:
         """Adds rows: a Spark DataFrame (written by a Spark job), a pandas or polars DataFrame, a polars LazyFrame, a
         list of dicts by column, a `Scan` or a `Table`, Arrow data (a table, batches, a `pyarrow.dataset.Dataset`,
         anything with `__arrow_c_stream__`), or an iterator of dicts or of any of these. Streams and iterators are
@@ -331,23 +334,32 @@ class Table:
         the column unshredded), or is the schema itself if there is one Variant column. Other schemas are inferred per
         file.
 
+        With `schema_evolution` columns and nested fields that the table lacks are added to it, in the same commit: in
+        structs, arrays of structs and values of maps. They are null in existing rows.
+
         `txn=(application, version)` makes the write happen once: the commit records it, and if the table has this
         version of the application, or a later one, nothing is written and `Commit.repeated` is True (delta-spark's
         `txnAppId` and `txnVersion`). All writes take it.
 
-        Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, INVALID_VALUE, INVALID_JSON, NULL_IN_NOT_NULL_COLUMN; the table is
-        then unchanged.
+        Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, INVALID_VALUE, INVALID_JSON, NULL_IN_NOT_NULL_COLUMN,
+        CONSTRAINT_VIOLATED, IDENTITY_GIVEN; the table is then unchanged.
         """
-        return self._write(data, shredding, overwrite=False, where=None, txn=txn)
+        return self._write(data, shredding, schema_evolution, overwrite=False, where=None, txn=txn)
 
-    @takes(where=TEXT, shredding=SHREDDING, txn=TXN)
+    @takes(where=TEXT, shredding=SHREDDING, schema_evolution=FLAG, txn=TXN)
     def overwrite(
-        self, data: Any, where: str | None = None, *, shredding: Any = None, txn: Txn | None = None
+        self,
+        data: Any,
+        where: str | None = None,
+        *,
+        shredding: Any = None,
+        schema_evolution: bool = False,
+        txn: Txn | None = None,
     ) -> Commit:
         """Replaces all rows, or the partitions for which `where` is true; new rows must then be in these partitions.
-        `data` is what `append` accepts, including a scan of this table.
+        `data` and `schema_evolution` are as in `append`; `data` may be a scan of this table.
         """
-        return self._write(data, shredding, overwrite=True, where=where, txn=txn)
+        return self._write(data, shredding, schema_evolution, overwrite=True, where=where, txn=txn)
 
     @takes(where=TEXT, spark=SESSION, txn=TXN)
     def delete(self, where: str | None = None, *, spark: SparkSession | None = None, txn: Txn | None = None) -> Commit:
@@ -407,7 +419,8 @@ class Table:
         those that can hold a key of the source, by their partition values and bounds. Files and deletion vectors are
         handled as in `update`; inserted rows get new files.
 
-        A DataFrame is merged on its Spark session, other sources on `spark` or on threads of this process. Errors: see
+        A DataFrame is merged on its Spark session, other sources on `spark` or on threads of this process. Every task
+        gets the whole source; of a DataFrame with many rows Spark shuffles them by their keys instead. Errors: see
         `Merge.execute`.
         """
         return Merge(self._snapshot, source, on, source_alias, target_alias, spark, partial(self._written, on=spark))
@@ -417,23 +430,64 @@ class Table:
         """Sets properties (None removes one) and adds the table features that they need, in one commit."""
         return self._moved(alter.set_properties(self._snapshot, properties))
 
-    @takes(columns=TEXT)
-    def add_columns(self, columns: str) -> Table:
-        """Adds columns, given as Spark DDL: `"title STRING COLLATE de, n INT"`. They are null in existing rows.
+    @takes(columns=TEXT, into=TEXT, first=FLAG, after=TEXT)
+    def add_columns(
+        self, columns: str, *, into: str | None = None, first: bool = False, after: str | None = None
+    ) -> Table:
+        """Adds columns, given as Spark DDL: `"title STRING COLLATE de, n INT"`, or fields of a struct: `into` is its
+        path (`s`, `l.element`, `m.value`). They come last, `first`, or `after` another, and are null in existing rows.
 
-        Errors: INVALID_DDL, DUPLICATE_COLUMN, MISSING_COLUMN for a column that is NOT NULL.
+        Errors: INVALID_DDL, DUPLICATE_COLUMN, UNKNOWN_COLUMN, MISSING_COLUMN for a column that is NOT NULL, has a
+        default or is generated.
         """
-        return self._moved(alter.add_columns(self._snapshot, columns))
+        return self._moved(columns_of.add_columns(self._snapshot, columns, into, columns_of.Position(first, after)))
+
+    @takes(columns=NAMES)
+    def drop_columns(self, columns: Sequence[str]) -> Table:
+        """Drops columns and fields (`s.x`, `l.element.x`). Data files stay as they are: the table needs column mapping
+        (`set_properties({"delta.columnMapping.mode": "name"})`), unless it has no files.
+
+        Errors: NEEDS_COLUMN_MAPPING, UNKNOWN_COLUMN, COLUMN_IN_USE for one that a constraint or a generated column
+        uses, INVALID_PARTITION_COLUMN, INVALID_ARGUMENT for the last one.
+        """
+        return self._moved(columns_of.drop_columns(self._snapshot, columns))
+
+    @takes(column=TEXT, type=TEXT, nullable=FLAG, comment=TEXT, default=TEXT, first=FLAG, after=TEXT)
+    def alter_column(
+        self,
+        column: str,
+        *,
+        type: str | None = None,  # noqa: A002 - the word of SQL
+        nullable: bool | None = None,
+        comment: str | None = None,
+        default: str | None = None,
+        first: bool = False,
+        after: str | None = None,
+    ) -> Table:
+        """Changes a column or field (`s.x`, `l.element`): its `type` to a wider one, whether it is `nullable`, its
+        `comment` and its `default` for new rows (SQL; an empty text removes either), its place (`first`, or `after`
+        another one). None leaves something as it is. Data files stay as they are; wider types need
+        `delta.enableTypeWidening`, and NOT NULL is checked against the rows.
+
+        Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, FEATURE_NEEDED, COLUMN_IN_USE, CONSTRAINT_VIOLATED. Source:
+        PROTOCOL.md, "Type Widening", "Default Columns".
+        """
+        return self._moved(
+            columns_of.alter_column(
+                self._snapshot, column, type=type, nullable=nullable, comment=comment, default=default,
+                position=columns_of.Position(first, after),
+            )
+        )  # fmt: skip
 
     @takes(column=TEXT, name=TEXT)
     def rename_column(self, column: str, name: str) -> Table:
         """Renames a column, or a field of a struct (`s.name`); it keeps its collations.
 
-        Data files identify columns by name, and mica does not write column mapping, so only a table without files can
-        rename. Errors: NEEDS_COLUMN_MAPPING, UNSUPPORTED_WRITER_FEATURE for a table with column mapping,
-        UNKNOWN_COLUMN, DUPLICATE_COLUMN, INVALID_PARTITION_COLUMN.
+        Data files stay as they are: the table needs column mapping
+        (`set_properties({"delta.columnMapping.mode": "name"})`), unless it has no files. Errors: NEEDS_COLUMN_MAPPING,
+        UNKNOWN_COLUMN, DUPLICATE_COLUMN, COLUMN_IN_USE, INVALID_PARTITION_COLUMN.
         """
-        return self._moved(alter.rename_column(self._snapshot, column, name))
+        return self._moved(columns_of.rename_column(self._snapshot, column, name))
 
     @takes(name=TEXT, expr=TEXT)
     def add_constraint(self, name: str, expr: str) -> Table:
@@ -443,12 +497,12 @@ class Table:
         Errors: CONSTRAINT_VIOLATED with the values of a row; CONSTRAINT_EXISTS; those of a scan's `where`;
         ConflictError if another writer changed the table meanwhile. Source: PROTOCOL.md, "CHECK Constraints".
         """
-        return self._moved(alter.add_constraint(self._snapshot, name, expr))
+        return self._moved(constraints.add_constraint(self._snapshot, name, expr))
 
     @takes(name=TEXT, if_exists=FLAG)
     def drop_constraint(self, name: str, *, if_exists: bool = False) -> Table:
         """Drops a CHECK constraint. Errors: UNKNOWN_CONSTRAINT, unless `if_exists`."""
-        return self._moved(alter.drop_constraint(self._snapshot, name, if_exists=if_exists))
+        return self._moved(constraints.drop_constraint(self._snapshot, name, if_exists=if_exists))
 
     @takes(column=TEXT, collation=TEXT)
     def set_collation(self, column: str, collation: str | None = None) -> Table:
@@ -567,7 +621,9 @@ class Table:
         self._snapshot = snapshot
         return self
 
-    def _write(self, data: Any, shredding: Any, *, overwrite: bool, where: str | None, txn: Txn | None) -> Commit:
+    def _write(
+        self, data: Any, shredding: Any, evolves: bool, *, overwrite: bool, where: str | None, txn: Txn | None
+    ) -> Commit:
         asked = checked(txn)
 
         def write() -> Commit:
@@ -576,6 +632,6 @@ class Table:
                 properties={}, snapshot=self._snapshot, where=where,
             )  # fmt: skip
             target.applications = dict([asked] if asked is not None else ())
-            return write_rows(target, data, shredding)
+            return write_rows(target, data, shredding, schema_evolution=evolves)
 
         return self._written(once(self._snapshot.storage, self._snapshot, asked, write), data)

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import mica
+from mica.engines.spark import engine
 from mica.errors import UserError
 
 if TYPE_CHECKING:
@@ -152,6 +153,10 @@ def one_round(rng: random.Random, path: Path, spark: SparkSession | None) -> Non
         "m": pa.array([s["m"] for s in source], pa.int64()), "k": pa.array([s["k"] for s in source], pa.string()),
         "v": mica.variant.from_python([{"a": s["a"], "s": s["k"], "b": s["b"]} for s in source]),
     })  # fmt: skip
+    if spark is not None and rng.random() < 0.9:
+        held = mica.Table.create(path.parent / f"{path.name} source", "id BIGINT, p INT, m BIGINT, k STRING, v VARIANT")
+        held.append(data)
+        data = held.to_df(spark)
     on_text, on = rng.choice(ONS)
 
     def matching(condition: Any) -> Any:
@@ -206,6 +211,11 @@ def test_a_merge_gives_the_rows_of_the_model(tmp_path: Path, rng: random.Random)
 
 
 @pytest.mark.timeout(1800)
-def test_on_spark_too(spark: SparkSession, tmp_path: Path, rng: random.Random) -> None:
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_on_spark_too(
+    spark: SparkSession, tmp_path: Path, rng: random.Random, monkeypatch: pytest.MonkeyPatch, shuffled: bool
+) -> None:
+    if shuffled:
+        monkeypatch.setattr(engine, "FEW_ROWS", -1)
     for number in range(max(3, ROUNDS // 10)):
         one_round(rng, tmp_path / str(number), spark)

@@ -72,7 +72,15 @@ def tried(path: str, kind: str) -> str:
     return f"try_variant_get(v, '{spelled}', '{kind}')"
 
 
+#: Arrays, maps and structs, with values in them that have no cast.
+NESTED = [
+    "array<string>", "array<int>", "array<decimal(10,2)>", "array<array<double>>", "map<string, string>",
+    "map<string, bigint>", "map<string, array<boolean>>", "struct<a: string, x: int>", "struct<`c d`: array<string>>",
+    "struct<`c d`: array<int>, b: map<string, int>>", "array<struct<a: double>>", "array<map<string, string>>",
+]  # fmt: skip
 CASTS = [get for p, k in itertools.product(PATHS[:2], TYPES) for get in (f"v:{p}::{k}", tried(p, k))]
+SHAPES = [get for p, k in itertools.product(["a", "b", "b['c d']"], NESTED) for get in (f"v:{p}::{k}", tried(p, k))]
+SHAPES += [f"{word}(v AS {k})" for k in NESTED for word in ("cast", "try_cast")]
 OTHERS = [
     *(f"{get} IS NULL" for p, k in itertools.product(PATHS, TYPES) for get in (f"v:{p}::{k}", tried(p, k))),
     *(f"{get} {op} {value}" for p, k in itertools.product(PATHS, TYPES) for value in LITERALS.get(k, NUMBERS)
@@ -119,9 +127,9 @@ def copies(frame: Any) -> Copies:
 def test_as_spark(spark: Any, frame: Any, copies: Copies, rng: random.Random, ansi: bool) -> None:
     if os.environ.get("MICA_PROFILE") == "campaign":
         strict = [text for text in OTHERS if "::" in text]  # most fail on some row, which takes its time
-        asked = [*CASTS, *(t for t in OTHERS if "::" not in t), *rng.sample(strict, 300), *SCHEMAS]
+        asked = [*CASTS, *SHAPES, *(t for t in OTHERS if "::" not in t), *rng.sample(strict, 300), *SCHEMAS]
     else:
-        asked = [*rng.sample(CASTS, 10), *rng.sample(OTHERS, 40), *rng.sample(SCHEMAS, 2)]
+        asked = [*rng.sample(CASTS, 10), *rng.sample(SHAPES, 8), *rng.sample(OTHERS, 40), *rng.sample(SCHEMAS, 2)]
     asked = [text for text in asked if not KNOWN.fullmatch(text)]
     with conf(spark, {"spark.sql.ansi.enabled": str(ansi).lower(), "spark.sql.session.timeZone": ZONE}):
         theirs = ask(frame, asked)

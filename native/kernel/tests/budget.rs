@@ -18,7 +18,7 @@ use mica_kernel::tape::Tape;
 use mica_kernel::tree::Tree;
 
 const PARSE: ParseOptions =
-    ParseOptions { duplicate_keys: DuplicateKeys::LastWins, max_size: 128 << 20, max_depth: 1000 };
+    ParseOptions { duplicate_keys: DuplicateKeys::LastWins, max_size: 128 << 20, max_depth: 1000, ignore_rest: false };
 
 /// Work on 32 times the input takes 32 times as long where it is linear, 1024 times where it is quadratic. The bound is
 /// between, because 32 times the input does not fit the machine's caches.

@@ -123,7 +123,9 @@ fn mutated_variants_are_refused_or_read_soundly() {
         let view = room.tape.view(&value, &room.names);
         for target in &targets {
             let mut builder = CastBuilder::new(target, Zone::UTC).unwrap();
-            (0..view.nodes.len()).for_each(|at| builder.append_node(&view, at));
+            (0..view.nodes.len()).for_each(|at| {
+                builder.append_node(&view, at);
+            });
             assert_eq!(builder.finish().0.len(), view.nodes.len());
         }
         let (metadata, value) = room.encode(&value);

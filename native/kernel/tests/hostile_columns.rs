@@ -69,7 +69,10 @@ fn damaged_columns_are_refused_or_read_soundly() {
         }
         if let Ok(opened) = VariantColumn::open(array.as_struct(), "v") {
             let path = &paths[case % paths.len()];
-            for target in [Target::Variant, Target::Type(DataType::Utf8), Target::Type(DataType::Int64)] {
+            let list = DataType::new_list(DataType::Int64, true);
+            for target in
+                [Target::Variant, Target::Type(DataType::Utf8), Target::Type(DataType::Int64), Target::Type(list)]
+            {
                 if let Ok(found) = extract_path(&opened, path, &target, "UTC")
                     && target == Target::Variant
                 {

@@ -93,6 +93,7 @@ impl JsonReader {
             duplicate_keys: choice(py, "duplicate_keys", duplicate_keys, &duplicates)?,
             max_size,
             max_depth,
+            ignore_rest: false,
         };
         let reader = ReaderOptions {
             name: name.or_else(|| path.clone()).unwrap_or_else(|| "input".into()),

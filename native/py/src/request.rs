@@ -27,10 +27,20 @@ pub struct Request {
     untyped_in: Vec<usize>,
 }
 
+/// A key or a position.
 #[derive(FromPyObject)]
-enum PathStep {
+pub enum PathStep {
     Key(String),
     Index(usize),
+}
+
+/// Steps as the kernel takes them.
+pub fn steps(path: Vec<PathStep>) -> Vec<Step> {
+    let steps = path.into_iter().map(|step| match step {
+        PathStep::Key(key) => Step::Key(key),
+        PathStep::Index(index) => Step::Index(index),
+    });
+    steps.collect()
 }
 
 impl Request {
@@ -39,12 +49,8 @@ impl Request {
             (None, None) => ItemKind::Whole,
             (None, Some(name)) => ItemKind::Moved(layout(&name)?),
             (Some(path), _) => {
-                let steps = path.into_iter().map(|step| match step {
-                    PathStep::Key(key) => Step::Key(key),
-                    PathStep::Index(index) => Step::Index(index),
-                });
                 let target = self.wanted.map_or(Target::Variant, |wanted| Target::Type(wanted.0));
-                ItemKind::Path { steps: steps.collect(), target }
+                ItemKind::Path { steps: steps(path), target }
             }
         };
         let name = self.name.unwrap_or_else(|| index.to_string());

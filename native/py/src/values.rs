@@ -5,16 +5,21 @@ use arrow::record_batch::RecordBatch;
 use arrow_pyarrow::PyArrowType;
 use mica_kernel::batch::cast::cast_column;
 use mica_kernel::batch::decimals::Operator;
+use mica_kernel::batch::edit::{self, Edit};
 use mica_kernel::batch::{bounds, decimals, late, nested, values};
 use mica_kernel::json::{DuplicateKeys, ParseOptions};
+use mica_kernel::path::Step;
 use mica_kernel::text::zone::{DATABASE, Zone};
 use mica_kernel::{Code, Error, Result};
 use pyo3::prelude::*;
 
 use crate::error::{raise, run};
+use crate::request::{PathStep, steps};
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(json_to_variant, m)?)?;
+    m.add_function(wrap_pyfunction!(try_json_to_variant, m)?)?;
+    m.add_function(wrap_pyfunction!(edit_variants, m)?)?;
     m.add_function(wrap_pyfunction!(variant_to_json, m)?)?;
     m.add_function(wrap_pyfunction!(type_texts, m)?)?;
     m.add_function(wrap_pyfunction!(cast, m)?)?;
@@ -51,7 +56,7 @@ pub fn parse_options(
     if max_depth > 1000 {
         return Err(refuse(format!("max_depth may be 1000 at most, not {max_depth}")));
     }
-    Ok(ParseOptions { duplicate_keys, max_size, max_depth })
+    Ok(ParseOptions { duplicate_keys, max_size, max_depth, ignore_rest: false })
 }
 
 type Batch = PyArrowType<RecordBatch>;
@@ -76,6 +81,22 @@ fn json_to_variant(
 ) -> PyResult<Batch> {
     let options = parse_options(py, duplicate_keys, max_size, max_depth)?;
     each(py, batch, move |b| values::json_to_variant(b, options))
+}
+
+/// Column 0 (JSON as strings) as the variant column `v`, as Spark's parse_json reads it, and the mask `failed`.
+#[pyfunction]
+fn try_json_to_variant(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
+    let options = ParseOptions { max_size: 128 << 20, ignore_rest: true, ..ParseOptions::default() };
+    each(py, batch, move |b| values::try_json_to_variant(b, options))
+}
+
+/// Column 0 (an unshredded variant) changed at these paths, with column 1, if any, as the new value: `v` and `failed`.
+#[pyfunction]
+#[pyo3(signature = (batch, name, paths, *, flag = true))]
+fn edit_variants(py: Python<'_>, batch: Batch, name: &str, paths: Vec<Vec<PathStep>>, flag: bool) -> PyResult<Batch> {
+    let edit = Edit::parse(name, flag).map_err(|e| raise(py, &e))?;
+    let paths: Vec<Vec<Step>> = paths.into_iter().map(steps).collect();
+    each(py, batch, move |b| edit::edit(b, edit, &paths))
 }
 
 /// Column 0 (an unshredded variant) as the string column `json`.

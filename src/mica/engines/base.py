@@ -71,10 +71,6 @@ class Order:
 
 AS_THEY_COME = Order()
 
-#: So many rows and bytes may be sent to every task.
-FEW_ROWS = 100_000
-FEW_BYTES = 64 << 20
-
 
 @dataclass(frozen=True)
 class MadeRows:
@@ -132,11 +128,6 @@ class Engine(ABC):
     @abstractmethod
     def owns(self, data: Any) -> bool:
         """Whether the given data is the engine's own kind of rows and needs no conversion."""
-
-    def collected(self, rows: Rows) -> pa.Table | None:  # noqa: ARG002 - an engine without rows of its own has none
-        """The engine's own rows if they are few (`FEW_ROWS`, `FEW_BYTES`), so that every task can have them all; else
-        None."""
-        return None
 
     @abstractmethod
     def schema(self, rows: Rows) -> pa.Schema:

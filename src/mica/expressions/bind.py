@@ -30,6 +30,7 @@ from mica.expressions.tree import (
     Compare,
     Expr,
     In,
+    IntervalLiteral,
     IsNull,
     LeafRef,
     Literal,
@@ -115,6 +116,8 @@ class _Binder(CallBinder):
                 return self.moment(Call(name.lower(), (), at=expr.at))
             case Column():
                 return self.leaf(self.column(expr), None, None, strict=True, at=expr.at)
+            case Path() if not self.in_column(expr):
+                return self.path_of_value(expr)
             case Path():
                 column, path = self.path(expr)
                 return self.leaf(column, path, VARIANT, strict=True, at=expr.at)
@@ -128,6 +131,9 @@ class _Binder(CallBinder):
                 return And(tuple(self.boolean(p) for p in parts), at=expr.at)
             case Or(parts):
                 return Or(tuple(self.boolean(p) for p in parts), at=expr.at)
+            case IntervalLiteral():
+                what = "an interval can be added to a date or a time here, or subtracted from one"
+                raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at)
             case IsNull(child, negated):
                 return IsNull(stripped(self.bind(child)), negated, at=expr.at)
             case Compare():

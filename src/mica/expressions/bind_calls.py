@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mica.collation.names import is_binary
+from mica.errors import UserError
 from mica.expressions import arithmetic, calls, casts
 from mica.expressions.bind_comparisons import ComparisonBinder, written_as
 from mica.expressions.bind_leaves import needs_cast
@@ -16,19 +17,23 @@ from mica.expressions.coerce import TIMES, common_type_of_list, is_exact, is_rea
 from mica.expressions.collations import searches, stripped
 from mica.expressions.conditionals import CASE
 from mica.expressions.functions import FUNCTIONS, pattern_of
+from mica.expressions.intervals import DAY
 from mica.expressions.tree import (
     Call,
     Cast,
     Column,
     Expr,
+    IntervalLiteral,
     Literal,
     Path,
     to_sql,
 )
+from mica.expressions.variants import PATHS, ROOTLESS
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import BINARY as BYTES
 from mica.schema.types import (
     BYTE,
+    DATE,
     DOUBLE,
     INTEGER,
     INTEGRALS,
@@ -41,6 +46,7 @@ from mica.schema.types import (
     VOID,
     DataType,
 )
+from mica.variant.path import VariantPath
 
 #: What Spark makes an INT of days without a cast that is written: nothing that would lose a part of it.
 _DAYS = (BYTE, SHORT, INTEGER, STRING, VOID)
@@ -62,15 +68,17 @@ class CallBinder(ComparisonBinder):
             wanted = f"{least}" if least == most else f"{least} to {most}"
             what = f"{expr.name} takes {wanted} argument{'s' * (most > 1)}, not {len(expr.args)}"
             raise self.error("INVALID_EXPRESSION", what, expr.at)
-        sides = [self.argument(a, type_) for a, type_ in zip(expr.args, parameters, strict=False)]
+        sides = [self.argument(a, type_, exact=function.exact) for a, type_ in zip(expr.args, parameters, strict=False)]
         collation = self.searched_by(expr, sides) if function.compares else None
         args = [stripped(a) for a in sides]
         self.check_types(expr, args)
         binary = function.binary and all(type_of(a) == BYTES for a in args)
         if not binary:
-            args = [self.cast_argument(a, t) for a, t in zip(args, parameters, strict=False)]
-        for constant in args[most - function.constants :]:
-            self.check_constant(expr, constant)
+            types = enumerate(zip(args, parameters, strict=False))
+            args = [self.cast_argument(a, t, anything=i in function.anything) for i, (a, t) in types]
+        for i, given in enumerate(args):
+            if i in function.constants:
+                self.check_constant(expr, given)
         if not function.compares:
             self.refuse_collated(expr, sides)
         result = BYTES if binary and function.result == STRING else function.result
@@ -87,9 +95,10 @@ class CallBinder(ComparisonBinder):
         if function.exact and first not in (TIMESTAMP, VOID) and function.parameters == (TIMESTAMP,):
             raise self.error("TYPE_MISMATCH", f"{call.name} requires a TIMESTAMP, got {type_to_ddl(first)}", call.at)
 
-        if call.name in ("date_add", "date_sub") and len(args) > 1 and type_of(args[1]) not in _DAYS:
-            what = f"{call.name} takes an INT of days, not {type_to_ddl(type_of(args[1]))}"
-            raise self.error("TYPE_MISMATCH", what, args[1].at)
+        if function.exact and first not in (STRING, VOID) and function.parameters == (STRING,):
+            hint = "Cast it: v:a::string." if first == VARIANT else None
+            what = f"{call.name} requires a STRING, got {type_to_ddl(first)}"
+            raise self.error("TYPE_MISMATCH", what, call.at, hint)
 
         if call.name in ("date_add", "date_sub") and len(args) > 1 and type_of(args[1]) not in _DAYS:
             what = f"{call.name} takes an INT of days, not {type_to_ddl(type_of(args[1]))}"
@@ -100,9 +109,20 @@ class CallBinder(ComparisonBinder):
         if call.name == "like":
             if not isinstance(given, Literal) or given.value is None or len(given.value) != 1:
                 raise self.error("INVALID_EXPRESSION", "one character in quotes is expected", given.at)
+        elif call.name in PATHS and isinstance(given, Literal) and isinstance(given.value, str):
+            self.check_path(call, given)
         elif not isinstance(given, Literal):
             what = f"{call.name} with {to_sql(given)}, which is not a constant, cannot be used here yet"
             raise self.error("UNSUPPORTED_EXPRESSION", what, given.at)
+
+    def check_path(self, call: Call, given: Literal) -> None:
+        """Errors: INVALID_PATH for a text that is not a path, and for the root where it cannot be meant."""
+        try:
+            steps = VariantPath.parse(given.value).steps
+        except UserError as e:
+            raise self.error(e.code, e.message, given.at, e.hint) from None
+        if not steps and call.name in ROOTLESS:
+            raise self.error("INVALID_PATH", f"the root $ is not a path for {call.name}", given.at)
 
     def conditional(self, expr: Call) -> Expr:
         """Binds CASE or COALESCE: its values get their common type."""
@@ -131,14 +151,16 @@ class CallBinder(ComparisonBinder):
                 hint = "To use their bytes, write COLLATE UTF8_BINARY after them."
                 raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at, hint)
 
-    def argument(self, expr: Expr, wanted: DataType) -> Expr:
+    def argument(self, expr: Expr, wanted: DataType, *, exact: bool = False) -> Expr:
         """Binds an argument. A Variant gets a cast to another type in its leaf, as if the cast were written."""
+        if wanted == STRING and exact:
+            return self.bind(expr)
         is_path = isinstance(expr, Path) or (isinstance(expr, Column) and self.type_at(self.column(expr)) == VARIANT)
         return self.bind(Cast(expr, wanted, self.ansi, at=expr.at) if is_path and wanted != VARIANT else expr)
 
-    def cast_argument(self, bound: Expr, wanted: DataType) -> Expr:
-        """Casts an argument to the type that the function accepts."""
-        if wanted == VARIANT and type_of(bound) not in (VARIANT, VOID):
+    def cast_argument(self, bound: Expr, wanted: DataType, *, anything: bool = False) -> Expr:
+        """Casts an argument to the type that the function accepts; `anything` that can be a VARIANT becomes one."""
+        if wanted == VARIANT and not anything and type_of(bound) not in (VARIANT, VOID):
             what = f"{to_sql(bound)} is {type_to_ddl(type_of(bound))} where a VARIANT is needed"
             raise self.error("TYPE_MISMATCH", what, bound.at)
         if wanted == TIMESTAMP_NTZ and type_of(bound) == STRING:
@@ -148,7 +170,11 @@ class CallBinder(ComparisonBinder):
 
     def arithmetic(self, expr: Call) -> Expr:
         """Binds an operator of arithmetic by the rules of `arithmetic`."""
+        if len(expr.args) == 2 and any(isinstance(a, IntervalLiteral) for a in expr.args):
+            return self.plus_interval(expr)
         args = [stripped(self.bind(a)) for a in expr.args]
+        if len(args) == 2 and DATE in map(type_of, args) and expr.name in "+-":
+            return self.plus_days(expr, args)
         if len(args) == 1:
             own = DOUBLE if type_of(args[0]) in (STRING, VOID) else type_of(args[0])
             found: tuple[DataType, ...] | None = (own, own) if is_exact(own) or is_real(own) else None
@@ -163,9 +189,11 @@ class CallBinder(ComparisonBinder):
             shown = " and ".join(type_to_ddl(type_of(a)) for a in args)
             hint = needs_cast(VARIANT) if VARIANT in map(type_of, args) else None
             if expr.name in "+-" and any(type_of(a) in TIMES for a in args):
-                raise self.error(
-                    "UNSUPPORTED_EXPRESSION", f"{_word(expr)} for {shown} cannot be used here yet", expr.at
-                )
+                if expr.name == "-" or VOID in map(type_of, args):
+                    hint = "datediff counts the days between two dates; unix_micros makes a number of a TIMESTAMP."
+                    what = f"{_word(expr)} for {shown}, which gives an interval, cannot be used here yet"
+                    raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at, hint)
+                hint = "Add an INTERVAL."
             raise self.error("TYPE_MISMATCH", f"there is no {_word(expr)} for {shown}", expr.at, hint)
         *types, result = found
         args = [a if _fits(type_of(a), t) else self.cast_to(a, t, a.at) for a, t in zip(args, types, strict=True)]
@@ -174,13 +202,52 @@ class CallBinder(ComparisonBinder):
             return args[0]
         return self.folded(Call(expr.name, tuple(args), result, at=expr.at))
 
+    def plus_interval(self, expr: Call) -> Expr:
+        """Binds `value + INTERVAL …`, `INTERVAL … + value` and `value - INTERVAL …`: see `intervals`."""
+        left, right = expr.args
+        value, interval = (right, left) if isinstance(left, IntervalLiteral) and expr.name == "+" else (left, right)
+        if expr.name not in "+-" or not isinstance(interval, IntervalLiteral) or isinstance(value, IntervalLiteral):
+            what = f"intervals can only be added to a date or a time here, or subtracted from one, not {_word(expr)}"
+            raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at)
+        bound = stripped(self.bind(value))
+        if type_of(bound) not in TIMES:
+            shown = type_to_ddl(type_of(bound))
+            hint = "Cast it to TIMESTAMP or DATE first."
+            code = "UNSUPPORTED_EXPRESSION" if type_of(bound) in (STRING, VOID) else "TYPE_MISMATCH"
+            raise self.error(code, f"an interval cannot be added to {shown}", expr.at, hint)
+        sign = -1 if expr.name == "-" else 1
+        months, micros = sign * interval.months, sign * interval.micros
+        if type_of(bound) == DATE and interval.unit != "time":
+            name, count = ("add_months", months) if interval.unit == "month" else ("date_add", micros // DAY)
+            return self.folded(Call(name, (bound, Literal(count, INTEGER)), DATE, at=expr.at))
+        if type_of(bound) == DATE:
+            bound = self.cast_to(bound, TIMESTAMP, bound.at)
+        parts = Literal(months, LONG), Literal(micros, LONG)
+        return self.folded(Call("+ interval", (bound, *parts), type_of(bound), at=expr.at))
+
+    def plus_days(self, expr: Call, args: Sequence[Expr]) -> Expr:
+        """Binds `date + days`, `days + date` and `date - days`."""
+        dates = [type_of(a) == DATE for a in args]
+        days = args[0] if dates[1] else args[1]
+        if expr.name == "-" and (all(dates) or any(type_of(a) in TIMES[1:] for a in args)):
+            hint = "datediff counts the days between two dates; unix_micros makes a number of a TIMESTAMP."
+            raise self.error("UNSUPPORTED_EXPRESSION", "the result would be an interval", expr.at, hint)
+        if type_of(days) not in (*_DAYS[:3], VOID) or (expr.name == "-" and dates[1]):
+            what = f"there is no {_word(expr)} for {' and '.join(type_to_ddl(type_of(a)) for a in args)}"
+            raise self.error("TYPE_MISMATCH", what, expr.at, "Days are an INT.")
+        date = args[1] if dates[1] else args[0]
+        days = Literal(None, INTEGER) if type_of(days) == VOID else self.cast_to(days, INTEGER, days.at)
+        name = "date_sub" if expr.name == "-" else "date_add"
+        return self.folded(Call(name, (date, days), DATE, at=expr.at))
+
     def folded(self, call: Call) -> Expr:
         """Evaluates a call of constants now; a call that fails stays, and fails on the rows that need it."""
         if call.name == "like":
             self.check_pattern(call)
-        if call.name != "is_variant_null" and any(isinstance(a, Literal) and a.value is None for a in call.args):
+        of_null = call.name in FUNCTIONS and FUNCTIONS[call.name].of_null
+        if not of_null and any(isinstance(a, Literal) and a.value is None for a in call.args):
             return Literal(None, type_of(call), at=call.at)
-        if not all(isinstance(a, Literal) for a in call.args):
+        if VARIANT in (call.type, *map(type_of, call.args)) or not all(isinstance(a, Literal) for a in call.args):
             return call
         constants = [casts.from_values([a.value], a.type) for a in call.args if isinstance(a, Literal)]
         args = [constants[0], *(c[0] for c in constants[1:])]

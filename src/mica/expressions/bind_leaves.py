@@ -13,6 +13,7 @@ from mica.expressions.bound_expr import Leaf, type_of
 from mica.expressions.collations import stripped
 from mica.expressions.tokens import syntax_error
 from mica.expressions.tree import (
+    Call,
     Cast,
     Collate,
     Column,
@@ -34,7 +35,13 @@ from mica.schema.types import (
     StructField,
     StructType,
 )
-from mica.variant.path import VariantPath
+from mica.variant.path import Step, VariantPath
+
+#: The hint for a cast that Variants do not have.
+_VARIANT_CASTS = (
+    "A VARIANT is cast to plain types, arrays, structs of nullable fields and maps with keys of type STRING, at any "
+    "depth."
+)
 
 #: The key in a field's metadata that holds the declared type of a string column.
 CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
@@ -91,10 +98,7 @@ class LeafBinder:
 
     def path(self, expr: Path) -> tuple[tuple[str, ...], VariantPath]:
         """Returns the Variant column of a path and its steps; a path of a path becomes one path."""
-        child, steps = expr.child, expr.path.steps
-        while isinstance(child, Path) or (isinstance(child, Cast) and child.type == VARIANT):
-            steps = (*child.path.steps, *steps) if isinstance(child, Path) else steps
-            child = child.child
+        child, steps = self.root(expr)
         if not isinstance(child, Column):
             raise self.error("TYPE_MISMATCH", "a path requires a variant column", expr.at)
         column = self.column(child)
@@ -102,6 +106,27 @@ class LeafBinder:
             what = f"{'.'.join(column)} is {type_to_ddl(self.type_at(column))}, a path requires a VARIANT"
             raise self.error("TYPE_MISMATCH", what, expr.at)
         return column, VariantPath(steps)
+
+    def root(self, expr: Path) -> tuple[Expr, tuple[Step, ...]]:
+        """Returns what a path leads into, and its steps; a path of a path is one path."""
+        child, steps = expr.child, expr.path.steps
+        while isinstance(child, Path) or (isinstance(child, Cast) and child.type == VARIANT):
+            steps = (*child.path.steps, *steps) if isinstance(child, Path) else steps
+            child = child.child
+        return child, steps
+
+    def in_column(self, expr: Path) -> bool:
+        """Whether a path leads into a column; otherwise into the Variant that a function returns."""
+        return isinstance(self.root(expr)[0], Column | Literal)
+
+    def path_of_value(self, expr: Path) -> Call:
+        """Binds a path into the Variant that a function returns."""
+        child, steps = self.root(expr)
+        bound = self.bind(child)
+        if type_of(bound) != VARIANT:
+            what = f"{to_sql(child)} is {type_to_ddl(type_of(bound))}, a path requires a VARIANT"
+            raise self.error("TYPE_MISMATCH", what, expr.at)
+        return Call("variant_get", (bound, Literal(VariantPath(steps).spark(), STRING)), VARIANT, at=expr.at)
 
     def type_at(self, column: tuple[str, ...]) -> DataType:
         """Returns the type of a column or field by its names."""
@@ -137,16 +162,24 @@ class LeafBinder:
     def cast(self, expr: Cast) -> Expr:
         """Binds a cast; the cast of a path moves into its leaf, because the file supplies the requested type."""
         child = expr.child
-        if isinstance(child, Path):
+        if isinstance(child, Path) and self.in_column(child):
             column, path = self.path(child)
+            self.check_variant_cast(expr)
             return self.leaf(column, path, expr.type, strict=expr.strict, at=expr.at)
         if isinstance(child, Column) and self.type_at(column := self.column(child)) == VARIANT and expr.type != VARIANT:
+            self.check_variant_cast(expr)
             return self.leaf(column, VariantPath(), expr.type, strict=expr.strict, at=expr.at)
         bound = self.bind(child)
         if expr.type == STRING and type_of(bound) == STRING:
             # A cast to a plain string has the binary collation, as a plain string column has.
             return Collate(stripped(bound), str(BINARY), explicit=False, at=expr.at)
         return self.cast_to(stripped(bound), expr.type, expr.at, tries=not expr.strict)
+
+    def check_variant_cast(self, expr: Cast) -> None:
+        """Errors: TYPE_MISMATCH for a type that a VARIANT has no cast to."""
+        if not casts.variant_holds(expr.type):
+            what = f"there is no cast from VARIANT to {type_to_ddl(expr.type)}"
+            raise self.error("TYPE_MISMATCH", what, expr.at, _VARIANT_CASTS)
 
     def cast_to(self, bound: Expr, target: DataType, at: int, *, tries: bool = False) -> Expr:
         """Casts a bound expression. TRY_CAST follows ANSI in any session, with null instead of an error."""
@@ -156,11 +189,13 @@ class LeafBinder:
             return bound
         if not casts.can_cast(source, target, ansi=not legacy):
             shown = f"from {type_to_ddl(source)} to {type_to_ddl(target)}"
+            if VARIANT in (source, target):
+                raise self.error("TYPE_MISMATCH", f"there is no cast {shown}", at, _VARIANT_CASTS)
             if all(isinstance(t, Primitive) and t.known and t != VARIANT for t in (source, target)):
                 loose = not legacy and casts.can_cast(source, target, ansi=False)
                 raise self.error("TYPE_MISMATCH", f"there is no cast {shown}{' with ANSI' * loose}", at)
             raise self.error("UNSUPPORTED_EXPRESSION", f"a cast {shown} cannot be used here yet", at)
-        if isinstance(bound, Literal):
+        if isinstance(bound, Literal) and (target != VARIANT or bound.value is None):
             try:
                 value = casts.cast_value(bound.value, source, target, self.timezone, ansi=not legacy)
             except casts.CastFailedError:

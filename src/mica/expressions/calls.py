@@ -6,7 +6,7 @@ result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -16,6 +16,21 @@ from mica.expressions.functions import FUNCTIONS
 from mica.expressions.tree import Call, to_sql
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import DataType
+
+_PLACE = "Use try_{} to get NULL there, or filter those rows out first."
+#: Functions with failures of their own: code, reason and hint.
+_FAILURES: Mapping[str, tuple[str, str, str]] = {
+    "parse_json": ("INVALID_JSON", "the text is not JSON", "Use try_parse_json to get NULL for such texts."),
+    "variant_set": ("PATH_MISMATCH", "the path leads through a value of another type", _PLACE.format("variant_set")),
+    "variant_insert": (
+        "PATH_MISMATCH",
+        "the path leads through a value of another type, or to a field that is there already",
+        _PLACE.format("variant_insert"),
+    ),
+    "variant_array_append": (
+        "PATH_MISMATCH", "the path does not lead to an array", _PLACE.format("variant_array_append"),
+    ),
+}  # fmt: skip
 
 
 def apply(
@@ -41,6 +56,10 @@ def apply(
 def failure(call: Call) -> tuple[str, str, str]:
     """Returns code, reason and hint for a row that has no result."""
     assert call.type is not None
+    known = _FAILURES.get(call.name.removeprefix("try_"))
+    if known is not None:
+        code, what, hint = known
+        return code, f"{to_sql(call)}: {what}", hint
     if call.name in "/%":
         return "DIVIDE_BY_ZERO", f"{to_sql(call)} divides by zero or overflows", "Filter those rows out first."
     return "ARITHMETIC_OVERFLOW", f"{to_sql(call)} overflows {type_to_ddl(call.type)}", "Cast to a wider type."

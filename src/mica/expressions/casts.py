@@ -12,6 +12,8 @@ only columns have, and Spark's rules without ANSI.
 | date | string, timestamp, timestamp_ntz | boolean and numbers (always null) |
 | timestamp | string, date, timestamp_ntz, numbers | boolean |
 | timestamp_ntz | string, date, timestamp | |
+| any of these, arrays of them | variant | |
+| variant | any of these, arrays, structs, maps with keys of type string; to any depth | |
 
 Source: Spark's Cast (canAnsiCast, canCast, castInternal), UTF8String.toLong; IntegralType and FractionalType casts.
 """
@@ -28,7 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.expressions.coerce import is_exact, is_real
-from mica.schema.arrow import to_arrow_type
+from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.types import (
     BINARY,
     BOOLEAN,
@@ -42,10 +44,15 @@ from mica.schema.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    VARIANT,
     VOID,
+    ArrayType,
     DataType,
+    MapType,
+    StructType,
 )
 from mica.variant import kernel
+from mica.variant.plain import of_values
 
 _INTEGER_LOOSE = re.compile(r"([+-]?[0-9]*)(?:\.[0-9]*)?")
 _TRIM = "".join(map(chr, range(33))) + "\x7f"
@@ -85,9 +92,25 @@ def can_cast(source: DataType, target: DataType, *, ansi: bool) -> bool:
     one, other = _kind(source), _kind(target)
     if source in (target, VOID):
         return True
+    if target == VARIANT:
+        return one is not None or (isinstance(source, ArrayType) and can_cast(source.element, VARIANT, ansi=ansi))
+    if source == VARIANT:
+        return variant_holds(target)
     if other is None or one is None:
         return False
     return other in _CASTS[one] or (not ansi and other in _LOOSE.get(one, ()))
+
+
+def variant_holds(target: DataType) -> bool:
+    """Whether Spark casts a VARIANT to the type."""
+    match target:
+        case ArrayType(element, contains_null):
+            return contains_null and variant_holds(element)
+        case MapType(key, value, contains_null):
+            return key == STRING and contains_null and variant_holds(value)
+        case StructType(fields):
+            return len(fields) > 0 and all(f.nullable and variant_holds(f.type) for f in fields)
+    return target == VARIANT or _kind(target) is not None
 
 
 def cast_value(value: Any, source: DataType, target: DataType, zone: str, *, ansi: bool) -> Any:
@@ -108,6 +131,10 @@ def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *
     """Returns the cast array, null where the cast failed, and the mask of failures (None when there is none)."""
     if source in (target, VOID):
         return array.cast(to_arrow_type(target)), None
+    if target == VARIANT:
+        return of_values(array), None
+    if source == VARIANT:
+        return _of_variants(array, to_arrow_type(target), zone)
     if _arrow_is_exact(source, target, zone):
         return array.cast(to_arrow_type(target), safe=False), None
     one, other = _kind(source), _kind(target)
@@ -118,6 +145,12 @@ def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *
     if own is not None:
         return own(array, ask)
     return _by_kernel(array, ask)
+
+
+def _of_variants(array: pa.Array, wanted: pa.DataType, zone: str) -> Cast:
+    batch = pa.record_batch([array], schema=pa.schema([variant_field("v")]))
+    values, failed = kernel.extract(batch, [kernel.Request(("v",), path=(), type=wanted)], timezone=zone).columns
+    return values, failed if failed.true_count else None
 
 
 def _by_kernel(array: pa.Array, to: _Ask) -> Cast:

@@ -14,10 +14,16 @@ evaluated over arrays. It is null if an argument is, unless `of_null` is set; it
 | year, month, day, dayofmonth | date | int |
 | hour, minute, second | timestamp_ntz | int |
 | date_add, date_sub | date, int | date |
+| add_months | date, int | date |
 | datediff, date_diff | two dates | int |
 | timestamp_micros, timestamp_millis | an integer | timestamp |
 | unix_micros, unix_millis, unix_seconds | timestamp | bigint |
 | to_json | variant | string |
+| parse_json, try_parse_json | string | variant |
+| variant_insert, variant_array_append, try_… | variant, a constant path, anything that casts to variant | variant |
+| variant_set, try_variant_set | the same, and whether to create what is missing (a constant) | variant |
+| variant_delete | variant, constant paths | variant |
+| variant_strip_nulls | variant, a constant boolean | variant |
 | is_variant_null | variant | boolean: true for a JSON null; false for a missing value |
 | schema_of_variant | variant | string: the physical type; only this function distinguishes an integer from a decimal |
 
@@ -26,22 +32,13 @@ Arithmetic has separate rules: `arithmetic`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from mica.expressions import strings, texts, times
-from mica.expressions.compare import Datum
+from mica.expressions import intervals, strings, texts, times, variants
 from mica.expressions.tree import Call, Literal
 from mica.schema.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, DataType
-from mica.variant import kernel
-from mica.variant.values import to_json
-
-#: The encoding of a JSON null: a primitive of type 0. Source: Parquet "VariantEncoding", "Value Data for Primitives".
-_NULL = b"\x00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +52,17 @@ class Function:
     optional: int = 0
     #: If all arguments are binary, they stay binary, and a string result becomes binary.
     binary: bool = False
-    #: How many of the last parameters must be constants.
-    constants: int = 0
+    #: The positions of the arguments that must be constants, and of those that are cast to VARIANT.
+    constants: Container[int] = ()
+    anything: Container[int] = ()
     #: Whether the last parameter may be repeated any number of times.
     repeats: bool = False
     #: Whether strings are compared by their collation.
     compares: bool = False
-    #: Whether only integers and NULL are cast for it.
+    #: Whether only integers (for a LONG) or no values are cast for it.
     exact: bool = False
+    #: Whether it has a value where an argument is null.
+    of_null: bool = False
     #: Whether the session's time zone is passed as an additional argument.
     zoned: bool = False
 
@@ -82,24 +82,13 @@ def pattern_of(call: Call) -> strings.Pattern | None:
     return strings.Pattern.read(*constants) if call.name == "like" else None
 
 
-def _is_variant_null(values: Datum) -> pa.Array:
-    return pc.fill_null(pc.equal(pc.struct_field(values, "value"), pa.scalar(_NULL, _value_type(values))), False)
-
-
-def _value_type(values: Datum) -> pa.DataType:
-    return values.type.field("value").type
-
-
-def _schema_of_variant(values: Datum) -> pa.Array:
-    return kernel.type_texts(pa.record_batch([values], names=["v"])).column(0)
-
-
-def _to_json(values: Datum, timezone: str) -> pa.Array:
-    return to_json(values, timezone=timezone)
-
+_PUT = (VARIANT, STRING, VARIANT)
+_SET = Function((*_PUT, BOOLEAN), VARIANT, variants.put("set"), optional=1, constants=(1, 3), anything=(2,))
+_INSERT = Function(_PUT, VARIANT, variants.put("insert"), constants=(1,), anything=(2,))
+_APPEND = Function(_PUT, VARIANT, variants.put("append"), constants=(1,), anything=(2,))
 
 FUNCTIONS: Mapping[str, Function] = {
-    "like": Function((STRING, STRING, STRING), BOOLEAN, strings.like, optional=1, constants=1, compares=True),
+    "like": Function((STRING, STRING, STRING), BOOLEAN, strings.like, optional=1, constants=(2,), compares=True),
     "startswith": Function((STRING, STRING), BOOLEAN, strings.starts_with, binary=True, compares=True),
     "endswith": Function((STRING, STRING), BOOLEAN, strings.ends_with, binary=True, compares=True),
     "contains": Function((STRING, STRING), BOOLEAN, strings.contains, binary=True, compares=True),
@@ -110,7 +99,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "ltrim": Function((STRING,), STRING, texts.ltrim),
     "rtrim": Function((STRING,), STRING, texts.rtrim),
     "length": Function((STRING,), INTEGER, texts.length, binary=True),
-    "substring": Function((STRING, INTEGER, INTEGER), STRING, texts.substring, optional=1, constants=2),
+    "substring": Function((STRING, INTEGER, INTEGER), STRING, texts.substring, optional=1, constants=(1, 2)),
     "year": Function((DATE,), INTEGER, times.part("year")),
     "month": Function((DATE,), INTEGER, times.part("month")),
     "day": Function((DATE,), INTEGER, times.part("day")),
@@ -119,15 +108,30 @@ FUNCTIONS: Mapping[str, Function] = {
     "second": Function((TIMESTAMP_NTZ,), INTEGER, times.part("second")),
     "date_add": Function((DATE, INTEGER), DATE, times.date_add),
     "date_sub": Function((DATE, INTEGER), DATE, times.date_sub),
+    "add_months": Function((DATE, INTEGER), DATE, intervals.add_months),
+    "+ interval": Function((TIMESTAMP, LONG, LONG), TIMESTAMP, intervals.add, zoned=True),
     "datediff": Function((DATE, DATE), INTEGER, times.datediff),
     "timestamp_micros": Function((LONG,), TIMESTAMP, times.from_unit(1), exact=True),
     "timestamp_millis": Function((LONG,), TIMESTAMP, times.from_unit(1_000), exact=True),
     "unix_micros": Function((TIMESTAMP,), LONG, times.to_unit(1), exact=True),
     "unix_millis": Function((TIMESTAMP,), LONG, times.to_unit(1_000), exact=True),
     "unix_seconds": Function((TIMESTAMP,), LONG, times.to_unit(1_000_000), exact=True),
-    "to_json": Function((VARIANT,), STRING, _to_json, zoned=True),
-    "is_variant_null": Function((VARIANT,), BOOLEAN, _is_variant_null),
-    "schema_of_variant": Function((VARIANT,), STRING, _schema_of_variant),
+    "to_json": Function((VARIANT,), STRING, variants.to_json, zoned=True),
+    "parse_json": Function((STRING,), VARIANT, variants.parse_json, exact=True),
+    "try_parse_json": Function((STRING,), VARIANT, variants.tried(variants.parse_json), exact=True),
+    "variant_get": Function((VARIANT, STRING), VARIANT, variants.get, constants=(1,)),
+    "variant_set": _SET,
+    "variant_insert": _INSERT,
+    "variant_array_append": _APPEND,
+    "variant_delete": Function(
+        (VARIANT, STRING), VARIANT, variants.delete, constants=range(1, 1000), repeats=True, of_null=True
+    ),
+    "variant_strip_nulls": Function((VARIANT, BOOLEAN), VARIANT, variants.strip_nulls, optional=1, constants=(1,)),
+    "try_variant_set": replace(_SET, evaluate=variants.tried(_SET.evaluate)),
+    "try_variant_insert": replace(_INSERT, evaluate=variants.tried(_INSERT.evaluate)),
+    "try_variant_array_append": replace(_APPEND, evaluate=variants.tried(_APPEND.evaluate)),
+    "is_variant_null": Function((VARIANT,), BOOLEAN, variants.is_null, of_null=True),
+    "schema_of_variant": Function((VARIANT,), STRING, variants.schema_of),
 }
 
 #: Other names of functions.

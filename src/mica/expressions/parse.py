@@ -11,6 +11,7 @@ evaluate yet is rejected by name.
     sum := product {+ | - | `||` product}        product := unary {* | / | % unary}        unary := {+ | -} postfix
     postfix := primary {:path | .field | ::type | COLLATE name}
     primary := literal | column | (or) | case | CAST(or AS type) | VARIANT_GET(or, 'path'[, 'type']) | function(or, …)
+    literal := … | INTERVAL {number unit} | INTERVAL 'number unit …' | INTERVAL 'text' unit TO unit
     case := CASE [or] WHEN or THEN or {WHEN or THEN or} [ELSE or] END
 
 Source: Spark's SqlBaseParser.g4: booleanExpression, predicate, valueExpression, semiStructuredExtractionPath.
@@ -22,7 +23,7 @@ from collections.abc import Callable
 
 from mica.collation.names import from_sql
 from mica.errors import UserError
-from mica.expressions import constants
+from mica.expressions import constants, intervals
 from mica.expressions.conditionals import SPELLINGS, case
 from mica.expressions.cursor import Cursor
 from mica.expressions.functions import ALIASES, FUNCTIONS
@@ -37,6 +38,7 @@ from mica.expressions.tree import (
     Compare,
     Expr,
     In,
+    IntervalLiteral,
     IsNull,
     Literal,
     Not,
@@ -235,6 +237,10 @@ class _Parser(Cursor):
         else:
             found = self.postfix(self.primary())
         for mark, at in reversed(signs):
+            if isinstance(found, IntervalLiteral):
+                sign = -1 if mark == "-" else 1
+                found = IntervalLiteral(sign * found.months, sign * found.micros, found.unit, at=at)
+                continue
             found = Call("negate" if mark == "-" else "positive", (found,), at=at)
         return found
 
@@ -296,10 +302,44 @@ class _Parser(Cursor):
         if word == "CASE":
             self.at += 1
             return self.case(at)
+        if word == "INTERVAL":
+            self.at += 1
+            return self.interval(at)
         if word in _RESERVED:
             self.refuse_known()
             self.fail("a value is expected")
         return Column((self.identifier(),), at=at)
+
+    def interval(self, at: int) -> IntervalLiteral:
+        """Reads what follows INTERVAL: a text, numbers with units, or a text with two units."""
+        parts: list[tuple[str, str]] = []
+        try:
+            while True:
+                sign = self.mark() if self.mark() in ("+", "-") else ""
+                if parts and sign and intervals.unit_of(self.word(2)) is None:
+                    return intervals.of_units(parts, at)  # an operator
+                self.at += len(sign)
+                if self.at_string:
+                    number = sign + self.string()
+                elif self.token.kind == "number":
+                    number, self.at = sign + self.token.text, self.at + 1
+                elif parts and not sign:
+                    return intervals.of_units(parts, at)
+                else:
+                    self.fail("a number or a text is expected")
+                if intervals.unit_of(self.word()) is None:
+                    if parts or sign:
+                        self.fail("a unit of time is expected")
+                    return intervals.of_text(number, at)
+                parts.append((number, self.word()))
+                self.at += 1
+                if self.accept("TO"):
+                    if len(parts) > 1 or intervals.unit_of(self.word()) is None:
+                        self.fail("a unit of time is expected")
+                    self.at += 1
+                    return intervals.from_to(*parts[0], self.tokens[self.at - 1].text, at)
+        except ValueError as e:
+            raise syntax_error(self.text, at, str(e)) from e
 
     def case(self, at: int) -> Expr:
         of = None if self.word() == "WHEN" else self.disjunction()
@@ -410,7 +450,7 @@ class _Parser(Cursor):
 
     def refuse_known(self) -> None:
         """Reports SQL that exists but cannot be evaluated here, so that the error does not call it a mistake."""
-        if self.word() in ("EXISTS", "INTERVAL", "COLLATE", "SELECT"):
+        if self.word() in ("EXISTS", "COLLATE", "SELECT"):
             self.unsupported(self.word())
         if self.mark() in ("*", "~"):
             self.unsupported(f"the operator {self.mark()}")

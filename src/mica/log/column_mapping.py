@@ -9,14 +9,17 @@ Source: Delta protocol, "Column Mapping"; "Reader Requirements for Column Mappin
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from mica.errors import UnsupportedTableError
+from mica.errors import UnsupportedTableError, UserError
 from mica.log.actions import Metadata, Protocol
-from mica.properties import COLUMN_MAPPING_MODE, Mode
+from mica.properties import COLUMN_MAPPING_MODE, MAX_COLUMN_ID, Mode
+from mica.schema import json as schema_json
 from mica.schema.collations import COLLATIONS
+from mica.schema.edit import fields_of, map_fields
 from mica.schema.types import VOID, ArrayType, DataType, MapType, StructField, StructType
 from mica.stats.columns import FIELD_ID, PHYSICAL_NAME
 
@@ -47,6 +50,50 @@ def effective(schema: StructType, mode: Mode) -> StructType:
     found = _without(schema, _KEYS if mode == "none" else frozenset())
     assert isinstance(found, StructType)
     return found
+
+
+def assigned(schema: StructType, last: int, *, keeps_names: bool) -> tuple[StructType, int]:
+    """The schema with an id and a physical name for each field that lacks one, at any depth, and the highest id that a
+    field ever had; `last` is the highest before. With `keeps_names` a new physical name is the field's own: files have
+    it already. Otherwise it is random, so that a column never finds the values of a dropped one.
+    """
+
+    ids = [f.metadata.get(FIELD_ID) for f in fields_of(schema)]
+    highest = max([last, *(i for i in ids if isinstance(i, int))])
+
+    def of(f: StructField) -> StructField:
+        nonlocal highest
+        metadata = dict(f.metadata)
+        if not isinstance(metadata.get(FIELD_ID), int):
+            highest += 1
+            metadata[FIELD_ID] = highest
+        if PHYSICAL_NAME not in metadata:
+            metadata[PHYSICAL_NAME] = f.name if keeps_names else f"col-{uuid.uuid4()}"
+        return replace(f, metadata=metadata)
+
+    return map_fields(schema, of), highest
+
+
+def configured(
+    before: Metadata | None, schema: StructType, configuration: Mapping[str, str], mode: Mode
+) -> tuple[StructType, dict[str, str]]:
+    """The schema and the properties of a table of this mode, after a change. `before` is None for a new table.
+
+    Errors: INVALID_PROPERTY for a change of mode that would orphan the files.
+    """
+    was = "none" if before is None else COLUMN_MAPPING_MODE.of(before.configuration)
+    if before is not None and mode != was and (was, mode) != ("none", "name"):
+        raise UserError(
+            "INVALID_PROPERTY",
+            f"{COLUMN_MAPPING_MODE.name} is {was!r} and cannot become {mode!r}: files name columns otherwise",
+            hint="An existing table can only go from 'none' to 'name'. drop_feature('columnMapping') goes back.",
+        )
+    if mode == "none":
+        return schema, dict(configuration)
+    last = 0 if before is None else MAX_COLUMN_ID.of(before.configuration)
+    known = before is not None and was == "none" and schema_json.loads(before.schema_string).names == schema.names
+    schema, highest = assigned(schema, last, keeps_names=known)
+    return schema, {**configuration, MAX_COLUMN_ID.name: str(highest)}
 
 
 def _without(type_: DataType, keys: frozenset[str]) -> DataType:

@@ -15,7 +15,7 @@ from mica import properties
 from mica.errors import UserError
 from mica.log import features, feed
 from mica.log.actions import Metadata, Protocol
-from mica.log.column_mapping import effective, mode_of
+from mica.log.column_mapping import configured, effective, mode_of
 from mica.log.configuration import checked, kept, needed_features
 from mica.schema import collations, special
 from mica.schema import json as schema_json
@@ -94,7 +94,8 @@ def new_table(
         wanted.setdefault(properties.ENABLE_SHREDDING.name, "true")
     needed |= needed_features(wanted)
     _check_columns(wanted, schema, columns)
-    metadata = Metadata.new(schema_json.dumps(schema), columns, kept(wanted), created_time=created_time)
+    schema, configuration = configured(None, schema, kept(wanted), properties.COLUMN_MAPPING_MODE.of(wanted))
+    metadata = Metadata.new(schema_json.dumps(schema), columns, configuration, created_time=created_time)
     protocol = features.minimal_protocol(needed)
     features.check_write(protocol, metadata, "the new table")
     return protocol, metadata
@@ -117,7 +118,13 @@ def altered(
         refuse_columns(schema)
         schema = collations.normalized(effective(schema, mode_of(protocol, metadata)))
         needed |= schema_features(schema) - _implied(protocol)
-        changed = replace(changed, schema_string=schema_json.dumps(schema))
+    mode = properties.COLUMN_MAPPING_MODE.of(changed.configuration)
+    if schema is not None or mode != properties.COLUMN_MAPPING_MODE.of(metadata.configuration):
+        if schema is None:
+            schema = effective(schema_json.loads(metadata.schema_string), mode_of(protocol, metadata))
+        maps = "columnMapping" in needed or features.supports(protocol, "columnMapping")
+        schema, configuration = configured(metadata, schema, changed.configuration, mode if maps else "none")
+        changed = replace(changed, schema_string=schema_json.dumps(schema), configuration=configuration)
     if partition_columns is not None:
         target = schema if schema is not None else schema_json.loads(metadata.schema_string)
         changed = replace(changed, partition_columns=tuple(partition_columns_of(target, list(partition_columns))))

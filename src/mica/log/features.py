@@ -12,11 +12,17 @@ from dataclasses import dataclass
 
 from mica.errors import UnsupportedTableError
 from mica.log.actions import Metadata, Protocol
-from mica.properties import COLUMN_MAPPING_MODE, IN_COMMIT_TIMESTAMPS
+from mica.properties import IN_COMMIT_TIMESTAMPS, REFUSED
 
 
 def _never(_: Metadata) -> bool:
     return False
+
+
+def _on(feature: str) -> Callable[[Metadata], bool]:
+    """Whether a property asks for a feature that mica refuses."""
+    asking = [known for known in REFUSED if known.feature == feature]
+    return lambda metadata: any(known.of(metadata.configuration) in known.asks for known in asking)
 
 
 @dataclass(frozen=True)
@@ -46,14 +52,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("checkConstraints", writer=3),
         Feature("changeDataFeed", writer=4),
         Feature("generatedColumns", writer=4),
-        Feature(
-            "columnMapping",
-            for_readers=True,
-            reader=2,
-            writer=5,
-            blocks_writes=lambda m: COLUMN_MAPPING_MODE.of(m.configuration) != "none",
-            why="its columns are mapped to other names",
-        ),
+        Feature("columnMapping", for_readers=True, reader=2, writer=5),
         Feature("identityColumns", writer=6),
         Feature("timestampNtz", for_readers=True),
         Feature("domainMetadata"),
@@ -66,11 +65,11 @@ FEATURES: Mapping[str, Feature] = {
         Feature("checkpointProtection"),
         Feature("allowColumnDefaults"),
         Feature("collations", ("collations-preview",), needs=("domainMetadata",)),
-        Feature("typeWidening", ("typeWidening-preview",), for_readers=True, writes=False),
+        Feature("typeWidening", ("typeWidening-preview",), for_readers=True),
         Feature("rowTracking", needs=("domainMetadata",), writes=False),
         Feature("clustering", needs=("domainMetadata",), writes=False),
-        Feature("icebergCompatV1", needs=("columnMapping",), writes=False),
-        Feature("icebergCompatV2", needs=("columnMapping",), writes=False),
+        Feature("icebergCompatV1", needs=("columnMapping",), blocks_writes=_on("icebergCompatV1"), why="it is on"),
+        Feature("icebergCompatV2", needs=("columnMapping",), blocks_writes=_on("icebergCompatV2"), why="it is on"),
         Feature("materializePartitionColumns", writes=False),
     )
 }

@@ -40,7 +40,7 @@ def check(schema: StructType, table: str) -> None:
     """Errors: UNSUPPORTED_TYPE_CHANGE (UnsupportedTableError), naming the column and the change."""
     for column, change in _changes(schema):
         source, target = (change.get(key) if isinstance(change, Mapping) else None for key in ("fromType", "toType"))
-        if isinstance(source, str) and isinstance(target, str) and _is_known(source, target):
+        if isinstance(source, str) and isinstance(target, str) and is_wider(source, target):
             continue
         raise UnsupportedTableError(
             "UNSUPPORTED_TYPE_CHANGE",
@@ -50,7 +50,8 @@ def check(schema: StructType, table: str) -> None:
         )
 
 
-def _is_known(source: str, target: str) -> bool:
+def is_wider(source: str, target: str) -> bool:
+    """Whether the second type holds all values of the first, by the table above; both by their Delta names."""
     if source == target or target in _WIDER.get(source, ()):
         return True
     to = _DECIMAL.fullmatch(target)

@@ -1,4 +1,4 @@
-"""Tables created and altered: schema, collations, properties.
+"""Tables created and altered: properties, collations, and what every change of metadata commits.
 
 The rule: no data file is read or written. Each call is one commit, which puts what the change needs into the protocol
 and never takes anything out of it.
@@ -10,32 +10,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from mica.collation import names as names_of_collations
 from mica.errors import UserError
-from mica.expressions.bind import bind
-from mica.expressions.collations import refuse_in_process
 from mica.log import creation, features
 from mica.log.actions import Metadata, Protocol
 from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
-from mica.properties import CONSTRAINTS, parse_names
-from mica.scan.scan import Scan
-from mica.scan.table import TableSource
+from mica.properties import parse_names
 from mica.schema import collations
 from mica.schema import json as schema_json
 from mica.schema.arrow import from_arrow
 from mica.schema.ddl import parse_ddl
-from mica.schema.types import StructType, refuse_twice
+from mica.schema.types import StructType
 from mica.storage import Storage
-from mica.tasks.leaf_values import distinct
 from mica.variant import kernel
 from mica.write.inputs import forgotten
-from mica.write.rules import constraints, rules_of, uses
+from mica.write.rules import rules_of, uses
 from mica.write.target import load_if_any
 
 
@@ -72,103 +66,7 @@ def set_properties(before: Snapshot, changes: Mapping[str, str | None]) -> Snaps
     """See `Table.set_properties`."""
     writable(before)
     protocol, metadata = creation.altered(before.protocol, before.metadata, changes=changes)
-    return _changed(before, "SET TBLPROPERTIES", {"properties": dict(changes)}, protocol, metadata)
-
-
-def add_columns(before: Snapshot, columns: str) -> Snapshot:
-    """See `Table.add_columns`."""
-    new = parse_ddl(columns)
-    refuse_twice([*before.schema.names, *new.names])
-    for f in new.fields:
-        if not f.nullable:
-            raise UserError(
-                "MISSING_COLUMN",
-                f"the column {f.name!r} is NOT NULL, and existing rows have no value for it",
-                hint="Leave NOT NULL out.",
-                column=f.name,
-            )
-    schema = StructType((*before.schema.fields, *new.fields))
-    return _altered(before, "ADD COLUMNS", {"columns": columns}, schema)
-
-
-def rename_column(before: Snapshot, column: str, name: str) -> Snapshot:
-    """See `Table.rename_column`."""
-    writable(before)
-    (names,) = parse_names(column)
-    schema = collations.renamed(before.schema, tuple(names), name)
-    refuse_use(before, ".".join(names), "rename")
-    if _is_partition(before, names[0]):
-        raise UserError(
-            "INVALID_PARTITION_COLUMN", f"{column!r} is a partition column and cannot be renamed", column=column
-        )
-    if before.files.num_rows:
-        raise UserError(
-            "NEEDS_COLUMN_MAPPING",
-            f"{before.storage} has files that name the column {column!r}: a new name needs column mapping, which mica "
-            "reads but does not write",
-            hint=f"Create a table with the name {name!r} and append scan(columns={{{name!r}: {column!r}, …}}).",
-            column=column,
-        )
-    parameters = {"oldColumnPath": column, "newColumnPath": name}
-    return _altered(before, "RENAME COLUMN", parameters, schema, rests_on_files=True)
-
-
-def add_constraint(before: Snapshot, name: str, expr: str) -> Snapshot:
-    """See `Table.add_constraint`."""
-    writable(before)
-    refuse_name(name)
-    key = f"{CONSTRAINTS}{name.lower()}"
-    if key in {known.lower() for known in before.properties}:
-        raise UserError(
-            "CONSTRAINT_EXISTS",
-            f"{before.storage} has the constraint {name!r} already: {constraints(before.properties).get(name.lower())}",
-            hint="Give another name, or drop that one first.",
-        )
-    bound = bind(expr, before.schema, partition_columns=before.partition_columns)
-    refuse_in_process(bound.expr)
-    _refuse_violations(before, f"the CHECK constraint {name!r}", f"({expr})", expr)
-    protocol = features.upgraded(before.protocol, {"checkConstraints"})
-    metadata = before.metadata.with_configuration({key: expr})
-    return _changed(before, "ADD CONSTRAINT", {"name": name, "expr": expr}, protocol, metadata, rests_on_files=True)
-
-
-def drop_constraint(before: Snapshot, name: str, *, if_exists: bool) -> Snapshot:
-    """See `Table.drop_constraint`."""
-    writable(before)
-    key = next((k for k in before.properties if k.lower() == f"{CONSTRAINTS}{name.lower()}"), None)
-    if key is None and if_exists:
-        return before
-    if key is None:
-        known = ", ".join(constraints(before.properties)) or "none"
-        raise UserError(
-            "UNKNOWN_CONSTRAINT", f"{before.storage} has no constraint {name!r}", hint=f"Its constraints: {known}."
-        )
-    parameters = {"name": name, "expr": before.properties[key], "existed": True}
-    metadata = before.metadata.with_configuration({key: None})
-    return _changed(before, "DROP CONSTRAINT", parameters, before.protocol, metadata)
-
-
-def refuse_name(name: str) -> None:
-    """Refuses a name that no constraint can have. Errors: INVALID_NAME."""
-    if not name or any(c in name for c in " ,;{}()\n\t=`"):
-        raise UserError("INVALID_NAME", f"a constraint cannot be called {name!r}", hint="Use letters, digits and _.")
-
-
-def _refuse_violations(before: Snapshot, what: str, shown: str, expr: str) -> None:
-    """Refuses a rule that existing rows violate: files are skipped by their bounds. Errors: CONSTRAINT_VIOLATED."""
-    wrong = Scan(TableSource(before), f"NOT ({expr}) OR ({expr}) IS NULL", None, 1)
-    leaves = [] if wrong.predicate is None else distinct(wrong.predicate.leaves)
-    columns = {leaf.name: leaf.name for leaf in leaves} or None
-    found = replace(wrong, columns=columns).to_arrow()
-    if found.num_rows:
-        values = {name: values.to_pylist()[0] for name, values in zip(found.column_names, found.columns, strict=True)}
-        told = ", ".join(f"{name} = {'NULL' if value is None else repr(value)}" for name, value in values.items())
-        raise UserError(
-            "CONSTRAINT_VIOLATED",
-            f"a row of {before.storage} violates {what} {shown}: {told}",
-            hint="Correct or delete such rows first; scan with NOT (…) OR (…) IS NULL finds them.",
-            constraint=what,
-        )
+    return changed(before, "SET TBLPROPERTIES", {"properties": dict(changes)}, protocol, metadata)
 
 
 def set_collation(before: Snapshot, column: str, collation: str | None) -> Snapshot:
@@ -177,7 +75,7 @@ def set_collation(before: Snapshot, column: str, collation: str | None) -> Snaps
     identifier = None if collation is None else names_of_collations.read(collation)
     if identifier is not None and names_of_collations.to_sql(identifier) is None:
         raise collations.unknown(column, identifier)
-    if identifier is not None and _is_partition(before, names[0]):
+    if identifier is not None and is_partition(before, names[0]):
         raise UserError(
             "INVALID_PARTITION_COLUMN",
             f"{column!r} is a partition column and cannot have a collation, as in Spark",
@@ -187,7 +85,7 @@ def set_collation(before: Snapshot, column: str, collation: str | None) -> Snaps
     schema = collations.set_collation(before.schema, names, identifier)
     refuse_use(before, ".".join(names), "change the collation of")
     parameters = {"column": column, "collation": collation or "UTF8_BINARY"}
-    return _altered(before, "CHANGE COLUMN", parameters, schema)
+    return altered(before, "CHANGE COLUMN", parameters, schema)
 
 
 def writable(snapshot: Snapshot) -> Snapshot:
@@ -211,7 +109,8 @@ def as_schema(given: Any) -> StructType:
     raise UserError.bad_value("schema", given, "Spark DDL, a StructType or a pyarrow schema")
 
 
-def _is_partition(snapshot: Snapshot, name: str) -> bool:
+def is_partition(snapshot: Snapshot, name: str) -> bool:
+    """Whether the column of that name is a partition column."""
     return name.lower() in {partition.lower() for partition in snapshot.partition_columns}
 
 
@@ -227,16 +126,16 @@ def refuse_use(before: Snapshot, column: str, does: str) -> None:
         )
 
 
-def _altered(
+def altered(
     before: Snapshot, operation: str, parameters: Mapping[str, Any], schema: StructType, *, rests_on_files: bool = False
 ) -> Snapshot:
-    """The version with this schema; `rests_on_files` says that another file would forbid the change."""
+    """Commits the schema; `rests_on_files` says that another file would forbid the change."""
     writable(before)
     protocol, metadata = creation.altered(before.protocol, before.metadata, schema=schema)
-    return _changed(before, operation, parameters, protocol, metadata, rests_on_files=rests_on_files)
+    return changed(before, operation, parameters, protocol, metadata, rests_on_files=rests_on_files)
 
 
-def _changed(
+def changed(
     before: Snapshot,
     operation: str,
     parameters: Mapping[str, Any],
@@ -245,7 +144,7 @@ def _changed(
     *,
     rests_on_files: bool = False,
 ) -> Snapshot:
-    """The version with this protocol and metadata, in one commit."""
+    """Commits the protocol and the metadata; `rests_on_files` as in `altered`."""
     transaction = Transaction(before, operation, parameters, engine_info=_engine())
     if rests_on_files:
         transaction.read()

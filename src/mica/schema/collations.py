@@ -20,6 +20,7 @@ from typing import Any
 from mica.collation.identifier import Identifier, parse
 from mica.collation.names import is_binary, to_sql
 from mica.errors import CorruptDataError, MicaError, UserError
+from mica.schema.edit import edited, map_fields
 from mica.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, refuse_twice
 
 #: The key of a field's metadata that holds the collations inside it: {"a.element": "icu.de"}.
@@ -113,7 +114,7 @@ def normalized(schema: StructType) -> StructType:
         kept = {place: str(i) for place, i in of_field(f).items() if not is_binary(i)}
         return replace(f, metadata=_with(f.metadata, kept))
 
-    return _mapped(schema, of)
+    return map_fields(schema, of)
 
 
 def set_collation(schema: StructType, column: tuple[str, ...], identifier: Identifier | None) -> StructType:
@@ -135,30 +136,25 @@ def set_collation(schema: StructType, column: tuple[str, ...], identifier: Ident
             kept[place] = str(identifier)
         return replace(f, metadata=_with(f.metadata, kept))
 
-    return _mapped(schema, of)
+    return map_fields(schema, of)
 
 
 def renamed(schema: StructType, column: tuple[str, ...], name: str) -> StructType:
-    """Returns the schema with one field renamed, also in the keys of its collations. `column` leads through structs and
-    is matched case-insensitively. Errors: UNKNOWN_COLUMN, DUPLICATE_COLUMN.
+    """Returns the schema with one field renamed, also in the keys of its collations; `column` is a path as in
+    `schema/edit.py`. Errors: UNKNOWN_COLUMN, DUPLICATE_COLUMN.
     """
-    here, fields = schema, list[StructField]()
-    for step in column:
-        f = here.find(step)
-        if f is None:
-            raise UserError.unknown_column(".".join(column), here.names)
-        fields.append(f)
-        refuse_twice([name if other is f and len(fields) == len(column) else other.name for other in here.fields])
-        here = f.type if isinstance(f.type, StructType) else StructType(())
-    target = fields[-1]
 
-    def of(f: StructField) -> StructField:
-        if f is not target:
-            return f
-        kept = {name + place[len(f.name) :]: str(i) for place, i in of_field(f).items()}
-        return replace(f, name=name, metadata=_with(f.metadata, kept))
+    def of(fields: tuple[StructField, ...], i: int) -> tuple[StructField, ...]:
+        refuse_twice([name if n == i else f.name for n, f in enumerate(fields)])
+        return (*fields[:i], _renamed_field(fields[i], name), *fields[i + 1 :])
 
-    return _mapped(schema, of)
+    return edited(schema, column, of)
+
+
+def _renamed_field(f: StructField, name: str) -> StructField:
+    """The field under another name, also in the keys of its collations."""
+    kept = {name + place[len(f.name) :]: str(i) for place, i in of_field(f).items()}
+    return replace(f, name=name, metadata=_with(f.metadata, kept))
 
 
 def _find(schema: StructType, column: tuple[str, ...]) -> tuple[list[StructField], str] | None:
@@ -209,7 +205,7 @@ def for_spark(schema: StructType) -> StructType:
                 kept[place] = f"{identifier.provider.lower()}.{name}"
         return replace(f, metadata=_with(f.metadata, kept))
 
-    return _mapped(schema, of)
+    return map_fields(schema, of)
 
 
 def unknown(column: str, identifier: Identifier) -> UserError:
@@ -221,26 +217,6 @@ def unknown(column: str, identifier: Identifier) -> UserError:
         column=column,
         collation=str(identifier),
     )
-
-
-def _mapped(schema: StructType, of: Any) -> StructType:
-    """Returns the schema with every field replaced by `of(field)`, including those inside arrays and maps."""
-
-    def type_(t: DataType) -> DataType:
-        match t:
-            case StructType():
-                return StructType(tuple(field(f) for f in t.fields))
-            case ArrayType(element):
-                return replace(t, element=type_(element))
-            case MapType(key, value):
-                return replace(t, key=type_(key), value=type_(value))
-        return t
-
-    def field(f: StructField) -> StructField:
-        changed: StructField = of(f)
-        return replace(changed, type=type_(changed.type))
-
-    return StructType(tuple(field(f) for f in schema.fields))
 
 
 def _with(metadata: Mapping[str, Any], collations: dict[str, str]) -> dict[str, Any]:

@@ -36,6 +36,9 @@ from mica.schema.types import (
 
 _Cast = Callable[[pa.Array], pa.Array]
 
+#: What an error about columns that the table lacks advises.
+EVOLUTION = "To add new ones, give schema_evolution=True to append, overwrite or ingest_json; else remove them."
+
 #: Converts a plain column to Variants, if the caller can (`mica.variant.plain`).
 VariantCast = Callable[[pa.Field, str], _Cast | None]
 
@@ -90,7 +93,7 @@ def plan_write(
         raise UserError(
             "UNKNOWN_COLUMN",
             f"the table has no column {names}",
-            hint=f"Its columns are: {', '.join(table.names)}. Remove new ones, or add them to the table first.",
+            hint=f"Its columns are: {', '.join(table.names)}. {EVOLUTION}",
         )
     columns: list[tuple[int, _Cast] | None] = []
     for f in table.fields:
@@ -164,7 +167,10 @@ def _struct_cast(source: pa.Field, target: StructType, at: str, variants: Varian
         indices[f.name.lower()] = i
     for f in source.type:
         if target.find(f.name) is None:
-            raise UserError.unknown_column(f"{at}.{f.name}", [f"{at}.{name}" for name in target.names])
+            known = ", ".join(f"{at}.{name}" for name in target.names)
+            raise UserError(
+                "UNKNOWN_COLUMN", f"the table has no column '{at}.{f.name}'", hint=f"There are: {known}. {EVOLUTION}"
+            )
     children: list[tuple[int, _Cast] | None] = []
     for wanted in target.fields:
         index = indices.get(wanted.name.lower())

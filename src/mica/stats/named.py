@@ -13,10 +13,11 @@ columns are ignored.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from mica.errors import UserError
-from mica.properties import PATHS, SKIPPING_NAMES, Property, parse_names
+from mica.properties import PATHS, SKIPPING_NAMES, Property, parse_names, split_commas
+from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, DataType, StructType, walk
 from mica.stats.columns import IndexedColumn, is_ordered, leaves_of
 from mica.variant.path import VariantPath
@@ -61,6 +62,23 @@ def check_paths(name: str, text: str, schema: StructType) -> None:
         if column not in variants:
             known = list(variants.values())
             raise UserError.unknown_column(".".join(column), known, what="variant column", property=name)
+
+
+def without_columns(text: str, path: Sequence[str], name: str | None) -> str:
+    """The text of a property that lists columns or paths, with the column at `path` and its fields under its new name,
+    or (None) left out.
+    """
+    found = []
+    for part in split_commas(text):
+        column, colon, rest = part.partition(":")
+        ((*names,),) = parse_names(column) or ((),)
+        if [n.lower() for n in names[: len(path)]] == [n.lower() for n in path]:
+            if name is None:
+                continue
+            names = [*names[: len(path) - 1], name, *names[len(path) :]]
+            part = ".".join(map(quote_if_needed, names)) + colon + rest  # noqa: PLW2901 - the same part, renamed
+        found.append(part)
+    return ", ".join(found)
 
 
 def check_columns(text: str, schema: StructType, partition_columns: Iterable[str] = ()) -> None:

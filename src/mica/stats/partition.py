@@ -1,7 +1,8 @@
 """Partition values: strings in the log, typed values everywhere else.
 
-The rule: null and an empty string are null, whatever the type; any other text must be valid by the protocol's table,
-or the table is corrupt. A timestamp without a zone in its text is in the session's time zone, as Spark reads it.
+The rule: null and an empty string are null, whatever the type; any other text is read as Spark's ANSI cast reads it,
+which accepts all that the protocol's table allows, or the table is corrupt. A timestamp without a zone in its text is
+in the session's time zone, as Spark reads it.
 
 Source: Delta protocol, "Partition Value Serialization".
 """
@@ -9,8 +10,7 @@ Source: Delta protocol, "Partition Value Serialization".
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -24,14 +24,10 @@ from mica.schema.types import (
     BINARY,
     BOOLEAN,
     DATE,
-    DOUBLE,
-    FLOAT,
-    INTEGRALS,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
     DataType,
-    Primitive,
 )
 from mica.variant import kernel
 
@@ -44,22 +40,17 @@ def parse_values(texts: pa.Array | pa.ChunkedArray, type_: DataType, *, timezone
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
     encoded = texts.cast(pa.string()).dictionary_encode()
-    wanted = to_arrow_type(type_)
-    if type_ in (DATE, TIMESTAMP, TIMESTAMP_NTZ):
-        typed = _times(encoded.dictionary, type_, timezone)
-    else:
-        typed = pa.array([_parse(text, type_) for text in encoded.dictionary.to_pylist()], wanted)
-    return typed.take(encoded.indices)
-
-
-def _times(texts: pa.Array, type_: DataType, timezone: str) -> pa.Array:
-    texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
-    values, failed = kernel.cast(
-        pa.record_batch([texts], names=["values"]), to_arrow_type(type_), timezone=timezone
-    ).columns
-    if failed.true_count:
-        raise _no_value(texts.filter(failed)[0].as_py(), type_)
-    return values
+    known = encoded.dictionary
+    known = pc.if_else(pc.equal(known, ""), pa.scalar(None, pa.string()), known)
+    if type_ == BINARY:
+        known = known.cast(pa.binary())
+    elif type_ != STRING:
+        known, failed = kernel.cast(
+            pa.record_batch([known], names=["values"]), to_arrow_type(type_), timezone=timezone
+        ).columns
+        if failed.true_count:
+            raise _no_value(encoded.dictionary.filter(failed)[0].as_py(), type_)
+    return known.take(encoded.indices)
 
 
 def format_values(values: pa.Array, type_: DataType) -> pa.Array:
@@ -79,41 +70,10 @@ def column_texts(partition_values: pa.Array | pa.ChunkedArray, name: str) -> pa.
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
 
-def _parse(text: str | None, type_: DataType) -> Any:
-    if text is None or text == "":
-        return None
-    reader = _READERS.get(type_)
-    try:
-        if reader is not None:
-            value = reader(text)
-        elif isinstance(type_, Primitive) and type_.decimal is not None:
-            value = Decimal(text)
-        else:
-            value = None
-    except (ValueError, InvalidOperation):
-        value = None
-    if value is None:
-        raise _no_value(text, type_)
-    return value
-
-
 def _no_value(text: str, type_: DataType) -> CorruptDataError:
     return CorruptDataError(
         "INVALID_PARTITION_VALUE", f"the partition value {text!r} in the log is not a valid {type_to_ddl(type_)}"
     )
-
-
-def _boolean(text: str) -> bool | None:
-    return {"true": True, "false": False}.get(text.lower())
-
-
-_READERS: dict[DataType, Callable[[str], Any]] = {
-    STRING: str,
-    BINARY: str.encode,
-    BOOLEAN: _boolean,
-    **dict.fromkeys(INTEGRALS, int),
-    **dict.fromkeys((FLOAT, DOUBLE), lambda text: REALS[text] if text in REALS else float(text)),
-}
 
 
 def _format(value: Any, type_: DataType) -> str | None:

@@ -229,19 +229,19 @@ def _list(cast: Cast, wanted: pa.DataType) -> Cast:
     def run(array: pa.Array) -> pa.Array:
         if not pa.types.is_list(array.type):
             array = pc.cast(array, pa.list_(array.type.value_field))
-        return pa.ListArray.from_arrays(_offsets(array), cast(array.values), type=wanted)
+        return pa.ListArray.from_arrays(offsets_of(array), cast(array.values), type=wanted)
 
     return run
 
 
 def _map(key: Cast, value: Cast, wanted: pa.DataType) -> Cast:
     def run(array: pa.Array) -> pa.Array:
-        return pa.MapArray.from_arrays(_offsets(array), key(array.keys), value(array.items), type=wanted)
+        return pa.MapArray.from_arrays(offsets_of(array), key(array.keys), value(array.items), type=wanted)
 
     return run
 
 
-def _offsets(array: pa.Array) -> pa.Array:
+def offsets_of(array: pa.Array) -> pa.Array:
     """Offsets with nulls where the list is null, as `from_arrays` expects them; slices are respected."""
     if array.null_count == 0:
         return array.offsets

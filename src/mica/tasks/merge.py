@@ -25,6 +25,7 @@ from mica.schema.arrow import to_arrow, to_arrow_field
 from mica.schema.evolution import cast_to
 from mica.schema.types import StructField
 from mica.skipping.within_files import Ranges, ranges_of
+from mica.tasks import lane
 from mica.tasks.batches import cut
 from mica.tasks.change import rows_of, vector_of_rows, without
 from mica.tasks.changed_rows import of_type, write_changes
@@ -44,6 +45,10 @@ _CHUNK_BYTES = 256 << 20
 
 #: Rows of a batch of inserted rows.
 _INSERTED_ROWS = 16_384
+
+
+#: Leaves of some source rows, the numbers of those that are inserted, and their clauses.
+Chosen = tuple[Leaves, Rows, Rows]
 
 
 @dataclass(frozen=True)
@@ -229,32 +234,59 @@ def _after(
 
 def insert_rows(spec: MergeSpec, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """Writes source rows that match no row of the table, as the clauses say; yields facts."""
-    count = 0
+    yield from insert_chosen(spec, _chosen(spec, batch))
 
-    def counted() -> Iterator[pa.RecordBatch]:
+
+def insert_chosen(spec: MergeSpec, pieces: Iterable[Chosen]) -> Iterator[pa.RecordBatch]:
+    """The same for source rows whose clauses are known."""
+    count, rules, mine = 0, spec.write.rules, lane.current()
+    schema = to_arrow(spec.write.schema)
+
+    def rows() -> Iterator[pa.RecordBatch]:
         nonlocal count
-        for rows in inserted(spec, batch):
-            count += rows.num_rows
-            yield rows
+        for leaves, numbered, clauses in pieces:
+            # What the table makes depends on what a clause leaves out.
+            for number in np.unique(clauses).tolist() if rules.supplied else [None]:
+                mine_only = slice(None) if number is None else clauses == number
+                some = numbered[mine_only]
+                changes = Changes(np.arange(len(some)), clauses[mine_only], some)
+                made = inserted_columns(spec, leaves, changes, spec.write.schema.names)
+                batch = pa.RecordBatch.from_arrays(list(made.values()), schema=schema)
+                count += len(some)
+                absent = () if number is None else rules.absent(spec.match.clauses[number].values)
+                yield from cut(rules.fill(batch, absent, mine))
 
-    yield from write_files(spec.write, counted())
-    if spec.feeds:
-        yield from write_changes(spec.write, of_type("insert", inserted(spec, batch)))
+    if not spec.feeds:
+        yield from write_files(spec.write, rows())
+    for some in _gathered(rows()) if spec.feeds else ():
+        yield from write_files(spec.write, some)
+        yield from write_changes(spec.write, of_type("insert", some))
     yield facts([{"kind": "not matched insert", "rows": count}], spec.write.collated)
 
 
-def inserted(spec: MergeSpec, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """The rows of the table that are inserted for these source rows."""
-    schema = to_arrow(spec.write.schema)
-    for leaves, rows, clauses in _chosen(spec, batch):
-        arrays = [pa.nulls(len(rows), wanted.type) for wanted in schema]
-        changes = Changes(np.arange(len(rows)), clauses, rows)
-        made = _assigned(spec, arrays, changes, None, leaves, SOURCE)
-        yield from cut(pa.RecordBatch.from_arrays(made, schema=schema))
+def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+    """The batches in lists that fit in memory."""
+    found: list[pa.RecordBatch] = []
+    for batch in batches:
+        found.append(batch)
+        if sum(one.nbytes for one in found) >= _CHUNK_BYTES:
+            yield found
+            found = []
+    if found:
+        yield found
 
 
-def _chosen(spec: MergeSpec, batch: pa.RecordBatch) -> Iterator[tuple[Leaves, Rows, Rows]]:
-    """Per piece of the source: its leaves, the rows that are inserted, and their clauses."""
+def inserted_columns(spec: MergeSpec, source: Leaves, changes: Changes, names: Iterable[str]) -> dict[str, pa.Array]:
+    """Columns of the table for inserted rows."""
+    schema, found = to_arrow(spec.write.schema), {}
+    for name in names:
+        f = spec.write.schema.field(name)
+        nothing = pa.nulls(len(changes.rows), schema.field(f.name).type)
+        found[name] = _column(spec, f, nothing, changes, None, source, SOURCE)
+    return found
+
+
+def _chosen(spec: MergeSpec, batch: pa.RecordBatch) -> Iterator[Chosen]:
     inserting = [clause for clause in spec.match.clauses if clause.action == "insert"]
     needed = spec.match.leaves("source", inserting)
     for start in range(0, batch.num_rows, _INSERTED_ROWS):
@@ -273,25 +305,35 @@ def _assigned(
     spec: MergeSpec, arrays: list[pa.Array], changes: Changes, target: Leaves | None, source: Leaves, name: str
 ) -> list[pa.Array]:
     """The columns with the values that the clauses assign to some rows; `name` is what errors call the rows."""
-    made = []
-    for array, f in zip(arrays, spec.write.schema.fields, strict=True):
-        pieces, index, size = [array], np.arange(len(array)), len(array)
-        for number in np.unique(changes.clauses).tolist():
-            value = spec.match.clauses[number].values.get(f.name)
-            if value is None:
-                continue
-            mine = changes.clauses == number
-            rows, sources = changes.rows[mine], changes.sources[mine]
-            asked = columns(value.value, target, rows, source, sources)
-            try:
-                found = _value(value, asked, len(rows))
-            except RowError as e:
-                raise located(e, name, lambda _leaf, _row: None) from None
-            pieces.append(_typed(found, array.type))
-            index[rows] = size + np.arange(len(rows))
-            size += len(rows)
-        made.append(array if len(pieces) == 1 else pa.concat_arrays(pieces).take(pa.array(index)))
-    return made
+    fields = spec.write.schema.fields
+    return [_column(spec, f, array, changes, target, source, name) for f, array in zip(fields, arrays, strict=True)]
+
+
+def _column(
+    spec: MergeSpec,
+    f: StructField,
+    array: pa.Array,
+    changes: Changes,
+    target: Leaves | None,
+    source: Leaves,
+    name: str,
+) -> pa.Array:
+    pieces, index, size = [array], np.arange(len(array)), len(array)
+    for number in np.unique(changes.clauses).tolist():
+        value = spec.match.clauses[number].values.get(f.name)
+        if value is None:
+            continue
+        mine = changes.clauses == number
+        rows, sources = changes.rows[mine], changes.sources[mine]
+        asked = columns(value.value, target, rows, source, sources)
+        try:
+            found = _value(value, asked, len(rows))
+        except RowError as e:
+            raise located(e, name, lambda _leaf, _row: None) from None
+        pieces.append(_typed(found, array.type))
+        index[rows] = size + np.arange(len(rows))
+        size += len(rows)
+    return array if len(pieces) == 1 else pa.concat_arrays(pieces).take(pa.array(index))
 
 
 def _value(assigned: Assigned, asked: list[pa.Array], rows: int) -> pa.Array:

@@ -27,6 +27,7 @@ from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
 from mica.schema.types import VARIANT, StructType, contains
 from mica.stats.collated import CollatedColumn
+from mica.stats.columns import physical_name, physical_names
 from mica.stats.named import Named
 from mica.stats.partition import format_values
 from mica.stats.render import stats_json
@@ -34,6 +35,7 @@ from mica.storage import Storage, Writer
 from mica.tasks import candidates, lane
 from mica.tasks.batches import cut
 from mica.tasks.late_types import late_tags
+from mica.tasks.physical import is_mapped, physical
 from mica.tasks.rules import Rules
 from mica.tasks.strings import gathered
 from mica.tasks.unshred import unshredded
@@ -276,7 +278,11 @@ class DataFileWriter:
 
     def __init__(self, spec: WriteSpec, values: tuple[str | None, ...]) -> None:
         self.spec = spec
-        self.values = dict(zip(spec.partition_by, values, strict=True))
+        names = (physical_name(spec.schema.field(name)) for name in spec.partition_by)
+        self.values = dict(zip(names, values, strict=True))
+        self._mapped = is_mapped(spec.schema)
+        #: The Variants by their names in the file, with those that the spec has.
+        self._variants = {physical_names(spec.schema, at): at for at in spec.variants}
         prefix = "part" if spec.kind == "add" else spec.kind
         name = spec.name or new_file_name(f".{spec.options.get('compression', 'zstd')}.parquet", spec.mark, prefix)
         self.path = "/".join(part for part in (spec.directory, partition_directory(self.values), name) if part)
@@ -306,6 +312,9 @@ class DataFileWriter:
         for found in self._candidates:
             found.add(candidates.leaf_strings(batch, found.leaf))
             found.keep_few()
+        if self._mapped:
+            batch = physical(batch, self.spec.schema)
+            trees = None if trees is None else {physical_names(self.spec.schema, at): t for at, t in trees.items()}
         if self._writer is None and trees is None and self._must_infer():
             self._waiting.append(batch)
             self._waiting_bytes += batch.nbytes
@@ -319,6 +328,9 @@ class DataFileWriter:
 
     def transcribe(self, reader: kernel.FileReader) -> kernel.Transcription | None:
         """Converts the other file page by page; returns None and writes nothing if that is not possible."""
+        if self._mapped:
+            self.abort()
+            return None
         columns = [(f.name, f.nullable) for f in self.spec.schema.fields]
         made = kernel.transcribe(reader, columns, self.spec.layout, path=self._place(), options=self.spec.options)
         if made is None:
@@ -335,7 +347,7 @@ class DataFileWriter:
 
     def begin_empty(self) -> None:
         """Begins the file before there is a row; Variants are unshredded."""
-        self._begin(pa.RecordBatch.from_pylist([], to_arrow(self.spec.schema)))
+        self._begin(physical(pa.RecordBatch.from_pylist([], to_arrow(self.spec.schema)), self.spec.schema))
 
     def close(self) -> dict[str, Any]:
         """Finishes the file and returns its fact."""
@@ -386,17 +398,18 @@ class DataFileWriter:
     def _given_trees(self) -> Mapping[tuple[str, ...], pa.DataType]:
         """The trees of the table. A table without shredding still gets its Variants validated and encoded again."""
         if self.spec.trees is not None:
-            return self.spec.trees
-        return {} if self.spec.from_json else {name: pa.null() for name in self.spec.variants}
+            given = self.spec.trees
+            return {name: given[at] for name, at in self._variants.items() if at in given}
+        return {} if self.spec.from_json else {name: pa.null() for name in self._variants}
 
     def _must_infer(self) -> bool:
         return self.spec.trees is not None and any(name not in self.spec.trees for name in self.spec.variants)
 
     def _begin_inferred(self) -> None:
-        trees = dict(self.spec.trees or {})
+        trees = dict(self._given_trees()) if self.spec.trees is not None else {}
         sample = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()[0]
         if self._must_infer():
-            for name in self.spec.variants:
+            for name in self._variants:
                 if name not in trees:
                     trees[name] = kernel.infer(sample, name, self.spec.limits)
         self._trees = trees

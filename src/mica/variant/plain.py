@@ -44,6 +44,11 @@ def to_variants(source: pa.Field, at: str) -> Callable[[pa.Array], pa.Array] | N
     return lambda array: _shredded(_plain(array), layout, metadata)
 
 
+def of_values(array: pa.Array) -> pa.Array:
+    """Converts plain values, or arrays of them, to Variants of the same types, as Spark's CAST(… AS VARIANT)."""
+    return _shredded(array, _layout(pa.field("value", array.type), "value"), metadata_of(()))
+
+
 def _values(type_: pa.DataType) -> pa.DataType:
     return type_.value_type if pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_) else type_
 

@@ -82,8 +82,8 @@ class Progress:
 
 @takes(
     paths=INPUTS, table=PATH, spark=SESSION, column=TEXT, columns=TEXTS, partition_by=NAMES, sort_by=NAMES,
-    quarantine=PATH, target_file_size=SIZE, properties=TEXTS, max_size=SIZE, idempotent=FLAG, txn=TXN, ansi=FLAG,
-    timezone=TEXT, storage_options=OPTIONS, progress=CALLABLE,
+    quarantine=PATH, target_file_size=SIZE, properties=TEXTS, max_size=SIZE, idempotent=FLAG, txn=TXN,
+    schema_evolution=FLAG, ansi=FLAG, timezone=TEXT, storage_options=OPTIONS, progress=CALLABLE,
 )  # fmt: skip
 def ingest_json(
     paths: inputs.Paths,
@@ -106,6 +106,7 @@ def ingest_json(
     max_size: int | str = "16MB",
     idempotent: bool = False,
     txn: Txn | None = None,
+    schema_evolution: bool = False,
     ansi: bool = True,
     timezone: str = "UTC",
     storage_options: Mapping[str, str] | None = None,
@@ -129,6 +130,8 @@ def ingest_json(
     whole run happens once: nothing is read if the table has this version of the application, or a later one. Sizes are
     bytes or texts such as `128MB`.
 
+    With `schema_evolution` an existing table gets `column` and those `columns` that it lacks.
+
     With `spark` the work is a Spark job, and the session's ANSI mode and time zone apply. Without it the work runs on
     threads of this process, and `ansi` and `timezone` apply.
 
@@ -142,7 +145,7 @@ def ingest_json(
     options = IngestOptions(
         column, columns or {}, partition_by, sort_by, shredding, mode, format, on_error, quarantine,
         size_of(target_file_size), properties or {}, duplicate_keys, invalid_utf8, largest_of(max_size), idempotent,
-        ansi, timezone, storage_options,
+        ansi, timezone, storage_options, schema_evolution,
     )  # fmt: skip
     storage = Storage.open(table, storage_options)
     found = load_if_any(storage)

@@ -42,6 +42,8 @@ class IngestOptions:
     ansi: bool = True
     timezone: str = "UTC"
     storage_options: Mapping[str, str] | None = None
+    #: Whether an existing table gets the columns that it lacks.
+    schema_evolution: bool = False
 
     def __post_init__(self) -> None:
         for name, allowed in _ALLOWED.items():

@@ -7,11 +7,10 @@ few.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from mica.engines.base import Engine
 from mica.engines.spark import types
 from mica.errors import UserError
 from mica.schema.arrow import from_arrow_field, looks_like_variant, to_arrow
@@ -19,6 +18,9 @@ from mica.schema.evolution import plan_write
 from mica.schema.types import VARIANT, StructField, StructType, refuse_twice
 from mica.tasks.unshred import unshredded, unshredded_schema
 from mica.write.given import arrow
+
+if TYPE_CHECKING:
+    from mica.engines.spark.engine import Spark
 
 
 def rows_of(data: Any, table: StructType) -> tuple[StructType, pa.RecordBatch]:
@@ -35,7 +37,7 @@ def frame_schema(frame: Any) -> StructType:
     return found
 
 
-def collected(engine: Engine, frame: Any, schema: StructType, table: StructType) -> pa.RecordBatch | None:
+def collected(engine: Spark, frame: Any, schema: StructType, table: StructType) -> pa.RecordBatch | None:
     """The rows of a DataFrame, or None if they are many."""
     found = engine.collected(frame)
     return None if found is None else batch_of(found, schema, table)

@@ -24,14 +24,18 @@ from mica.write.rules import refuse_given
 from mica.write.target import Commit, Target
 
 
-def write_rows(target: Target, data: Any, shredding: Any) -> Commit:
-    """Writes and commits; `data` is a Spark DataFrame or what `given.arrow` accepts."""
+def write_rows(target: Target, data: Any, shredding: Any, *, schema_evolution: bool = False) -> Commit:
+    """Writes and commits; `data` is a Spark DataFrame or what `given.arrow` accepts. With `schema_evolution` the table
+    gets the columns and fields that it lacks.
+    """
     engine = engines.of(data)
+    rows = data if engine.owns(data) else arrow(data, target.schema)
+    if schema_evolution:
+        target = target.evolved(unshredded_schema(engine.schema(rows), target.schema))
     rules = target.rules(*engine.settings(True, "UTC"))
     spec = replace(target.write_spec(trees_of(shredding, target.variants)), tags=zone_tags(), rules=rules)
     for note in target.notes:
         warnings.warn(f"{target.storage}: {note}", stacklevel=7)
-    rows = data if engine.owns(data) else arrow(data, spec.schema)
     refuse_given(spec.schema, engine.schema(rows).names, str(target.storage))
     commit, _ = flow.commit(engine, target, spec, source(engine, spec, rows))
     return commit

@@ -30,6 +30,7 @@ from mica.log.transaction import Transaction
 from mica.properties import CODEC, ENABLE_CHANGE_DATA, TARGET_FILE_SIZE
 from mica.schema import collations
 from mica.schema import json as schema_json
+from mica.schema.new_columns import with_new
 from mica.schema.types import VARIANT, StructType, walk
 from mica.skipping import partitions
 from mica.stats.bloom_columns import bloom_columns
@@ -160,6 +161,16 @@ class Target:
     def rules(self, ansi: bool, timezone: str) -> Rules:
         """What the table asks of new rows, as the session evaluates expressions. Errors: those of `rules_of`."""
         return rules_of(self.schema, self.metadata.configuration, str(self.storage), ansi=ansi, timezone=timezone)
+
+    def evolved(self, given: pa.Schema, kept: Mapping[str, str] | None = None) -> Target:
+        """The target with the columns and nested fields of `given` that the table lacks, and with more properties. The
+        commit of the write changes the schema. Errors: UNSUPPORTED_TYPE.
+        """
+        schema = with_new(self.schema, given)
+        if self.snapshot is None or (schema is self.schema or schema == self.schema):
+            return self
+        protocol, metadata = creation.altered(self.protocol, self.metadata, schema=schema, changes=kept)
+        return replace(self, protocol=protocol, metadata=metadata)
 
     @property
     def certainly_not_written(self) -> bool:

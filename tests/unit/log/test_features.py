@@ -51,26 +51,6 @@ def test_a_preview_name_is_the_feature(name: str) -> None:
     assert features.supports(protocol, name)
 
 
-@pytest.mark.parametrize(
-    ("metadata", "feature"),
-    [
-        (Metadata("1", EMPTY_SCHEMA, configuration={"delta.columnMapping.mode": "name"}), "columnMapping"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_a_feature_in_use_that_we_cannot_honour_refuses_writing_by_name(metadata: Metadata, feature: str) -> None:
-    # By name, and by the legacy version that implies it.
-    protocols = [with_features(feature)]
-    legacy = features.FEATURES[feature].writer
-    if legacy:
-        protocols.append(Protocol(2, legacy))
-    for protocol in protocols:
-        features.check_read(protocol, "t")
-        features.check_write(protocol, PLAIN, "t")  # supported, but not in use
-        with pytest.raises(UnsupportedTableError, match=feature):
-            features.check_write(protocol, metadata, "t")
-
-
 def test_legacy_versions_imply_their_features() -> None:
     assert features.names(Protocol(1, 1)) == set()
     assert features.names(Protocol(1, 2)) == {"appendOnly", "invariants"}

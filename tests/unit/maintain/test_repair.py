@@ -212,11 +212,11 @@ def test_a_table_that_mica_cannot_write_is_refused_by_the_feature(tmp_path: Path
     lines = [orjson.loads(line) for line in log.read_bytes().splitlines()]
     for line in lines:
         if "protocol" in line:
-            line["protocol"]["writerFeatures"].append("icebergCompatV1")
+            line["protocol"]["writerFeatures"].append("icebergCompatV3")
     log.write_bytes(b"\n".join(map(orjson.dumps, lines)))
     (path,) = root.glob("*.parquet")
     file(path, column([UNSORTED]))
-    with pytest.raises(mica.UnsupportedTableError, match="icebergCompatV1") as caught:
+    with pytest.raises(mica.UnsupportedTableError, match="icebergCompatV3") as caught:
         mica.repair(root)
     assert caught.value.code == "UNSUPPORTED_WRITER_FEATURE"
     assert mica.Table.open(root).version == 1

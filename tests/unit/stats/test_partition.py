@@ -43,7 +43,17 @@ def test_instants_are_written_in_utc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ddl", "text"), [("int", "x"), ("int", "1.5"), ("date", "soon"), ("boolean", "1"), ("double", "x")]
+    ("ddl", "text"),
+    [
+        ("int", "x"),
+        ("int", "1.5"),
+        ("date", "soon"),
+        ("boolean", "maybe"),
+        ("double", "x"),
+        ("int", "1_0"),
+        ("int", "2147483648"),
+        ("decimal(3,1)", "100"),
+    ],
 )
 def test_what_the_type_has_no_value_for(ddl: str, text: str) -> None:
     with pytest.raises(CorruptDataError) as raised:

@@ -210,3 +210,57 @@ def test_collated_columns_are_matched_by_their_collation(tmp_path: Path, propert
     with pytest.raises(UserError) as raised:
         table.merge([{"s": "a"}], "target.s = source.s COLLATE UNICODE_CI").when_matched_delete().execute()
     assert raised.value.code == "NEEDS_SPARK"
+
+
+RULED = (
+    "id BIGINT GENERATED ALWAYS AS IDENTITY, k INT, n INT DEFAULT 7, g INT GENERATED ALWAYS AS (n * 2), "
+    "p INT GENERATED ALWAYS AS (k % 2)"
+)
+
+
+@pytest.mark.parametrize("feed", ["false", "true"])
+@WAYS
+def test_rules_hold_for_what_a_merge_writes(tmp_path: Path, properties: dict[str, str], feed: str) -> None:
+    options = {**properties, "delta.enableChangeDataFeed": feed}
+    table = mica.Table.create(tmp_path, RULED, ["p"], properties=options)
+    table.append([{"k": k} for k in (1, 2, 3)])
+    table.add_constraint("small", "n < 50")
+    on = "target.k = source.k"
+    source = [{"k": 2, "n": 5}, {"k": 5, "n": 9}, {"k": 8, "n": 40}]
+    table.merge(source, on).when_matched_update({"n": "source.n", "k": "target.k + 1"}).when_not_matched_insert(
+        {"k": "k"}, "k = 5").when_not_matched_insert({"k": "k", "n": "n"}).execute()  # fmt: skip
+    found = sorted((r["k"], r["n"], r["g"], r["p"], r["id"]) for r in table.to_arrow().to_pylist())
+    assert [row[:4] for row in found] == [
+        (1, 7, 14, 1), (3, 5, 10, 1), (3, 7, 14, 1), (5, 7, 14, 1), (8, 40, 80, 0),
+    ]  # fmt: skip
+    assert sorted(row[4] for row in found) == [1, 2, 3, 4, 5]
+    assert mica.check(table).ok
+    if feed == "true":
+        told = table.changes(table.version, table.version).to_arrow().to_pylist()
+        inserted = {(r["k"], r["id"], r["g"]) for r in told if r["_change_type"] == "insert"}
+        assert inserted == {(row[0], row[4], row[2]) for row in found if row[0] > 4}
+    before = table.version
+    for merge, code in (
+        (table.merge([{"k": 1, "n": 99}], on).when_matched_update({"n": "source.n"}), "CONSTRAINT_VIOLATED"),
+        (table.merge([{"k": 99, "n": 50}], on).when_not_matched_insert({"n": "n"}), "CONSTRAINT_VIOLATED"),
+        (table.merge([{"k": 99}], on).when_not_matched_insert({"id": "k"}), "IDENTITY_GIVEN"),
+        (table.merge([{"k": 1}], on).when_matched_update({"g": "3"}), "CONSTRAINT_VIOLATED"),
+    ):
+        with pytest.raises(UserError) as raised:
+            merge.execute()
+        assert raised.value.code == code
+    assert mica.Table.open(tmp_path).version == before
+    table.merge([{"k": 77, "n": 1}], on).when_matched_update_all().when_not_matched_insert_all().execute()
+    assert {r["g"] for r in table.scan("k = 77").to_arrow().to_pylist()} == {2}
+
+
+def test_a_merge_with_a_version_of_its_application_happens_once(tmp_path: Path) -> None:
+    table = table_of(tmp_path, files=1)
+    for version, repeated in ((1, False), (1, True), (2, False)):
+        merge = table.merge([{"id": 3}], "target.id = source.id").when_matched_update({"n": "target.n + 100"})
+        assert merge.execute(txn=("job", version)).repeated is repeated
+    assert rows(table, "id = 3") == [(3, "a", 203, 3)]
+    nothing = table.merge([{"id": -3}], "target.id = source.id").when_matched_delete().execute(txn=("job", 3))
+    assert (nothing.version, nothing.files) == (table.version, 0)
+    again = table.merge([{"id": 3}], "target.id = source.id").when_matched_delete().execute(txn=("job", 3))
+    assert again.repeated

@@ -12,7 +12,7 @@ import pytest
 
 import mica
 from mica.errors import ConflictError, UnsupportedTableError, UserError
-from mica.maintain import alter
+from mica.maintain import constraints
 from mica.write import rules
 
 SCHEMA = (
@@ -78,6 +78,35 @@ def test_an_update_computes_what_is_generated_from_it_and_keeps_ids(table: mica.
     assert rows(table) == [(10, 7, 14, 1), (15, 2, 4, 2)]
     table.update({"n": "3", "g": "6"}, "id = 10")
     assert rows(table) == [(10, 3, 6, 1), (15, 2, 4, 2)]
+
+
+@pytest.mark.parametrize("mode", ["none", "name"])
+def test_a_merge_completes_and_checks_rows(tmp_path: Path, mode: str) -> None:
+    properties = {"delta.columnMapping.mode": mode, "delta.enableChangeDataFeed": "true"}
+    table = mica.Table.create(tmp_path / "t", SCHEMA, ["g"], properties)
+    table.append([{"v": {"a": 1}}, {"v": {"a": 2}}])
+    table.add_constraint("positive", "v:a::int > 0")
+    rows_given = pa.table({"a": [2, 3, 4], "n": pa.array([3, 4, 5], pa.int32()),
+                           "w": [f'{{"a": {a}}}' for a in (2, 3, 4)]})  # fmt: skip
+    merge = table.merge(rows_given, "target.v:a::int = source.a").when_matched_update({"n": "source.n"})
+    merge = merge.when_not_matched_insert({"v": "source.w"}, "source.a = 3")
+    merge.when_not_matched_insert({"n": "source.n", "v": "source.w"}).execute()
+    assert rows(table) == [(10, 7, 14, 1), (15, 3, 6, 2), (20, 7, 14, 3), (25, 5, 10, 4)]
+    fed = [r for r in table.changes(3).to_arrow().to_pylist() if r["_change_type"] == "insert"]
+    assert sorted((r["id"], r["n"], r["g"]) for r in fed) == [(20, 7, 14), (25, 5, 10)]
+    bad = pa.table({"a": [9], "w": ['{"a": -1}']})
+    for wrong, code in (({"v": "source.w"}, "CONSTRAINT_VIOLATED"), ({"id": "9"}, "IDENTITY_GIVEN")):
+        with pytest.raises(UserError) as caught:
+            table.merge(bad, "target.n = source.a").when_not_matched_insert(wrong).execute()
+        assert caught.value.code == code
+    table.append([{"v": {"a": 5}}])
+    assert rows(table)[-1] == (30, 7, 14, 5)
+    everything = pa.table({"n": pa.array([5, 8], pa.int32()), "v": ['{"a": 44}', '{"a": 55}']})
+    merge = table.merge(everything, "target.n = source.n").when_matched_update_all().when_not_matched_insert_all()
+    merge.execute()
+    assert rows(table)[-2:] == [(30, 7, 14, 5), (35, 8, 16, 55)]
+    assert (25, 5, 10, 44) in rows(table)
+    assert mica.check(table.path).ok
 
 
 def test_values_of_an_identity_are_its_own(table: mica.Table) -> None:
@@ -166,4 +195,4 @@ def test_a_table_whose_rules_make_no_sense_is_not_made(tmp_path: Path) -> None:
             mica.Table.create(tmp_path / "t", ddl)
         assert not mica.Table.exists(tmp_path / "t")
     with pytest.raises(UserError):
-        alter.refuse_name("")
+        constraints.refuse_name("")

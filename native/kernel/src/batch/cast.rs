@@ -20,9 +20,10 @@ pub fn cast_column(batch: &RecordBatch, target: &DataType, zone: Zone) -> Result
         .map_err(|_| Error::new(Code::UnsupportedType, format!("a column of {} cannot be cast", column.data_type())))?;
     let mut casts = CastBuilder::new(target, zone)?;
     for row in 0..column.len() {
-        match column.is_null(row) {
-            true => casts.append_null(),
-            false => casts.append(&leaf.scalar(row)),
+        if column.is_null(row) {
+            casts.append_null();
+        } else {
+            casts.append(&leaf.scalar(row));
         }
     }
     let (values, failed) = casts.finish();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, BooleanBufferBuilder};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Schema};
@@ -25,6 +25,30 @@ use crate::values::bytes::{ByteColumn, build_variant};
 /// JSON texts (strings or binary of any flavour, column 0) as the variant column `v`. Binary that is no UTF-8 is
 /// repaired as Spark does it.
 pub fn json_to_variant(batch: &RecordBatch, options: ParseOptions) -> Result<RecordBatch> {
+    parse_texts(batch, options, |_, e| Err(e))
+}
+
+/// The same, with the column `failed`: texts that are no JSON are null.
+pub fn try_json_to_variant(batch: &RecordBatch, options: ParseOptions) -> Result<RecordBatch> {
+    let mut failed = vec![false; batch.num_rows()];
+    let made = parse_texts(batch, options, |row, _| {
+        if let Some(slot) = failed.get_mut(row) {
+            *slot = true;
+        }
+        Ok(())
+    })?;
+    let mut fields = made.schema().fields().to_vec();
+    fields.push(Arc::new(Field::new("failed", DataType::Boolean, false)));
+    let columns = vec![made.column(0).clone(), Arc::new(BooleanArray::from(failed)) as ArrayRef];
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}
+
+/// `refuse` gets the rows that cannot be parsed; those that it lets pass are null.
+fn parse_texts(
+    batch: &RecordBatch,
+    options: ParseOptions,
+    mut refuse: impl FnMut(usize, Error) -> Result<()>,
+) -> Result<RecordBatch> {
     let texts = bytes_of(column(batch, 0)?)?;
     let (mut parser, mut tape, mut names) = (JsonParser::new(options), Tape::default(), Names::new());
     let (mut dictionaries, mut writer) = (OwnDictionaries::default(), ValueWriter::default());
@@ -32,6 +56,7 @@ pub fn json_to_variant(batch: &RecordBatch, options: ParseOptions) -> Result<Rec
     // A Variant takes about what its text does; growing step by step would move what is there each time.
     values.bytes.reserve(texts.iter().flatten().map(<[u8]>::len).sum());
     let mut repaired = String::new();
+    let mut refused: Vec<usize> = Vec::new();
     for row in 0..texts.len() {
         if texts.is_valid(row) {
             let bytes = texts.value(row);
@@ -43,17 +68,31 @@ pub fn json_to_variant(batch: &RecordBatch, options: ParseOptions) -> Result<Rec
                     &repaired
                 }
             };
-            parser.parse(text, &mut tape, &mut names).map_err(|e| e.row(row as u64))?;
-            let view = tape.view(text.as_bytes(), &names);
-            let dictionary = dictionaries.of(&view, 0);
-            metadata.bytes.extend_from_slice(dictionary.base_bytes());
-            writer.subtree(&view, dictionary, 0, &mut values.bytes);
+            match parser.parse(text, &mut tape, &mut names) {
+                Ok(()) => {
+                    let view = tape.view(text.as_bytes(), &names);
+                    let dictionary = dictionaries.of(&view, 0);
+                    metadata.bytes.extend_from_slice(dictionary.base_bytes());
+                    writer.subtree(&view, dictionary, 0, &mut values.bytes);
+                }
+                Err(e) => {
+                    refuse(row, e.row(row as u64))?;
+                    refused.push(row);
+                }
+            }
             forget(&mut names);
         }
         metadata.end_row()?;
         values.end_row()?;
     }
-    variants(metadata, values, texts.nulls().cloned())
+    let mut nulls = texts.nulls().cloned();
+    if !refused.is_empty() {
+        let mut there = BooleanBufferBuilder::new(texts.len());
+        there.append_n(texts.len(), true);
+        refused.iter().for_each(|&row| there.set_bit(row, false));
+        nulls = NullBuffer::union(nulls.as_ref(), Some(&NullBuffer::new(there.finish())));
+    }
+    variants(metadata, values, nulls)
 }
 
 /// The variant column 0 as the string column `json`.

@@ -1,6 +1,6 @@
 //! One JSON document becomes one tape, with the semantics of Spark's `parse_json`, and without recursion. Two
-//! differences, both towards refusing: text after the document is an error (Spark ignores it), and so is a value
-//! beyond the size limit.
+//! differences, both towards refusing: text after the document is an error (Spark ignores it, and so does
+//! `ignore_rest`), and so is a value beyond the size limit.
 
 use crate::codec::encode::variant_size;
 use crate::error::{Code, Error, Result};
@@ -24,11 +24,14 @@ pub struct ParseOptions {
     pub max_size: usize,
     /// Objects and arrays around a value, itself included.
     pub max_depth: usize,
+    /// Whether text after the document is ignored where Spark's parser (Jackson) ignores it: only white space ends a
+    /// number, and nothing that could belong to a word ends a literal.
+    pub ignore_rest: bool,
 }
 
 impl Default for ParseOptions {
     fn default() -> Self {
-        ParseOptions { duplicate_keys: DuplicateKeys::Error, max_size: 16 << 20, max_depth: 1000 }
+        ParseOptions { duplicate_keys: DuplicateKeys::Error, max_size: 16 << 20, max_depth: 1000, ignore_rest: false }
     }
 }
 
@@ -92,8 +95,10 @@ impl JsonParser {
             self.drop_replaced(tape);
         }
         let bytes = text.as_bytes();
-        let end = skip_space(bytes, end);
-        if end < bytes.len() {
+        let rest = skip_space(bytes, end);
+        let ignored = self.options.ignore_rest && (rest > end || ends(tape, byte(bytes, end)));
+        let end = rest;
+        if end < bytes.len() && !ignored {
             return Err(bad(end, format!("found {} after the end of the document", shown(text, end))));
         }
         if text.len() > self.options.max_size / GROWTH {
@@ -311,6 +316,15 @@ impl JsonParser {
             to += 1;
         }
         nodes.truncate(to);
+    }
+}
+
+/// Whether the document in the tape may be followed by this byte, which is not white space.
+fn ends(tape: &Tape, next: u8) -> bool {
+    match tape.nodes.first().map(|node| node.kind) {
+        Some(Kind::Str | Kind::Object | Kind::Array) => true,
+        Some(Kind::True | Kind::False | Kind::Null) => !(next.is_ascii_alphanumeric() || next == b'_' || next >= 0x7f),
+        _ => false,
     }
 }
 

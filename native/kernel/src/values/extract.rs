@@ -26,6 +26,7 @@ use crate::values::bytes::{ByteColumn, build_variant};
 use crate::values::cast::CastBuilder;
 use crate::values::find::{Finder, Found};
 use crate::values::level::{Level, VariantColumn};
+use crate::values::nested_cast::{NestedBuilder, is_nested};
 
 pub struct Extracted {
     pub values: ArrayRef,
@@ -47,6 +48,7 @@ pub fn extract_path(column: &VariantColumn, steps: &[Step], target: &Target, tim
     let mut finder = Finder::new(column, steps);
     match target {
         Target::Variant => extract_variant(column, &mut finder),
+        Target::Type(wanted) if is_nested(wanted) => extract_nested(column, &mut finder, wanted, timezone),
         Target::Type(wanted) => match typed(column, steps, wanted) {
             Some(typed) => extract_typed(column, &mut finder, &typed, wanted, timezone),
             None => extract_cast(column, &mut finder, wanted, 0..column.len, timezone),
@@ -195,9 +197,13 @@ fn extract_cast(
         let place = |e: Error| e.row(row as u64);
         match finder.find(row).map_err(place)? {
             Found::Missing => casts.append_null(),
-            Found::Leaf(leaf, at) => casts.append(&leaf.scalar(at)),
+            Found::Leaf(leaf, at) => {
+                casts.append(&leaf.scalar(at));
+            }
             Found::Bytes { metadata, value } => match scalar(value) {
-                Some(scalar) => casts.append(&scalar),
+                Some(scalar) => {
+                    casts.append(&scalar);
+                }
                 None => printer.append(&mut casts, metadata, value).map_err(place)?,
             },
             // An object or array is text or nothing: only the text is worth the reconstruction.
@@ -214,6 +220,53 @@ fn extract_cast(
     }
     let (values, failed) = casts.finish();
     Ok(Extracted { values, failed, variant: false })
+}
+
+/// Arrays, maps and structs: what a row has is put together, decoded and cast.
+fn extract_nested(
+    column: &VariantColumn,
+    finder: &mut Finder<'_>,
+    wanted: &DataType,
+    timezone: &str,
+) -> Result<Extracted> {
+    let mut builder = NestedBuilder::new(wanted, Zone::parse(timezone)?)?;
+    let mut failed = BooleanBufferBuilder::new(column.len);
+    let (mut decoder, mut tape, mut names) = (VariantDecoder::new(), Tape::default(), Names::new());
+    let (mut metadata, mut value) = (Vec::new(), Vec::new());
+    for row in 0..column.len {
+        let place = |e: Error| e.row(row as u64);
+        let found = match finder.find(row).map_err(place)? {
+            Found::Missing => None,
+            Found::Leaf(leaf, at) => {
+                value.clear();
+                leaf.write(at, &mut value);
+                Some((NO_NAMES, value.as_slice()))
+            }
+            Found::Bytes { metadata, value } => Some((metadata, value)),
+            Found::Subtree(level, at) => {
+                metadata.clear();
+                value.clear();
+                finder.write_subtree(level, (at, row), &mut metadata, &mut value).map_err(place)?;
+                Some((metadata.as_slice(), value.as_slice()))
+            }
+        };
+        let fits = match found {
+            None => {
+                builder.append_null()?;
+                true
+            }
+            Some((metadata, value)) => {
+                if names.is_full() {
+                    names.truncate(0);
+                }
+                decoder.decode(metadata, value, &mut tape, &mut names).map_err(place)?;
+                builder.append(&tape.view(value, &names), 0).map_err(place)?
+            }
+        };
+        failed.append(!fits);
+    }
+    let failed = BooleanArray::new(failed.finish(), None);
+    Ok(Extracted { values: builder.finish()?, failed, variant: false })
 }
 
 /// Objects and arrays on their way to a cast: bytes become a tape.

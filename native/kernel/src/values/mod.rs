@@ -3,7 +3,7 @@
 //! - `level`: the tree over arrays, standard and early; `leaf`: its typed leaves; `early`: what a row of an early level may hold
 //! - `standardize`: an early column as levels under one metadata a row
 //! - `bytes`: Variants under construction; `reconstruct`: levels to unshredded Variants; `nested`: the same wherever they stand in a column
-//! - `extract`, `find`: one path as a column; `cast`: its values as another type
+//! - `extract`, `find`: one path as a column; `cast`, `nested_cast`: its values as another type
 
 pub mod bytes;
 pub mod cast;
@@ -13,5 +13,6 @@ pub mod find;
 pub mod leaf;
 pub mod level;
 pub mod nested;
+pub mod nested_cast;
 pub mod reconstruct;
 pub mod standardize;

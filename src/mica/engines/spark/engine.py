@@ -6,6 +6,7 @@ through the driver, only facts do.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,6 @@ import pyarrow as pa
 
 from mica.engines.base import (
     AS_THEY_COME,
-    FEW_BYTES,
-    FEW_ROWS,
     NO_ENDS,
     Ends,
     Engine,
@@ -39,6 +38,10 @@ if TYPE_CHECKING:
 
 #: The internal column with the file number of a row in a sorted job; it is not written.
 RANGE = "__mica_range"
+
+#: So many rows and bytes may be sent to every task.
+FEW_ROWS = 100_000
+FEW_BYTES = 64 << 20
 
 
 class Spark(Engine):
@@ -71,11 +74,6 @@ class Spark(Engine):
     def owns(self, data: Any) -> bool:
         """A DataFrame."""
         return types.is_frame(data)
-
-    def collected(self, rows: Rows) -> pa.Table | None:
-        """The DataFrame's rows, if they are few."""
-        found = jobs.collect(rows.limit(FEW_ROWS + 1))
-        return found if found.num_rows <= FEW_ROWS and found.nbytes <= FEW_BYTES else None
 
     def schema(self, rows: Rows) -> pa.Schema:
         """The columns of a DataFrame."""
@@ -121,6 +119,25 @@ class Spark(Engine):
         spark_schema = types.to_spark(schema)
         return jobs.over_tasks(self.session, run, inputs, spark_schema, size_in_bytes=size, for_people=True)
 
+    # --- a merge's own jobs ------------------------------------------------------------------------------------------
+
+    def kept(self, rows: DataFrame, columns: Sequence[str]) -> DataFrame:
+        """These columns of a DataFrame, computed once: a source that is computed twice may differ."""
+        return rows.select(*map(quote_if_needed, columns)).localCheckpoint(eager=False)
+
+    def collected(self, rows: DataFrame) -> pa.Table | None:
+        """The rows if they are few, so that every task can have them all; else None."""
+        found = jobs.collect(rows.limit(FEW_ROWS + 1))
+        return found if found.num_rows <= FEW_ROWS and found.nbytes <= FEW_BYTES else None
+
+    def made(self, task: Task, inputs: Sequence[Any], schema: StructType) -> DataFrame:
+        """The rows that tasks make."""
+        return jobs.over_tasks(self.session, _ForSpark(task, schema), inputs, types.to_spark(schema))
+
+    def mapped(self, rows: DataFrame, task: RowsTask, schema: StructType) -> DataFrame:
+        """The rows that a task makes of these."""
+        return jobs.over_rows(rows, _ForSpark(task, schema), types.to_spark(schema))
+
     def _collected(self, frame: Any, schema: pa.Schema, ends: Ends, watch: Watch | None) -> Iterator[pa.RecordBatch]:
         def work() -> pa.Table:
             # Spark compares the strings that the Python function gathered in the same job: bounds need no second job.
@@ -144,6 +161,19 @@ class Spark(Engine):
             return None
         samples = rows.sampled(self)
         return None if samples is None else ranges.plan(samples, rows.files, [down for _, down in order.keys])
+
+
+def by_keys(frames: Sequence[DataFrame], keys: Sequence[str], count: int, order: Sequence[str]) -> DataFrame:
+    """The rows of all, those of equal keys in one of `count` partitions, each sorted."""
+    every = functools.reduce(lambda one, other: one.unionAll(other), frames)
+    return every.repartition(count, *keys).sortWithinPartitions(*order)
+
+
+def by_number(frame: DataFrame, number: str, count: int, order: Sequence[str]) -> DataFrame:
+    """The rows in the partitions that a column numbers, each sorted."""
+    from pyspark.sql import functions as sql
+
+    return frame.repartitionById(count, sql.col(number)).sortWithinPartitions(*order)
 
 
 def _together(frame: DataFrame, order: Order) -> DataFrame:

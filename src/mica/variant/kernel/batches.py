@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from typing import Literal
 
 import pyarrow as pa
 
@@ -11,12 +12,29 @@ from mica.variant.kernel.door import call, native
 from mica.variant.kernel.request import Request
 from mica.variant.shredding import Limits
 
+Edit = Literal["set", "insert", "append", "delete", "strip_nulls"]
+
 
 def json_to_variant(
     batch: pa.RecordBatch, *, duplicate_keys: str = "error", max_size: int = 16 << 20, max_depth: int = 1000
 ) -> pa.RecordBatch:
     """Parses column 0, JSON texts, to the variant column `v`; nulls stay null."""
     return call(native.json_to_variant, batch, duplicate_keys=duplicate_keys, max_size=max_size, max_depth=max_depth)
+
+
+def try_json_to_variant(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Parses column 0, JSON texts, as Spark's parse_json: the variant column `v`, and the mask `failed`."""
+    return call(native.try_json_to_variant, batch)
+
+
+def edit(
+    batch: pa.RecordBatch, name: Edit, paths: Sequence[tuple[str | int, ...]], *, flag: bool = True
+) -> pa.RecordBatch:
+    """Changes column 0, unshredded Variants, at paths of keys and positions; column 1 holds the new values, where the
+    edit takes one. `flag` is whether `set` creates what is missing, and `strip_nulls` looks into arrays. Returns the
+    variant column `v` and the mask `failed` of rows in which the path leads through a value of another type, or is
+    taken."""
+    return call(native.edit_variants, batch, name, list(paths), flag=flag)
 
 
 def variant_to_json(batch: pa.RecordBatch, *, timezone: str = "UTC") -> pa.RecordBatch:

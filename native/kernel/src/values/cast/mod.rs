@@ -96,11 +96,12 @@ impl CastBuilder {
         self.failed.is_empty()
     }
 
-    /// Appends the cast of a scalar; a Variant null gives null.
+    /// Appends the cast of a scalar; a Variant null gives null. Says whether there was a cast.
     #[inline]
-    pub fn append(&mut self, scalar: &Scalar) {
+    pub fn append(&mut self, scalar: &Scalar) -> bool {
         if *scalar == Scalar::Null {
-            return self.append_null();
+            self.append_null();
+            return true;
         }
         let zone = &self.zone;
         let done = match &mut self.values {
@@ -137,10 +138,12 @@ impl CastBuilder {
             ),
         };
         self.failed.append(!done);
+        done
     }
 
-    /// Appends the node at `at` of a tape: an object or array is JSON text for strings and fails otherwise.
-    pub fn append_node(&mut self, view: &TapeView, at: usize) {
+    /// Appends the node at `at` of a tape: an object or array is JSON text for strings and fails otherwise. Says
+    /// whether there was a cast.
+    pub fn append_node(&mut self, view: &TapeView, at: usize) -> bool {
         match view.nodes.get(at).map(|node| view.scalar(node)) {
             Some(Some(scalar)) => self.append(&scalar),
             Some(None) => match &mut self.values {
@@ -150,10 +153,17 @@ impl CastBuilder {
                     let text = std::str::from_utf8(&self.buffer).ok();
                     builder.append_option(text);
                     self.failed.append(text.is_none());
+                    text.is_some()
                 }
-                _ => self.append_failed(),
+                _ => {
+                    self.append_failed();
+                    false
+                }
             },
-            None => self.append_null(),
+            None => {
+                self.append_null();
+                true
+            }
         }
     }
 

@@ -1,0 +1,345 @@
+"""Columns of a table changed: added, dropped, renamed, moved, widened, described.
+
+The rule: no data file is rewritten, and every file that exists can still be read: by physical names where a name
+changes (column mapping), and by widening where a type does. What a change needs is checked first, in the log or in the
+rows.
+
+Source: PROTOCOL.md, "Column Mapping", "Type Widening", "Default Columns"; operations named as delta-spark names them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from mica.errors import UserError
+from mica.log import creation, type_changes
+from mica.log.actions import Metadata
+from mica.log.snapshot import Snapshot
+from mica.maintain.alter import altered, changed, is_partition, refuse_use, writable
+from mica.maintain.constraints import refuse_violations
+from mica.properties import (
+    BLOOM_PATHS,
+    ENABLE_TYPE_WIDENING,
+    INGEST_COLUMNS,
+    SKIPPING_NAMES,
+    VARIANT_STATS_NAMES,
+    parse_names,
+)
+from mica.schema import collations, special
+from mica.schema.ddl import parse_ddl, parse_type, quote_if_needed, type_to_ddl
+from mica.schema.edit import edited, field_at, inside, replaced
+from mica.schema.types import ArrayType, DataType, MapType, Primitive, StructField, StructType, refuse_twice
+from mica.stats.columns import TYPE_CHANGES
+from mica.stats.named import without_columns
+from mica.write.rules import rules_of
+
+#: Steps of a path into an array or a map.
+_STEPS = ("element", "key", "value")
+
+
+@dataclass(frozen=True)
+class Position:
+    """Where a field goes among those beside it; neither: where it is, or the end."""
+
+    first: bool = False
+    after: str | None = None
+
+    def place(self, others: Sequence[StructField], default: int) -> int:
+        """The index among the other fields. Errors: UNKNOWN_COLUMN."""
+        if self.first:
+            return 0
+        if self.after is None:
+            return default
+        beside = StructType(tuple(others)).field(_single(self.after))
+        return next(i for i, f in enumerate(others) if f is beside) + 1
+
+
+def add_columns(before: Snapshot, columns: str, into: str | None, position: Position) -> Snapshot:
+    """See `Table.add_columns`."""
+    new = parse_ddl(columns)
+    for f in new.fields:
+        _refuse_rows_without(f)
+    path = [] if into is None else [*_path(into)]
+
+    def grown(type_: DataType) -> DataType:
+        if not isinstance(type_, StructType):
+            raise UserError(
+                "TYPE_MISMATCH",
+                f"{into!r} is {type_to_ddl(type_)}, which has no fields",
+                hint="Give the path of a struct: s, l.element, m.value.",
+            )
+        refuse_twice([*type_.names, *new.names])
+        at = position.place(type_.fields, len(type_.fields))
+        return StructType((*type_.fields[:at], *new.fields, *type_.fields[at:]))
+
+    schema = inside(before.schema, path, grown)
+    assert isinstance(schema, StructType)
+    parameters = {"columns": columns, **({} if into is None else {"into": into})}
+    return altered(before, "ADD COLUMNS", parameters, schema)
+
+
+def drop_columns(before: Snapshot, columns: Sequence[str]) -> Snapshot:
+    """See `Table.drop_columns`."""
+    writable(before)
+    schema, metadata = before.schema, before.metadata
+    for column in columns:
+        path = _field_path(schema, column)
+        _refuse_partition(before, path, column, "dropped")
+        refuse_use(before, ".".join(path), "drop")
+        _needs_mapping(before, column, "dropped")
+        schema = edited(schema, path, lambda fields, i, at=path: _rest(fields, i, at))  # type: ignore[misc]
+        metadata = _in_properties(metadata, path, None)
+    return _committed(before, "DROP COLUMNS", {"columns": list(columns)}, schema, metadata, rests_on_files=True)
+
+
+def rename_column(before: Snapshot, column: str, name: str) -> Snapshot:
+    """See `Table.rename_column`."""
+    writable(before)
+    path = _field_path(before.schema, column)
+    refuse_use(before, ".".join(path), "rename")
+    if before.mapping == "none":
+        _refuse_partition(before, path, column, "renamed")
+    _needs_mapping(before, column, "renamed")
+    schema = collations.renamed(before.schema, path, name)
+    metadata = _in_properties(before.metadata, path, name)
+    if len(path) == 1:
+        partitions = tuple(name if p == path[0] else p for p in metadata.partition_columns)
+        metadata = replace(metadata, partition_columns=partitions)
+    parameters = {"oldColumnPath": ".".join(path), "newColumnPath": ".".join((*path[:-1], name))}
+    return _committed(before, "RENAME COLUMN", parameters, schema, metadata, rests_on_files=True)
+
+
+def alter_column(
+    before: Snapshot,
+    column: str,
+    *,
+    type: str | None,  # noqa: A002 - the word of SQL
+    nullable: bool | None,
+    comment: str | None,
+    default: str | None,
+    position: Position,
+) -> Snapshot:
+    """See `Table.alter_column`."""
+    writable(before)
+    path, schema = _path(column), before.schema
+    rests = False
+    if type is not None:
+        schema = _widened(before, schema, path, type)
+    if nullable is not None:
+        rests = not nullable and _refuse_nulls(before, path, column)
+        schema = replaced(schema, _field_path(schema, column), lambda f: replace(f, nullable=nullable))
+    if comment is not None:
+        schema = replaced(schema, _field_path(schema, column), lambda f: _with(f, "comment", comment))
+    if default is not None:
+        schema = _with_default(before, schema, path, default)
+    if position != Position():
+        schema = edited(schema, _field_path(schema, column), lambda fields, i: _moved(fields, i, position))
+    return altered(before, "CHANGE COLUMN", {"column": column}, schema, rests_on_files=rests)
+
+
+# --- what each change asks -------------------------------------------------------------------------------------------
+
+
+def _path(column: str) -> tuple[str, ...]:
+    found = parse_names(column)
+    if len(found) != 1:
+        raise UserError.bad_value("a column", column, "one name, with dots into structs: s.x, l.element.x")
+    return found[0]
+
+
+def _field_path(schema: StructType, column: str) -> tuple[str, ...]:
+    """The path of a field as the schema spells it. Errors: UNKNOWN_COLUMN."""
+    path = _path(column)
+    field_at(schema, path)
+    here: DataType = schema
+    names = []
+    for name in path:
+        match here:
+            case StructType():
+                names.append(here.field(name).name)
+                here = here.field(name).type
+            case ArrayType(element):
+                names.append("element")
+                here = element
+            case MapType(key, value):
+                names.append(name.lower())
+                here = key if name.lower() == "key" else value
+    return tuple(names)
+
+
+def _single(name: str) -> str:
+    return _path(name)[-1]
+
+
+def _refuse_rows_without(f: StructField) -> None:
+    """Refuses a new column that existing rows would have to have a value for."""
+    for wrong, clause in (
+        (not f.nullable, "NOT NULL"),
+        (special.DEFAULT in f.metadata, "DEFAULT"),
+        (special.GENERATED in f.metadata or special.IDENTITY_START in f.metadata, "GENERATED"),
+    ):
+        if wrong:
+            raise UserError(
+                "MISSING_COLUMN",
+                f"the column {f.name!r} is {clause}, and existing rows have no value for it",
+                hint=f"Leave {clause} out; alter_column sets a default for new rows.",
+                column=f.name,
+            )
+
+
+def _refuse_partition(before: Snapshot, path: Sequence[str], column: str, does: str) -> None:
+    if is_partition(before, path[0]):
+        raise UserError(
+            "INVALID_PARTITION_COLUMN", f"{column!r} is a partition column and cannot be {does}", column=column
+        )
+
+
+def _needs_mapping(before: Snapshot, column: str, does: str) -> None:
+    """Refuses a change of names if files name the column. Errors: NEEDS_COLUMN_MAPPING."""
+    if before.mapping == "none" and before.files.num_rows:
+        raise UserError(
+            "NEEDS_COLUMN_MAPPING",
+            f"{before.storage} has files that name the column {column!r}: without column mapping it cannot be {does}",
+            hint='Turn it on first: set_properties({"delta.columnMapping.mode": "name"}).',
+            column=column,
+        )
+
+
+def _rest(fields: tuple[StructField, ...], place: int, path: Sequence[str]) -> tuple[StructField, ...]:
+    if len(fields) == 1:
+        raise UserError(
+            "INVALID_ARGUMENT", f"{'.'.join(path)!r} is the only column or field of its level", hint="Keep one."
+        )
+    return (*fields[:place], *fields[place + 1 :])
+
+
+def _moved(fields: tuple[StructField, ...], place: int, position: Position) -> tuple[StructField, ...]:
+    others = (*fields[:place], *fields[place + 1 :])
+    at = position.place(others, place)
+    return (*others[:at], fields[place], *others[at:])
+
+
+def _with(f: StructField, key: str, value: str) -> StructField:
+    """The field with this text in its metadata; an empty one removes it."""
+    rest = {k: v for k, v in f.metadata.items() if k != key}
+    return replace(f, metadata={**rest, key: value} if value else rest)
+
+
+def _with_default(before: Snapshot, schema: StructType, path: tuple[str, ...], default: str) -> StructType:
+    if len(path) > 1:
+        raise UserError("INVALID_ARGUMENT", f"{'.'.join(path)!r} is no column: only columns have defaults")
+    schema = replaced(schema, path, lambda f: _with(f, special.DEFAULT, default))
+    rules_of(schema, before.properties, str(before.storage), ansi=True, timezone="UTC")
+    return schema
+
+
+def _refuse_nulls(before: Snapshot, path: tuple[str, ...], column: str) -> bool:
+    """Refuses NOT NULL for a column with nulls; returns whether files were asked. Errors: CONSTRAINT_VIOLATED."""
+    if any(step.lower() in _STEPS for step in path[1:]) and not field_at(before.schema, path).nullable:
+        return False
+    here: DataType = before.schema
+    for step in path:
+        if not isinstance(here, StructType):
+            raise UserError(
+                "UNSUPPORTED_EXPRESSION",
+                f"{column!r} is inside of an array or a map, where mica cannot look for nulls",
+                hint="Only columns and fields of structs can become NOT NULL.",
+            )
+        here = here.field(step).type
+    names = [quote_if_needed(name) for name in path]
+    around = [f"{'.'.join(names[: n + 1])} IS NULL" for n in range(len(names) - 1)]
+    refuse_violations(before, f"NOT NULL of {column!r}", "", " OR ".join([f"{'.'.join(names)} IS NOT NULL", *around]))
+    return True
+
+
+def _widened(before: Snapshot, schema: StructType, path: tuple[str, ...], text: str) -> StructType:
+    """The schema with a wider type at `path`, which may end in an array's element, a map's key or value.
+
+    Errors: FEATURE_NEEDED, INCOMPATIBLE_TYPE, COLUMN_IN_USE.
+    """
+    wanted = parse_type(text)
+    inner = len(path)
+    while inner > 1 and path[inner - 1].lower() in _STEPS and _is_step(schema, path[:inner]):
+        inner -= 1
+    holder, steps = path[:inner], path[inner:]
+    was: list[DataType] = []
+
+    def change(type_: DataType) -> DataType:
+        was.append(type_)
+        return wanted
+
+    refuse_use(before, ".".join(holder), "change the type of")
+
+    def of(f: StructField) -> StructField:
+        found = replace(f, type=inside(f.type, steps, change))
+        (source,) = was
+        if source == wanted:
+            return f
+        _refuse_narrowing(path, source, wanted)
+        if not ENABLE_TYPE_WIDENING.of(before.properties):
+            raise UserError(
+                "FEATURE_NEEDED",
+                f"{before.storage} does not allow wider types: {ENABLE_TYPE_WIDENING.name} is not true",
+                hint=f'Turn it on first: set_properties({{"{ENABLE_TYPE_WIDENING.name}": "true"}}).',
+            )
+        assert isinstance(source, Primitive) and isinstance(wanted, Primitive)  # noqa: PT018 - for the type checker
+        one: dict[str, str] = {"fromType": source.name, "toType": wanted.name}
+        told = [*f.metadata.get(TYPE_CHANGES, []), one | ({"fieldPath": ".".join(steps).lower()} if steps else {})]
+        return replace(found, metadata={**f.metadata, TYPE_CHANGES: told})
+
+    return replaced(schema, holder, of)
+
+
+def _is_step(schema: StructType, path: tuple[str, ...]) -> bool:
+    """Whether the last name of the path is a step into an array or a map, and no field of a struct."""
+    try:
+        field_at(schema, path)
+    except UserError:
+        return True
+    return False
+
+
+def _refuse_narrowing(path: Sequence[str], source: DataType, wanted: DataType) -> None:
+    known = isinstance(source, Primitive) and isinstance(wanted, Primitive)
+    if not known or not type_changes.is_wider(source.name, wanted.name):  # type: ignore[attr-defined]
+        raise UserError(
+            "INCOMPATIBLE_TYPE",
+            f"the type of {'.'.join(path)!r} is {type_to_ddl(source)} and cannot become {type_to_ddl(wanted)}",
+            hint="Types only become wider: INT to BIGINT, FLOAT to DOUBLE, DATE to TIMESTAMP_NTZ, more digits.",
+        )
+
+
+def _in_properties(metadata: Metadata, path: Sequence[str], name: str | None) -> Metadata:
+    """The metadata with the column under its new name (None: dropped) in the properties that list columns."""
+    found: dict[str, str | None] = {}
+    for known in (SKIPPING_NAMES, VARIANT_STATS_NAMES, BLOOM_PATHS):
+        text = metadata.configuration.get(known.name)
+        if text is not None:
+            found[known.name] = without_columns(text, path, name) or None
+    if INGEST_COLUMNS.name in metadata.configuration and len(path) == 1:
+        kept = _renamed_keys(INGEST_COLUMNS.of(metadata.configuration), path[0], name)
+        found[INGEST_COLUMNS.name] = orjson.dumps(kept).decode() if kept else None
+    return metadata.with_configuration(found) if found else metadata
+
+
+def _renamed_keys(given: Mapping[str, str], old: str, name: str | None) -> dict[str, str]:
+    same: Callable[[str], bool] = lambda key: key.lower() == old.lower()  # noqa: E731
+    return {name if name is not None and same(key) else key: v for key, v in given.items() if name or not same(key)}
+
+
+def _committed(
+    before: Snapshot,
+    operation: str,
+    parameters: Mapping[str, Any],
+    schema: StructType,
+    metadata: Metadata,
+    *,
+    rests_on_files: bool,
+) -> Snapshot:
+    protocol, after = creation.altered(before.protocol, metadata, schema=schema)
+    rests = rests_on_files and before.mapping == "none"
+    return changed(before, operation, parameters, protocol, after, rests_on_files=rests)

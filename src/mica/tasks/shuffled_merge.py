@@ -1,0 +1,339 @@
+"""Merges a source that is too large for every task: the keys of both sides are brought together by an engine's shuffle.
+
+The rule: only what decides is shuffled. Of the target these are the columns of ON and of the conditions; whole rows are
+read by the task that writes the file again, and only of files that change.
+
+    source rows ──┐  by keys                   by file
+    target keys ──┴──────────▶ match_rows ──────────────▶ change_files ──▶ facts
+                               one bucket of keys         some files, or rows to insert
+
+A bucket's source rows are in memory, its target rows stream by. Matching and writing are those of `tasks.merge`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.expressions.evaluate import RowError, evaluate
+from mica.schema.arrow import from_arrow_type, to_arrow, to_arrow_type
+from mica.schema.evolution import plan_write
+from mica.schema.types import BOOLEAN, INTEGER, LONG, StructField, StructType
+from mica.skipping.keys import KeyValues
+from mica.stats.partition import format_values
+from mica.tasks.batches import cut
+from mica.tasks.file import DataFileReader
+from mica.tasks.leaf_values import Leaves, extract
+from mica.tasks.matching import SOURCE, Changes, MatchSpec, Rows, SourceRows, choose, keys_of
+from mica.tasks.merge import MergeSpec, change_file, insert_chosen, inserted_columns, numbers, target_rows
+from mica.tasks.parts import FilePart
+from mica.tasks.row_errors import located
+from mica.tasks.unshred import unshredded
+from mica.tasks.write import groups
+
+Batches = Iterable[pa.RecordBatch]
+
+#: What `summarize` yields.
+SUMMARY = pa.schema(
+    [
+        pa.field("rows", pa.int64(), nullable=False),
+        pa.field("bytes", pa.int64(), nullable=False),
+        pa.field("keys", pa.binary(), nullable=False),
+    ]
+)
+
+#: The file number of rows to insert.
+_INSERTED = -1
+
+
+@dataclass(frozen=True)
+class ShuffleSpec:
+    """What is the same for all tasks of a shuffled merge."""
+
+    merge: MergeSpec
+    #: The columns of the source that the merge needs.
+    source: StructType
+    #: The files by the number of the task that changes them.
+    files: tuple[tuple[FilePart, ...], ...] = ()
+    #: How many tasks insert rows; their numbers follow those of the files.
+    inserting: int = 1
+
+    @property
+    def match(self) -> MatchSpec:
+        """ON and the clauses."""
+        return self.merge.match
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of `rows` by which rows of both sides are brought together."""
+        return (*(f"key{i}" for i in range(len(self.match.on.keys))), "salt")
+
+    @cached_property
+    def rows(self) -> StructType:
+        """The columns of rows of both sides on their way to a bucket."""
+        none = Leaves(0, {leaf: _nothing(leaf.type, leaf.path is not None) for leaf in self.match.key_leaves})
+        made = zip(self.keys, _hashable(keys_of(self.match.on.keys, "target", none)), strict=False)
+        fields = [StructField(name, from_arrow_type(array.type)) for name, array in made]
+        fields += [StructField(name, INTEGER) for name in ("salt", "side", "file")]
+        fields += [StructField("row", LONG), StructField("source", self.source)]
+        for i, leaf in enumerate(self.match.key_leaves):
+            fields.append(StructField(f"leaf{i}", leaf.type))
+            fields += [StructField(f"failed{i}", BOOLEAN)] if leaf.path is not None else []
+        return StructType(tuple(fields))
+
+    @property
+    def changes(self) -> StructType:
+        """The columns of changes on their way to the task of their file."""
+        names = {"task": INTEGER, "file": INTEGER, "row": LONG, "clause": INTEGER, "source": self.source}
+        return StructType(tuple(StructField(name, type_) for name, type_ in names.items()))
+
+    @cached_property
+    def task_of(self) -> Mapping[int, int]:
+        """The number of the task that changes a file, by the file's number."""
+        return {part.number: task for task, parts in enumerate(self.files) for part in parts}
+
+
+def _nothing(type_: Any, is_path: bool) -> list[pa.Array]:
+    values = pa.nulls(0, to_arrow_type(type_))
+    return [values, pa.nulls(0, pa.bool_())] if is_path else [values]
+
+
+def _hashable(keys: Sequence[pa.Array]) -> list[pa.Array]:
+    """Keys as columns that Spark has too; equal ones stay equal."""
+    return [key.cast(pa.string()) if pa.types.is_decimal256(key.type) else key for key in keys]
+
+
+def in_schema(batches: Batches, schema: StructType) -> Iterator[pa.RecordBatch]:
+    """The batches in exactly these columns."""
+    for batch in batches:
+        plain = unshredded(batch, schema)
+        yield plan_write(schema, plain.schema).apply(plain)
+
+
+def summarize(spec: MatchSpec, source: StructType, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The rows and bytes of a part of the source, and the values of its keys."""
+    rows = size = 0
+    known: list[list[KeyValues]] = [[] for _ in spec.on.keys]
+    for batch in in_schema(batches, source):
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        leaves = extract([leaf for key in spec.on.keys for leaf in key.source.leaves], batch, spec.timezone)
+        for key, found in zip(spec.on.keys, known, strict=True):
+            try:
+                values = evaluate(key.source, leaves.of(key.source), num_rows=leaves.rows)
+            except RowError as e:
+                raise located(e, SOURCE, lambda _leaf, _row: None) from None
+            found[:] = [KeyValues.joined(key, [*found, KeyValues.of(key, values)])]
+    packed = pickle.dumps([found[0] if found else None for found in known])
+    yield pa.RecordBatch.from_pylist([{"rows": rows, "bytes": size, "keys": packed}], schema=SUMMARY)
+
+
+def source_rows(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The rows of the source with their keys."""
+    for batch in in_schema(batches, spec.source):
+        leaves = extract([leaf for key in spec.match.on.keys for leaf in key.source.leaves], batch, spec.match.timezone)
+        try:
+            keys = keys_of(spec.match.on.keys, "source", leaves)
+        except RowError as e:
+            raise located(e, SOURCE, lambda _leaf, _row: None) from None
+        yield from _shuffled(spec, keys, batch.num_rows, side=0, source=_struct(batch, spec.source))
+
+
+def target_key_rows(spec: ShuffleSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+    """What matching needs of the target's rows, with their keys and places."""
+    for part in parts:
+        file, before = DataFileReader(spec.merge.read, part), 0
+        for chunk in target_rows(spec.merge, file):
+            try:
+                keys = keys_of(spec.match.on.keys, "target", chunk)
+            except RowError as e:
+                raise located(e, file.name, lambda _leaf, _row: None) from None
+            places = numbers(file.passed, np.arange(before, before + chunk.rows))
+            before += chunk.rows
+            leaves = [column for leaf in spec.match.key_leaves for column in chunk.columns[leaf]]
+            yield from _shuffled(
+                spec, keys, chunk.rows, side=1, file=part.number, row=pa.array(places, pa.int64()), leaves=leaves
+            )
+
+
+def _shuffled(
+    spec: ShuffleSpec,
+    keys: Sequence[pa.Array],
+    rows: int,
+    *,
+    side: int,
+    file: int = 0,
+    row: pa.Array | None = None,
+    source: pa.Array | None = None,
+    leaves: Sequence[pa.Array] = (),
+) -> Iterator[pa.RecordBatch]:
+    schema = to_arrow(spec.rows)
+    # Rows that match nothing, because a key is null, need not meet; together they would be one large bucket.
+    salt = np.zeros(rows, np.int32)
+    for key, values in zip(spec.match.on.keys, keys, strict=True):
+        if not key.null_safe and values.null_count:
+            salt = np.where(np.asarray(values.is_null()), np.arange(rows, dtype=np.int32) % 4096 + 1, salt)
+    own = [*_hashable(keys), pa.array(salt, pa.int32()), _all(side, rows), _all(file, rows)]
+    own += [pa.nulls(rows, pa.int64()) if row is None else row]
+    fields = list(schema)[len(own) :]
+    given = [source, *leaves]
+    arrays = [
+        pa.nulls(rows, f.type) if i >= len(given) or given[i] is None else _typed(given[i], f.type)
+        for i, f in enumerate(fields)
+    ]
+    yield from cut(pa.RecordBatch.from_arrays([*own, *arrays], schema=schema))
+
+
+def _all(value: int, rows: int) -> pa.Array:
+    return pa.repeat(pa.scalar(value, pa.int32()), rows)
+
+
+def _struct(batch: pa.RecordBatch, schema: StructType) -> pa.StructArray:
+    return pa.StructArray.from_arrays(batch.columns, fields=list(to_arrow(schema)))
+
+
+def _unpacked(structs: pa.StructArray, schema: StructType) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(structs.flatten(), schema=to_arrow(schema))
+
+
+def match_rows(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The changes of the rows of one bucket, which come with the source's first; then the rows to insert."""
+    ours: list[pa.RecordBatch] = []
+    source: SourceRows | None = None
+    matched = np.zeros(0, np.bool_)
+    for batch in in_schema(batches, spec.rows):
+        of_target = pc.equal(batch.column("side"), 1)
+        mine = batch.filter(pc.invert(of_target))
+        if mine.num_rows:
+            ours.append(_unpacked(mine.column("source"), spec.source))
+        theirs = batch.filter(of_target)
+        if not theirs.num_rows:
+            continue
+        if source is None:
+            source = _together(spec, ours)
+            matched = np.zeros(source.batch.num_rows, np.bool_)
+        try:
+            found = source.changes(_leaves(spec, theirs), matched)
+        except RowError as e:
+            raise located(e, str(spec.merge.read.storage), lambda _leaf, _row: None) from None
+        if len(found.rows):
+            yield from _changes(spec, source.batch, found, theirs)
+    if source is None:
+        source = _together(spec, ours)
+        matched = np.zeros(source.batch.num_rows, np.bool_)
+    if spec.match.numbers("not matched"):
+        yield from _inserts(spec, source, np.flatnonzero(~matched).astype(np.int64))
+
+
+def _together(spec: ShuffleSpec, batches: Sequence[pa.RecordBatch]) -> SourceRows:
+    whole = pa.Table.from_batches(batches, to_arrow(spec.source)).combine_chunks().to_batches()
+    return SourceRows(spec.match, whole[0] if whole else pa.RecordBatch.from_pylist([], to_arrow(spec.source)))
+
+
+def _leaves(spec: ShuffleSpec, rows: pa.RecordBatch) -> Leaves:
+    found = {}
+    for i, leaf in enumerate(spec.match.key_leaves):
+        names = [f"leaf{i}"] if leaf.path is None else [f"leaf{i}", f"failed{i}"]
+        found[leaf] = [rows.column(name) for name in names]
+    return Leaves(rows.num_rows, found)
+
+
+def _changes(
+    spec: ShuffleSpec, source: pa.RecordBatch, found: Changes, rows: pa.RecordBatch
+) -> Iterator[pa.RecordBatch]:
+    places = pa.array(found.rows)
+    files = rows.column("file").take(places)
+    tasks = pa.array([spec.task_of[number] for number in files.to_pylist()], pa.int32())
+    updating = [i for i, c in enumerate(spec.match.clauses) if c.action == "update" and c.when == "matched"]
+    needed = np.isin(found.clauses, updating)
+    taken = pa.array(found.sources, pa.int64(), mask=~needed)
+    yield from _moving(spec, tasks, files, rows.column("row").take(places), found.clauses, source, taken)
+
+
+def _inserts(spec: ShuffleSpec, source: SourceRows, free: Rows) -> Iterator[pa.RecordBatch]:
+    chosen = choose(spec.match, "not matched", len(free), None, None, source.leaves, free)
+    rows, clauses = free[chosen >= 0], chosen[chosen >= 0]
+    count = len(rows)
+    tasks = pa.array(_insert_tasks(spec, source, rows, clauses) + len(spec.files), pa.int32())
+    yield from _moving(
+        spec,
+        tasks,
+        _all(_INSERTED, count),
+        pa.array(np.zeros(count), pa.int64()),
+        clauses,
+        source.batch,
+        pa.array(rows),
+    )
+
+
+def _insert_tasks(spec: ShuffleSpec, source: SourceRows, rows: Rows, clauses: Rows) -> Rows:
+    """The task that inserts each row: rows of a partition meet in one, so that its files are not many and small."""
+    names = spec.merge.write.partition_by
+    if not names:
+        return np.arange(len(rows)) % spec.inserting
+    found = np.zeros(len(rows), np.int64)
+    changes = Changes(np.arange(len(rows)), clauses, rows)
+    made = inserted_columns(spec.merge, source.leaves, changes, names)
+    texts = [format_values(made[name], spec.merge.write.schema.field(name).type) for name in names]
+    for values, indices in groups(texts):
+        found[indices.to_numpy()] = zlib.crc32(repr(values).encode()) % spec.inserting
+    return found
+
+
+def _moving(
+    spec: ShuffleSpec,
+    tasks: pa.Array,
+    files: pa.Array,
+    rows: pa.Array,
+    clauses: Rows,
+    source: pa.RecordBatch,
+    taken: pa.Array,
+) -> Iterator[pa.RecordBatch]:
+    structs = _struct(source, spec.source).take(taken)
+    arrays = [tasks, files, rows, pa.array(clauses, pa.int32()), structs]
+    yield from cut(pa.RecordBatch.from_arrays(arrays, schema=to_arrow(spec.changes)))
+
+
+def change_files(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Changes the files of one task, whose changes are sorted by file and row, or inserts rows; yields facts."""
+    parts = {part.number: part for some in spec.files for part in some}
+    by_file = itertools.groupby(_by_file(in_schema(batches, spec.changes)), lambda one: one[0])
+    for number, some in by_file:
+        if number == _INSERTED:
+            yield from insert_chosen(spec.merge, (_chosen(spec, batch) for _, batch in some))
+            continue
+        whole = pa.Table.from_batches([batch for _, batch in some]).combine_chunks().to_batches()[0]
+        rows, clauses = (whole.column(name).to_numpy().astype(np.int64) for name in ("row", "clause"))
+        updating = [clause for clause in spec.match.clauses if clause.action == "update"]
+        unpacked = _unpacked(whole.column("source"), spec.source)
+        leaves = extract(spec.match.leaves("source", updating), unpacked, spec.match.timezone)
+        file = DataFileReader(spec.merge.read, parts[number])
+        yield from change_file(spec.merge, file, Changes(rows, clauses, np.arange(len(rows))), leaves)
+
+
+def _by_file(batches: Batches) -> Iterator[tuple[int, pa.RecordBatch]]:
+    for batch in batches:
+        files = batch.column("file").to_numpy()
+        edges = [0, *(np.flatnonzero(np.diff(files)) + 1).tolist(), len(files)]
+        for start, end in itertools.pairwise(edges):
+            if end > start:
+                yield int(files[start]), batch.slice(start, end - start)
+
+
+def _chosen(spec: ShuffleSpec, batch: pa.RecordBatch) -> tuple[Leaves, Rows, Rows]:
+    inserting = [clause for clause in spec.match.clauses if clause.action == "insert"]
+    unpacked = _unpacked(batch.column("source"), spec.source)
+    leaves = extract(spec.match.leaves("source", inserting), unpacked, spec.match.timezone)
+    return leaves, np.arange(batch.num_rows), batch.column("clause").to_numpy().astype(np.int64)
+
+
+def _typed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
+    return array if array.type == wanted else array.cast(wanted)

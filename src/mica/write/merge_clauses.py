@@ -1,0 +1,151 @@
+"""The clauses of a merge, from texts to bound expressions.
+
+The rule: a clause sees the rows that it speaks of, and what it assigns fits the column. Values are cast as those of an
+update; a bare column of the source is also converted as by an append, so that JSON texts become Variants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mica.errors import UserError
+from mica.expressions.joined import BOTH, JoinedExpr, Side, Sides
+from mica.expressions.parse import parse
+from mica.expressions.rewrite import rebuilt
+from mica.expressions.tree import Column, Expr
+from mica.schema.arrow import to_arrow_field
+from mica.schema.evolution import cast_to
+from mica.schema.special import DEFAULT, GENERATED
+from mica.schema.types import VARIANT, ArrayType, MapType, StructField, StructType
+from mica.tasks.matching import Action, Assigned, Clause, When
+from mica.variant.plain import to_variants
+from mica.write.assignment import assignable, stored, unquoted
+from mica.write.rules import as_stored, is_identity, refuse_given, regenerated, substituted
+
+
+@dataclass(frozen=True)
+class GivenClause:
+    """A clause as it was given; `values` are expressions by column, None for all columns."""
+
+    when: When
+    action: Action
+    condition: str | None
+    values: Mapping[str, str] | None = None
+
+
+#: The kinds of clauses by their names in delta-spark's history.
+KINDS: Mapping[str, When] = {
+    "matched": "matched",
+    "notMatched": "not matched",
+    "notMatchedBySource": "not matched by source",
+}
+
+#: The sides that the expressions of a clause see.
+_SEES: Mapping[When, tuple[Side, ...]] = {
+    "matched": BOTH,
+    "not matched": ("source",),
+    "not matched by source": ("target",),
+}
+
+
+def shown(clauses: Sequence[GivenClause], when: When) -> list[dict[str, str]]:
+    """The clauses of a kind as delta-spark's history has them."""
+    return [
+        {**({} if one.condition is None else {"predicate": f"({one.condition})"}), "actionType": one.action}
+        for one in clauses
+        if one.when == when
+    ]
+
+
+def bound(sides: Sides, given: GivenClause) -> Clause:
+    """The clause with bound expressions. Errors: those of `Merge.execute` for texts."""
+    sees = _SEES[given.when]
+    condition = None if given.condition is None else sides.predicate(given.condition, sees)
+    values: dict[str, Assigned] = {}
+    if given.action != "delete":
+        trees: dict[str, Expr] = {}
+        for column, text, value in _values(sides, given):
+            values[column.name], trees[column.name] = _assigned(sides, column, text, value, sees)
+        refuse_given(sides.target, trees, sides.target_alias)
+        if given.action == "update":
+            values |= _generated(sides, trees, sees)
+    return Clause(given.when, given.action, condition, values)
+
+
+def _generated(sides: Sides, assigned: Mapping[str, Expr], sees: tuple[Side, ...]) -> dict[str, Assigned]:
+    """The generated columns that change with these assignments."""
+    table, found = sides.target, {}
+    for name in regenerated(table, assigned):
+        f = table.field(name)
+
+        def change(node: Expr, name: str = name) -> Expr | None:
+            if not isinstance(node, Column):
+                return None
+            kept = replace(node, names=(sides.target_alias, *node.names))
+            return kept if table.field(node.names[0]).name not in assigned else substituted(node, table, assigned, name)
+
+        text = str(f.metadata[GENERATED])
+        found[name] = Assigned(sides.bind(as_stored(rebuilt(parse(text), change), f), sees, text), f)
+    return found
+
+
+def _values(sides: Sides, given: GivenClause) -> Iterator[tuple[StructField, str, Expr]]:
+    """The columns that a clause sets, with the texts and trees of their values."""
+    table = sides.target
+    if given.values is None:
+        missing = [f.name for f in table.fields if sides.source.find(f.name) is None]
+        made = {f.name for f in table.fields if _makes(f, given.action)}
+        if set(missing) - made:
+            raise UserError(
+                "MISSING_COLUMN",
+                f"the source has no column {', '.join(map(repr, missing))}, which {given.action}_all needs",
+                hint=f"Add the column, or name the columns: when_…_{given.action}({{…}}).",
+            )
+        for f in (f for f in table.fields if f.name not in missing):
+            yield f, f"{sides.source_alias}.{f.name}", Column((sides.source_alias, f.name))
+        return
+    seen: set[str] = set()
+    for name, text in given.values.items():
+        f = _column(sides, name)
+        if f.name in seen:
+            raise UserError("DUPLICATE_COLUMN", f"the column {f.name!r} is set twice", column=f.name)
+        seen.add(f.name)
+        yield f, text, parse(text)
+
+
+def _makes(f: StructField, action: Action) -> bool:
+    """Whether the table itself makes the values of a column that the source lacks."""
+    return GENERATED in f.metadata or is_identity(f) or (action == "insert" and DEFAULT in f.metadata)
+
+
+def _column(sides: Sides, name: str) -> StructField:
+    """The column of the target that a key of `set` or `values` names, with or without the target's alias."""
+    alias, _, rest = name.partition(".")
+    own = [name, unquoted(name), *([rest, unquoted(rest)] if alias.lower() == sides.target_alias.lower() else [])]
+    found = next((f for f in map(sides.target.find, own) if f is not None), None)
+    if found is None:
+        raise UserError.unknown_column(name, sides.target.names)
+    return found
+
+
+def _assigned(
+    sides: Sides, column: StructField, text: str, value: Expr, sees: tuple[Side, ...]
+) -> tuple[Assigned, Expr]:
+    """The value of a column, bound and as a tree."""
+    given = sides.bind(value, sees, text)
+    own = given.bound.type
+    if own != column.type and not assignable(own, column.type, ansi=sides.ansi) and _converts(given, value, column):
+        cast_to(to_arrow_field(StructField(column.name, own)), column, column.name, to_variants)  # refuses what differs
+        return Assigned(given, column, plain=True), value
+    cast = stored(value, own, column, text, ansi=sides.ansi)
+    return Assigned(sides.bind(cast, sees, text), column), cast
+
+
+def _converts(given: JoinedExpr, value: Expr, column: StructField) -> bool:
+    """Whether a value is converted as an append's: a column of the source, or structs, lists and maps."""
+    nested = StructType | ArrayType | MapType
+    of_source = isinstance(value, Column) and given.sides == ("source",)
+    return (of_source and column.type == VARIANT) or (
+        isinstance(column.type, nested) and isinstance(given.bound.type, nested)
+    )

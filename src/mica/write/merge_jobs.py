@@ -1,0 +1,114 @@
+"""How a merge runs: with the whole source in every task, or with a shuffle of the keys of both sides.
+
+The rule: both ways match and write by the same functions (`tasks.merge`), and report the same facts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.engines.base import Engine, Watch
+from mica.engines.spark.engine import by_keys, by_number
+from mica.schema.types import StructType
+from mica.skipping.keys import KeyValues
+from mica.tasks.matching import MatchSpec
+from mica.tasks.merge import MergeSpec, SharedSource, insert_rows, matched_rows, merge_files
+from mica.tasks.parts import FilePart, in_tasks
+from mica.tasks.shuffled_merge import (
+    SUMMARY,
+    ShuffleSpec,
+    change_files,
+    match_rows,
+    source_rows,
+    summarize,
+    target_key_rows,
+)
+from mica.tasks.write import WriteSpec, facts_schema
+from mica.write import collated, flow
+
+if TYPE_CHECKING:
+    from mica.engines.spark.engine import Spark
+
+#: Bytes of inserted rows that are worth a separate task, and of source rows that one task holds in memory.
+_INSERT_BYTES = 64 << 20
+_BUCKET_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class WithSource(flow.RowSource):
+    """Every task has the whole source: first the files are merged, then what matched nothing is inserted."""
+
+    spec: MergeSpec
+    source: SharedSource
+    parts: Sequence[FilePart]
+
+    def run(self, engine: Engine, spec: WriteSpec, watch: Watch | None) -> Iterator[pa.RecordBatch]:
+        """Facts of both."""
+        schema, ends = facts_schema(spec.collated), collated.wanted(spec.collated)
+        merging = replace(self.spec, write=spec)
+        rows = self.source.batch
+        matched = np.zeros(rows.num_rows, np.bool_)
+        if self.parts:
+            inputs = in_tasks(self.parts, engine.parallelism)
+            task = partial(merge_files, merging, self.source)
+            for batch in engine.run(task, inputs, schema, ends=ends, watch=watch):
+                told = pc.equal(batch.column("kind"), "matched")
+                for packed in batch.column("vector").filter(told).to_pylist():
+                    matched |= matched_rows(packed, rows.num_rows)
+                yield batch
+        if not merging.match.numbers("not matched") or matched.all():
+            return
+        free = rows.filter(pa.array(~matched))
+        count = max(1, min(engine.parallelism, free.nbytes // _INSERT_BYTES))
+        edges = [free.num_rows * i // count for i in range(count + 1)]
+        slices = [free.slice(start, end - start) for start, end in itertools.pairwise(edges)]
+        yield from engine.run(partial(insert_rows, merging), slices, schema, ends=ends, watch=watch)
+
+
+def summary_of(engine: Engine, frame: Any, match: MatchSpec, schema: StructType) -> tuple[int, int, list[KeyValues]]:
+    """The rows and bytes of a DataFrame, and the values of its keys."""
+    found = pa.Table.from_batches(engine.write(frame, partial(summarize, match, schema), SUMMARY), SUMMARY)
+    parts = [pickle.loads(packed) for packed in found.column("keys").to_pylist()]  # noqa: S301 - our own tasks' bytes
+    keys = match.on.keys
+    known = [KeyValues.joined(key, [part[i] for part in parts if part[i]]) for i, key in enumerate(keys)]
+    rows, size = (pc.sum(found.column(name)).as_py() or 0 for name in ("rows", "bytes"))
+    return rows, size, known
+
+
+@dataclass(frozen=True)
+class Shuffled(flow.RowSource):
+    """The rows of the source and the keys of the target meet by key, and changes meet the files that they change."""
+
+    spec: MergeSpec
+    #: A DataFrame of the source, computed once; its columns; its bytes.
+    frame: Any
+    columns: StructType
+    size: int
+    parts: Sequence[FilePart]
+
+    def run(self, engine: Engine, spec: WriteSpec, watch: Watch | None) -> Iterator[pa.RecordBatch]:
+        """Facts of one job."""
+        on = cast("Spark", engine)
+        schema, ends = facts_schema(spec.collated), collated.wanted(spec.collated)
+        tasks = in_tasks(self.parts, engine.parallelism)
+        inserting = max(1, min(4 * engine.parallelism, self.size // _INSERT_BYTES))
+        files = tuple(map(tuple, tasks))
+        merging = ShuffleSpec(replace(self.spec, write=spec), self.columns, files, inserting)
+        rows = [on.mapped(self.frame, partial(source_rows, merging), merging.rows)]
+        if self.parts:
+            reading = in_tasks(self.parts, engine.parallelism, shared=True)
+            rows.append(on.made(partial(target_key_rows, merging), reading, merging.rows))
+        buckets = max(engine.parallelism, -(-self.size // _BUCKET_BYTES))
+        met = by_keys(rows, merging.keys, buckets, ["side"])
+        changes = on.mapped(met, partial(match_rows, merging), merging.changes)
+        moved = by_number(changes, "task", len(tasks) + inserting, ["file", "row"])
+        yield from engine.write(moved, partial(change_files, merging), schema, ends=ends, watch=watch)
