@@ -33,6 +33,8 @@ def feed(spark: SparkSession, path: Path) -> list[tuple[Any, ...]]:
 
 def made(path: Path, vectors: bool) -> mica.Table:
     properties = {"delta.enableDeletionVectors": str(vectors).lower(), "delta.enableChangeDataFeed": "true"}
+    if vectors:  # and the columns of files have other names
+        properties["delta.columnMapping.mode"] = "id"
     table = mica.Table.create(path, SCHEMA, ["p"], properties=properties)
     for part in range(3):
         table.append([
