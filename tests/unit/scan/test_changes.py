@@ -189,3 +189,22 @@ def test_shredded_change_files_keep_values_exactly(tmp_path: Path) -> None:
     scan = table.changes(2, columns={"id": "id", "v": "to_json(v)"}).to_arrow().sort_by("id")
     assert found.num_rows == 4
     assert [orjson.loads(v) if v else None for v in scan.column("v").to_pylist()] == values[49:]
+
+
+@WAYS
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_columns_that_are_mapped_to_other_names(tmp_path: Path, properties: dict[str, str], mode: str) -> None:
+    table = table_of(tmp_path, **properties, **{"delta.columnMapping.mode": mode})
+    table.rename_column("id", "number")
+    table.rename_column("p", "q")
+    table.delete("number = 3")
+    table.update({"q": "'c'"}, "number = 4")
+    columns = {"number": "number", "q": "q", "a": "v:a::int", "t": "_change_type"}
+    assert sorted(tuple(row.values()) for row in table.changes(4, columns=columns).to_arrow().to_pylist()) == [
+        (3, "b", 3, "delete"), (4, "a", 4, "update_preimage"), (4, "c", 4, "update_postimage"),
+    ]  # fmt: skip
+    before = table.scan(columns=columns | {"t": "number"}).to_arrow().sort_by("number")
+    table.optimize(zorder_by=["v:a", "number"])
+    table.reshred({"v": None})
+    assert table.scan(columns=columns | {"t": "number"}).to_arrow().sort_by("number").equals(before)
+    assert mica.check(table).ok
