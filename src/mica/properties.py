@@ -201,6 +201,10 @@ CHECKPOINT_PROTECTION = Property(
     "Log files of versions before this one may not be deleted.", "checkpointProtection", (),
     refused="only the engine that drops a feature may set it",
 )  # fmt: skip
+TRUNCATE_RETENTION = Property(
+    "delta.dropFeatureTruncateHistory.retentionDuration", INTERVAL, "interval 24 hours",
+    "How old history must be to be deleted when a feature is dropped with `truncate_history`.",
+)  # fmt: skip
 IN_COMMIT_TIMESTAMPS = Property(
     "delta.enableInCommitTimestamps", BOOLEAN, "false", "Commits hold their own timestamps.", "inCommitTimestamp"
 )
@@ -274,8 +278,6 @@ OF_OTHERS: tuple[Property[Any], ...] = tuple(
     for name, values, default, meaning in (
         ("delta.autoOptimize.optimizeWrite", BOOLEAN, "false", "Writes shuffle rows into fewer files."),
         ("delta.checkpointRetentionDuration", INTERVAL, None, "How long old checkpoints are kept."),
-        ("delta.dropFeatureTruncateHistory.retentionDuration", INTERVAL, "interval 24 hours",
-         "How long history is kept when a feature is dropped."),
         ("delta.enableFullRetentionRollback", BOOLEAN, "true", "A restore goes back only as far as files are kept."),
         ("delta.ignoreProtocolDefaults", BOOLEAN, "false", "The session's protocol defaults do not apply."),
         ("delta.isolationLevel", one_of("Serializable", "WriteSerializable", "SnapshotIsolation"), "Serializable",
