@@ -205,6 +205,11 @@ TRUNCATE_RETENTION = Property(
     "delta.dropFeatureTruncateHistory.retentionDuration", INTERVAL, "interval 24 hours",
     "How old history must be to be deleted when a feature is dropped with `truncate_history`.",
 )  # fmt: skip
+ISOLATION_LEVEL = Property(
+    "delta.isolationLevel", one_of("Serializable", "WriteSerializable"), "Serializable",
+    "Which commits conflict: under WriteSerializable a delete, update, merge or overwrite may count as done before an "
+    "append that was committed meanwhile.",
+)  # fmt: skip
 IN_COMMIT_TIMESTAMPS = Property(
     "delta.enableInCommitTimestamps", BOOLEAN, "false", "Commits hold their own timestamps.", "inCommitTimestamp"
 )
@@ -280,8 +285,6 @@ OF_OTHERS: tuple[Property[Any], ...] = tuple(
         ("delta.checkpointRetentionDuration", INTERVAL, None, "How long old checkpoints are kept."),
         ("delta.enableFullRetentionRollback", BOOLEAN, "true", "A restore goes back only as far as files are kept."),
         ("delta.ignoreProtocolDefaults", BOOLEAN, "false", "The session's protocol defaults do not apply."),
-        ("delta.isolationLevel", one_of("Serializable", "WriteSerializable", "SnapshotIsolation"), "Serializable",
-         "Which commits conflict; mica always uses Serializable."),
         ("delta.randomizeFilePrefixes", BOOLEAN, "false", "Paths of data files begin with a random prefix."),
         ("delta.randomPrefixLength", number(1), "2", "How long that prefix is."),
         ("delta.sampleRetentionDuration", INTERVAL, "interval 7 days", "How long samples of data are kept."),

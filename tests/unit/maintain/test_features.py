@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,10 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import mica
-from mica.errors import UserError
+from mica.errors import ConflictError, UserError
 from mica.log import features
 from mica.log.actions import Protocol
+from mica.log.transaction import Transaction
 from mica.maintain.features import without
+from mica.stats.columns import physical_name
 
 ALL = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true", "delta.enableTypeWidening": "true"}
 DROPPED = ["deletionVectors", "typeWidening", "columnMapping", "variantShredding"]
@@ -122,3 +125,61 @@ def test_a_legacy_protocol_loses_one_of_what_it_implies() -> None:
     found = without(Protocol(2, 5), "columnMapping")
     assert (found.reader, found.writer) == (1, 7)
     assert found.writer_features == features.names(Protocol(2, 5)) - {"columnMapping"}
+
+
+def test_clustering_columns_have_statistics_and_stay(tmp_path: Path) -> None:
+    properties = {"delta.feature.clustering": "supported", "delta.dataSkippingNumIndexedCols": "1",
+                  "delta.columnMapping.mode": "name"}  # fmt: skip
+    table = mica.Table.create(tmp_path, "a INT, b INT, s STRUCT<c: INT, d: INT>", properties=properties)
+    names = [[physical_name(table.schema.field("s")), physical_name(table.schema.field("s").type.field("d"))]]  # type: ignore[attr-defined]
+    transaction = Transaction(table.snapshot, "CLUSTER BY")
+    transaction.set_domain(
+        "delta.clustering", json.dumps({"clusteringColumns": names, "domainName": "delta.clustering"})
+    )
+    transaction.commit()
+    table.refresh().append([{"a": 1, "b": 1, "s": {"c": 1, "d": n}} for n in range(3)])
+    stats = json.loads(table.files()["stats"][0].as_py())
+    assert len(stats["minValues"]) == 2  # a, and s.d
+    assert len(table.scan("s.d = 9").plan.kept) == 0
+    with pytest.raises(UserError) as caught:
+        table.drop_columns(["s.d"])
+    assert caught.value.code == "COLUMN_IN_USE"
+    table.rename_column("s", "t").optimize()
+    assert "delta.clustering" in table.snapshot.domains
+    mica.Table.create(tmp_path, "a INT", mode="overwrite")
+    assert "delta.clustering" not in table.refresh().snapshot.domains
+
+
+def test_files_hold_partition_columns_if_the_table_asks_for_it(tmp_path: Path) -> None:
+    table = mica.Table.create(
+        tmp_path, "a INT, p STRING", ["p"], {"delta.feature.materializePartitionColumns": "supported"}
+    )
+    table.append([{"a": 1, "p": "x"}, {"a": 2, "p": None}])
+    table.update({"a": "a + 1"}, "p = 'x'")
+    for path in table.files()["path"].to_pylist():
+        assert pq.ParquetFile(tmp_path / path).schema_arrow.names == ["a", "p"]
+    assert sorted(table.to_arrow().to_pylist(), key=repr) == [{"a": 2, "p": "x"}, {"a": 2, "p": None}]
+    assert "p" not in json.loads(table.files()["stats"][0].as_py())["nullCount"]
+
+
+@pytest.mark.parametrize(("level", "conflicts"), [("Serializable", True), ("WriteSerializable", False)])
+def test_an_append_is_no_conflict_where_writes_are_serializable(tmp_path: Path, level: str, conflicts: bool) -> None:
+    table = mica.Table.create(tmp_path, "a INT", properties={"delta.isolationLevel": level})
+    table.append([{"a": 1}])
+    other = mica.Table.open(tmp_path)
+    table.append([{"a": 1}])
+    if conflicts:
+        with pytest.raises(ConflictError):
+            other.delete("a = 1")
+        return
+    other.delete("a = 1")
+    assert other.to_arrow()["a"].to_pylist() == [1]
+    assert other.history(1).to_pylist()[0]["isolation_level"] == level
+    stale = mica.Table.open(tmp_path)
+    other.append([{"a": -5}])
+    with pytest.raises(ConflictError):  # what a change of metadata rests on is read as it is
+        stale.add_constraint("positive", "a > 0")
+    stale = mica.Table.open(tmp_path)
+    other.update({"a": "9"}, "a = -5")
+    with pytest.raises(ConflictError):
+        stale.delete("a = -5")
