@@ -190,7 +190,9 @@ class _Merge:
         if self.batch is not None:
             source = SharedSource(self.match, self.batch)
             rows = self.batch.num_rows
-            known = [KeyValues.of(key, values) for key, values in zip(keys, source.rows.key_values, strict=True)]
+            usable = pa.array(source.rows.usable)
+            values = [found.filter(usable) for found in source.rows.key_values]
+            known = [KeyValues.of(key, found) for key, found in zip(keys, values, strict=True)]
         else:
             rows, size, known = summary_of(self.engine, self.frame, self.match, self.columns)
         predicate = None if self.match.numbers("not matched by source") else possible(self.match.on, known)
