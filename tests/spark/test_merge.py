@@ -1,0 +1,60 @@
+"""Merges on Spark keep the bounds of collated columns, with the whole source in every task and with a shuffle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import mica
+from mica.engines.spark import engine
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.mark.parametrize("few", [100_000, -1])
+def test_collated_bounds_and_shredding_are_kept(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    monkeypatch.setattr(engine, "FEW_ROWS", few)
+    table = mica.Table.create(tmp_path, "id INT, p INT, s STRING COLLATE UNICODE_CI, v VARIANT", ["p"])
+    frame = spark.range(0, 60, 1, 3).selectExpr(
+        "int(id) id", "int(id % 2) p", "concat('Name ', id) s", "parse_json(concat('{\"a\":', id, '}')) v"
+    )
+    table.append(frame)
+    source = spark.range(50, 70).selectExpr(
+        "int(id) id", "int(id % 2) p", "'Zoë' s", "parse_json(concat('{\"a\":', id + 1000, '}')) v"
+    )
+    merge = table.merge(source, "target.id = source.id AND target.p = source.p")
+    done = merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    assert (done.metrics["numTargetRowsUpdated"], done.metrics["numTargetRowsInserted"]) == (10, 10)
+    assert mica.check(table, spark=spark).ok
+    assert table.scan("s = 'ZOË'", spark=spark).to_df(spark).count() == 20
+    assert len(table.scan("s > 'zz'", spark=spark).plan.kept) == 0
+    assert len(table.scan("v:a::int > 2000").plan.kept) == 0
+    assert table.scan("v:a::int > 1040").count() == 20
+
+
+def test_the_same_of_a_large_source_in_both_ways(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for few in (100_000, -1):
+        monkeypatch.setattr(engine, "FEW_ROWS", few)
+        table = mica.Table.create(tmp_path / str(few), "id BIGINT, n BIGINT NOT NULL, d DECIMAL(38,10)")
+        table.append(spark.range(0, 30_000, 1, 4).selectExpr("id", "id n", "cast(id AS DECIMAL(38,10)) d"))
+        source = spark.range(20_000, 40_000, 1, 3).selectExpr("cast(id AS DECIMAL(30,0)) k", "id n")
+        merge = table.merge(source, "t.d = s.k", source_alias="s", target_alias="t")
+        merge = merge.when_matched_delete("t.id % 10 = 0").when_matched_update({"n": "t.n + s.n"}, "t.id % 10 = 1")
+        merge = merge.when_not_matched_insert({"id": "-n", "n": "n"}, "n % 100 = 0")
+        done = merge.when_not_matched_by_source_delete("t.id < 5").execute()
+        told = {name: value for name, value in done.metrics.items() if "Rows" in name and "Copied" not in name}
+        found.append((told, table.scan(columns=["id", "n"]).to_arrow().sort_by("id").to_pydict()))
+    assert found[0] == found[1]
+    assert found[0][0]["numTargetRowsDeleted"] == 1_005
+    with pytest.raises(mica.UserError) as raised:
+        table.merge(spark.sql("SELECT 7L id UNION ALL SELECT 7L"), "target.id = source.id").when_matched_delete(
+            "target.n > 0").execute()  # fmt: skip
+    assert (raised.value.code, "target.id = 7" in raised.value.message) == ("AMBIGUOUS_MERGE", True)
