@@ -439,7 +439,8 @@ class Table:
         gets the whole source; of a DataFrame with many rows Spark shuffles them by their keys instead. Errors: see
         `Merge.execute`.
         """
-        return Merge(self._snapshot, source, on, source_alias, target_alias, spark, partial(self._written, on=spark))
+        done = partial(self._written, on=source if spark is None else spark)
+        return Merge(self._snapshot, source, on, source_alias, target_alias, spark, done)
 
     @takes(properties=CHANGES)
     def set_properties(self, properties: Mapping[str, str | None]) -> Table:
