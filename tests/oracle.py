@@ -161,7 +161,7 @@ def _decoded(value: Any) -> Any:
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
 
 
-_ROW_CODES = ("INVALID_CAST", "ARITHMETIC_OVERFLOW", "DIVIDE_BY_ZERO")
+_ROW_CODES = ("INVALID_CAST", "ARITHMETIC_OVERFLOW", "DIVIDE_BY_ZERO", "INVALID_ARRAY_INDEX")
 
 
 def judged(bound: BoundExpr, leaves: Sequence[pa.Array], count: int) -> list[Any]:

@@ -96,6 +96,17 @@ INTERVALS = [
     "INTERVAL '59:59.9' MINUTE TO SECOND",
 ]  # fmt: skip
 MATRIX = [
+    *(f"{f}({a}, {c})" for f, a, c in itertools.product(["greatest", "least"], NAMES, [*NAMES, "1", "'x'", "NULL"])),
+    *(f"{f}({a})" for f, a in itertools.product(["abs", "md5"], NAMES)),
+    *(f"to_date({a})" for a in ("s", "d", "t", "z", "bin")),
+    *(f"to_timestamp({a})" for a in ("s", "d", "t", "z", "bin", "l", "i", "h", "n", "x", "f")),
+    *(f"mod({a}, {c})" for a, c in itertools.product(NAMES, ["0", "3", "-2", "NULL", "1.5", "i"])),
+    *(f"sha2({a}, {c})" for a, c in itertools.product(["s", "bin", "i"], ["0", "224", "256", "384", "512", "1"])),
+    *(
+        f"replace({a}, {c})"
+        for a, c in itertools.product(["s", "i", "d"], ["'1', '22'", "'', 'x'", "'0'", "NULL, 'x'"])
+    ),
+    *(f"greatest({a}, {b}, {c})" for a, b, c in itertools.product(["l", "i", "x"], ["h", "n", "f"], ["1", "NULL"])),
     *(f"{a} {op} {b}" for a, b, op in itertools.product(["d", "t", "z", "NULL"], INTERVALS, ["+", "-"])),
     *(f"{b} + {a}" for a, b in itertools.product(["d", "t", "z", "i"], INTERVALS)),
     *(f"{a} {op} INTERVAL 1 DAY" for a, op in itertools.product(NAMES, ["+", "-", "*"])),

@@ -81,6 +81,14 @@ NESTED = [
 CASTS = [get for p, k in itertools.product(PATHS[:2], TYPES) for get in (f"v:{p}::{k}", tried(p, k))]
 SHAPES = [get for p, k in itertools.product(["a", "b", "b['c d']"], NESTED) for get in (f"v:{p}::{k}", tried(p, k))]
 SHAPES += [f"{word}(v AS {k})" for k in NESTED for word in ("cast", "try_cast")]
+LISTS = [tried("b['c d']", "array<string>"), tried("b['c d']", "array<int>"), tried("b", "array<int>")]
+SHAPES += [
+    f"{f}({a}{more})" for a in LISTS for f, more in (
+        ("size", ""), ("array_size", ""), ("cardinality", ""),
+        ("array_contains", ", " + ("'5'" if "string" in a else "5")),
+        ("element_at", ", 1"), ("element_at", ", -1"), ("element_at", ", 2"), ("element_at", ", 0"))
+]  # fmt: skip
+SHAPES += [f"size({tried('b', 'map<string, string>')})", f"element_at({tried('b', 'map<string, string>')}, 'c d')"]
 OTHERS = [
     *(f"{get} IS NULL" for p, k in itertools.product(PATHS, TYPES) for get in (f"v:{p}::{k}", tried(p, k))),
     *(f"{get} {op} {value}" for p, k in itertools.product(PATHS, TYPES) for value in LITERALS.get(k, NUMBERS)

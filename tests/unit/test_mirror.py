@@ -31,6 +31,8 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "expressions/conditionals.py": "tests/unit/expressions/test_functions.py",
         "expressions/constants.py": "tests/unit/expressions/test_parse.py",
         "expressions/cursor.py": "tests/unit/expressions/test_parse.py",
+        "expressions/digests.py": "tests/unit/expressions/test_functions.py",
+        "expressions/generic.py": "tests/unit/expressions/test_functions.py",
         "expressions/pairs.py": "tests/unit/expressions/test_functions.py",
         "expressions/strings.py": "tests/unit/expressions/test_functions.py",
         "expressions/texts.py": "tests/unit/expressions/test_functions.py",

@@ -66,6 +66,8 @@ CODES: Mapping[str, Code] = {
              "Put new rows into new files, or ingest without idempotent=True."),
         Code("INVALID_ARGUMENT", _USER, "An argument or option has an invalid type or value.",
              "Give what the message names."),
+        Code("INVALID_ARRAY_INDEX", _USER, "An array has no element at a position.",
+             "Compare the position with `size` of the array first."),
         Code("INVALID_CAST", _USER, "A value cannot be cast to the type in an expression.",
              "Use try_cast or try_variant_get, which return NULL, or another type."),
         Code("INVALID_COLLATION", (UserError, CorruptDataError),

@@ -16,7 +16,8 @@ from mica.expressions.bound_expr import type_of
 from mica.expressions.coerce import TIMES, common_type_of_list, is_exact, is_real
 from mica.expressions.collations import searches, stripped
 from mica.expressions.conditionals import CASE
-from mica.expressions.functions import FUNCTIONS, pattern_of
+from mica.expressions.functions import FUNCTIONS, Function, pattern_of
+from mica.expressions.generic import Resolve
 from mica.expressions.intervals import DAY
 from mica.expressions.tree import (
     Call,
@@ -68,6 +69,8 @@ class CallBinder(ComparisonBinder):
             wanted = f"{least}" if least == most else f"{least} to {most}"
             what = f"{expr.name} takes {wanted} argument{'s' * (most > 1)}, not {len(expr.args)}"
             raise self.error("INVALID_EXPRESSION", what, expr.at)
+        if function.resolve is not None:
+            return self.resolved(expr, function, function.resolve)
         sides = [self.argument(a, type_, exact=function.exact) for a, type_ in zip(expr.args, parameters, strict=False)]
         collation = self.searched_by(expr, sides) if function.compares else None
         args = [stripped(a) for a in sides]
@@ -84,6 +87,23 @@ class CallBinder(ComparisonBinder):
         result = BYTES if binary and function.result == STRING else function.result
         call = Call(expr.name, tuple(args), result, collation=collation, at=expr.at)
         return self.folded(call) if collation is None else call
+
+    def resolved(self, expr: Call, function: Function, resolve: Resolve) -> Expr:
+        """Binds a function whose types follow from its arguments."""
+        sides = [self.bind(a) for a in expr.args]
+        args = [stripped(a) for a in sides]
+        types = [type_of(a) for a in args]
+        found = resolve(types, self.ansi)
+        if found is None:
+            what = f"{expr.name} of {' and '.join(map(type_to_ddl, types))} cannot be used here"
+            raise self.error("TYPE_MISMATCH", what, expr.at, needs_cast(VARIANT) if VARIANT in types else None)
+        self.refuse_collated(expr, sides)
+        parameters, result = found
+        args = [a if type_of(a) == t else self.cast_argument(a, t) for a, t in zip(args, parameters, strict=True)]
+        for i, given in enumerate(args):
+            if i in function.constants:
+                self.check_constant(expr, given)
+        return self.folded(Call(expr.name, tuple(args), result, at=expr.at))
 
     def check_types(self, call: Call, args: Sequence[Expr]) -> None:
         """Raises for argument types that Spark rejects or that only Spark supports."""

@@ -7,6 +7,7 @@ result.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ from mica.schema.types import DataType
 _PLACE = "Use try_{} to get NULL there, or filter those rows out first."
 #: Functions with failures of their own: code, reason and hint.
 _FAILURES: Mapping[str, tuple[str, str, str]] = {
+    "element_at": ("INVALID_ARRAY_INDEX", "the array has no element there", "Compare with size(…) first."),
     "parse_json": ("INVALID_JSON", "the text is not JSON", "Use try_parse_json to get NULL for such texts."),
     "variant_set": ("PATH_MISMATCH", "the path leads through a value of another type", _PLACE.format("variant_set")),
     "variant_insert": (
@@ -44,7 +46,9 @@ def apply(
     assert call.type is not None
     if call.name in FUNCTIONS:
         function = FUNCTIONS[call.name]
-        found = function.evaluate(*args, timezone) if function.zoned else function.evaluate(*args)
+        more: dict[str, Any] = {"ansi": ansi} if function.ansi else {}
+        more |= {"types": types} if function.typed else {}
+        found = function.evaluate(*args, *((timezone,) if function.zoned else ()), **more)
         return found if isinstance(found, tuple) else (found, None)
     if call.name == "negate":
         values, failed = arithmetic.negate(args[0], call.type, ansi=ansi)

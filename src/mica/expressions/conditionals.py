@@ -8,6 +8,7 @@ error. As in Spark, a null condition is not true.
     nullif(a, b)                        CASE WHEN a = b THEN NULL ELSE a END
     nvl(a, b), ifnull(a, b)             coalesce(a, b)
     nvl2(a, x, y)                       CASE WHEN a IS NOT NULL THEN x ELSE y END
+    mod(a, b)                           a % b
 
 Source: Spark's CaseWhen, Coalesce; TypeCoercion.CaseWhenCoercion for the type of the result.
 """
@@ -59,7 +60,8 @@ def _coalesce(at: int, *values: Expr) -> Call:
 
 
 #: Functions that are rewritten: the number of arguments, and what builds the result.
-SPELLINGS: Mapping[str, tuple[range, Callable[..., Call]]] = {
+SPELLINGS: Mapping[str, tuple[range, Callable[..., Expr]]] = {
+    "mod": (range(2, 3), lambda at, left, right: Call("%", (left, right), at=at)),
     "coalesce": (range(1, 1000), _coalesce),
     "nvl": (range(2, 3), _coalesce),
     "ifnull": (range(2, 3), _coalesce),

@@ -23,6 +23,7 @@ from mica.expressions.casts import cast_array
 from mica.expressions.collations import in_process, refuse_in_process
 from mica.expressions.compare import Datum, compare, is_in, literal
 from mica.expressions.conditionals import evaluate_case, evaluate_coalesce
+from mica.expressions.functions import FUNCTIONS
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or, to_sql
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import type_to_ddl
@@ -140,7 +141,8 @@ class _Rows:
         refuse_in_process(expr)
         first, *others = reversed(expr.args) if expr.name in "/%" else expr.args  # Spark evaluates the divisor first
         values = [self.judge(first, asked)]
-        all_asked = expr.name == "concat"  # Spark evaluates every argument of it
+        # Spark evaluates every argument of these, whatever is null.
+        all_asked = expr.name == "concat" or (expr.name in FUNCTIONS and FUNCTIONS[expr.name].of_null)
         values += [self.judge(o, asked if all_asked else self.with_value(values[0], o, asked)) for o in others]
         args = values[::-1] if expr.name in "/%" else values
         if isinstance(args[0], pa.Scalar):

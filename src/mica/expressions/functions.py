@@ -7,6 +7,13 @@ evaluated over arrays. It is null if an argument is, unless `of_null` is set; it
 |---|---|---|
 | like, `x LIKE y ESCAPE z` | string, string, a constant | boolean |
 | startswith, endswith, contains | two strings, or two binary | boolean |
+| replace | string, two constants | string |
+| to_date; to_timestamp | string, date or time; also a number | date; timestamp |
+| md5; sha2 | binary; also a constant number of bits | string |
+| size, cardinality; array_size | array or map; array | int |
+| array_contains | array, a value of its type | boolean |
+| element_at | array and int, map of strings and string | the value there |
+| abs; greatest, least | a number; two and more of one kind | that type |
 | concat, `a || b` | strings, or all binary | string, or binary |
 | lower, upper, trim, ltrim, rtrim | string | string |
 | length, char_length | string or binary | int |
@@ -36,9 +43,22 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mica.expressions import intervals, strings, texts, times, variants
-from mica.expressions.tree import Call, Literal
-from mica.schema.types import BOOLEAN, DATE, INTEGER, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, DataType
+from mica.expressions import digests, generic, intervals, strings, texts, times, variants
+from mica.expressions.generic import Resolve
+from mica.expressions.tree import Call, Literal, Op
+from mica.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    LONG,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VARIANT,
+    VOID,
+    DataType,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +83,11 @@ class Function:
     exact: bool = False
     #: Whether it has a value where an argument is null.
     of_null: bool = False
+    #: Gives the types from those of the arguments, in place of `parameters` and `result`.
+    resolve: Resolve | None = None
+    #: Whether the session's ANSI mode, or the arguments' types, are passed by name.
+    ansi: bool = False
+    typed: bool = False
     #: Whether the session's time zone is passed as an additional argument.
     zoned: bool = False
 
@@ -92,6 +117,22 @@ FUNCTIONS: Mapping[str, Function] = {
     "startswith": Function((STRING, STRING), BOOLEAN, strings.starts_with, binary=True, compares=True),
     "endswith": Function((STRING, STRING), BOOLEAN, strings.ends_with, binary=True, compares=True),
     "contains": Function((STRING, STRING), BOOLEAN, strings.contains, binary=True, compares=True),
+    "size": Function((VOID,), INTEGER, generic.size, of_null=True, resolve=generic.of_collection, ansi=True),
+    "array_size": Function((VOID,), INTEGER, generic.array_size, resolve=generic.of_array),
+    "array_contains": Function((VOID, VOID), BOOLEAN, generic.array_contains, resolve=generic.holds_value, typed=True),
+    "element_at": Function((VOID, VOID), VOID, generic.element_at, resolve=generic.at_place, ansi=True),
+    "abs": Function((VOID,), VOID, generic.absolute, resolve=generic.of_number, ansi=True, typed=True),
+    "greatest": Function(
+        (VOID,), VOID, generic.chosen(Op.GT), repeats=True, of_null=True, resolve=generic.of_common, typed=True
+    ),
+    "least": Function(
+        (VOID,), VOID, generic.chosen(Op.LT), repeats=True, of_null=True, resolve=generic.of_common, typed=True
+    ),
+    "to_date": Function((VOID,), DATE, generic.same, resolve=generic.to_time(DATE)),
+    "to_timestamp": Function((VOID,), TIMESTAMP, generic.same, resolve=generic.to_time(TIMESTAMP)),
+    "md5": Function((BINARY,), STRING, digests.md5, resolve=generic.of_bytes),
+    "sha2": Function((BINARY, INTEGER), STRING, digests.sha2, constants=(1,), resolve=generic.of_bytes),
+    "replace": Function((STRING, STRING, STRING), STRING, texts.replace, optional=1, constants=(1, 2)),
     "concat": Function((STRING,), STRING, texts.concat, binary=True, repeats=True),
     "lower": Function((STRING,), STRING, texts.lower),
     "upper": Function((STRING,), STRING, texts.upper),
@@ -137,5 +178,5 @@ FUNCTIONS: Mapping[str, Function] = {
 #: Other names of functions.
 ALIASES: Mapping[str, str] = {
     "char_length": "length", "character_length": "length", "len": "length", "lcase": "lower", "ucase": "upper",
-    "substr": "substring", "dayofmonth": "day", "dateadd": "date_add", "date_diff": "datediff",
+    "substr": "substring", "dayofmonth": "day", "dateadd": "date_add", "date_diff": "datediff", "cardinality": "size",
 }  # fmt: skip

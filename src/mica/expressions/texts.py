@@ -61,6 +61,14 @@ def length(values: pa.Array) -> pa.Array:
     return measure(values).cast(pa.int32())
 
 
+def replace(values: pa.Array, search: pa.Scalar, new: pa.Scalar | None = None) -> pa.Array:
+    """Replaces every occurrence of a text, from left to right; nothing is found of an empty one."""
+    text = "" if new is None else new.as_py()
+    if search.as_py() is None or text is None:
+        return pa.nulls(len(values), values.type)
+    return pc.replace_substring(values, search.as_py(), text) if search.as_py() else values
+
+
 def trim(values: pa.Array) -> pa.Array:
     """Removes spaces (no other white space) at both ends."""
     return pc.utf8_trim(values, " ")

@@ -1,0 +1,200 @@
+"""Functions whose types follow from their arguments: of arrays and maps, of numbers, of any comparable values.
+
+The rule: `resolve` gives the types that the arguments are cast to and the type of the result, or None for types that
+Spark rejects or that are not supported here. A comparison is Spark's (`compare`): NaN equals NaN and is the greatest.
+
+Source: Spark's Size, ArrayContains, ElementAt, Abs, Greatest, Least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.expressions.casts import bits_of
+from mica.expressions.coerce import TIMES, common_type, is_exact, is_real
+from mica.expressions.compare import Datum, compare
+from mica.expressions.pairs import as_array
+from mica.expressions.tree import Op
+from mica.schema.arrow import to_arrow_type
+from mica.schema.types import (
+    BINARY,
+    BOOLEAN,
+    DOUBLE,
+    INTEGER,
+    INTEGRALS,
+    STRING,
+    TIMESTAMP,
+    VARIANT,
+    VOID,
+    ArrayType,
+    DataType,
+    MapType,
+    Primitive,
+)
+
+#: The types of the arguments, and of the result.
+Signature = tuple[tuple[DataType, ...], DataType]
+Resolve = Callable[[Sequence[DataType], bool], "Signature | None"]
+
+
+def of_collection(types: Sequence[DataType], _ansi: bool) -> Signature | None:
+    """An array or a map gives an INT."""
+    return ((types[0],), INTEGER) if isinstance(types[0], ArrayType | MapType) else None
+
+
+def of_array(types: Sequence[DataType], _ansi: bool) -> Signature | None:
+    """An array gives an INT."""
+    return ((types[0],), INTEGER) if isinstance(types[0], ArrayType) else None
+
+
+def holds_value(types: Sequence[DataType], _ansi: bool) -> Signature | None:
+    """An array and a value of its elements' type give a BOOLEAN."""
+    array, value = types
+    if not isinstance(array, ArrayType) or not isinstance(array.element, Primitive) or array.element == VARIANT:
+        return None
+    if value != array.element and not (is_exact(value) and is_exact(array.element)):
+        return None
+    return (array, value), BOOLEAN
+
+
+def at_place(types: Sequence[DataType], _ansi: bool) -> Signature | None:
+    """An array and a position, or a map of strings and a key, give the value there."""
+    match types[0], types[1]:
+        case ArrayType(element), position if position in INTEGRALS[:3]:
+            return (types[0], INTEGER), element
+        case MapType(key, value), asked if key == asked == STRING:
+            return (types[0], STRING), value
+    return None
+
+
+def of_number(types: Sequence[DataType], _ansi: bool) -> Signature | None:
+    """A number gives one of its type; a text is a DOUBLE."""
+    own = DOUBLE if types[0] in (STRING, VOID) else types[0]
+    return ((own,), own) if is_exact(own) or is_real(own) else None
+
+
+def of_bytes(types: Sequence[DataType], _ansi: bool) -> Signature | None:
+    """A text or bytes, and maybe an integer, give a STRING."""
+    if types[0] not in (STRING, BINARY, VOID) or any(t not in INTEGRALS[:3] and t != VOID for t in types[1:]):
+        return None
+    return (BINARY, *[INTEGER] * (len(types) - 1)), STRING
+
+
+def to_time(wanted: DataType) -> Resolve:
+    """A text, a date or a time becomes `wanted`; a number too, if that is a TIMESTAMP."""
+
+    def found(types: Sequence[DataType], _ansi: bool) -> Signature | None:
+        number = wanted == TIMESTAMP and (is_exact(types[0]) or is_real(types[0]))
+        return ((wanted,), wanted) if number or types[0] in (STRING, VOID, *TIMES) else None
+
+    return found
+
+
+def of_common(types: Sequence[DataType], ansi: bool) -> Signature | None:
+    """Values of one type, or numbers, or dates and times, give one of their common type."""
+    found: DataType | None = types[0]
+    for other in types[1:]:
+        if found is not None and STRING in (found, other) and VOID not in (found, other) and found != other:
+            return None
+        found = None if found is None else common_type(found, other, ansi=ansi)
+    if len(types) < 2 or not isinstance(found, Primitive) or not found.known or found in (VARIANT, VOID):
+        return None
+    return tuple([found] * len(types)), found
+
+
+# --- evaluation ------------------------------------------------------------------------------------------------------
+
+
+def same(values: pa.Array) -> pa.Array:
+    """The values, which are cast already."""
+    return values
+
+
+def size(values: pa.Array, ansi: bool) -> pa.Array:
+    """Counts elements or entries. Without ANSI the size of NULL is -1 (spark.sql.legacy.sizeOfNull)."""
+    return _lengths(values) if ansi else pc.fill_null(_lengths(values), -1)
+
+
+def array_size(values: pa.Array) -> pa.Array:
+    """Counts elements; null for NULL."""
+    return _lengths(values)
+
+
+def _lengths(values: pa.Array) -> pa.Array:
+    if pa.types.is_map(values.type):
+        values = values.cast(pa.list_(pa.struct([values.type.key_field, values.type.item_field])))
+    return pc.list_value_length(values).cast(pa.int32())
+
+
+def array_contains(values: pa.Array, wanted: Datum, types: Sequence[DataType]) -> pa.Array:
+    """Whether an element equals the value; null if none does and one is null."""
+    count = len(values)
+    sought = as_array(wanted, count)
+    parents = np.asarray(pc.list_parent_indices(values))
+    elements = pc.list_flatten(values)
+    assert isinstance(types[0], ArrayType)
+    equal = compare(Op.EQ, elements, sought.take(pa.array(parents)), types[0].element, types[1])
+    hits = np.bincount(parents[np.asarray(pc.fill_null(equal, False))], minlength=count) > 0
+    unknown = np.bincount(parents[np.asarray(pc.is_null(equal))], minlength=count) > 0
+    valid = np.asarray(pc.and_(pc.is_valid(values), pc.is_valid(sought)))
+    return pa.array(hits, mask=~valid | (~hits & unknown))
+
+
+def element_at(values: pa.Array, place: Datum, ansi: bool) -> tuple[pa.Array, pa.Array | None]:
+    """The element at a position from 1, or from the end if negative; the value of a key. Beyond the ends of an array it
+    is an error with ANSI; position 0 is one always, and a missing key is null."""
+    count = len(values)
+    places = as_array(place, count)
+    if pa.types.is_map(values.type):
+        return _value_of(values, places), None
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(values), 0)).astype(np.int64)
+    starts = np.asarray(values.offsets)[:-1].astype(np.int64)
+    asked = np.asarray(pc.fill_null(places, 1)).astype(np.int64)
+    there = np.asarray(pc.and_(pc.is_valid(values), pc.is_valid(places)))
+    inside = there & (asked != 0) & (np.abs(asked) <= lengths)
+    at = starts + np.where(asked > 0, asked - 1, lengths + asked)
+    found = values.values.take(pa.array(np.where(inside, at, 0), mask=~inside))
+    failed = there & ~inside & (ansi | (asked == 0))
+    return found, pa.array(failed) if failed.any() else None
+
+
+def _value_of(values: pa.Array, keys: pa.Array) -> pa.Array:
+    starts = np.asarray(values.offsets)[:-1].astype(np.int64)
+    lengths = np.diff(np.asarray(values.offsets)).astype(np.int64)
+    parents = np.repeat(np.arange(len(values)), lengths)
+    entries = np.repeat(starts, lengths) + np.arange(len(parents)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    equal = pc.equal(values.keys.take(pa.array(entries)), keys.take(pa.array(parents)))
+    at = np.full(len(values), -1)
+    hits = np.asarray(pc.fill_null(equal, False))
+    at[parents[hits]] = entries[hits]
+    missing = (at < 0) | np.asarray(pc.is_null(values))
+    return values.items.take(pa.array(np.where(missing, 0, at), mask=missing))
+
+
+def absolute(values: pa.Array, types: Sequence[DataType], ansi: bool) -> tuple[pa.Array, pa.Array | None]:
+    """The number without its sign; the smallest integer has none."""
+    found = pc.abs(values)
+    if not ansi or types[0] not in INTEGRALS:
+        return found, None
+    failed = pc.fill_null(pc.equal(values, pa.scalar(-(1 << bits_of(types[0])), values.type)), False)
+    return found, failed if failed.true_count else None
+
+
+def chosen(op: Op) -> Callable[..., pa.Array]:
+    """Returns the function that gives the greatest (GT) or least (LT) value that is not null."""
+
+    def found(*values: Datum, types: Sequence[DataType]) -> pa.Array:
+        count = max(len(v) for v in values if isinstance(v, pa.Array))
+        arrays = [as_array(v, count) for v in values]
+        best: Any = arrays[0]
+        for other in arrays[1:]:
+            better = pc.fill_null(compare(op, other, best, types[0], types[0]), pc.is_null(best))
+            best = pc.if_else(better, other, best)
+        return best.cast(to_arrow_type(types[0]))
+
+    return found
