@@ -173,6 +173,13 @@ def partition_columns_of(schema: StructType, columns: Sequence[str]) -> list[str
                 hint="Partition by a column of a plain type, such as a date taken from the variant.",
                 column=name,
             )
+        if special.IDENTITY_START in column.metadata:
+            raise UserError(
+                "INVALID_PARTITION_COLUMN",
+                f"the column {name!r} cannot be a partition column: it is an identity column (as in delta-spark)",
+                hint="Every row would be a partition.",
+                column=name,
+            )
         if collations.of_field(column):
             raise UserError(
                 "INVALID_PARTITION_COLUMN",
