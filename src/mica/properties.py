@@ -113,6 +113,7 @@ BOOLEAN = Values("true or false", lambda text: _TRUE_OR_FALSE.parse(text) == "tr
 INTERVAL = Values("an interval such as `interval 30 days`", _interval)
 BYTES = Values("a size above 0 such as `128MB`", _size)
 TEXT = Values("a text", str)
+OPTIONAL_TEXT = Values[str | None]("a text", str)
 NAMES = Values[tuple[tuple[str, ...], ...] | None]("columns, separated by commas: a, s.x, `b.c`", parse_names)
 #: Only splits the list: `stats/named.py` parses the paths, which this layer does not know.
 PATHS = Values[tuple[str, ...] | None](
@@ -238,6 +239,19 @@ MAX_COLUMN_ID = Property(
     "0",
     "The highest id that a mapped column ever had; set by the writer.",
 )
+ENABLE_ROW_TRACKING = Property(
+    "delta.enableRowTracking", BOOLEAN, "false",
+    "Rows have ids that they keep. mica gives ids to new rows, and refuses to rewrite files of such a table.",
+    "rowTracking",
+)  # fmt: skip
+ROW_ID_COLUMN: Property[str | None] = Property(
+    "delta.rowTracking.materializedRowIdColumnName", OPTIONAL_TEXT, None,
+    "The column of ids in rewritten files; set by the writer.",
+)  # fmt: skip
+ROW_VERSION_COLUMN: Property[str | None] = Property(
+    "delta.rowTracking.materializedRowCommitVersionColumnName", OPTIONAL_TEXT, None,
+    "The column of versions in rewritten files; set by the writer.",
+)  # fmt: skip
 ENABLE_TYPE_WIDENING = Property(
     "delta.enableTypeWidening", BOOLEAN, "false", "Columns may get wider types; files keep theirs.", "typeWidening"
 )
@@ -292,18 +306,14 @@ OF_OTHERS: tuple[Property[Any], ...] = tuple(
     )
 )  # fmt: skip
 
-_NO_ROWS, _NO_ICEBERG = "mica does not track rows", "mica does not write Iceberg"
+_NO_ROWS, _NO_ICEBERG = "mica does not stop tracking rows", "mica does not write Iceberg"
 _COMMITS = "mica commits to the log itself"
 _PROTOCOL = f"mica makes the smallest protocol with the features; {FEATURE}NAME = supported adds one"
 
 #: Properties that require what mica cannot write: name, values, meaning, feature, the values that require it, why.
 _Refused = tuple[str, Values[Any], str, str | None, tuple[Any, ...], str]
 _NOT_DONE: tuple[_Refused, ...] = (
-    ("delta.enableRowTracking", BOOLEAN, "Rows have ids.", "rowTracking", (True,), _NO_ROWS),
     ("delta.rowTrackingSuspended", BOOLEAN, "New rows have no ids.", "rowTracking", (True,), _NO_ROWS),
-    ("delta.rowTracking.materializedRowIdColumnName", TEXT, "The column of ids.", "rowTracking", (), _NO_ROWS),
-    ("delta.rowTracking.materializedRowCommitVersionColumnName", TEXT, "The column of versions.", "rowTracking", (),
-     _NO_ROWS),
     ("delta.enableIcebergCompatV1", BOOLEAN, "Files suit Iceberg.", "icebergCompatV1", (True,), _NO_ICEBERG),
     ("delta.enableIcebergCompatV2", BOOLEAN, "Files suit Iceberg.", "icebergCompatV2", (True,), _NO_ICEBERG),
     ("delta.enableIcebergCompatV3", BOOLEAN, "Files suit Iceberg.", "icebergCompatV3", (True,), _NO_ICEBERG),

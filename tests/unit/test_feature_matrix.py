@@ -48,7 +48,7 @@ MATRIX = [
         column={"delta.identity.start": 1, "delta.identity.step": 1, "delta.identity.allowExplicitInsert": True},
     ),
     Row("deletionVectors", True, properties={"delta.enableDeletionVectors": "true"}),
-    Row("rowTracking", writes=False, properties={"delta.enableRowTracking": "true"}),
+    Row("rowTracking", writes_used=False, properties={"delta.rowTrackingSuspended": "true"}),
     Row("timestampNtz", True),
     Row("domainMetadata"),
     Row("v2Checkpoint", True, properties={"delta.checkpointPolicy": "v2"}),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES
@@ -32,6 +33,9 @@ ADDED = pa.schema(
         pa.field("stats", pa.string()),
         pa.field("tags", pa.map_(pa.string(), pa.string())),
         pa.field("deletion_vector", DELETION_VECTOR),
+        # The ids of rows (`row_tracking`); null: the transaction gives them if the table tracks rows.
+        pa.field("base_row_id", pa.int64()),
+        pa.field("default_row_commit_version", pa.int64()),
     ]
 )
 
@@ -44,6 +48,8 @@ def again(snapshot: Snapshot, indices: np.ndarray) -> pa.Table:
     files = snapshot.files.take(pa.array(indices))
     known = {**{name: files.column(name) for name in files.column_names}, "stats": snapshot.stats(indices)}
     known |= {"tags": snapshot.tags(indices), "data_change": pa.nulls(len(indices), pa.bool_())}
+    ids = snapshot.file_ids(indices)
+    known |= {name: pc.struct_field(ids, name) for name in ("base_row_id", "default_row_commit_version")}
     return pa.table([known[name] for name in ADDED.names], schema=ADDED)
 
 

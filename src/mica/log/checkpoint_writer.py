@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from mica import properties
 from mica.errors import CorruptDataError
-from mica.log import features
+from mica.log import features, row_tracking
 from mica.log.actions import Metadata
 from mica.log.applications import unexpired
 from mica.log.arrays import one_array
@@ -163,6 +163,10 @@ def _adds(snapshot: Snapshot) -> pa.StructArray:
         "tags": snapshot.tags(),
         "deletionVector": one["deletion_vector"],
     }
+    if row_tracking.is_supported(snapshot.protocol):
+        ids = snapshot.file_ids()
+        columns["baseRowId"] = pc.struct_field(ids, "base_row_id")
+        columns["defaultRowCommitVersion"] = pc.struct_field(ids, "default_row_commit_version")
     configuration = snapshot.properties
     texts = snapshot.stats()
     if properties.STATS_AS_JSON.of(configuration):

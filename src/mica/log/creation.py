@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from mica import properties
 from mica.errors import UserError
-from mica.log import features, feed
+from mica.log import features, feed, row_tracking
 from mica.log.actions import Metadata, Protocol
 from mica.log.column_mapping import configured, effective, mode_of
 from mica.log.configuration import checked, kept, needed_features
@@ -95,6 +95,7 @@ def new_table(
     needed |= needed_features(wanted)
     _check_columns(wanted, schema, columns)
     schema, configuration = configured(None, schema, kept(wanted), properties.COLUMN_MAPPING_MODE.of(wanted))
+    configuration |= row_tracking.columns(configuration)
     metadata = Metadata.new(schema_json.dumps(schema), columns, configuration, created_time=created_time)
     protocol = features.minimal_protocol(needed)
     features.check_write(protocol, metadata, "the new table")
@@ -114,6 +115,7 @@ def altered(
     changes = checked(changes or {})
     needed = needed_features({name: text for name, text in changes.items() if text is not None})
     changed = metadata.with_configuration(kept(changes))
+    changed = changed.with_configuration(row_tracking.columns(changed.configuration))
     if schema is not None:
         refuse_columns(schema)
         schema = collations.normalized(effective(schema, mode_of(protocol, metadata)))
@@ -171,6 +173,13 @@ def partition_columns_of(schema: StructType, columns: Sequence[str]) -> list[str
                 "INVALID_PARTITION_COLUMN",
                 f"the column {name!r} cannot be a partition column: it is not of a plain type",
                 hint="Partition by a column of a plain type, such as a date taken from the variant.",
+                column=name,
+            )
+        if special.IDENTITY_START in column.metadata:
+            raise UserError(
+                "INVALID_PARTITION_COLUMN",
+                f"the column {name!r} cannot be a partition column: it is an identity column (as in delta-spark)",
+                hint="Every row would be a partition.",
                 column=name,
             )
         if collations.of_field(column):

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from mica import properties
 from mica.errors import CorruptDataError, MicaError, StorageError
-from mica.log import applications, features, time_travel, type_changes
+from mica.log import applications, features, row_tracking, time_travel, type_changes
 from mica.log.actions import Metadata, Protocol
 from mica.log.checkpoint import PartSource, read_checkpoint
 from mica.log.column_mapping import effective, mode_of
@@ -127,6 +127,12 @@ class Snapshot:
         """Returns the tags of the files as map<string, string>."""
         kind = pa.map_(pa.string(), pa.string())
         return self._gather(indices, kind, lambda source, rows: _tags_of(source, rows, kind))
+
+    def file_ids(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> pa.Array:
+        """Returns the row ids of the files as structs (`row_tracking.FILE_IDS`); null where rows are not tracked."""
+        if not row_tracking.is_supported(self.protocol):
+            return pa.nulls(self.files.num_rows if indices is None else len(indices), row_tracking.FILE_IDS)
+        return self._gather(indices, row_tracking.FILE_IDS, row_tracking.ids_of)
 
     def _gather(
         self,

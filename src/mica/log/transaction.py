@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from mica import properties
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UserError
-from mica.log import added, conflicts, features
+from mica.log import added, conflicts, features, row_tracking
 from mica.log.actions import Metadata, Protocol, format_line
 from mica.log.added import Added
 from mica.log.checkpoint_writer import write_checkpoint
@@ -171,8 +171,9 @@ class Transaction:
         self._check_append_only()
         self._check_domains()
         base = self.snapshot
+        tracks = row_tracking.is_supported(self.protocol)
         try:
-            body = self._body(int(started * 1000))
+            body = self._body(int(started * 1000), base)
         except MicaError:
             if base is not None and not base.stands():
                 raise replaced(self.storage, base.version) from None  # and the files to remove cannot be read
@@ -181,6 +182,8 @@ class Transaction:
             version = 0 if base is None else base.version + 1
             if base is not None and not base.stands():
                 raise replaced(self.storage, base.version)
+            if tracks and attempt:
+                body = self._body(int(started * 1000), base)  # the ids of its rows are taken
             if self._put(version, self._head(base, version, int(clock() * 1000)) + body):
                 return self._finish(base, version)
             if attempt > 2:
@@ -244,8 +247,8 @@ class Transaction:
             lines.append(format_line("metaData", metadata.action()))
         return ("\n".join(lines) + "\n").encode()
 
-    def _body(self, now: int) -> bytes:
-        """Returns the lines that do not depend on the version."""
+    def _body(self, now: int, base: Snapshot | None) -> bytes:
+        """Returns the lines that do not depend on the version; those of files do if the table tracks rows."""
         lines = [
             format_line("txn", {"appId": a, "version": v, "lastUpdated": now}) for a, v in self._transactions.items()
         ]
@@ -253,7 +256,16 @@ class Transaction:
             action = {"domain": domain, "configuration": configuration or "", "removed": configuration is None}
             lines.append(format_line("domainMetadata", action))
         lines += self._remove_lines(now)
-        lines += [add_line(file) for part in self._adds for file in added.rows(part)]
+        files = (file for part in self._adds for file in added.rows(part))
+        if row_tracking.is_supported(self.protocol):
+            first = row_tracking.highest(None if base is None else base.domains.get(row_tracking.ROW_IDS))
+            tracked = list(row_tracking.numbered(files, first, 0 if base is None else base.version + 1))
+            files = (file for file, _ in tracked)
+            last = tracked[-1][1] if tracked else first
+            if last > first:
+                ids = {"domain": row_tracking.ROW_IDS, "configuration": row_tracking.written(last), "removed": False}
+                lines.append(format_line("domainMetadata", ids))
+        lines += map(add_line, files)
         lines += [change_line(file) for part in self._changes for file in part.to_pylist(maps_as_pydicts="lossy")]
         return "".join(line + "\n" for line in lines).encode()
 
@@ -407,6 +419,9 @@ def add_line(file: Mapping[str, Any]) -> str:
     vector = file.get("deletion_vector")
     if vector is not None:
         action["deletionVector"] = {key: value for key, value in vector.items() if value is not None}
+    if file.get("base_row_id") is not None:
+        action["baseRowId"] = file["base_row_id"]
+        action["defaultRowCommitVersion"] = file["default_row_commit_version"]
     return format_line("add", action)
 
 

@@ -12,11 +12,12 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from mica.collation import names as names_of_collations
 from mica.errors import UserError
-from mica.log import creation, features
+from mica.log import added, creation, features, row_tracking
 from mica.log.actions import Metadata, Protocol
 from mica.log.domains import CLUSTERING_DOMAIN
 from mica.log.snapshot import Snapshot
@@ -147,10 +148,17 @@ def changed(
     *,
     rests_on_files: bool = False,
 ) -> Snapshot:
-    """Commits the protocol and the metadata; `rests_on_files` as in `altered`."""
+    """Commits the protocol and the metadata; `rests_on_files` as in `altered`. Where rows are tracked from now on,
+    every file is added again with ids (PROTOCOL.md, "Row Tracking", backfill).
+    """
     transaction = Transaction(before, operation, parameters, engine_info=_engine())
-    if rests_on_files:
+    tracks = row_tracking.is_supported(protocol) and not row_tracking.is_supported(before.protocol)
+    if rests_on_files or tracks:
         transaction.read()
+    if tracks and before.files.num_rows:
+        every = np.arange(before.files.num_rows)
+        again = added.rows(added.again(before, every))
+        transaction.update_files(every, [{**row, "data_change": False} for row in again])
     transaction.update_protocol(protocol)
     transaction.update_metadata(metadata)
     return transaction.commit().snapshot

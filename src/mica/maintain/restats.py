@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
 from mica import engines
@@ -86,11 +87,12 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
     if not changed:
         return Commit(snapshot.version, 0, 0, snapshot=snapshot)
     rows = files.take(pa.array(changed)).to_pylist()
+    ids = snapshot.file_ids(np.array(changed)).to_pylist()
     transaction.update_files(
         changed,
         [
-            {**row, "stats": texts[i], "tags": tags[i], "data_change": False}
-            for i, row in zip(changed, rows, strict=True)
+            {**row, **(own or {}), "stats": texts[i], "tags": tags[i], "data_change": False}
+            for i, row, own in zip(changed, rows, ids, strict=True)
         ],
     )
     transaction.metrics["numUpdatedFiles"] = len(changed)

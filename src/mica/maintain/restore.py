@@ -23,6 +23,7 @@ from mica.log import added, features
 from mica.log.arrays import one_array
 from mica.log.deletion_vectors import file_of
 from mica.log.paths import file_keys
+from mica.log.row_tracking import ROW_IDS
 from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
 from mica.variant import kernel
@@ -36,9 +37,6 @@ _STAY = (
     properties.ICT_VERSION.name, properties.ICT_TIMESTAMP.name, properties.IN_COMMIT_TIMESTAMPS.name,
     properties.MAX_COLUMN_ID.name, properties.CHECKPOINT_PROTECTION.name,
 )  # fmt: skip
-
-#: The domain of the highest row id: an id is never assigned twice.
-_ROW_IDS = "delta.rowTracking"
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def restore(newest: Snapshot, older: Snapshot) -> Restore:
     if metadata != newest.metadata:
         transaction.update_metadata(metadata)
     for domain in {**newest.domains, **older.domains}:
-        if domain != _ROW_IDS and newest.domains.get(domain) != older.domains.get(domain):
+        if domain != ROW_IDS and newest.domains.get(domain) != older.domains.get(domain):
             transaction.set_domain(domain, older.domains.get(domain))
     # Input files whose rows are removed may be ingested again.
     since = {app: v for app, v in newest.app_transactions.items() if older.app_transactions.get(app) != v}

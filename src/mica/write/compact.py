@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from mica.engines.base import Engine, Task
 from mica.errors import ConflictError
+from mica.log import row_tracking
 from mica.log.replay import partition_keys
 from mica.log.snapshot import Snapshot
 from mica.properties import AUTO_COMPACT, AUTO_OPTIMIZE, TARGET_FILE_SIZE
@@ -107,7 +108,7 @@ def afterwards(done: Commit, engine: Engine) -> Commit:
     `snapshot` is then that of the second one.
     """
     snapshot = done.snapshot
-    if snapshot is None or done.repeated or not _asks(snapshot):
+    if snapshot is None or done.repeated or not _asks(snapshot) or row_tracking.is_enabled(snapshot.metadata):
         return done
     try:
         chosen = _crowded(snapshot)

@@ -308,8 +308,8 @@ def test_upgrading_writes_the_protocol_once(base: Snapshot, tmp_path: Path) -> N
 
 def test_a_new_protocol_that_we_cannot_write_is_not_written(base: Snapshot) -> None:
     transaction = Transaction(base, "WRITE")
-    transaction.update_protocol(Protocol(1, 7, frozenset(), frozenset({"rowTracking"})))
-    with pytest.raises(UnsupportedTableError, match="rowTracking"):
+    transaction.update_protocol(Protocol(1, 7, frozenset(), frozenset({"icebergCompatV3"})))
+    with pytest.raises(UnsupportedTableError, match="icebergCompatV3"):
         transaction.commit()
 
 

@@ -1,0 +1,97 @@
+"""Row ids: which ids the rows of new files get.
+
+The rule: an id is given once. Every added file has the id of its first row and the version that added it; files that
+are added again keep theirs. The highest id given is in a domain, which each commit reads and writes anew, so two
+writers never give the same ids.
+
+Source: PROTOCOL.md, "Row Tracking", "Row IDs", "Writer Requirements for Row Tracking".
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from mica.errors import CorruptDataError
+from mica.log import features
+from mica.log.actions import Metadata, Protocol
+from mica.log.replay import LineSource
+from mica.properties import ENABLE_ROW_TRACKING, ROW_ID_COLUMN, ROW_VERSION_COLUMN
+
+#: The domain of the highest row id.
+ROW_IDS = "delta.rowTracking"
+
+#: What a file says of its rows.
+FILE_IDS = pa.struct([("base_row_id", pa.int64()), ("default_row_commit_version", pa.int64())])
+_KEYS = {"base_row_id": "baseRowId", "default_row_commit_version": "defaultRowCommitVersion"}
+
+
+def is_supported(protocol: Protocol) -> bool:
+    """Whether files get ids."""
+    return features.supports(protocol, "rowTracking")
+
+
+def is_enabled(metadata: Metadata) -> bool:
+    """Whether rows keep their ids when they are rewritten."""
+    return ENABLE_ROW_TRACKING.of(metadata.configuration)
+
+
+def columns(configuration: Mapping[str, str]) -> dict[str, str]:
+    """The properties that name the columns of ids in rewritten files, where row tracking is on and they are missing."""
+    if not ENABLE_ROW_TRACKING.of(configuration):
+        return {}
+    wanted = {ROW_ID_COLUMN.name: "_row-id-col-", ROW_VERSION_COLUMN.name: "_row-commit-version-col-"}
+    return {name: f"{prefix}{uuid.uuid4()}" for name, prefix in wanted.items() if name not in configuration}
+
+
+def highest(domain: str | None) -> int:
+    """The highest id that was given; -1 if there is none. Errors: INVALID_DOMAIN."""
+    if domain is None:
+        return -1
+    try:
+        found = orjson.loads(domain)["rowIdHighWaterMark"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        found = None
+    if not isinstance(found, int):
+        raise CorruptDataError("INVALID_DOMAIN", f"the domain {ROW_IDS} is {domain!r}", hint="Restore the log.")
+    return found
+
+
+def numbered(files: Iterable[Mapping[str, Any]], last: int, version: int) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """The files with their ids, and the highest id up to each. Errors: MISSING_STATISTICS."""
+    for file in files:
+        if file.get("base_row_id") is not None:
+            yield file, last
+            continue
+        rows = orjson.loads(file.get("stats") or "{}").get("numRecords")
+        if not isinstance(rows, int):
+            raise CorruptDataError(
+                "MISSING_STATISTICS",
+                f"the row count of {file['path']} is not known, and its rows need ids",
+                path=file["path"],
+            )
+        made = {**file, "base_row_id": last + 1, "default_row_commit_version": version}
+        last += rows
+        yield made, last
+
+
+def written(last: int) -> str:
+    """The content of the domain."""
+    return orjson.dumps({"rowIdHighWaterMark": last}).decode()
+
+
+def ids_of(source: Any, rows: np.ndarray) -> pa.Array:
+    """The ids of files, from the commit lines or the checkpoint part that holds them; for `Snapshot.file_ids`."""
+    if not isinstance(source, LineSource):
+        found = [source.add_column(key) for key in _KEYS.values()]
+        taken = [
+            pa.nulls(len(rows), pa.int64()) if c is None else c.take(pa.array(rows)).cast(pa.int64()) for c in found
+        ]
+        return pa.StructArray.from_arrays(taken, fields=list(FILE_IDS))
+    lines = (orjson.loads(line.as_buffer().to_pybytes())["add"] for line in source.lines(rows))
+    return pa.array([{name: add.get(key) for name, key in _KEYS.items()} for add in lines], FILE_IDS)
