@@ -57,7 +57,7 @@ MATRIX = [
     Row("icebergCompatV1", writes_used=False, properties={"delta.enableIcebergCompatV1": "true"}),
     Row("icebergCompatV2", writes_used=False, properties={"delta.enableIcebergCompatV2": "true"}),
     Row("icebergCompatV3", writes=False, properties={"delta.enableIcebergCompatV3": "true"}),
-    Row("clustering", writes=False),
+    Row("clustering"),
     Row("vacuumProtocolCheck", True),
     Row("inCommitTimestamp", properties={"delta.enableInCommitTimestamps": "true"}),
     Row("typeWidening", True, properties={"delta.enableTypeWidening": "true"}),

@@ -32,6 +32,7 @@ ADDED = pa.schema(
         pa.field("stats", pa.string()),
         pa.field("tags", pa.map_(pa.string(), pa.string())),
         pa.field("deletion_vector", DELETION_VECTOR),
+        pa.field("clustering_provider", pa.string()),
     ]
 )
 
@@ -44,6 +45,7 @@ def again(snapshot: Snapshot, indices: np.ndarray) -> pa.Table:
     files = snapshot.files.take(pa.array(indices))
     known = {**{name: files.column(name) for name in files.column_names}, "stats": snapshot.stats(indices)}
     known |= {"tags": snapshot.tags(indices), "data_change": pa.nulls(len(indices), pa.bool_())}
+    known["clustering_provider"] = snapshot.clustering_providers(indices)
     return pa.table([known[name] for name in ADDED.names], schema=ADDED)
 
 

@@ -163,6 +163,8 @@ def _adds(snapshot: Snapshot) -> pa.StructArray:
         "tags": snapshot.tags(),
         "deletionVector": one["deletion_vector"],
     }
+    if features.supports(snapshot.protocol, "clustering"):
+        columns["clusteringProvider"] = snapshot.clustering_providers()
     configuration = snapshot.properties
     texts = snapshot.stats()
     if properties.STATS_AS_JSON.of(configuration):

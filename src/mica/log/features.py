@@ -67,7 +67,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("collations", ("collations-preview",), needs=("domainMetadata",)),
         Feature("typeWidening", ("typeWidening-preview",), for_readers=True),
         Feature("rowTracking", needs=("domainMetadata",), writes=False),
-        Feature("clustering", needs=("domainMetadata",), writes=False),
+        Feature("clustering", needs=("domainMetadata",)),
         Feature("icebergCompatV1", needs=("columnMapping",), blocks_writes=_on("icebergCompatV1"), why="it is on"),
         Feature("icebergCompatV2", needs=("columnMapping",), blocks_writes=_on("icebergCompatV2"), why="it is on"),
         Feature("materializePartitionColumns", writes=False),

@@ -404,6 +404,8 @@ def add_line(file: Mapping[str, Any]) -> str:
     vector = file.get("deletion_vector")
     if vector is not None:
         action["deletionVector"] = {key: value for key, value in vector.items() if value is not None}
+    if file.get("clustering_provider") is not None:
+        action["clusteringProvider"] = file["clustering_provider"]
     return format_line("add", action)
 
 

@@ -86,10 +86,11 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
     if not changed:
         return Commit(snapshot.version, 0, 0, snapshot=snapshot)
     rows = files.take(pa.array(changed)).to_pylist()
+    providers = snapshot.clustering_providers().to_pylist()
     transaction.update_files(
         changed,
         [
-            {**row, "stats": texts[i], "tags": tags[i], "data_change": False}
+            {**row, "stats": texts[i], "tags": tags[i], "data_change": False, "clustering_provider": providers[i]}
             for i, row in zip(changed, rows, strict=True)
         ],
     )

@@ -82,7 +82,7 @@ def test_partition_columns_take_the_tables_spelling() -> None:
 
 @pytest.mark.parametrize(
     "properties",
-    [{"delta__enableIcebergCompatV1": "true"}, {"delta.feature.clustering": "supported"}],
+    [{"delta__enableIcebergCompatV1": "true"}, {"delta.feature.rowTracking": "supported"}],
     ids=lambda p: next(iter(p)),
 )
 def test_what_we_cannot_write_is_not_made(properties: dict[str, str]) -> None:

@@ -25,7 +25,7 @@ def test_an_unknown_reader_feature_refuses_reading_by_name(name: str) -> None:
     assert "deletionVectors" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["fromTheFuture", "rowTracking", "clustering"])
+@pytest.mark.parametrize("name", ["fromTheFuture", "rowTracking"])
 def test_a_writer_feature_that_we_lack_refuses_writing_by_name_and_lets_read(name: str) -> None:
     protocol = with_features(name, reader=False)
     features.check_read(protocol, "t")
