@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from mica.write.ingest import Progress as Progress
     from mica.write.ingest import ingest_json as ingest_json
     from mica.write.merge import Merge as Merge
+    from mica.write.merge_clauses import MergeClause as MergeClause
 
     __version__: str
 
@@ -50,6 +51,7 @@ _PLACES = {
     "DataType": "schema.types",
     "Explanation": "scan.explanation",
     "Merge": "write.merge",
+    "MergeClause": "write.merge_clauses",
     "Metadata": "log.actions",
     "Progress": "write.ingest",
     "Protocol": "log.actions",

@@ -201,6 +201,15 @@ CHECKPOINT_PROTECTION = Property(
     "Log files of versions before this one may not be deleted.", "checkpointProtection", (),
     refused="only the engine that drops a feature may set it",
 )  # fmt: skip
+TRUNCATE_RETENTION = Property(
+    "delta.dropFeatureTruncateHistory.retentionDuration", INTERVAL, "interval 24 hours",
+    "How old history must be to be deleted when a feature is dropped with `truncate_history`.",
+)  # fmt: skip
+ISOLATION_LEVEL = Property(
+    "delta.isolationLevel", one_of("Serializable", "WriteSerializable"), "Serializable",
+    "Which commits conflict: under WriteSerializable a delete, update, merge or overwrite may count as done before an "
+    "append that was committed meanwhile.",
+)  # fmt: skip
 IN_COMMIT_TIMESTAMPS = Property(
     "delta.enableInCommitTimestamps", BOOLEAN, "false", "Commits hold their own timestamps.", "inCommitTimestamp"
 )
@@ -274,12 +283,8 @@ OF_OTHERS: tuple[Property[Any], ...] = tuple(
     for name, values, default, meaning in (
         ("delta.autoOptimize.optimizeWrite", BOOLEAN, "false", "Writes shuffle rows into fewer files."),
         ("delta.checkpointRetentionDuration", INTERVAL, None, "How long old checkpoints are kept."),
-        ("delta.dropFeatureTruncateHistory.retentionDuration", INTERVAL, "interval 24 hours",
-         "How long history is kept when a feature is dropped."),
         ("delta.enableFullRetentionRollback", BOOLEAN, "true", "A restore goes back only as far as files are kept."),
         ("delta.ignoreProtocolDefaults", BOOLEAN, "false", "The session's protocol defaults do not apply."),
-        ("delta.isolationLevel", one_of("Serializable", "WriteSerializable", "SnapshotIsolation"), "Serializable",
-         "Which commits conflict; mica always uses Serializable."),
         ("delta.randomizeFilePrefixes", BOOLEAN, "false", "Paths of data files begin with a random prefix."),
         ("delta.randomPrefixLength", number(1), "2", "How long that prefix is."),
         ("delta.sampleRetentionDuration", INTERVAL, "interval 7 days", "How long samples of data are kept."),

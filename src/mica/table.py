@@ -43,6 +43,7 @@ from mica.log.snapshot import Snapshot, exists, load
 from mica.log.time_travel import Timestamp
 from mica.maintain import alter, constraints
 from mica.maintain import columns as columns_of
+from mica.maintain import features as features_of
 from mica.maintain.adopt import convert_to_delta
 from mica.maintain.optimize import optimize
 from mica.maintain.reshred import reshred
@@ -488,6 +489,32 @@ class Table:
         UNKNOWN_COLUMN, DUPLICATE_COLUMN, COLUMN_IN_USE, INVALID_PARTITION_COLUMN.
         """
         return self._moved(columns_of.rename_column(self._snapshot, column, name))
+
+    @takes(name=TEXT)
+    def add_feature(self, name: str) -> Table:
+        """Adds a table feature to the protocol, with those that it needs. Errors: UNKNOWN_TABLE_PROPERTY for one that
+        mica does not know, UNSUPPORTED_WRITER_FEATURE. Source: PROTOCOL.md, "Table Features".
+        """
+        return self._moved(features_of.add_feature(self._snapshot, name))
+
+    @takes(name=TEXT, truncate_history=FLAG)
+    def drop_feature(self, name: str, truncate_history: bool = False) -> Table:
+        """Drops a table feature: files that use it are rewritten first (deletion vectors are applied, mapped columns
+        get their names, shredded Variants are unshredded), in a commit that changes no data.
+
+        For a feature of readers the history still needs it. It stays, protected by the feature `checkpointProtection`;
+        or, with `truncate_history`, it is deleted if it is older than
+        `delta.dropFeatureTruncateHistory.retentionDuration` (24 hours).
+
+        Errors: UNKNOWN_FEATURE, FEATURE_NOT_REMOVABLE, FEATURE_IN_HISTORY with the time to call it again;
+        ConflictError if another writer changed the table meanwhile.
+        """
+        self.refresh()
+        try:
+            return self._moved(features_of.drop_feature(self._snapshot, name, truncate_history=truncate_history))
+        except UserError:
+            self.refresh()  # what used the feature may be gone already
+            raise
 
     @takes(name=TEXT, expr=TEXT)
     def add_constraint(self, name: str, expr: str) -> Table:

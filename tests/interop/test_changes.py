@@ -27,6 +27,11 @@ VALUES = [
     {"n": "CAST(NULL AS BIGINT)"},
     {"s": "concat(s, '-', CAST(id AS STRING))", "n": "coalesce(n, 7)"},
 ]  # fmt: skip
+UPSERT = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED AND s.id % 2 = 0 THEN INSERT *"
+MERGES = [
+    ("t.id = s.id", UPSERT), ("t.id = s.id AND t.p = s.p", UPSERT),
+    ("t.id = s.id AND t.v:a::int = s.v:a::int", "WHEN MATCHED AND s.n IS NULL THEN DELETE " + UPSERT),
+]  # fmt: skip
 SCHEMA = "id INT, p INT, n BIGINT, s STRING, v VARIANT"
 COLUMNS = ("id", "p", "n", "s", "to_json(v)")
 
@@ -50,12 +55,12 @@ def test_in_turn(delta_session: SparkSession, tmp_path: Path, rng: random.Random
     fresh = 0
     for step in range(STEPS):
         by_spark = rng.random() < 0.4
-        on = spark if rng.random() < 0.15 else None
+        on_spark = spark if rng.random() < 0.15 else None
         where = rng.choice(WHERES).format(k=rng.randrange(7), p=rng.randrange(3))
         what = (
             "append"
             if step == 0
-            else rng.choice(["append", "delete", "delete", "update", "restore", "optimize", "vacuum"])
+            else rng.choice(["append", "delete", "update", "merge", "merge", "restore", "optimize", "vacuum"])
         )
         table.refresh()
         if what == "append":
@@ -69,7 +74,7 @@ def test_in_turn(delta_session: SparkSession, tmp_path: Path, rng: random.Random
         elif what == "delete" and by_spark:
             spark.sql(f"DELETE FROM delta.`{path}` WHERE {where}")
         elif what == "delete":
-            table.delete(where, spark=on)
+            table.delete(where, spark=on_spark)
         elif what == "update":
             values = rng.choice(VALUES)
             if by_spark:
@@ -77,11 +82,26 @@ def test_in_turn(delta_session: SparkSession, tmp_path: Path, rng: random.Random
                     f"UPDATE delta.`{path}` SET {', '.join(f'{k} = {v}' for k, v in values.items())} WHERE {where}"
                 )
             else:
-                table.update(values, where, spark=on)
+                table.update(values, where, spark=on_spark)
+        elif what == "merge":
+            ids = rng.sample(range(max(1, fresh - 90), fresh + 10), 12)
+            source = [{"id": i, "p": i % 3, "n": rng.choice([None, -i]), "s": f"m{step}", "v": {"a": i % 90, "m": True}}
+                      for i in ids]  # fmt: skip
+            on, when = rng.choice(MERGES)
+            if by_spark:
+                held = mica.Table.create(tmp_path / f"source{step}", SCHEMA)
+                held.append(source)
+                held.to_df(spark).createOrReplaceTempView("s")
+                spark.sql(f"MERGE INTO delta.`{path}` t USING s ON {on} {when}")
+            else:
+                merge = table.merge(source, on, source_alias="s", target_alias="t", spark=on_spark)
+                if "DELETE" in when:
+                    merge = merge.when_matched_delete("s.n IS NULL")
+                merge.when_matched_update_all().when_not_matched_insert_all("s.id % 2 = 0").execute()
         elif what == "optimize" and by_spark:
             spark.sql(f"OPTIMIZE delta.`{path}`")
         elif what == "optimize":
-            table.optimize(spark=on)
+            table.optimize(spark=on_spark)
         elif what == "restore":
             table.restore(version=rng.randrange(max(0, table.version - 3), table.version + 1))
         else:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import mica
-from mica.log.clustering import clustering_columns
+from mica.log.clustering import cluster_by
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,7 +16,7 @@ def test_both_cluster_their_own_files(delta_session: SparkSession, tmp_path: Pat
     spark, path = delta_session, tmp_path / "t"
     spark.sql(f"CREATE TABLE delta.`{path}` (id INT, s STRING) USING delta CLUSTER BY (id, s)")
     table = mica.Table.open(path)
-    assert clustering_columns(table.snapshot) == ["id", "s"]
+    assert cluster_by(table.snapshot) == ["id", "s"]
     spark.sql(f"INSERT INTO delta.`{path}` SELECT CAST(id AS INT), CAST(id % 7 AS STRING) FROM range(100)")
     spark.sql(f"OPTIMIZE delta.`{path}`")
     theirs = set(table.refresh().snapshot.clustering_providers().to_pylist())

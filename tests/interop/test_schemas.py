@@ -153,6 +153,23 @@ def test_a_table_gets_mapping_later(delta_session: SparkSession, tmp_path: Path)
     assert len(table.scan("z.y = 3").plan.kept) == 1
 
 
+def test_dropped_features(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, path = delta_session, tmp_path / "t"
+    properties = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
+    table = mica.Table.create(path, "id INT, p INT, s STRUCT<x: INT>, v VARIANT", ["p"], properties)
+    for part in range(2):
+        table.append([{"id": part * 4 + i, "p": part, "s": {"x": i}, "v": {"a": i}} for i in range(4)])
+    table.rename_column("s", "t").delete("id % 4 = 1")
+    before = by_spark(spark, path)
+    table.drop_feature("columnMapping").drop_feature("deletionVectors").drop_feature("variantShredding")
+    assert by_spark(spark, path) == before == by_mica(spark, path)
+    spark.sql(f"INSERT INTO delta.`{path}` SELECT 100, 1, named_struct('x', 1), parse_json('{{}}')")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 0")
+    assert by_mica(spark, path) == by_spark(spark, path)
+    history = table.refresh().version - 2
+    assert spark.sql(f"SELECT * FROM delta.`{path}` VERSION AS OF {history - 3}").count() == len(before)
+
+
 WIDER = [("b", "INT"), ("f", "DOUBLE"), ("d", "TIMESTAMP_NTZ"), ("n", "DECIMAL(10,4)"), ("l.element", "BIGINT"),
          ("m.key", "BIGINT"), ("m.value", "DOUBLE"), ("b", "BIGINT")]  # fmt: skip
 

@@ -15,7 +15,18 @@ import mica.variant
 PACKAGE = Path(mica.__file__).parent
 
 #: What the engines ask of a scan, and the log of a snapshot: not for people, and not promised.
-INTERNAL = {"Source", "BoundExpr", "FilePlan", "FilePart", "ReadSpec", "Storage", "Segment", "State", "Fingerprint"}
+INTERNAL = {
+    "Source",
+    "BoundExpr",
+    "FilePlan",
+    "FilePart",
+    "ReadSpec",
+    "Storage",
+    "Segment",
+    "State",
+    "Fingerprint",
+    "GivenClause",
+}
 
 CLASSES = {
     node.name

@@ -69,7 +69,7 @@ MATRIX = [
     Row("checkpointProtection"),
     Row("collations"),
     Row("collations-preview"),
-    Row("materializePartitionColumns", writes=False),
+    Row("materializePartitionColumns"),
     Row("fromTheFuture", True, reads=False, writes=False),
     Row("fromTheFuture", writes=False),
 ]  # fmt: skip

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from mica.errors import CorruptDataError
 from mica.log import features
+from mica.log.domains import CLUSTERING_DOMAIN
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import StructType
 from mica.stats.columns import physical_name
@@ -25,15 +26,13 @@ from mica.stats.columns import physical_name
 if TYPE_CHECKING:
     from mica.log.snapshot import Snapshot
 
-DOMAIN = "delta.clustering"
-
 #: The name of mica's implementation.
 PROVIDER = "mica"
 
 
-def clustering_columns(snapshot: Snapshot) -> list[str]:
+def cluster_by(snapshot: Snapshot) -> list[str]:
     """Returns the clustering columns as SQL (`a`, `s.b`); empty if the table is not clustered."""
-    text = snapshot.domains.get(DOMAIN)
+    text = snapshot.domains.get(CLUSTERING_DOMAIN)
     if text is None or not features.supports(snapshot.protocol, "clustering"):
         return []
     try:
@@ -42,7 +41,7 @@ def clustering_columns(snapshot: Snapshot) -> list[str]:
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
         raise CorruptDataError(
             "INVALID_DOMAIN",
-            f"{snapshot.storage} is clustered, but the domain {DOMAIN} cannot be used: {text}",
+            f"{snapshot.storage} is clustered, but the domain {CLUSTERING_DOMAIN} cannot be used: {text}",
             hint="Set the clustering columns again with the engine that made the table.",
         ) from None
 

@@ -1,7 +1,8 @@
 """Which pairs of commits conflict.
 
 The rule: a transaction that lost the race for a version may be committed after the winners if and only if it would
-have had the same outcome when started after them (serializable; stricter than delta-spark's default WriteSerializable).
+have had the same outcome when started after them (serializable). With `delta.isolationLevel=WriteSerializable` it may
+also be placed before a blind append, which is one that read nothing.
 
     the winner did                    conflicts with mine when mine
     --------------------------------  ----------------------------------------------------------
@@ -47,6 +48,8 @@ class Intent:
     removed_keys: pa.Array  # keys of the files that it removes
     applications: frozenset[str]
     domains: frozenset[str]
+    #: Whether files of blind appends are no conflict (WriteSerializable): as if they had come later.
+    lets_append: bool = False
 
 
 def check(mine: Intent, winner: Commits, version: int, table: str) -> None:
@@ -62,7 +65,8 @@ def check(mine: Intent, winner: Commits, version: int, table: str) -> None:
         domain = (line.get("domainMetadata") or {}).get("domain")
         if domain in mine.domains:
             raise _conflict("CONCURRENT_DOMAIN", f"changed the domain {domain!r} too", version, table)
-    if mine.reads and winner.adds.num_rows:
+    blind = any((line.get("commitInfo") or {}).get("isBlindAppend") is True for _, line in winner.others)
+    if mine.reads and winner.adds.num_rows and not (blind and mine.lets_append):
         changing = winner.adds.filter(data_changing(winner))
         for reads in mine.reads:
             if pc.any(reads(changing)).as_py():

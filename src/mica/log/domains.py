@@ -19,6 +19,7 @@ import orjson
 from mica.collation.identifier import parse
 from mica.errors import CorruptDataError, UserError
 
+CLUSTERING_DOMAIN = "delta.clustering"
 COLLATIONS_DOMAIN = "collations"
 
 
@@ -77,3 +78,12 @@ def _bad(table: str, why: str) -> CorruptDataError:
         domain=COLLATIONS_DOMAIN,
         table=table,
     )
+
+
+def clustering_columns(configuration: str | None) -> frozenset[tuple[str, ...]]:
+    """The columns by which a table is clustered, by their physical names. Source: PROTOCOL.md, "Clustered Table"."""
+    try:
+        found = orjson.loads(configuration or "{}").get("clusteringColumns") or []
+        return frozenset(tuple(map(str, names)) for names in found if isinstance(names, list))
+    except (orjson.JSONDecodeError, AttributeError, TypeError):
+        return frozenset()

@@ -70,7 +70,7 @@ FEATURES: Mapping[str, Feature] = {
         Feature("clustering", needs=("domainMetadata",)),
         Feature("icebergCompatV1", needs=("columnMapping",), blocks_writes=_on("icebergCompatV1"), why="it is on"),
         Feature("icebergCompatV2", needs=("columnMapping",), blocks_writes=_on("icebergCompatV2"), why="it is on"),
-        Feature("materializePartitionColumns", writes=False),
+        Feature("materializePartitionColumns"),
     )
 }
 

@@ -229,7 +229,7 @@ class Transaction:
             "timestamp": now,
             "operation": self.operation,
             "operationParameters": {key: _parameter(value) for key, value in self.parameters.items()},
-            "isolationLevel": "Serializable",
+            "isolationLevel": properties.ISOLATION_LEVEL.of(self.metadata.configuration),
             "isBlindAppend": blind,
             "operationMetrics": {key: str(value) for key, value in self.metrics.items()},
             "engineInfo": self.engine_info,
@@ -353,6 +353,9 @@ class Transaction:
             removed_keys=file_keys(paths, vectors) if removed.num_rows else pa.array([], pa.string()),
             applications=frozenset(self._transactions),
             domains=frozenset(self._domains),
+            lets_append=properties.ISOLATION_LEVEL.of(self.snapshot.properties) == "WriteSerializable"
+            and self._metadata is None
+            and self._protocol is None,
         )
 
     def _finish(self, base: Snapshot | None, version: int) -> Committed:

@@ -18,6 +18,7 @@ from mica.collation import names as names_of_collations
 from mica.errors import UserError
 from mica.log import creation, features
 from mica.log.actions import Metadata, Protocol
+from mica.log.domains import CLUSTERING_DOMAIN
 from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
 from mica.properties import parse_names
@@ -56,6 +57,8 @@ def create(
         transaction.read()
         transaction.remove_files()
         transaction.set_application_transactions(forgotten(found.app_transactions))
+        if CLUSTERING_DOMAIN in found.domains:
+            transaction.set_domain(CLUSTERING_DOMAIN, None)
     rules_of(schema_json.loads(metadata.schema_string), metadata.configuration, str(storage), ansi=True, timezone="UTC")
     transaction.update_protocol(protocol)
     transaction.update_metadata(metadata)

@@ -18,6 +18,7 @@ import orjson
 from mica.errors import UserError
 from mica.log import creation, type_changes
 from mica.log.actions import Metadata
+from mica.log.domains import CLUSTERING_DOMAIN, clustering_columns
 from mica.log.snapshot import Snapshot
 from mica.maintain.alter import altered, changed, is_partition, refuse_use, writable
 from mica.maintain.constraints import refuse_violations
@@ -33,7 +34,7 @@ from mica.schema import collations, special
 from mica.schema.ddl import parse_ddl, parse_type, quote_if_needed, type_to_ddl
 from mica.schema.edit import edited, field_at, inside, replaced
 from mica.schema.types import ArrayType, DataType, MapType, Primitive, StructField, StructType, refuse_twice
-from mica.stats.columns import TYPE_CHANGES
+from mica.stats.columns import TYPE_CHANGES, physical_names
 from mica.stats.named import without_columns
 from mica.write.rules import rules_of
 
@@ -90,6 +91,7 @@ def drop_columns(before: Snapshot, columns: Sequence[str]) -> Snapshot:
         path = _field_path(schema, column)
         _refuse_partition(before, path, column, "dropped")
         refuse_use(before, ".".join(path), "drop")
+        _refuse_clustering(before, path, column)
         _needs_mapping(before, column, "dropped")
         schema = edited(schema, path, lambda fields, i, at=path: _rest(fields, i, at))  # type: ignore[misc]
         metadata = _in_properties(metadata, path, None)
@@ -196,6 +198,18 @@ def _refuse_partition(before: Snapshot, path: Sequence[str], column: str, does: 
         raise UserError(
             "INVALID_PARTITION_COLUMN", f"{column!r} is a partition column and cannot be {does}", column=column
         )
+
+
+def _refuse_clustering(before: Snapshot, path: Sequence[str], column: str) -> None:
+    names = () if {*path[1:]} & {*_STEPS} else physical_names(before.schema, path)
+    for wanted in clustering_columns(before.domains.get(CLUSTERING_DOMAIN)):
+        if names and wanted[: len(names)] == names:
+            raise UserError(
+                "COLUMN_IN_USE",
+                f"{before.storage} is clustered by {column!r}, which cannot be dropped",
+                hint="Change the clustering first (ALTER TABLE … CLUSTER BY).",
+                column=column,
+            )
 
 
 def _needs_mapping(before: Snapshot, column: str, does: str) -> None:

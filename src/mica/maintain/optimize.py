@@ -44,7 +44,7 @@ def optimize(
     zorder_by: Sequence[str] | None = None,
 ) -> Commit:
     """Joins small files, or orders the rows of all; see `Table.optimize`."""
-    engine, cluster_by = engines.of(spark), clustering.clustering_columns(snapshot)
+    engine, cluster_by = engines.of(spark), clustering.cluster_by(snapshot)
     if cluster_by and zorder_by is not None:
         raise UserError.bad_value("zorder_by", list(zorder_by), f"None for a table that is clustered by {cluster_by}")
     keys = cluster_by if zorder_by is None else zorder.unique(zorder_by)

@@ -46,7 +46,8 @@ class VariantsSpec:
 def reshred_files(spec: ReshredSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
     """Facts of the new files, and of those that they replace."""
     for part in files:
-        reader = kernel.open_file(*spec.read.storage.locate(part.path), part.size, variants=spec.write.variants)
+        variants = [physical_names(spec.write.schema, at) for at in spec.write.variants]
+        reader = kernel.open_file(*spec.read.storage.locate(part.path), part.size, variants=variants)
         found = {name: reader.tree(physical_names(spec.write.schema, name)) for name in spec.trees}
         # A column that the file lacks has nothing to shred.
         if all(tree is None or tree[0] == spec.trees[name] for name, tree in found.items()):

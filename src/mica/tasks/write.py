@@ -115,6 +115,8 @@ class WriteSpec:
     #: Columns whose strings are gathered for a comparator, and its version.
     collated: tuple[CollatedColumn, ...] = ()
     version: str = ""
+    #: Whether files hold the partition columns too (PROTOCOL.md, "Materialize Partition Columns").
+    materialized: bool = False
     #: What new rows must fulfil and get.
     rules: Rules = field(default_factory=Rules)
 
@@ -241,7 +243,7 @@ class TableWriter:
             yield (), batch
             return
         columns = [format_values(batch.column(name), self.spec.schema.field(name).type) for name in names]
-        rest = batch.drop_columns(list(names))
+        rest = batch if self.spec.materialized else batch.drop_columns(list(names))
         for texts, indices in groups(columns):
             yield texts, rest if len(indices) == batch.num_rows else rest.take(indices)
 

@@ -38,7 +38,7 @@ from mica.tasks.zones import zone_tags
 from mica.write import flow, merge_source
 from mica.write.change import NothingChangedError, may_keep_rows, read_files
 from mica.write.facts import NO_FACTS, Facts
-from mica.write.merge_clauses import KINDS, GivenClause, bound, shown
+from mica.write.merge_clauses import KINDS, MergeClause, bound, shown
 from mica.write.merge_jobs import Shuffled, WithSource, summary_of
 from mica.write.once import Txn, checked, once
 from mica.write.target import Commit, open_target
@@ -67,7 +67,7 @@ class Merge:
     spark: SparkSession | None = field(default=None, repr=False)
     #: Called with the commit.
     done: Callable[[Commit], Commit] = field(default=lambda commit: commit, repr=False)
-    clauses: tuple[GivenClause, ...] = ()
+    clauses: tuple[MergeClause, ...] = ()
 
     @takes(set=TEXTS, condition=TEXT)
     def when_matched_update(
@@ -76,28 +76,28 @@ class Merge:
         condition: str | None = None,
     ) -> Merge:
         """Updates a row of the target that matches: `set` maps its columns to expressions over both rows."""
-        return self._with(GivenClause("matched", "update", condition, set))
+        return self._with(MergeClause("matched", "update", condition, set))
 
     @takes(condition=TEXT)
     def when_matched_update_all(self, condition: str | None = None) -> Merge:
         """Updates every column of a row that matches from the source's column of that name."""
-        return self._with(GivenClause("matched", "update", condition))
+        return self._with(MergeClause("matched", "update", condition))
 
     @takes(condition=TEXT)
     def when_matched_delete(self, condition: str | None = None) -> Merge:
         """Deletes a row of the target that matches."""
-        return self._with(GivenClause("matched", "delete", condition))
+        return self._with(MergeClause("matched", "delete", condition))
 
     @takes(values=TEXTS, condition=TEXT)
     def when_not_matched_insert(self, values: Mapping[str, str], condition: str | None = None) -> Merge:
         """Inserts a row for a source row that matches none: `values` maps columns to expressions over the source row;
         other columns are null, or complete by the rules of the table (defaults, identities, generated columns)."""
-        return self._with(GivenClause("not matched", "insert", condition, values))
+        return self._with(MergeClause("not matched", "insert", condition, values))
 
     @takes(condition=TEXT)
     def when_not_matched_insert_all(self, condition: str | None = None) -> Merge:
         """Inserts a source row that matches no row: every column from the source's column of that name."""
-        return self._with(GivenClause("not matched", "insert", condition))
+        return self._with(MergeClause("not matched", "insert", condition))
 
     @takes(set=TEXTS, condition=TEXT)
     def when_not_matched_by_source_update(
@@ -106,12 +106,12 @@ class Merge:
         condition: str | None = None,
     ) -> Merge:
         """Updates a row of the target that no source row matches; the whole table is read."""
-        return self._with(GivenClause("not matched by source", "update", condition, set))
+        return self._with(MergeClause("not matched by source", "update", condition, set))
 
     @takes(condition=TEXT)
     def when_not_matched_by_source_delete(self, condition: str | None = None) -> Merge:
         """Deletes a row of the target that no source row matches; the whole table is read."""
-        return self._with(GivenClause("not matched by source", "delete", condition))
+        return self._with(MergeClause("not matched by source", "delete", condition))
 
     @takes(txn=TXN)
     def execute(self, *, txn: Txn | None = None) -> Commit:
@@ -129,7 +129,7 @@ class Merge:
         once_as = checked(txn)
         return self.done(once(self.snapshot.storage, self.snapshot, once_as, lambda: _Merge(self, once_as).commit()))
 
-    def _with(self, clause: GivenClause) -> Merge:
+    def _with(self, clause: MergeClause) -> Merge:
         if clause.values is not None and not clause.values:
             raise UserError.bad_value("values", dict(clause.values), "a dict of at least one column to its expression")
         before = [given for given in self.clauses if given.when == clause.when]

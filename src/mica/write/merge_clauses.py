@@ -25,7 +25,7 @@ from mica.write.rules import as_stored, is_identity, refuse_given, regenerated, 
 
 
 @dataclass(frozen=True)
-class GivenClause:
+class MergeClause:
     """A clause as it was given; `values` are expressions by column, None for all columns."""
 
     when: When
@@ -49,7 +49,7 @@ _SEES: Mapping[When, tuple[Side, ...]] = {
 }
 
 
-def shown(clauses: Sequence[GivenClause], when: When) -> list[dict[str, str]]:
+def shown(clauses: Sequence[MergeClause], when: When) -> list[dict[str, str]]:
     """The clauses of a kind as delta-spark's history has them."""
     return [
         {**({} if one.condition is None else {"predicate": f"({one.condition})"}), "actionType": one.action}
@@ -58,7 +58,7 @@ def shown(clauses: Sequence[GivenClause], when: When) -> list[dict[str, str]]:
     ]
 
 
-def bound(sides: Sides, given: GivenClause) -> Clause:
+def bound(sides: Sides, given: MergeClause) -> Clause:
     """The clause with bound expressions. Errors: those of `Merge.execute` for texts."""
     sees = _SEES[given.when]
     condition = None if given.condition is None else sides.predicate(given.condition, sees)
@@ -90,7 +90,7 @@ def _generated(sides: Sides, assigned: Mapping[str, Expr], sees: tuple[Side, ...
     return found
 
 
-def _values(sides: Sides, given: GivenClause) -> Iterator[tuple[StructField, str, Expr]]:
+def _values(sides: Sides, given: MergeClause) -> Iterator[tuple[StructField, str, Expr]]:
     """The columns that a clause sets, with the texts and trees of their values."""
     table = sides.target
     if given.values is None:

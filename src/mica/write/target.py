@@ -24,17 +24,25 @@ from mica.log.actions import Metadata, Protocol
 from mica.log.column_mapping import effective, mode_of
 from mica.log.configuration import checked
 from mica.log.conflicts import FilePredicate, every_file
-from mica.log.domains import COLLATIONS_DOMAIN, with_versions, write_versions
+from mica.log.domains import (
+    CLUSTERING_DOMAIN,
+    COLLATIONS_DOMAIN,
+    clustering_columns,
+    with_versions,
+    write_versions,
+)
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
-from mica.properties import CODEC, ENABLE_CHANGE_DATA, TARGET_FILE_SIZE
+from mica.properties import CODEC, ENABLE_CHANGE_DATA, SKIPPING_NAMES, TARGET_FILE_SIZE
 from mica.schema import collations
 from mica.schema import json as schema_json
+from mica.schema.ddl import quote_if_needed
 from mica.schema.new_columns import with_new
 from mica.schema.types import VARIANT, StructType, walk
 from mica.skipping import partitions
 from mica.stats.bloom_columns import bloom_columns
 from mica.stats.collated import CollatedColumn, collated_leaves
+from mica.stats.columns import indexed_leaves, leaves_of
 from mica.storage import Storage
 from mica.tasks.rules import Rules
 from mica.tasks.write import WriteSpec, new_mark
@@ -147,7 +155,8 @@ class Target:
             trees=dict(trees) if shreds else None,
             variants=variants,
             limits=limits or Limits(),
-            properties=dict(self.metadata.configuration),
+            properties=self._properties(),
+            materialized=features.supports(self.protocol, "materializePartitionColumns"),
             bounds=features.supports(self.protocol, "variantShredding"),
             options={
                 "compression": CODEC.of(self.metadata.configuration),
@@ -157,6 +166,22 @@ class Target:
             mark=new_mark(),
             data_change=self.data_change,
         )
+
+    def _properties(self) -> dict[str, str]:
+        """The properties as files are written: clustering columns have statistics in any case (PROTOCOL.md, "Writer
+        Requirements for Clustered Table").
+        """
+        configuration = dict(self.metadata.configuration)
+        domain = None if self.snapshot is None else self.snapshot.domains.get(CLUSTERING_DOMAIN)
+        wanted = clustering_columns(domain)
+        if wanted:
+            partitions = self.metadata.partition_columns
+            kept = indexed_leaves(self.schema, configuration, partitions)
+            more = [leaf for leaf in leaves_of(self.schema, partitions) if leaf.names in wanted and leaf not in kept]
+            if more:
+                named = (".".join(map(quote_if_needed, leaf.column)) for leaf in (*kept, *more))
+                configuration[SKIPPING_NAMES.name] = ", ".join(named)
+        return configuration
 
     def rules(self, ansi: bool, timezone: str) -> Rules:
         """What the table asks of new rows, as the session evaluates expressions. Errors: those of `rules_of`."""

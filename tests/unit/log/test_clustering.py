@@ -10,7 +10,8 @@ import pytest
 import mica
 from mica.engines import local
 from mica.errors import CorruptDataError, UserError
-from mica.log.clustering import DOMAIN, PROVIDER, clustering_columns, to_cluster
+from mica.log.clustering import PROVIDER, cluster_by, to_cluster
+from mica.log.domains import CLUSTERING_DOMAIN
 from mica.log.transaction import Transaction
 
 
@@ -19,7 +20,7 @@ def clustered(path: Path, columns: list[list[str]] | str, **properties: str) -> 
         "delta.feature.clustering": "supported", **properties})  # fmt: skip
     text = columns if isinstance(columns, str) else orjson.dumps({"clusteringColumns": columns}).decode()
     transaction = Transaction(table.snapshot, "CLUSTER BY")
-    transaction.set_domain(DOMAIN, text)
+    transaction.set_domain(CLUSTERING_DOMAIN, text)
     transaction.commit()
     return mica.Table.open(path)
 
@@ -33,10 +34,10 @@ def providers(table: mica.Table) -> list[str | None]:
     return table.snapshot.clustering_providers().to_pylist()
 
 
-def test_optimize_orders_by_the_clustering_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_optimize_orders_by_the_cluster_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "SORT_BYTES", 0)  # then files are as many as their size asks for
     table = clustered(tmp_path, [["id"], ["s", "a"]], **{"delta.enableDeletionVectors": "true"})
-    assert clustering_columns(table.snapshot) == ["id", "s.a"]
+    assert cluster_by(table.snapshot) == ["id", "s.a"]
     filled(filled(table, 0), 50)
     done = table.optimize(target_file_size=500)
     assert done.files > 1
@@ -66,10 +67,10 @@ def test_renamed_columns_stay(tmp_path: Path) -> None:
     table = clustered(tmp_path, "{}", **{"delta.columnMapping.mode": "name"})
     physical = table.schema.field("id").metadata["delta.columnMapping.physicalName"]
     transaction = Transaction(table.snapshot, "CLUSTER BY")
-    transaction.set_domain(DOMAIN, orjson.dumps({"clusteringColumns": [[physical]]}).decode())
+    transaction.set_domain(CLUSTERING_DOMAIN, orjson.dumps({"clusteringColumns": [[physical]]}).decode())
     transaction.commit()
     table.refresh().rename_column("id", "my number")
-    assert clustering_columns(table.snapshot) == ["`my number`"]
+    assert cluster_by(table.snapshot) == ["`my number`"]
     table.append([{"my number": 1}])
     assert table.optimize().files == 1
 

@@ -1,0 +1,185 @@
+"""Features added and dropped: nothing of a dropped one is left, the rows stay, and history is protected or old."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import mica
+from mica.errors import ConflictError, UserError
+from mica.log import features
+from mica.log.actions import Protocol
+from mica.log.transaction import Transaction
+from mica.maintain.features import without
+from mica.stats.columns import physical_name
+
+ALL = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true", "delta.enableTypeWidening": "true"}
+DROPPED = ["deletionVectors", "typeWidening", "columnMapping", "variantShredding"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> mica.Table:
+    made = mica.Table.create(tmp_path / "t", "id INT, p STRING, s STRUCT<x: INT>, v VARIANT", ["p"], ALL)
+    made.append([{"id": i, "p": "ab"[i % 2], "s": {"x": i}, "v": {"a": i}} for i in range(6)])
+    made.rename_column("id", "key").rename_column("p", "part").alter_column("key", type="BIGINT").delete("key = 2")
+    return made
+
+
+def rows(table: mica.Table) -> list[tuple[object, ...]]:
+    columns = {"key": "key", "part": "part", "x": "s.x", "a": "v:a::int"}
+    return sorted(tuple(row.values()) for row in table.scan(columns=columns).to_arrow().to_pylist())
+
+
+@pytest.mark.parametrize("name", DROPPED)
+def test_nothing_of_a_dropped_feature_is_left(table: mica.Table, name: str) -> None:
+    before, files = rows(table), set(table.files()["path"].to_pylist())
+    table.drop_feature(name)
+    assert rows(table) == before
+    assert not features.supports(table.protocol, name)
+    assert table.properties["delta.requireCheckpointProtectionBeforeVersion"] == str(table.version)
+    assert (Path(table.path) / "_delta_log" / f"{table.version:020}.checkpoint.parquet").exists()
+    assert set(table.files()["path"].to_pylist()) != files
+    assert mica.check(table.path).ok
+    if name == "deletionVectors":
+        assert table.files()["deletion_vector"].null_count == table.files().num_rows
+    if name == "columnMapping":
+        assert "delta.columnMapping" not in table.metadata.schema_string
+        paths = [Path(table.path) / path for path in table.files()["path"].to_pylist()]
+        assert all(pq.ParquetFile(path).schema_arrow.names == ["key", "s", "v"] for path in paths)
+    if name == "typeWidening":
+        assert "delta.typeChanges" not in table.metadata.schema_string
+    if name == "variantShredding":
+        table.drop_feature("deletionVectors")
+        for uri in table.file_uris():
+            assert all("typed_value" not in n for n in pq.ParquetFile(uri).schema.names)
+
+
+def test_all_of_them_in_turn_and_back(table: mica.Table) -> None:
+    before = rows(table)
+    for name in DROPPED:
+        table.drop_feature(name)
+    assert table.protocol.reader_features == {"variantType"}
+    table.set_properties(ALL).rename_column("key", "k").delete("k = 0")
+    assert len(rows_of(table, "k")) == len(before) - 1
+
+
+def rows_of(table: mica.Table, column: str) -> list[object]:
+    return table.to_arrow()[column].to_pylist()
+
+
+def test_history_is_deleted_only_when_it_is_old(table: mica.Table) -> None:
+    with pytest.raises(UserError) as caught:
+        table.drop_feature("deletionVectors", truncate_history=True)
+    assert caught.value.code == "FEATURE_IN_HISTORY"
+    log = Path(table.path) / "_delta_log"
+    for path in log.iterdir():
+        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - 48 * 3600))
+    before = rows(table)
+    table.drop_feature("deletionVectors", truncate_history=True)
+    assert not features.supports(table.protocol, "deletionVectors")
+    assert "checkpointProtection" not in features.names(table.protocol)
+    assert rows(mica.Table.open(table.path)) == before
+    assert not any('"deletionVector":' in path.read_text() for path in log.glob("*.json"))
+
+
+def test_features_of_writers_leave_at_once(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "n INT", properties={"delta.enableInCommitTimestamps": "true"})
+    table.add_constraint("c", "n > 0").append([{"n": 1}])
+    with pytest.raises(UserError, match="c") as caught:
+        table.drop_feature("checkConstraints")
+    assert caught.value.code == "FEATURE_NOT_REMOVABLE"
+    table.drop_constraint("c").drop_feature("checkConstraints").drop_feature("inCommitTimestamp")
+    assert features.names(table.protocol) == set()
+    assert table.append([{"n": -1}]).rows == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        (lambda t: t.drop_feature("rowTracking"), "UNKNOWN_FEATURE"),
+        (lambda t: t.drop_feature("nonsense"), "UNKNOWN_FEATURE"),
+        (lambda t: t.drop_feature("variantType"), "FEATURE_NOT_REMOVABLE"),
+        (lambda t: t.add_feature("nonsense"), "UNKNOWN_TABLE_PROPERTY"),
+    ],
+)
+def test_mistakes_have_codes(table: mica.Table, call: Callable[[mica.Table], object], code: str) -> None:
+    version = table.version
+    with pytest.raises(UserError) as caught:
+        call(table)
+    assert (caught.value.code, table.refresh().version) == (code, version)
+
+
+def test_a_feature_is_added_with_what_it_needs(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "n INT").add_feature("collations").add_feature("vacuumProtocolCheck")
+    assert {"collations", "domainMetadata", "vacuumProtocolCheck"} <= features.names(table.protocol)
+    table.drop_feature("vacuumProtocolCheck")
+    assert not features.supports(table.protocol, "vacuumProtocolCheck")
+
+
+def test_a_legacy_protocol_loses_one_of_what_it_implies() -> None:
+    found = without(Protocol(2, 5), "columnMapping")
+    assert (found.reader, found.writer) == (1, 7)
+    assert found.writer_features == features.names(Protocol(2, 5)) - {"columnMapping"}
+
+
+def test_clustering_columns_have_statistics_and_stay(tmp_path: Path) -> None:
+    properties = {"delta.feature.clustering": "supported", "delta.dataSkippingNumIndexedCols": "1",
+                  "delta.columnMapping.mode": "name"}  # fmt: skip
+    table = mica.Table.create(tmp_path, "a INT, b INT, s STRUCT<c: INT, d: INT>", properties=properties)
+    names = [[physical_name(table.schema.field("s")), physical_name(table.schema.field("s").type.field("d"))]]  # type: ignore[attr-defined]
+    transaction = Transaction(table.snapshot, "CLUSTER BY")
+    transaction.set_domain(
+        "delta.clustering", json.dumps({"clusteringColumns": names, "domainName": "delta.clustering"})
+    )
+    transaction.commit()
+    table.refresh().append([{"a": 1, "b": 1, "s": {"c": 1, "d": n}} for n in range(3)])
+    stats = json.loads(table.files()["stats"][0].as_py())
+    assert len(stats["minValues"]) == 2  # a, and s.d
+    assert len(table.scan("s.d = 9").plan.kept) == 0
+    with pytest.raises(UserError) as caught:
+        table.drop_columns(["s.d"])
+    assert caught.value.code == "COLUMN_IN_USE"
+    table.rename_column("s", "t").optimize()
+    assert "delta.clustering" in table.snapshot.domains
+    mica.Table.create(tmp_path, "a INT", mode="overwrite")
+    assert "delta.clustering" not in table.refresh().snapshot.domains
+
+
+def test_files_hold_partition_columns_if_the_table_asks_for_it(tmp_path: Path) -> None:
+    table = mica.Table.create(
+        tmp_path, "a INT, p STRING", ["p"], {"delta.feature.materializePartitionColumns": "supported"}
+    )
+    table.append([{"a": 1, "p": "x"}, {"a": 2, "p": None}])
+    table.update({"a": "a + 1"}, "p = 'x'")
+    for path in table.files()["path"].to_pylist():
+        assert pq.ParquetFile(tmp_path / path).schema_arrow.names == ["a", "p"]
+    assert sorted(table.to_arrow().to_pylist(), key=repr) == [{"a": 2, "p": "x"}, {"a": 2, "p": None}]
+    assert "p" not in json.loads(table.files()["stats"][0].as_py())["nullCount"]
+
+
+@pytest.mark.parametrize(("level", "conflicts"), [("Serializable", True), ("WriteSerializable", False)])
+def test_an_append_is_no_conflict_where_writes_are_serializable(tmp_path: Path, level: str, conflicts: bool) -> None:
+    table = mica.Table.create(tmp_path, "a INT", properties={"delta.isolationLevel": level})
+    table.append([{"a": 1}])
+    other = mica.Table.open(tmp_path)
+    table.append([{"a": 1}])
+    if conflicts:
+        with pytest.raises(ConflictError):
+            other.delete("a = 1")
+        return
+    other.delete("a = 1")
+    assert other.to_arrow()["a"].to_pylist() == [1]
+    assert other.history(1).to_pylist()[0]["isolation_level"] == level
+    stale = mica.Table.open(tmp_path)
+    other.append([{"a": -5}])
+    with pytest.raises(ConflictError):  # what a change of metadata rests on is read as it is
+        stale.add_constraint("positive", "a > 0")
+    stale = mica.Table.open(tmp_path)
+    other.update({"a": "9"}, "a = -5")
+    with pytest.raises(ConflictError):
+        stale.delete("a = -5")

@@ -1,0 +1,99 @@
+"""Ten writers beside an optimize and a vacuum: what each wrote is there once, and no file that is read is deleted."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import mica
+from mica.errors import ConflictError, StorageError
+
+SECONDS = 120 if os.environ.get("MICA_PROFILE") == "campaign" else 14
+WRITERS = 10
+#: Seconds that removed files are kept: far longer than a write takes, and shorter than the test.
+KEPT = 5
+
+Done = tuple[Counter[str], dict[int, int]]
+
+
+def repeated(work: object, path: str) -> bool:
+    """Runs the work on the newest version; False if another writer was first."""
+    try:
+        work(mica.Table.open(path))  # type: ignore[operator]
+    except ConflictError:
+        return False
+    return True
+
+
+def write(path: str, writer: int, end: float) -> Done:
+    """Appends, updates and deletes rows of its own until `end`; returns what it did, and its rows."""
+    mine: dict[int, int] = {}
+    done: Counter[str] = Counter()
+    number = writer * 1_000_000
+    while time.time() < end:
+        number += 1
+        step = number % 4
+        if step < 2:
+            mica.Table.open(path).append([{"id": number, "writer": writer, "n": 0}])
+            mine[number] = 0
+            done["append"] += 1
+        elif step == 2 and repeated(lambda t: t.update({"n": "n + 1"}, f"writer = {writer}"), path):
+            mine = {key: value + 1 for key, value in mine.items()}
+            done["update"] += 1
+        elif step == 3 and mine:
+            oldest = min(mine)
+            if repeated(lambda t, oldest=oldest: t.delete(f"writer = {writer} AND id = {oldest}"), path):
+                mine.pop(oldest)
+                done["delete"] += 1
+    return done, mine
+
+
+def keep_in_shape(path: str, end: float) -> Done:
+    """Optimizes, vacuums and reads until `end`."""
+    done: Counter[str] = Counter()
+    while time.time() < end:
+        done["optimize"] += repeated(lambda t: t.optimize(), path)
+        found = mica.Table.open(path).vacuum(KEPT / 3600, enforce_retention=False)
+        done["vacuumed"] += found.files
+        table = mica.Table.open(path)
+        try:
+            assert table.to_arrow().num_rows == table.count()
+        except StorageError:
+            raise AssertionError("a vacuum deleted a file of a version that was just opened") from None
+        done["read"] += 1
+    return done, {}
+
+
+def process(path: str, writers: list[int]) -> list[Done]:
+    """Some of the writers, as threads of one process; without any, the one who keeps the table in shape."""
+    end = time.time() + SECONDS
+    if not writers:
+        return [keep_in_shape(path, end)]
+    with ThreadPoolExecutor(len(writers)) as pool:
+        return list(pool.map(lambda writer: write(path, writer, end), writers))
+
+
+@pytest.mark.parametrize("vectors", ["false", "true"])
+def test_nothing_is_lost_and_nothing_twice(tmp_path: Path, vectors: str) -> None:
+    mica.Table.create(
+        tmp_path, "id BIGINT, writer INT, n INT", ["writer"],
+        properties={"delta.enableDeletionVectors": vectors, "delta.checkpointInterval": "5"},
+    )  # fmt: skip
+    hands = [list(range(0, WRITERS, 2)), list(range(1, WRITERS, 2)), []]
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(len(hands)) as pool:
+        found = pool.starmap(process, [(str(tmp_path), hand) for hand in hands])
+    done = sum((counted for hand in found for counted, _ in hand), Counter())
+    expected = {key: value for hand in found for _, mine in hand for key, value in mine.items()}
+    assert min(done[name] for name in ("append", "update", "delete", "optimize", "read", "vacuumed")) > 0, done
+    table = mica.Table.open(tmp_path)
+    rows = table.to_arrow().to_pylist()
+    assert len(rows) == len(expected)
+    assert {row["id"]: row["n"] for row in rows} == expected
+    assert mica.check(table).ok
