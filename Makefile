@@ -19,7 +19,7 @@ GUIDED := $(or $(CARGO_TARGET_DIR),native/target)/guided
 help:
 	@echo "make demo    set up, then run the main job and print what it did"
 	@echo "make test    set up, then run all tests"
-	@echo "make campaign  the property tests at length: whole matrices against Spark, thousands of random cases; and make differential"
+	@echo "make campaign  the property tests at length: whole matrices against Spark, thousands of random cases, changes in turn with delta-spark, killed and racing writers; and make differential"
 	@echo "make fuzz    hostile bytes for FUZZ_SECONDS (an hour): values, columns, files, log lines, z85"
 	@echo "make differential  random documents through mica, two Sparks, DuckDB and arrow-rs; writes docs/compatibility.md"
 	@echo "make docs    the pages that are printed from tables: errors and properties"
@@ -47,7 +47,8 @@ test-python: setup-tests
 	$(PY) -m pytest $(PYTEST_ARGS)
 
 campaign: differential
-	MICA_PROFILE=campaign $(PY) -m pytest tests/property $(PYTEST_ARGS)
+	MICA_PROFILE=campaign $(PY) -m pytest tests/property tests/interop/test_changes.py tests/interop/test_merge.py \
+		tests/unit/write/test_killed.py tests/unit/write/test_many_hands.py $(PYTEST_ARGS)
 
 # A tenth of the time on what Python reads, the rest on the kernel, half of it guided by coverage. Memory is bounded:
 # whatever is allocated out of proportion to its input ends the run. What a guided run found worth keeping is in $(CORPUS).

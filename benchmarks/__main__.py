@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from benchmarks import collations, early, ingest, lookup, memory, plan, queries, skip
+from benchmarks import change, collations, early, ingest, lookup, memory, plan, queries, skip
 from benchmarks.run import Run
 
 WORKS = {
@@ -19,6 +19,7 @@ WORKS = {
     "queries": queries.run,
     "collations": collations.run,
     "early": early.run,
+    "change": change.run,
 }
 
 

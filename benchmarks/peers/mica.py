@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import mica
+from benchmarks.peers.changes import Changes
 from benchmarks.peers.layouts import Layouts
 from benchmarks.peers.serve import fresh, serve, works_of
 from benchmarks.peers.strings import Strings
@@ -177,4 +178,4 @@ class Mica:
 
 if __name__ == "__main__":
     peer = Mica()
-    serve(works_of(peer, Layouts(), Strings(lambda: peer.spark)))
+    serve(works_of(peer, Layouts(), Strings(lambda: peer.spark), Changes(lambda: peer.spark)))

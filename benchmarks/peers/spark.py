@@ -165,6 +165,59 @@ class Peer:
         frame = self.spark.read.schema(f"id BIGINT, s STRING COLLATE {collation}").parquet(target)
         return {"ids": sorted(row["id"] for row in frame.where(where).collect())}
 
+    def changing(self, source: str, target: str, files: int) -> None:
+        """The events as `files` files in the order of time, with a plain column."""
+        from pyspark.sql import functions as f
+
+        frame = self._source(source).withColumn("kind", f.expr("variant_get(v, '$.kind', 'string')"))
+        self._write(frame.repartitionByRange(files, f.expr("variant_get(v, '$.time_us', 'bigint')")), target, None)
+
+    def deleting(self, target: str, low: int, high: int) -> dict[str, Any]:
+        """Delete a range of time."""
+        where = f"variant_get(v, '$.time_us', 'bigint') BETWEEN {low} AND {high}"
+        return {"rows": self.spark.sql(f"DELETE FROM delta.`{target}` WHERE {where}").collect()[0][0]}
+
+    def updating(self, target: str, low: int, high: int) -> dict[str, Any]:
+        """Set a plain column in a range of time."""
+        where = f"variant_get(v, '$.time_us', 'bigint') BETWEEN {low} AND {high}"
+        found = self.spark.sql(f"UPDATE delta.`{target}` SET kind = 'changed' WHERE {where}").collect()
+        return {"rows": found[0][0]}
+
+    def merging(self, target: str, given: str) -> dict[str, Any]:
+        """Merge documents by a path."""
+        self._source(given).createOrReplaceTempView("given")
+        on = " = ".join(f"variant_get({side}.v, '$.time_us', 'bigint')" for side in "ts")
+        self.spark.sql(
+            f"MERGE INTO delta.`{target}` t USING given s ON {on} WHEN MATCHED THEN UPDATE SET v = s.v, "
+            "kind = 'merged' WHEN NOT MATCHED THEN INSERT (v, kind) VALUES (s.v, 'new')"
+        )
+        told = self._told(target)
+        return {"rows": [int(told["numTargetRowsUpdated"]), int(told["numTargetRowsInserted"])]}
+
+    def _told(self, target: str) -> dict[str, str]:
+        found = self.spark.sql(f"DESCRIBE HISTORY delta.`{target}` LIMIT 1").select("operationMetrics").first()
+        assert found is not None
+        return dict(found[0])
+
+    def joining(self, target: str) -> dict[str, Any]:
+        """Join small files."""
+        self.spark.sql(f"OPTIMIZE delta.`{target}`").collect()
+        return {}
+
+    def listing(self, target: str) -> dict[str, Any]:
+        """How many files a vacuum would delete; it names directories too."""
+        found = self.spark.sql(f"VACUUM delta.`{target}` DRY RUN").collect()
+        return {"files": sum(row[0].endswith(".parquet") for row in found)}
+
+    def checked(self, target: str) -> dict[str, Any]:
+        """What every system must find after a change."""
+        frame = self.spark.read.format("delta").load(target)
+        names = ("changed", "merged", "new")
+        kinds = [f"count_if(kind = '{name}')" if "kind" in frame.columns else "0" for name in names]
+        time = "sum(variant_get(v, '$.time_us', 'bigint') % 1000000)"
+        row = frame.selectExpr("count(*)", time, "count(variant_get(v, '$.merged', 'boolean'))", *kinds).first()
+        return dict(zip(["count", "time", "marked", *names], map(int, row or ()), strict=True))
+
     def plan(self, target: str, low: int, high: int, cached: bool) -> int:
         """How many files of a Delta table stay for a range of `id`; with the last snapshot cached, or without."""
         if not cached:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mica import variant as variant
     from mica.checking.check import check as check
+    from mica.checking.erased import Erased as Erased
+    from mica.checking.erased import check_erased as check_erased
     from mica.checking.report import Report as Report
     from mica.checking.report import Violation as Violation
     from mica.engines.spark.session import session as session
@@ -61,6 +63,8 @@ _PLACES = {
     "Violation": "checking.report",
     "Written": "write.bare",
     "check": "checking.check",
+    "check_erased": "checking.erased",
+    "Erased": "checking.erased",
     "Repair": "maintain.repair",
     "Restore": "maintain.restore",
     "Vacuum": "maintain.vacuum",

@@ -57,6 +57,7 @@ from mica.schema.types import StructType
 from mica.storage import Storage
 from mica.write import compact
 from mica.write.change import delete, update
+from mica.write.erase import erase
 from mica.write.ingest_options import size_of
 from mica.write.merge import Merge
 from mica.write.once import Txn, checked, once
@@ -395,6 +396,20 @@ class Table:
         NULL_IN_NOT_NULL_COLUMN. The table is then unchanged.
         """
         return self._written(update(self._snapshot, set, where, spark, checked(txn)), spark)
+
+    @takes(path=TEXT, where=TEXT, spark=SESSION)
+    def erase(self, path: str, where: str | None = None, *, spark: SparkSession | None = None) -> Commit:
+        """Erases a path of a Variant column, `v:user.email`, from every row, or from those for which `where` is true.
+
+        Every file of the table that holds the path in such a row is rewritten; rows that deletion vectors hide go with
+        it. Without `where` the new files name the path neither in shredded columns nor in bounds nor in metadata. Files
+        that cannot hold it are not read. Files of older versions keep it until `vacuum`, the log's bounds until the
+        log's cleanup: `mica.check_erased` and `mica check --erased` tell what holds it still.
+
+        Errors: INVALID_PATH; UNSUPPORTED_WRITER_FEATURE for a table with a change data feed, whose change files would
+        hold the old rows; those of `update`. The table is then unchanged.
+        """
+        return self._changed(erase(self._snapshot, path, where, spark))
 
     @takes(on=TEXT, source_alias=TEXT, target_alias=TEXT, spark=SESSION)
     def merge(

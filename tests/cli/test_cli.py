@@ -186,3 +186,21 @@ def test_convert_takes_a_table_there_and_back(table: Path, tmp_path: Path) -> No
     again = mica("convert", tmp_path / "early", tmp_path / "back")
     assert again.returncode == 1
     assert "TABLE_EXISTS" in again.stderr
+
+
+def test_check_erased_lists_what_holds_a_path(tmp_path: Path) -> None:
+    import mica as package
+
+    table = package.Table.create(str(tmp_path / "t"), "v VARIANT")
+    table.append([{"v": '{"user":{"email":"e@x","k":1}}'}])
+    asked = ("check", tmp_path / "t", "--erased")
+    found = mica(*asked, "v:user.email", "--json")
+    assert (found.returncode, orjson.loads(found.stdout)["erased"]) == (1, False), found.stderr
+    table.erase("v:user.email")
+    found = mica(*asked, "v:user.email", "--json")
+    told = orjson.loads(found.stdout)
+    assert (found.returncode, told["erased"], told["gone"]) == (1, True, False)
+    assert {trace["goes_with"] for trace in told["traces"]} == {"vacuum", "log cleanup"}
+    assert "vacuum" in mica(*asked, "v:user.email").stdout
+    found = mica(*asked, "v:other")
+    assert (found.returncode, "nothing holds v:other" in found.stdout) == (0, True)

@@ -27,6 +27,13 @@ FILE = re.compile(r"`((?:[\w.-]+/)*[\w-]+\.(?:py|rs|txt|sh|toml))`")
 MODULE = re.compile(r"`(\w+)\.(\w+)(?:\.\w+)?`")
 
 
+def test_tests_that_promises_name_are_there() -> None:
+    written = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", written)
+    assert len(named) > 20
+    assert all(f"def {name or 'test_'}" in (ROOT / path).read_text(encoding="utf-8") for path, name in named)
+
+
 @pytest.mark.parametrize("text", [path for path in TEXTS if path.endswith((".md", ".py"))])
 def test_files_and_modules_that_a_text_names_are_there(text: str) -> None:
     written = (ROOT / text).read_text(encoding="utf-8")

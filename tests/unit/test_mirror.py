@@ -19,6 +19,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
     },
     "A part of one rule, which is proved as a whole.": {
         "checking/bounds_hold.py": "tests/unit/checking/test_check.py",
+        "checking/erased.py": "tests/unit/write/test_erase.py",
         "checking/inspect.py": "tests/cli/test_cli.py",
         "checking/statistics.py": "tests/unit/checking/test_check.py",
         "expressions/bind_calls.py": "tests/unit/expressions/test_functions.py",
@@ -61,6 +62,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "tasks/change.py": "tests/unit/write/test_change.py",
         "tasks/changed_rows.py": "tests/unit/write/test_change.py",
         "tasks/candidates.py": "tests/unit/maintain/test_restats.py",
+        "tasks/erase.py": "tests/unit/write/test_erase.py",
         "tasks/costs.py": "tests/unit/scan/test_explanation.py",
         "maintain/constraints.py": "tests/unit/write/test_rules.py",
         "tasks/physical.py": "tests/unit/maintain/test_columns.py",

@@ -20,6 +20,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(json_to_variant, m)?)?;
     m.add_function(wrap_pyfunction!(try_json_to_variant, m)?)?;
     m.add_function(wrap_pyfunction!(edit_variants, m)?)?;
+    m.add_function(wrap_pyfunction!(traces, m)?)?;
     m.add_function(wrap_pyfunction!(variant_to_json, m)?)?;
     m.add_function(wrap_pyfunction!(type_texts, m)?)?;
     m.add_function(wrap_pyfunction!(cast, m)?)?;
@@ -97,6 +98,13 @@ fn edit_variants(py: Python<'_>, batch: Batch, name: &str, paths: Vec<Vec<PathSt
     let edit = Edit::parse(name, flag).map_err(|e| raise(py, &e))?;
     let paths: Vec<Vec<Step>> = paths.into_iter().map(steps).collect();
     each(py, batch, move |b| edit::edit(b, edit, &paths))
+}
+
+/// Where a path stands in column 0 (an unshredded variant): `value` and `name`.
+#[pyfunction]
+fn traces(py: Python<'_>, batch: Batch, path: Vec<PathStep>) -> PyResult<Batch> {
+    let path = steps(path);
+    each(py, batch, move |b| edit::traces(b, &path))
 }
 
 /// Column 0 (an unshredded variant) as the string column `json`.

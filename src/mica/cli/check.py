@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from mica.checking.check import LIMIT, check
+from mica.checking.erased import check_erased
 from mica.checking.report import Report
 from mica.cli import options
 from mica.cli.console import out, print_json, print_rows, spark_session, storage_options
+from mica.errors import UserError
 
 
 def run(
@@ -18,14 +21,21 @@ def run(
     version: options.Version = None,
     limit: Annotated[int, typer.Option("--limit", min=0, help="Violations to list per kind and file.")] = LIMIT,
     on_spark: Annotated[bool, typer.Option("--spark", help="Check collated bounds too, on a Spark session.")] = False,
+    erased: Annotated[
+        str | None, typer.Option("--erased", help="A path, v:user.email: list what of a table still holds it, instead.")
+    ] = None,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
     """List violations of the formats in Parquet files, and wrong bounds in a table's log.
 
-    Exit status 1 if there are any.
+    With --erased: which files, of which versions, and which files of the log hold a path. Exit status 1 if there are
+    any.
     """
     stored = storage_options(storage_option or ())
+    if erased is not None:
+        _erased(source, erased, stored, json)
+        return
     asked = source[0] if len(source) == 1 else source
     spark = spark_session() if on_spark else None
     report = check(asked, version=version, limit=limit, storage_options=stored, spark=spark)
@@ -42,6 +52,24 @@ def run(
     else:
         _show(report)
     if not report.ok:
+        raise typer.Exit(1)
+
+
+def _erased(source: list[str], path: str, stored: Mapping[str, str] | None, json: bool) -> None:
+    if len(source) != 1:
+        raise UserError("INVALID_ARGUMENT", "--erased takes one table", hint="Name its location.")
+    found = check_erased(source[0], path, storage_options=stored)
+    if json:
+        print_json(found.to_dict())
+    elif found.ok:
+        text = f"{found.files} files and the log of {found.table}: nothing holds {found.path}"
+        out().print(text, markup=False, highlight=False)
+    else:
+        names = ["kind", "file", "count", "first", "last", "goes_with"]
+        rows = [[row[name] for name in names] for row in found.traces.to_pylist()]
+        right = ["count", "first", "last"]
+        print_rows(f"what holds {found.path}", [*names[:-1], "goes with"], rows, right=right)
+    if not found.ok:
         raise typer.Exit(1)
 
 

@@ -178,8 +178,8 @@ class Sides:
 def conjunction(parts: Iterable[BoundExpr]) -> BoundExpr | None:
     """Returns the predicate that is true where all of these are; None without any."""
     every = list(parts)
-    if not every:
-        return None
+    if len(every) < 2:
+        return every[0] if every else None
     leaves: list[Leaf] = list(dict.fromkeys(leaf for one in every for leaf in one.leaves))
     exprs = []
     for one in every:
@@ -188,8 +188,7 @@ def conjunction(parts: Iterable[BoundExpr]) -> BoundExpr | None:
             return replace(node, index=leaves.index(one.leaves[node.index])) if isinstance(node, LeafRef) else None
 
         exprs.append(rebuilt(one.expr, change))
-    whole = exprs[0] if len(exprs) == 1 else And(tuple(exprs))
-    return replace(every[0], expr=whole, type=BOOLEAN, leaves=tuple(leaves), collations=())
+    return replace(every[0], expr=And(tuple(exprs)), type=BOOLEAN, leaves=tuple(leaves), collations=())
 
 
 def _all(found: JoinedExpr, parts: Sequence[Expr]) -> JoinedExpr | None:

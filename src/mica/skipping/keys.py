@@ -25,6 +25,9 @@ from mica.schema.types import BINARY, BOOLEAN, DataType
 MOST_VALUES = 20_000
 MOST_COLLATED = 100
 
+#: Up to this many are listed where rows are filtered: each file compares them with its pages and rows.
+MOST_IN_FILES = 1_000
+
 
 @dataclass(frozen=True)
 class KeyValues:
@@ -79,24 +82,24 @@ def _ends(key: Key, present: pa.Array, type_: DataType) -> tuple[Any, Any]:
     return low, None if nan else high
 
 
-def possible(on: Condition, known: Sequence[KeyValues]) -> BoundExpr | None:
+def possible(on: Condition, known: Sequence[KeyValues], most: int = MOST_VALUES) -> BoundExpr | None:
     """The predicate over the target that is true for every row that can match a row of a source with such keys, one for
-    each of `on.keys`; None if every row can.
+    each of `on.keys`; None if every row can. More than `most` values are not listed.
     """
     parts = [] if on.target is None else [on.target]
     for key, values in zip(on.keys, known, strict=True):
-        found = _possible(key, values)
+        found = _possible(key, values, most)
         if found is not None:
             parts.append(replace(key.target, expr=found, type=BOOLEAN))
     return conjunction(parts)
 
 
-def _possible(key: Key, known: KeyValues) -> Expr | None:
+def _possible(key: Key, known: KeyValues, most: int) -> Expr | None:
     child, type_ = key.target.expr, key.source.type
     found: Expr | None
     if known.values == ():
         found = Literal(False, BOOLEAN)
-    elif known.values is not None:
+    elif known.values is not None and len(known.values) <= most:
         found = In(child, tuple(Literal(v, type_) for v in known.values), collation=key.collation)
     else:
         ends = [(Op.GE, known.low), (Op.LE, known.high)]

@@ -16,7 +16,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -168,9 +168,12 @@ def _micros(value: Any, *, utc: bool) -> int | None:
 
 
 def _decimal(value: Any, precision: int, scale: int) -> Decimal | None:
-    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+    if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         return None
-    exact = Decimal(value)
+    try:
+        exact = Decimal(value)
+    except InvalidOperation:
+        return None
     if not exact.is_finite() or exact.adjusted() >= precision - scale:
         return None
     exponent = exact.as_tuple().exponent

@@ -1,16 +1,21 @@
-"""Splits batches by size.
+"""Splits and joins batches by size.
 
-The rule: no batch is larger than Arrow's builders and memory allow.
+The rule: no batch is larger than Arrow's builders and memory allow, nor so small that its handling costs more than its
+rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 
 #: Batches are split at this many bytes: builders fail at 2 GiB, and memory should stay flat.
 MAX_BYTES = 64 << 20
+
+#: Small batches are joined up to so many rows or bytes.
+JOINED_ROWS = 16_384
+JOINED_BYTES = 8 << 20
 
 
 def cut(batch: pa.RecordBatch, max_bytes: int = MAX_BYTES) -> Iterator[pa.RecordBatch]:
@@ -22,3 +27,21 @@ def cut(batch: pa.RecordBatch, max_bytes: int = MAX_BYTES) -> Iterator[pa.Record
     half = batch.num_rows // 2
     yield from cut(batch.slice(0, half), max_bytes)
     yield from cut(batch.slice(half), max_bytes)
+
+
+def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows in batches that are not small; all have the same schema."""
+    waiting: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        waiting.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= JOINED_ROWS or size >= JOINED_BYTES:
+            yield _one(waiting)
+            waiting, rows, size = [], 0, 0
+    if waiting:
+        yield _one(waiting)
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

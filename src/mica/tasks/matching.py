@@ -100,12 +100,16 @@ class MatchSpec:
         return distinct([*(leaf for one in own for leaf in one.leaves), *of_pairs])
 
     @property
+    def source_key_leaves(self) -> list[Leaf]:
+        """What the keys need of a source row."""
+        own = [*(key.source for key in self.on.keys), *([] if self.on.source is None else [self.on.source])]
+        return distinct(leaf for one in own for leaf in one.leaves)
+
+    @property
     def source_leaves(self) -> list[Leaf]:
         """Everything that is needed of a source row."""
-        on = self.on
-        own = [*(key.source for key in on.keys), *([] if on.source is None else [on.source])]
-        rest = [] if on.rest is None else on.rest.leaves("source")
-        return distinct([*(leaf for one in own for leaf in one.leaves), *rest, *self.leaves("source", self.clauses)])
+        rest = [] if self.on.rest is None else self.on.rest.leaves("source")
+        return distinct([*self.source_key_leaves, *rest, *self.leaves("source", self.clauses)])
 
 
 @dataclass(frozen=True)
@@ -131,21 +135,14 @@ class SourceRows:
         self.spec, self.batch = spec, batch
         self.leaves = extract(spec.source_leaves, batch, spec.timezone)
         on = spec.on
-        usable = np.ones(batch.num_rows, np.bool_)
         try:
-            if on.source is not None:
-                mask = filter_rows(on.source, self.leaves.of(on.source), num_rows=batch.num_rows)
-                usable = mask.to_numpy(zero_copy_only=False)
-            #: The values of each key, for `skipping.keys`.
-            self.key_values = [
-                evaluate(key.source, self.leaves.of(key.source), num_rows=batch.num_rows).filter(pa.array(usable))
-                for key in on.keys
-            ]
-            keys = keys_of(on.keys, "source", self.leaves)
+            #: Which rows can match, and the values of each key, for `skipping.keys`.
+            self.usable, self.key_values = key_values(on, "source", self.leaves)
+            keys = comparable(on, "source", self.key_values)
         except RowError as e:
             raise located(e, SOURCE, lambda _leaf, _row: None) from None
         self._codes = _Codes([key.null_safe for key in on.keys])
-        codes = np.where(usable, self._codes.learn(keys, batch.num_rows), -1)
+        codes = np.where(self.usable, self._codes.learn(keys, batch.num_rows), -1)
         order = np.argsort(codes, kind="stable")
         self._order = order[np.searchsorted(codes, 0, sorter=order) :].astype(np.int64)
         self._starts = np.searchsorted(codes[self._order], np.arange(self._codes.count + 1)).astype(np.int64)
@@ -153,10 +150,8 @@ class SourceRows:
     def pairs(self, target: Leaves) -> Iterator[tuple[Rows, Rows]]:
         """The pairs of target and source rows that match, sorted by target row; those of one row are together."""
         on = self.spec.on
-        codes = self._codes.of(keys_of(on.keys, "target", target), target.rows)
-        if on.target is not None:
-            mask = filter_rows(on.target, target.of(on.target), num_rows=target.rows)
-            codes[~mask.to_numpy(zero_copy_only=False)] = -1
+        usable, values = key_values(on, "target", target)
+        codes = np.where(usable, self._codes.of(comparable(on, "target", values), target.rows), -1)
         rows = np.flatnonzero(codes >= 0).astype(np.int64)
         firsts = self._starts[codes[rows]]
         counts = self._starts[codes[rows] + 1] - firsts
@@ -277,11 +272,24 @@ def columns(
     return expr.columns(values)
 
 
-def keys_of(keys: Sequence[Key], side: Side, rows: Leaves) -> list[pa.Array]:
-    """The values of the keys in rows of one side, in a form in which equal ones have equal bytes."""
-    bound = [key.target if side == "target" else key.source for key in keys]
-    values = [evaluate(one, rows.of(one), num_rows=rows.rows) for one in bound]
-    return [_canonical(key, found, side) for key, found in zip(keys, values, strict=True)]
+def key_values(on: Condition, side: Side, rows: Leaves) -> tuple[NDArray[np.bool_], list[pa.Array]]:
+    """Which rows of a side can match by what ON says of that side alone, and the values of their keys. Keys of other
+    rows are not evaluated, so a cast cannot fail there; they are null."""
+    alone = on.target if side == "target" else on.source
+    bound = [key.target if side == "target" else key.source for key in on.keys]
+    mask = None if alone is None else filter_rows(alone, rows.of(alone), num_rows=rows.rows)
+    if mask is None or mask.false_count == 0:
+        values = [evaluate(one, rows.of(one), num_rows=rows.rows) for one in bound]
+        return np.ones(rows.rows, np.bool_), values
+    some = rows.filter(mask, mask.true_count)
+    usable: NDArray[np.bool_] = mask.to_numpy(zero_copy_only=False)
+    places = pa.array(np.cumsum(usable) - 1, mask=~usable)
+    return usable, [evaluate(one, some.of(one), num_rows=some.rows).take(places) for one in bound]
+
+
+def comparable(on: Condition, side: Side, values: Sequence[pa.Array]) -> list[pa.Array]:
+    """Values of the keys in a form in which equal ones of both sides have equal bytes."""
+    return [_canonical(key, found, side) for key, found in zip(on.keys, values, strict=True)]
 
 
 def _canonical(key: Key, values: pa.Array, side: Side) -> pa.Array:

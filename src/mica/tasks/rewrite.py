@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from mica.stats.columns import physical_names
+from mica.tasks.batches import joined
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_file
@@ -38,7 +39,7 @@ def rewrite_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.R
 
 def join_files(spec: RewriteSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """Facts of the files that hold the rows of all of these, in their order; what is shredded is decided anew."""
-    yield from write_files(spec.write, (batch for part in files for batch in read_file(spec.read, part)))
+    yield from write_files(spec.write, joined(batch for part in files for batch in read_file(spec.read, part)))
     yield facts([{"kind": "remove", "file": part.number} for part in files], spec.write.collated)
 
 

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.expressions.evaluate import RowError, evaluate
+from mica.expressions.evaluate import RowError
 from mica.schema.arrow import from_arrow_type, to_arrow, to_arrow_type
 from mica.schema.evolution import plan_write
 from mica.schema.types import BOOLEAN, INTEGER, LONG, StructField, StructType
@@ -33,7 +33,7 @@ from mica.stats.partition import format_values
 from mica.tasks.batches import cut
 from mica.tasks.file import DataFileReader
 from mica.tasks.leaf_values import Leaves, extract
-from mica.tasks.matching import SOURCE, Changes, MatchSpec, Rows, SourceRows, choose, keys_of
+from mica.tasks.matching import SOURCE, Changes, MatchSpec, Rows, SourceRows, choose, comparable, key_values
 from mica.tasks.merge import MergeSpec, change_file, insert_chosen, inserted_columns, numbers, target_rows
 from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import located
@@ -80,8 +80,9 @@ class ShuffleSpec:
     @cached_property
     def rows(self) -> StructType:
         """The columns of rows of both sides on their way to a bucket."""
+        on = self.match.on
         none = Leaves(0, {leaf: _nothing(leaf.type, leaf.path is not None) for leaf in self.match.key_leaves})
-        made = zip(self.keys, _hashable(keys_of(self.match.on.keys, "target", none)), strict=False)
+        made = zip(self.keys, _hashable(comparable(on, "target", key_values(on, "target", none)[1])), strict=False)
         fields = [StructField(name, from_arrow_type(array.type)) for name, array in made]
         fields += [StructField(name, INTEGER) for name in ("salt", "side", "file")]
         fields += [StructField("row", LONG), StructField("source", self.source)]
@@ -125,13 +126,9 @@ def summarize(spec: MatchSpec, source: StructType, batches: Batches) -> Iterator
     known: list[list[KeyValues]] = [[] for _ in spec.on.keys]
     for batch in in_schema(batches, source):
         rows, size = rows + batch.num_rows, size + batch.nbytes
-        leaves = extract([leaf for key in spec.on.keys for leaf in key.source.leaves], batch, spec.timezone)
-        for key, found in zip(spec.on.keys, known, strict=True):
-            try:
-                values = evaluate(key.source, leaves.of(key.source), num_rows=leaves.rows)
-            except RowError as e:
-                raise located(e, SOURCE, lambda _leaf, _row: None) from None
-            found[:] = [KeyValues.joined(key, [*found, KeyValues.of(key, values)])]
+        usable, values = _source_keys(spec, batch)
+        for key, found, mine in zip(spec.on.keys, known, values, strict=True):
+            found[:] = [KeyValues.joined(key, [*found, KeyValues.of(key, mine.filter(pa.array(usable)))])]
     packed = pickle.dumps([found[0] if found else None for found in known])
     yield pa.RecordBatch.from_pylist([{"rows": rows, "bytes": size, "keys": packed}], schema=SUMMARY)
 
@@ -139,12 +136,15 @@ def summarize(spec: MatchSpec, source: StructType, batches: Batches) -> Iterator
 def source_rows(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]:
     """The rows of the source with their keys."""
     for batch in in_schema(batches, spec.source):
-        leaves = extract([leaf for key in spec.match.on.keys for leaf in key.source.leaves], batch, spec.match.timezone)
-        try:
-            keys = keys_of(spec.match.on.keys, "source", leaves)
-        except RowError as e:
-            raise located(e, SOURCE, lambda _leaf, _row: None) from None
+        keys = comparable(spec.match.on, "source", _source_keys(spec.match, batch)[1])
         yield from _shuffled(spec, keys, batch.num_rows, side=0, source=_struct(batch, spec.source))
+
+
+def _source_keys(spec: MatchSpec, batch: pa.RecordBatch) -> tuple[np.ndarray[Any, Any], list[pa.Array]]:
+    try:
+        return key_values(spec.on, "source", extract(spec.source_key_leaves, batch, spec.timezone))
+    except RowError as e:
+        raise located(e, SOURCE, lambda _leaf, _row: None) from None
 
 
 def target_key_rows(spec: ShuffleSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
@@ -153,7 +153,7 @@ def target_key_rows(spec: ShuffleSpec, parts: Sequence[FilePart]) -> Iterator[pa
         file, before = DataFileReader(spec.merge.read, part), 0
         for chunk in target_rows(spec.merge, file):
             try:
-                keys = keys_of(spec.match.on.keys, "target", chunk)
+                keys = comparable(spec.match.on, "target", key_values(spec.match.on, "target", chunk)[1])
             except RowError as e:
                 raise located(e, file.name, lambda _leaf, _row: None) from None
             places = numbers(file.passed, np.arange(before, before + chunk.rows))

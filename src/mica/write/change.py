@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 def delete(snapshot: Snapshot, where: str | None, spark: SparkSession | None, txn: Txn | None = None) -> Commit:
     """Deletes the rows for which `where` is true; see `Table.delete`."""
-    return once(snapshot.storage, snapshot, txn, lambda: _Change(snapshot, where, None, spark, txn).commit())
+    return once(snapshot.storage, snapshot, txn, lambda: Change(snapshot, where, None, spark, txn).commit())
 
 
 def update(
@@ -69,10 +69,10 @@ def update(
     """Updates columns of the rows for which `where` is true; see `Table.update`."""
     if not values:
         raise UserError.bad_value("set", dict(values), "a dict of at least one column to its expression")
-    return once(snapshot.storage, snapshot, txn, lambda: _Change(snapshot, where, values, spark, txn).commit())
+    return once(snapshot.storage, snapshot, txn, lambda: Change(snapshot, where, values, spark, txn).commit())
 
 
-class _Change:
+class Change:
     """One delete (`values` is None) or update."""
 
     def __init__(

@@ -30,7 +30,7 @@ from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.types import StructType
-from mica.skipping.keys import KeyValues, possible
+from mica.skipping.keys import MOST_IN_FILES, KeyValues, possible
 from mica.tasks.matching import MatchSpec
 from mica.tasks.merge import MergeSpec, SharedSource
 from mica.tasks.parts import FilePart, parts_of
@@ -190,15 +190,20 @@ class _Merge:
         if self.batch is not None:
             source = SharedSource(self.match, self.batch)
             rows = self.batch.num_rows
-            known = [KeyValues.of(key, values) for key, values in zip(keys, source.rows.key_values, strict=True)]
+            usable = pa.array(source.rows.usable)
+            values = [found.filter(usable) for found in source.rows.key_values]
+            known = [KeyValues.of(key, found) for key, found in zip(keys, values, strict=True)]
         else:
             rows, size, known = summary_of(self.engine, self.frame, self.match, self.columns)
-        predicate = None if self.match.numbers("not matched by source") else possible(self.match.on, known)
+        predicate = filtering = None
+        if not self.match.numbers("not matched by source"):
+            predicate = possible(self.match.on, known)
+            filtering = possible(self.match.on, known, MOST_IN_FILES)
         kept = self._kept(predicate)
         self._describe(predicate, rows)
         rules = self.target.rules(self.scan.ansi, self.scan.timezone)
         spec = MergeSpec(
-            replace(self.scan.spec(), predicate=predicate),
+            replace(self.scan.spec(), predicate=filtering),
             replace(self.target.write_spec({}), tags=zone_tags(), rules=rules),
             self.match,
             may_keep_rows(self.table, kept),

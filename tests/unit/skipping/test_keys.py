@@ -43,6 +43,16 @@ def test_few_values_are_listed_and_many_have_ends(monkeypatch: pytest.MonkeyPatc
     assert (told("t.ts = s.ts", far) or "").startswith("t.ts")
 
 
+def test_fewer_are_listed_where_each_file_compares_them() -> None:
+    condition = SIDES.condition("t.id = s.id")
+    known = [KeyValues.of(condition.keys[0], pa.array([5, 9, 2], pa.int32()))]
+    told = [possible(condition, known, most) for most in (3, 2)]
+    assert [None if one is None else to_sql(one.expr) for one in told] == [
+        "t.id IN (5, 9, 2)",
+        "t.id >= 2 AND t.id <= 9",
+    ]
+
+
 def test_without_a_value_nothing_can_match() -> None:
     nothing = pa.nulls(2, pa.int32())
     assert told("t.id = s.id", nothing) == "FALSE"

@@ -264,3 +264,16 @@ def test_a_merge_with_a_version_of_its_application_happens_once(tmp_path: Path) 
     assert (nothing.version, nothing.files) == (table.version, 0)
     again = table.merge([{"id": 3}], "target.id = source.id").when_matched_delete().execute(txn=("job", 3))
     assert again.repeated
+
+
+def test_keys_are_cast_only_in_rows_that_the_rest_of_the_condition_lets_pass(tmp_path: Path) -> None:
+    table = table_of(tmp_path, files=1)
+    table.append([{"id": 50, "p": "text", "n": 50, "v": {"a": 50, "s": "x"}}, {"id": 51, "p": "7", "n": 1, "v": {}}])
+    source = [{"k": "7", "kind": "number"}, {"k": "seven", "kind": "word"}]
+    on = "target.p::int = source.k::int AND source.kind = 'number' AND target.id > 50"
+    done = table.merge(source, on).when_matched_delete().execute()
+    assert (done.metrics["numTargetRowsDeleted"], rows(table, "id > 40")) == (1, [(50, "text", 50, 50)])
+    with pytest.raises(UserError) as raised:
+        table.merge(source, "target.id = source.k::int").when_matched_delete().execute()
+    assert raised.value.code == "INVALID_CAST"
+    assert "the source of the merge" in raised.value.message

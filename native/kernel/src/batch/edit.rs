@@ -1,6 +1,6 @@
 //! Variants changed at a path, as Spark 4.3's `variant_set`, `variant_insert`, `variant_array_append`, `variant_delete`
 //! and `variant_strip_nulls` change them. A row is decoded to a tape, spliced, and written with a dictionary of the
-//! names that are left; a row that does not change keeps its bytes.
+//! names that are left; a row that does not change keeps its bytes, unless its metadata holds a name that delete removes.
 //!
 //! | | the path leads to a value | an object or array on the way lacks the step | a value on the way has no such steps |
 //! |---|---|---|---|
@@ -198,6 +198,9 @@ impl Editor {
                         done = Done::Changed;
                     }
                 }
+                if done == Done::Unchanged && paths.iter().any(|steps| self.is_unused(metadata, steps)) {
+                    done = Done::Changed;
+                }
             }
             Edit::Set { .. } | Edit::Insert | Edit::Append => {
                 if let (Some((metadata, value)), Some(steps)) = (argument, paths.first()) {
@@ -231,6 +234,16 @@ impl Editor {
             }
         }
         Place::Found(at)
+    }
+
+    /// Whether the metadata may hold the last name of a path although nothing in the row has it.
+    fn is_unused(&self, metadata: &[u8], steps: &[Step]) -> bool {
+        let Some(Step::Key(key)) = steps.last() else { return false };
+        if key.is_empty() || memchr::memmem::find(metadata, key.as_bytes()).is_none() {
+            return false;
+        }
+        let name = self.names.find(key).unwrap_or(NO_NAME);
+        name == NO_NAME || self.tape.nodes.iter().all(|node| node.name != name)
     }
 
     fn child(&self, container: usize, step: &Step) -> Option<usize> {
@@ -455,4 +468,34 @@ fn close(open: &mut Vec<(usize, usize)>, made: &mut [Node], at: usize) {
             node.b = end;
         }
     }
+}
+
+/// Where a path stands in column 0, unshredded Variants: `value`, whether it leads to a value, and `name`, whether the
+/// metadata holds its last key although nothing in the row has it.
+pub fn traces(batch: &RecordBatch, steps: &[Step]) -> Result<RecordBatch> {
+    let missing = || argument("the batch has too few columns");
+    let (metadata, values, nulls) = parts_of(batch.columns().first().ok_or_else(missing)?)?;
+    let mut editor = Editor::default();
+    let (mut found, mut named) = (BooleanBufferBuilder::new(values.len()), BooleanBufferBuilder::new(values.len()));
+    for row in 0..values.len() {
+        let (mut value, mut name) = (false, false);
+        if nulls.as_ref().is_none_or(|n| n.is_valid(row)) {
+            let names = metadata.value(row);
+            if editor.names.is_full() {
+                editor.names.truncate(0);
+            }
+            editor
+                .decoder
+                .decode(names, values.value(row), &mut editor.tape, &mut editor.names)
+                .map_err(|e| e.row(row as u64))?;
+            value = matches!(editor.find(steps), Place::Found(_));
+            name = !value && editor.is_unused(names, steps);
+        }
+        found.append(value);
+        named.append(name);
+    }
+    let fields = vec![Field::new("value", DataType::Boolean, false), Field::new("name", DataType::Boolean, false)];
+    let columns: Vec<ArrayRef> =
+        vec![Arc::new(BooleanArray::new(found.finish(), None)), Arc::new(BooleanArray::new(named.finish(), None))];
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
 }

@@ -37,6 +37,12 @@ def edit(
     return call(native.edit_variants, batch, name, list(paths), flag=flag)
 
 
+def traces(batch: pa.RecordBatch, path: tuple[str | int, ...]) -> pa.RecordBatch:
+    """Where a path stands in column 0, unshredded Variants: `value`, whether it leads to a value, and `name`, whether
+    the metadata holds its last key although no field of the row has it."""
+    return call(native.traces, batch, path)
+
+
 def variant_to_json(batch: pa.RecordBatch, *, timezone: str = "UTC") -> pa.RecordBatch:
     """Formats column 0, an unshredded variant column, as the string column `json`, as Spark's to_json does."""
     return call(native.variant_to_json, batch, timezone=timezone)

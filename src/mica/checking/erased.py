@@ -1,0 +1,237 @@
+"""Tells what of a table still holds a path that was erased from its Variants.
+
+The rule: everything under the table's location is looked at, whichever version names it: the rows of every Parquet
+file, those that deletion vectors hide, change files and what killed writers left, and the bounds in every commit and
+checkpoint of the log. A value or a bound of the path, or of a path below it, is a trace; so is a name in a metadata
+dictionary that no field of its row has. Predicates that commits record in their `commitInfo` are not looked at.
+
+| where | goes with |
+|---|---|
+| rows, names and bounds of the newest version | `Table.erase` |
+| files that the newest version does not name | `Table.vacuum` |
+| bounds of such files in the log | the log's cleanup (`delta.logRetentionDuration`) |
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.engines import local
+from mica.errors import UserError
+from mica.log.checkpoint import PartSource, read_checkpoint
+from mica.log.feed import DIRECTORY
+from mica.log.opened import Opened, snapshot_of
+from mica.log.paths import decode_path
+from mica.log.replay import parse_commits, partition_keys
+from mica.log.segment import read_listing
+from mica.log.snapshot import Snapshot
+from mica.scan.scan import Scan
+from mica.scan.table import TableSource
+from mica.schema.arrow import variant_field
+from mica.schema.ddl import quote_if_needed
+from mica.stats import documents
+from mica.stats.columns import physical_names
+from mica.storage.base import Entry
+from mica.tasks.file import DataFileReader, ReadSpec
+from mica.tasks.parts import FilePart
+from mica.tasks.read import read_ranges
+from mica.variant import kernel
+from mica.variant.path import VariantPath
+from mica.write.erase import erased_path
+
+_LOG = "_delta_log"
+#: One row per file: `kind` is values, names or bounds; `count` rows of a data file, or files with bounds in a log file.
+#: `first` and `last` are the versions that name a data file, `last` null for the newest; `goes_with` what removes it.
+TRACES = pa.schema(
+    [
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("file", pa.string(), nullable=False),
+        pa.field("count", pa.int64(), nullable=False),
+        pa.field("first", pa.int64()),
+        pa.field("last", pa.int64()),
+        pa.field("goes_with", pa.string(), nullable=False),
+    ]
+)
+_FOUND = pa.schema([("file", pa.string()), ("values", pa.int64()), ("names", pa.int64())])
+
+
+@dataclass(frozen=True)
+class Erased:
+    """What still holds a path. `traces` has the columns of `TRACES`."""
+
+    table: str
+    version: int
+    path: str
+    files: int
+    traces: pa.Table
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing holds it."""
+        return len(self.traces) == 0
+
+    @property
+    def current(self) -> bool:
+        """Whether the newest version holds it."""
+        return "erase" in self.traces.column("goes_with").to_pylist()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        told = {"table": self.table, "version": self.version, "path": self.path, "files": self.files}
+        return {**told, "erased": not self.current, "gone": self.ok, "traces": self.traces.to_pylist()}
+
+
+def check_erased(
+    path: str | os.PathLike[str] | Opened, erased: str, *, storage_options: Mapping[str, str] | None = None
+) -> Erased:
+    """Looks for a path of a Variant column, `v:user.email`, in all files and the log of a table; changes nothing.
+
+    Errors: INVALID_PATH, UNKNOWN_COLUMN, TABLE_NOT_FOUND, IO; CORRUPT_… for a file that cannot be read.
+    """
+    snapshot = snapshot_of(path, storage_options)
+    if snapshot is None:
+        raise UserError("INVALID_ARGUMENT", "only a table's log tells which files hold it", hint="Name a table.")
+    column, found = erased_path(snapshot.schema, erased)
+    known = _Log(snapshot, column, found)
+    files = [entry for entry in snapshot.storage.list() if _is_data(entry.path)]
+    names = {entry.path for entry in files}
+    others = [name for name in known.current if name not in names]
+    works = [FilePart(entry.path, entry.size) for entry in files] + [FilePart(name, None) for name in others]
+    source = TableSource(snapshot)
+    spec = replace(Scan(source, None, {"v": quote_if_needed(column)}, None, True, "UTC").spec(), predicate=None)
+    rows = [row for batch in local.run(partial(_traces_in, spec, found), works) for row in batch.to_pylist()]
+    traces = [trace for row in rows for trace in known.of_file(row)] + known.bounds()
+    shown = f"{quote_if_needed(column)}:{found}"
+    table = pa.Table.from_pylist(traces, TRACES)
+    return Erased(str(snapshot.storage), snapshot.version, shown, len(works), table)
+
+
+def _is_data(name: str) -> bool:
+    return name.endswith(".parquet") and not name.startswith(f"{_LOG}/")
+
+
+def _traces_in(spec: ReadSpec, path: VariantPath, part: FilePart) -> Iterator[pa.RecordBatch]:
+    """The rows of a file in which the path is, and in which only its name is."""
+    file = DataFileReader(spec, part)
+    values = names = 0
+    for batch in read_ranges(file, file.ranges()):
+        found = kernel.traces(pa.record_batch([batch.column(0)], names=["v"]), path.steps)
+        values += found.column("value").true_count
+        names += found.column("name").true_count
+    if values or names:
+        yield pa.RecordBatch.from_pylist([{"file": part.path, "values": values, "names": names}], _FOUND)
+
+
+class _Log:
+    """What the log says: which versions name a file, and which of its own files hold bounds of the path."""
+
+    def __init__(self, snapshot: Snapshot, column: str, path: VariantPath) -> None:
+        self.snapshot, self.names = snapshot, physical_names(snapshot.schema, (column,))
+        self.key = path.normalized
+        self.current = {decode_path(p) for p in snapshot.files.column("path").to_pylist()}
+        self.first: dict[str, int] = {}
+        self.last: dict[str, int] = {}
+        self.found: list[dict[str, Any]] = []
+        storage = snapshot.storage
+        listing = read_listing(storage.list(_LOG, recursive=False))
+        keys = partition_keys(snapshot.metadata, snapshot.protocol)
+        for version, entry in sorted(listing.commits.items()):
+            self._commit(entry, keys, version)
+        for compactions in listing.compactions.values():
+            for compaction in compactions:
+                self._commit(compaction.entry, keys, None)
+        for checkpoints in listing.checkpoints.values():
+            for checkpoint in checkpoints:
+                state = read_checkpoint(storage, checkpoint)
+                held: set[str] = set()
+                for number, source in enumerate(state.sources):
+                    files = state.files.filter(pc.equal(state.files.column("source"), number))
+                    names = [decode_path(p) for p in files.column("path").to_pylist()]
+                    texts, structs = _statistics(source, files.column("row"))
+                    held |= self._of_texts([] if texts is None else texts.to_pylist(), names)
+                    held |= self._of_structs(structs, names)
+                self._told(checkpoint.entries[0].path, held)
+
+    def _commit(self, entry: Entry, keys: Sequence[str], version: int | None) -> None:
+        found = parse_commits([self.snapshot.storage.read(entry.path)], keys, entry.path)
+        added = [decode_path(p) for p in found.adds.column("path").to_pylist()]
+        if version is not None:
+            for name in added:
+                self.first.setdefault(name, version)
+                self.last.pop(name, None)
+            removed = {decode_path(name) for name in found.removes.column("path").to_pylist()}
+            for name in removed.difference(added):  # one with a new deletion vector is both
+                self.last[name] = version - 1
+        self._told(entry.path, self._of_texts(found.stats.to_pylist(), added))
+
+    def _told(self, file: str, held: set[str]) -> None:
+        if held:
+            goes = "erase" if held & self.current else "log cleanup"
+            self.found.append({"kind": "bounds", "file": file, "count": len(held), "goes_with": goes})
+
+    def _of_texts(self, stats: Sequence[str | None], files: Sequence[str]) -> set[str]:
+        """The files of which statistics in JSON hold a bound of the path."""
+        texts: list[str | None] = []
+        for text in stats:
+            document = documents.values(text)
+            for side in ("minValues", "maxValues"):
+                bound = documents.at(document.get(side), self.names)
+                texts.append(bound if isinstance(bound, str) and bound.isascii() else None)
+        paths = kernel.path_bounds(pa.array(texts, pa.string()))
+        at = pc.or_(pc.equal(paths.column("path"), self.key), pc.starts_with(paths.column("path"), f"{self.key}["))
+        return {files[row // 2] for row in paths.column("row").filter(at).to_pylist()}
+
+    def _of_structs(self, parsed: pa.StructArray | None, files: Sequence[str]) -> set[str]:
+        """The files of which statistics in structs of a checkpoint hold one."""
+        held: set[str] = set()
+        written = orjson.dumps(self.key).decode()[1:-1]
+        for side in ("minValues", "maxValues") if parsed is not None else ():
+            bounds = _field(parsed, (side, *self.names))
+            if bounds is None or not pa.types.is_struct(bounds.type):
+                continue
+            schema = pa.schema([variant_field("v").with_type(bounds.type)])
+            plain = kernel.unshred(pa.record_batch([bounds], schema=schema))
+            texts = kernel.variant_to_json(plain).column(0)
+            at = pc.or_(pc.match_substring(texts, f'"{written}"'), pc.match_substring(texts, f'"{written}['))
+            held.update(name for name, found in zip(files, at.to_pylist(), strict=True) if found)
+        return held
+
+    def bounds(self) -> list[dict[str, Any]]:
+        """The traces in the log."""
+        return [{"first": None, "last": None, **found} for found in self.found]
+
+    def of_file(self, row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """The traces in a data file."""
+        name = row["file"]
+        goes = "erase" if name in self.current and not name.startswith(f"{DIRECTORY}/") else "vacuum"
+        for kind in ("values", "names"):
+            if row[kind]:
+                yield {
+                    "kind": kind, "file": name, "count": row[kind], "first": self.first.get(name),
+                    "last": self.last.get(name), "goes_with": goes,
+                }  # fmt: skip
+
+
+def _statistics(source: Any, rows: pa.ChunkedArray) -> tuple[pa.Array | None, pa.Array | None]:
+    """The statistics of some files of a checkpoint: as JSON, and as structs."""
+    if not isinstance(source, PartSource):
+        return source.stats.take(rows.combine_chunks()), None
+    columns = [source.add_column(name) for name in ("stats", "stats_parsed")]
+    texts, structs = (None if column is None else column.take(rows.combine_chunks()) for column in columns)
+    return texts, structs
+
+
+def _field(values: pa.Array, names: Sequence[str]) -> pa.Array | None:
+    for name in names:
+        if not pa.types.is_struct(values.type) or values.type.get_field_index(name) < 0:
+            return None
+        values = pc.struct_field(values, name)
+    return values

@@ -1,0 +1,93 @@
+"""Erases a path from the Variants of data files, file by file.
+
+The rule: a file is rewritten if a row of it that matches has the path, or if a row that a deletion vector hides has it:
+hidden rows lie in the file all the same, and a rewrite leaves them out. New files have no deletion vector. If the path
+goes from every row, it goes from the shredding schema and with it from the names in the metadata, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from mica.expressions.bind import BoundExpr
+from mica.skipping.within_files import Ranges
+from mica.tasks.change import rows_of, without
+from mica.tasks.file import DataFileReader, ReadSpec
+from mica.tasks.parts import FilePart
+from mica.tasks.read import read_ranges
+from mica.tasks.rewrite import shredded_as
+from mica.tasks.write import WriteSpec, facts, write_files
+from mica.variant.path import Step
+
+
+@dataclass(frozen=True)
+class EraseSpec:
+    """What is the same for every file."""
+
+    #: Its predicate selects the rows that have the path and are to lose it, its outputs are the columns afterwards.
+    read: ReadSpec
+    write: WriteSpec
+    #: True for any row that has the path.
+    holds: BoundExpr
+    column: tuple[str, ...]
+    steps: tuple[Step, ...]
+    #: Whether every row loses the path.
+    whole: bool
+
+
+def erase_files(spec: EraseSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
+    """Facts of new files and of the files that they replace."""
+    for part in files:
+        file = DataFileReader(spec.read, part)
+        ranges = file.ranges()
+        changed = rows_of(_matching(file, ranges, spec.read.predicate))
+        if not changed and not _hides(spec, file, part, ranges):
+            continue
+        if ranges:
+            yield from write_files(_write_spec(spec, file), read_ranges(file, ranges))
+        told = [
+            {"kind": "changed", "rows": changed},
+            {"kind": "copied", "rows": rows_of(ranges) - changed},
+            {"kind": "remove", "file": part.number},
+        ]
+        yield facts(told, spec.write.collated)
+
+
+def _hides(spec: EraseSpec, file: DataFileReader, part: FilePart, ranges: Ranges) -> bool:
+    """Whether a deleted row of the file has the path."""
+    if part.deletion_vector is None or not file.reader.num_rows:
+        return False
+    hidden = without([(0, file.reader.num_rows)], ranges)
+    return bool(rows_of(_matching(file, hidden, spec.holds)))
+
+
+def _matching(file: DataFileReader, ranges: Ranges, predicate: BoundExpr | None) -> Ranges:
+    if predicate is None or not ranges:
+        return ranges
+    for _ in file.passing([], predicate, file.possible(predicate, ranges), tracked=True):
+        pass
+    return file.passed
+
+
+def _write_spec(spec: EraseSpec, file: DataFileReader) -> WriteSpec:
+    write = shredded_as(spec.write, file.reader)
+    if not spec.whole or not write.trees or spec.column not in write.trees:
+        return write
+    return replace(write, trees={**write.trees, spec.column: without_path(write.trees[spec.column], spec.steps)})
+
+
+def without_path(tree: pa.DataType, steps: tuple[Step, ...]) -> pa.DataType:
+    """The shredding tree without the fields at a path; an object that loses its last one is not shredded any more."""
+    if not pa.types.is_struct(tree) or not steps:
+        return tree
+    fields = []
+    for f in tree:
+        if f.name != steps[0]:
+            fields.append(f)
+        elif len(steps) > 1:
+            inner = without_path(f.type, steps[1:])
+            fields += [] if pa.types.is_null(inner) and not pa.types.is_null(f.type) else [f.with_type(inner)]
+    return pa.struct(fields) if fields else pa.null()

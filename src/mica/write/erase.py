@@ -1,0 +1,112 @@
+"""Erases a path of a Variant column from every row, or from the rows of a predicate.
+
+The rule: an erase is an update with `variant_delete` that never leaves the old rows in a file of the new version: no
+deletion vectors are written, and files whose deletion vectors hide rows with the path are rewritten. Older versions
+keep their files until a vacuum, and the log the bounds of those files until its cleanup.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mica.engines.base import Task
+from mica.errors import UnsupportedTableError, UserError
+from mica.expressions.parse import parse
+from mica.expressions.tree import Column, Path
+from mica.log.snapshot import Snapshot
+from mica.scan.scan import Scan
+from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.types import VARIANT, StructType
+from mica.tasks.erase import EraseSpec, erase_files
+from mica.tasks.parts import in_tasks
+from mica.tasks.write import WriteSpec
+from mica.tasks.zones import zone_tags
+from mica.variant.path import VariantPath
+from mica.write import flow
+from mica.write.change import Change, NothingChangedError
+from mica.write.target import Commit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def erased_path(schema: StructType, text: str) -> tuple[str, VariantPath]:
+    """Reads `v:user.email`: the column, as the schema spells it, and the path.
+
+    Errors: INVALID_PATH for anything else, for the root, and for positions in arrays; UNKNOWN_COLUMN.
+    """
+    found = parse(text)
+    hint = "Write the column and its keys: v:user.email."
+    if not isinstance(found, Path) or not isinstance(found.child, Column) or len(found.child.names) != 1:
+        raise UserError("INVALID_PATH", f"{text!r} is not a path into a VARIANT column", hint=hint)
+    column = schema.field(found.child.names[0])
+    if column.type != VARIANT:
+        what = f"the column {column.name!r} is {type_to_ddl(column.type)}, and only a VARIANT has paths"
+        raise UserError("INVALID_PATH", what, hint=hint)
+    if not found.path.steps or found.path.has_index:
+        what = f"{text!r} has a position, and the next element would take its place" if found.path.steps else text
+        raise UserError("INVALID_PATH", what, hint=f"{hint} To remove an element, update with variant_delete.")
+    return column.name, found.path
+
+
+def erase(snapshot: Snapshot, path: str, where: str | None, spark: SparkSession | None) -> Commit:
+    """Erases the path; see `Table.erase`."""
+    column, found = erased_path(snapshot.schema, path)
+    return _Erase(snapshot, column, found, where, spark).commit()
+
+
+class _Erase(Change):
+    def __init__(
+        self, snapshot: Snapshot, column: str, path: VariantPath, where: str | None, spark: SparkSession | None
+    ) -> None:
+        quoted, text = quote_if_needed(column), path.spark().replace("\\", "\\\\").replace("'", "\\'")
+        self.column, self.path, self.rows = column, path, where
+        super().__init__(snapshot, where, {column: f"variant_delete({quoted}, '{text}')"}, spark, None)
+        ansi, timezone = self.scan.ansi, self.scan.timezone
+        holds = f"variant_get({quoted}, '{text}') IS NOT NULL"
+        held = Scan(self.table, holds, None, None, ansi, timezone)
+        assert held.predicate is not None
+        self.holds = held.predicate
+        # The line break ends a comment in the given text.
+        self.scan = held if where is None else Scan(self.table, f"({where}\n) AND {holds}", None, None, ansi, timezone)
+        if self.target.feeds:
+            raise UnsupportedTableError(
+                "UNSUPPORTED_WRITER_FEATURE",
+                f"{snapshot.storage} has a change data feed (delta.enableChangeDataFeed=true): change files would hold "
+                "the rows as they were before",
+                hint="Set delta.enableChangeDataFeed to false, erase, and set it to true again. Change files of older "
+                "versions stay until a vacuum.",
+                feature="changeDataFeed",
+            )
+
+    def commit(self) -> Commit:
+        """Rewrites the files that hold the path, in one commit; commits nothing if none does."""
+        self._describe()
+        self.target.operation = "ERASE"
+        self.target.parameters = {**self.target.parameters, "path": f"{self.column}:{self.path}"}
+        every = Scan(self.table, None, None, None, self.scan.ansi, self.scan.timezone).whole_files()
+        hiding = np.flatnonzero(np.asarray(self.snapshot.files.column("deletion_vector").is_valid()))
+        asked = np.union1d(self.scan.plan.kept, hiding).tolist()
+        parts = [replace(every[number], number=number) for number in asked]
+        if not parts:
+            return self._nothing()
+        read = replace(self.scan.spec(), outputs=self.outputs)
+
+        def task(spec: WriteSpec) -> Task:
+            whole = self.rows is None
+            return partial(erase_files, EraseSpec(read, spec, self.holds, (self.column,), self.path.steps, whole))
+
+        source = flow.FromTasks(task, in_tasks(parts, self.engine.parallelism))
+        spec = replace(self.target.write_spec({}), tags=zone_tags())
+        spec = replace(spec, rules=self.target.rules(self.scan.ansi, self.scan.timezone))
+        try:
+            done, _ = flow.commit(
+                self.engine, self.target, spec, source, observer=flow.Observer(files=self._refuse_nothing)
+            )
+        except NothingChangedError:
+            return self._nothing()
+        return done

@@ -1,0 +1,166 @@
+"""A path is erased from every row and file; `check_erased` tells what holds it until a vacuum and the log's cleanup."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import mica
+from mica.errors import MicaError
+
+DDL = "id INT, v VARIANT"
+PATH = "v:user.email"
+KEEP = {"delta.enableDeletionVectors": "false", "delta.checkpoint.writeStatsAsStruct": "true"}
+
+
+def row(number: int, **more: Any) -> dict[str, Any]:
+    user = {"name": f"n{number}", "email": f"e{number}@x"} if number % 3 else {"name": "none"}
+    return {"id": number, "v": json.dumps({"user": user, "n": number, **more})}
+
+
+def made(path: Path, properties: dict[str, str] | None = None, files: int = 3) -> mica.Table:
+    table = mica.Table.create(str(path), DDL, properties={**KEEP, **(properties or {})})
+    for file in range(files):
+        table.append([row(n) for n in range(file * 10, file * 10 + 10)])
+    table.append([{"id": 99, "v": '{"n":99}'}])
+    return mica.Table.open(str(path))
+
+
+def documents(table: mica.Table) -> list[Any]:
+    texts = mica.variant.to_json(table.scan().to_arrow()["v"]).to_pylist()
+    return sorted(map(json.loads, texts), key=lambda document: document["n"])
+
+
+def without_email(document: Any) -> Any:
+    return (
+        {**document, "user": {k: v for k, v in document["user"].items() if k != "email"}}
+        if "user" in document
+        else document
+    )
+
+
+def places(table: mica.Table) -> dict[str, list[tuple[str, str]]]:
+    found = mica.check_erased(table.path, PATH)
+    told: dict[str, list[tuple[str, str]]] = {}
+    for trace in found.traces.to_pylist():
+        told.setdefault(trace["goes_with"], []).append((trace["kind"], trace["file"]))
+    return told
+
+
+@pytest.mark.parametrize("shreds", ["true", "false"])
+def test_erases_from_every_row_and_tells_what_is_left(tmp_path: Path, shreds: str) -> None:
+    table = made(tmp_path / "t", {"delta.enableVariantShredding": shreds})
+    before, files = documents(table), {f["path"] for f in table.files().to_pylist()}
+    assert mica.check_erased(table.path, PATH).current
+    done = table.erase(PATH)
+    assert documents(table) == [without_email(document) for document in before]
+    # The file of one row without the path is not rewritten.
+    assert len(files & {f["path"] for f in table.files().to_pylist()}) == 1
+    assert table.history().to_pylist()[0]["operation"] == "ERASE"
+    assert done.version == table.version
+    left = places(table)
+    assert "erase" not in left
+    assert [kind for kind, _ in left["vacuum"] if kind == "values"] == ["values"] * 3
+    assert ("log cleanup" in left) == (shreds == "true")
+    for file in table.files().to_pylist():
+        read = pq.read_table(tmp_path / "t" / file["path"])
+        assert "email" not in str(read.schema)
+        assert all(b"email" not in metadata.as_py() for metadata in read["v"].combine_chunks().field("metadata"))
+    table.vacuum(0, enforce_retention=False)
+    assert "vacuum" not in places(table)
+    version = table.version
+    assert table.erase(PATH).version == version  # nothing left, nothing committed
+
+
+def test_versions_of_old_files_are_told(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    table.erase(PATH)
+    traces = mica.check_erased(table.path, PATH).traces.to_pylist()
+    values = [(t["first"], t["last"]) for t in traces if t["kind"] == "values"]
+    assert sorted(values) == [(1, 4), (2, 4), (3, 4)]
+
+
+def test_rows_that_a_deletion_vector_hides_are_erased_too(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", {"delta.enableDeletionVectors": "true"}, files=2)
+    table.delete("id = 1 OR id BETWEEN 10 AND 19 AND v:user.email IS NOT NULL AND id < 18")
+    before = documents(table)
+    table.erase(PATH)
+    assert documents(table) == [without_email(document) for document in before]
+    assert "erase" not in places(table)
+    assert (
+        table.files()["deletion_vector"].null_count == table.files().num_rows
+        if "deletion_vector" in table.files().column_names
+        else True
+    )
+    traces = mica.check_erased(table.path, PATH).traces.to_pylist()
+    assert {(t["first"], t["last"]) for t in traces if t["kind"] == "values"} == {(1, 4), (2, 4)}
+
+
+def test_only_where(tmp_path: Path) -> None:
+    table = made(tmp_path / "t")
+    before = documents(table)
+    table.erase(PATH, "id < 10 -- the first file")
+    assert documents(table) == [
+        without_email(document) if document["n"] < 10 else document for document in before
+    ]  # fmt: skip
+    assert mica.check_erased(table.path, PATH).current
+
+
+def test_paths_below_go_too_and_names_used_elsewhere_stay(tmp_path: Path) -> None:
+    table = mica.Table.create(str(tmp_path / "t"), "v VARIANT", properties=KEEP)
+    table.append([{"v": '{"a":{"email":{"x":1,"secret":2}},"email":3}'}, {"v": '{"a":7,"email":4}'}, {"v": None}])
+    table.erase("v:a.email")
+    texts = mica.variant.to_json(table.scan().to_arrow()["v"]).to_pylist()
+    assert texts == ['{"a":{},"email":3}', '{"a":7,"email":4}', None]
+    assert not mica.check_erased(table.path, "v:a.email").current
+    assert mica.check_erased(table.path, "v:email").current
+
+
+def test_checkpoints_hold_bounds_until_they_go(tmp_path: Path) -> None:
+    for structs in ("true", "false"):
+        place = tmp_path / structs
+        table = made(place, {"delta.checkpoint.writeStatsAsStruct": structs, "delta.checkpoint.writeStatsAsJson":
+                             "false" if structs == "true" else "true"})  # fmt: skip
+        table.checkpoint()
+        table.erase(PATH)
+        kinds = places(table)["log cleanup"]
+        assert any("checkpoint" in file for _, file in kinds), kinds
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("v", "INVALID_PATH"), ("id", "INVALID_PATH"), ("v:a[0]", "INVALID_PATH"), ("id:a", "INVALID_PATH"),
+        ("w:a", "UNKNOWN_COLUMN"), ("v:a::string", "INVALID_PATH"), ("v:", "INVALID_EXPRESSION"),
+    ],
+)  # fmt: skip
+def test_refuses(tmp_path: Path, path: str, code: str) -> None:
+    table = made(tmp_path / "t", files=1)
+    for call in (table.erase, lambda erased: mica.check_erased(table.path, erased)):
+        with pytest.raises(MicaError) as raised:
+            call(path)
+        assert raised.value.code == code
+
+
+def test_a_change_data_feed_is_refused(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", {"delta.enableChangeDataFeed": "true"}, files=1)
+    with pytest.raises(MicaError, match="change files") as raised:
+        table.erase(PATH)
+    assert raised.value.code == "UNSUPPORTED_WRITER_FEATURE"
+    assert table.version == 2
+
+
+def test_partitions_and_other_columns_stay(tmp_path: Path) -> None:
+    table = mica.Table.create(str(tmp_path / "t"), "p STRING, v VARIANT", partition_by=["p"], properties=KEEP)
+    table.append(pa.table({"p": ["a", "b"], "v": ['{"user":{"email":1,"k":2}}', '{"user":{"k":3}}']}))
+    table.erase(PATH, "p = 'b'")
+    assert table.version == 1
+    table.erase(PATH, "p = 'a'")
+    found = table.scan().to_arrow().sort_by("p")
+    assert found["p"].to_pylist() == ["a", "b"]
+    assert mica.variant.to_json(found["v"]).to_pylist() == ['{"user":{"k":2}}', '{"user":{"k":3}}']
