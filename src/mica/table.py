@@ -586,7 +586,8 @@ class Table:
         chosen partitions are then rewritten, their rows ordered along a curve through these, so that predicates on any
         of them skip files; paths among them get bounds in the log before all others. Nulls come first; of a path
         without a cast, numbers, strings, times and other values each have their place. Large tables are sorted on local
-        disk in process, and by a shuffle on Spark.
+        disk in process, and by a shuffle on Spark. A clustered table is ordered by its clustering columns: new files,
+        and those that mica clustered before.
 
         The commit changes no data: appends go on beside it. Errors: NOT_A_PARTITION_PREDICATE; ConflictError where
         another writer removed one of the files meanwhile; then the table is as it was.

@@ -11,6 +11,7 @@ import pytest
 
 import mica
 from mica.errors import MicaError
+from mica.schema.types import INTEGER
 from tests.oracle import conf
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Changes:
             self.sql(f"ALTER TABLE DROP COLUMN {self.rng.choice(names)}")
 
     def widen(self, ours: bool) -> None:
-        narrow = [f.name for f in self.table.schema.fields if f.type.name == "integer"]
+        narrow = [f.name for f in self.table.schema.fields if f.type == INTEGER]
         if not narrow:
             return
         if ours:

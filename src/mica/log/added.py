@@ -36,6 +36,7 @@ ADDED = pa.schema(
         # The ids of rows (`row_tracking`); null: the transaction gives them if the table tracks rows.
         pa.field("base_row_id", pa.int64()),
         pa.field("default_row_commit_version", pa.int64()),
+        pa.field("clustering_provider", pa.string()),
     ]
 )
 
@@ -50,6 +51,7 @@ def again(snapshot: Snapshot, indices: np.ndarray) -> pa.Table:
     known |= {"tags": snapshot.tags(indices), "data_change": pa.nulls(len(indices), pa.bool_())}
     ids = snapshot.file_ids(indices)
     known |= {name: pc.struct_field(ids, name) for name in ("base_row_id", "default_row_commit_version")}
+    known["clustering_provider"] = snapshot.clustering_providers(indices)
     return pa.table([known[name] for name in ADDED.names], schema=ADDED)
 
 

@@ -167,6 +167,8 @@ def _adds(snapshot: Snapshot) -> pa.StructArray:
         ids = snapshot.file_ids()
         columns["baseRowId"] = pc.struct_field(ids, "base_row_id")
         columns["defaultRowCommitVersion"] = pc.struct_field(ids, "default_row_commit_version")
+    if features.supports(snapshot.protocol, "clustering"):
+        columns["clusteringProvider"] = snapshot.clustering_providers()
     configuration = snapshot.properties
     texts = snapshot.stats()
     if properties.STATS_AS_JSON.of(configuration):

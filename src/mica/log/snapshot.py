@@ -134,6 +134,12 @@ class Snapshot:
             return pa.nulls(self.files.num_rows if indices is None else len(indices), row_tracking.FILE_IDS)
         return self._gather(indices, row_tracking.FILE_IDS, row_tracking.ids_of)
 
+    def clustering_providers(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> pa.Array:
+        """Returns who clustered each file (PROTOCOL.md, "Clustered Table"); null if nobody did."""
+        if not features.supports(self.protocol, "clustering"):
+            return pa.nulls(self.state.files.num_rows if indices is None else len(indices), pa.string())
+        return self._gather(indices, pa.string(), _providers_of)
+
     def _gather(
         self,
         indices: Sequence[int] | np.ndarray | pa.Array | None,
@@ -321,6 +327,18 @@ def _tags(found: object) -> dict[str, str] | None:
     if not isinstance(found, dict):
         return None
     return {name: text for name, text in found.items() if isinstance(text, str)}
+
+
+def _providers_of(source: Any, rows: np.ndarray) -> pa.Array:
+    if isinstance(source, LineSource):
+        lines = source.lines(rows)
+        out: list[str | None] = [None] * len(rows)
+        for at in np.flatnonzero(np.asarray(pc.match_substring(lines, b'"clusteringProvider"'))):
+            found = orjson.loads(lines[int(at)].as_buffer().to_pybytes())["add"].get("clusteringProvider")
+            out[at] = found if isinstance(found, str) else None
+        return pa.array(out, pa.string())
+    column = source.add_column("clusteringProvider")
+    return pa.nulls(len(rows), pa.string()) if column is None else column.take(pa.array(rows)).cast(pa.string())
 
 
 def _tags_of(source: Any, rows: np.ndarray, kind: pa.DataType) -> pa.Array:

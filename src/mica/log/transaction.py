@@ -422,6 +422,8 @@ def add_line(file: Mapping[str, Any]) -> str:
     if file.get("base_row_id") is not None:
         action["baseRowId"] = file["base_row_id"]
         action["defaultRowCommitVersion"] = file["default_row_commit_version"]
+    if file.get("clustering_provider") is not None:
+        action["clusteringProvider"] = file["clustering_provider"]
     return format_line("add", action)
 
 

@@ -2,7 +2,8 @@
 
 The rule: rows stay the same. Joined files keep their order, so bounds stay as narrow as neighbours allow. The commit
 changes no data (`dataChange` is false): an append meanwhile is no conflict, a change of the same files is. A file is
-rewritten only where it joins another one, sheds its deleted rows, or gets another order.
+rewritten only where it joins another one, sheds its deleted rows, or gets another order. A clustered table is ordered
+by its clustering columns (`log/clustering.py`).
 
 Source: PROTOCOL.md, "Add File and Remove File"; operation and metrics as delta-spark's OPTIMIZE has them.
 """
@@ -10,12 +11,15 @@ Source: PROTOCOL.md, "Add File and Remove File"; operation and metrics as delta-
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mica import engines
+from mica.errors import UserError
+from mica.log import clustering
 from mica.log.snapshot import Snapshot
 from mica.maintain import zorder
 from mica.scan.scan import Scan
@@ -27,6 +31,10 @@ from mica.write.target import Commit, partition_predicate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+#: Files that mica clustered before are ordered anew together with new ones while they have fewer bytes (delta-spark's
+#: limit for its own).
+CUBE_BYTES = 100 << 30
+
 
 def optimize(
     snapshot: Snapshot,
@@ -36,14 +44,21 @@ def optimize(
     zorder_by: Sequence[str] | None = None,
 ) -> Commit:
     """Joins small files, or orders the rows of all; see `Table.optimize`."""
-    engine = engines.of(spark)
-    keys = [] if zorder_by is None else zorder.unique(zorder_by)
-    parameters = {"predicate": [] if where is None else [f"({where})"], "zOrderBy": keys}
+    engine, cluster_by = engines.of(spark), clustering.cluster_by(snapshot)
+    if cluster_by and zorder_by is not None:
+        raise UserError.bad_value("zorder_by", list(zorder_by), f"None for a table that is clustered by {cluster_by}")
+    keys = cluster_by if zorder_by is None else zorder.unique(zorder_by)
+    parameters = {"predicate": [] if where is None else [f"({where})"], "zOrderBy": [] if cluster_by else keys}
+    if cluster_by:
+        parameters["clusterBy"] = cluster_by
     target, spec = compact.opened(snapshot, target_file_size, parameters)
     files = parts_of(snapshot.files, of_log=True)
     if where is not None:
         chosen = partition_predicate(where, snapshot.schema, snapshot.partition_columns)(snapshot.files)
         files = [file for file, wanted in zip(files, chosen.to_pylist(), strict=True) if wanted]
+    if cluster_by:
+        files = [files[at] for at in clustering.to_cluster(snapshot, CUBE_BYTES).tolist()]
+        spec = replace(spec, clustering_provider=clustering.PROVIDER)
     bins = [files] if keys else list(compact.bins_of(files, spec.target_file_size))
     if not any(bins):
         return Commit(snapshot.version, 0, 0, snapshot=snapshot)

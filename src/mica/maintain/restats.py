@@ -88,11 +88,12 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
         return Commit(snapshot.version, 0, 0, snapshot=snapshot)
     rows = files.take(pa.array(changed)).to_pylist()
     ids = snapshot.file_ids(np.array(changed)).to_pylist()
+    providers = snapshot.clustering_providers(np.array(changed)).to_pylist()
     transaction.update_files(
         changed,
         [
-            {**row, **(own or {}), "stats": texts[i], "tags": tags[i], "data_change": False}
-            for i, row, own in zip(changed, rows, ids, strict=True)
+            {**row, **(own or {}), "stats": texts[i], "tags": tags[i], "data_change": False, "clustering_provider": by}
+            for i, row, own, by in zip(changed, rows, ids, providers, strict=True)
         ],
     )
     transaction.metrics["numUpdatedFiles"] = len(changed)

@@ -104,6 +104,8 @@ class WriteSpec:
     #: where it has `untyped_value`.
     layout: kernel.Layout = "standard"
     omit_untyped: bool = False
+    #: Who clustered the rows of the files (PROTOCOL.md, "Clustered Table").
+    clustering_provider: str | None = None
     #: False if the rows are those of files that the same commit removes.
     data_change: bool = True
     #: Whether the Variants come from JSON, which has none of the types that Spark's Variants lack.
@@ -376,6 +378,7 @@ class DataFileWriter:
         return found | {
             "modification_time": time.time_ns() // 1_000_000,
             "data_change": self.spec.data_change,
+            "clustering_provider": self.spec.clustering_provider,
             "stats": stats_json(
                 closed,
                 self.spec.schema,

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from mica.engines.base import Engine, Task
 from mica.errors import ConflictError
 from mica.log import row_tracking
+from mica.log.domains import CLUSTERING_DOMAIN
 from mica.log.replay import partition_keys
 from mica.log.snapshot import Snapshot
 from mica.properties import AUTO_COMPACT, AUTO_OPTIMIZE, TARGET_FILE_SIZE
@@ -131,6 +132,8 @@ def afterwards(done: Commit, engine: Engine) -> Commit:
 
 
 def _asks(snapshot: Snapshot) -> bool:
+    if CLUSTERING_DOMAIN in snapshot.domains:
+        return False  # joined files would lose their order
     asked = AUTO_COMPACT.of(snapshot.properties)
     return AUTO_OPTIMIZE.of(snapshot.properties) if asked is None else asked != "false"
 

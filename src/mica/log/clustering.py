@@ -1,0 +1,74 @@
+"""Clustered tables: their columns, and who clustered a file.
+
+The rule: mica orders only files that nobody has clustered, or mica itself. A file keeps the name of its implementation
+whenever it is added again. The domain names columns as files do, so renamed columns stay.
+
+Source: PROTOCOL.md, "Clustered Table", "Add File and Remove File" (`clusteringProvider`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.errors import CorruptDataError
+from mica.log import features
+from mica.log.domains import CLUSTERING_DOMAIN
+from mica.schema.ddl import quote_if_needed
+from mica.schema.types import StructType
+from mica.stats.columns import physical_name
+
+if TYPE_CHECKING:
+    from mica.log.snapshot import Snapshot
+
+#: The name of mica's implementation.
+PROVIDER = "mica"
+
+
+def cluster_by(snapshot: Snapshot) -> list[str]:
+    """Returns the clustering columns as SQL (`a`, `s.b`); empty if the table is not clustered."""
+    text = snapshot.domains.get(CLUSTERING_DOMAIN)
+    if text is None or not features.supports(snapshot.protocol, "clustering"):
+        return []
+    try:
+        found = orjson.loads(text)["clusteringColumns"]
+        return [_named(snapshot.schema, names) for names in found]
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+        raise CorruptDataError(
+            "INVALID_DOMAIN",
+            f"{snapshot.storage} is clustered, but the domain {CLUSTERING_DOMAIN} cannot be used: {text}",
+            hint="Set the clustering columns again with the engine that made the table.",
+        ) from None
+
+
+def _named(schema: StructType, names: Sequence[str]) -> str:
+    """The column that files call by these names; ValueError if there is none."""
+    shown, here = [], schema
+    for name in names:
+        field = next((f for f in here.fields if physical_name(f) == name), None)
+        if field is None:
+            raise ValueError(name)
+        shown.append(quote_if_needed(field.name))
+        here = field.type if isinstance(field.type, StructType) else StructType(())
+    if not shown:
+        raise ValueError
+    return ".".join(shown)
+
+
+def to_cluster(snapshot: Snapshot, most: int) -> np.ndarray:
+    """Returns the positions of the files that are to be clustered together: those that nobody has clustered, and, up to
+    `most` bytes, those that mica has. Empty if there are no new ones and none with deleted rows.
+    """
+    providers = snapshot.clustering_providers()
+    new, ours = providers.is_null(), pc.fill_null(pc.equal(providers, PROVIDER), False)
+    sizes = snapshot.files.column("size")
+    old = pc.sum(pc.if_else(ours, sizes, pa.scalar(0, pa.int64()))).as_py() or 0
+    deleted = pc.and_(ours, snapshot.files.column("deletion_vector").combine_chunks().is_valid())
+    if not pc.any(pc.or_(new, deleted)).as_py():
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(np.asarray(pc.or_(new, deleted) if old > most else pc.or_(new, ours)))

@@ -1,0 +1,32 @@
+"""A clustered table of delta-spark, changed and optimized by mica and by delta-spark in turn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import mica
+from mica.log.clustering import cluster_by
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_both_cluster_their_own_files(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark, path = delta_session, tmp_path / "t"
+    spark.sql(f"CREATE TABLE delta.`{path}` (id INT, s STRING) USING delta CLUSTER BY (id, s)")
+    table = mica.Table.open(path)
+    assert cluster_by(table.snapshot) == ["id", "s"]
+    spark.sql(f"INSERT INTO delta.`{path}` SELECT CAST(id AS INT), CAST(id % 7 AS STRING) FROM range(100)")
+    spark.sql(f"OPTIMIZE delta.`{path}`")
+    theirs = set(table.refresh().snapshot.clustering_providers().to_pylist())
+    assert theirs == {"liquid"}
+    for start in (100, 150):
+        table.append([{"id": i, "s": str(i % 7)} for i in range(start, start + 50)])
+    table.optimize()
+    found = table.snapshot.clustering_providers().to_pylist()
+    assert sorted(set(found)) == ["liquid", "mica"]
+    table.delete("id = 5 OR id = 120")
+    spark.sql(f"OPTIMIZE delta.`{path}`")
+    assert spark.read.format("delta").load(str(path)).count() == table.refresh().count() == 198
+    assert mica.check(path).ok
