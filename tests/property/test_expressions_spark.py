@@ -98,8 +98,8 @@ INTERVALS = [
 MATRIX = [
     *(f"{f}({a}, {c})" for f, a, c in itertools.product(["greatest", "least"], NAMES, [*NAMES, "1", "'x'", "NULL"])),
     *(f"{f}({a})" for f, a in itertools.product(["abs", "md5"], NAMES)),
-    *(f"to_date({a})" for a in ("s", "d", "t", "z", "bin")),
-    *(f"to_timestamp({a})" for a in ("s", "d", "t", "z", "bin", "l", "i", "h", "n", "x", "f")),
+    *(f"to_date({a})" for a in ("s", "d", "t", "z")),
+    *(f"to_timestamp({a})" for a in ("s", "d", "t", "z", "l", "i", "h", "n", "x", "f")),
     *(f"mod({a}, {c})" for a, c in itertools.product(NAMES, ["0", "3", "-2", "NULL", "1.5", "i"])),
     *(f"sha2({a}, {c})" for a, c in itertools.product(["s", "bin", "i"], ["0", "224", "256", "384", "512", "1"])),
     *(
