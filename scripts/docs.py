@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mica.errors.codes import CODES
-from mica.log.features import FEATURES
-from mica.properties import OF_OTHERS, PROPERTIES, REFUSED, Property
+from mica.properties import FEATURES, OF_OTHERS, PROPERTIES, REFUSED, Property
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 MADE = "Made by `make docs`; do not edit."
@@ -45,7 +44,7 @@ def properties() -> str:
     return f"""\
 # Table properties and features
 
-{MADE} The tables are `mica.properties.PROPERTIES` and `mica.log.features.FEATURES`.
+{MADE} The tables are `mica.properties.PROPERTIES` and `mica.properties.FEATURES`.
 
 Names are matched in any case. An unknown `delta.` or `mica.` property is refused when it is set, as is a text that
 cannot be read; any other name is kept as it is. In a table of another engine an unknown property stays, and a text that

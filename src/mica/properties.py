@@ -1,12 +1,12 @@
-"""Table properties: meaning, values and default of each. One table.
+"""Table properties and table features: one table each, with the meaning, values and default of every property, and
+what mica does about every feature.
 
 The rule: properties are read by `Property.of` only. The log keeps the text as it was given. An unreadable text
 (another engine may have set it) counts as not set, unless the row says otherwise. mica's own properties
 begin with `mica.`. `log/configuration.py` decides which may be set and which table features they add.
 
 A property with `obeyed=False` is kept for other engines and ignored by mica. One with `refused` requires what mica
-does not support, so it cannot be set. `docs/properties.md` is printed from this table (`scripts/docs.py`).
-for what mica does not do, and is not set by it. `docs/properties.md` is printed from this table (`scripts/docs.py`).
+does not support, so it cannot be set. `docs/properties.md` is printed from these tables (`scripts/docs.py`).
 
 Source: Delta protocol; the properties of delta-spark 4.4 (`DeltaConfigs`).
 """
@@ -340,3 +340,72 @@ PROPERTIES: Mapping[str, Property[Any]] = {
         *REFUSED,
     )
 }
+
+
+def _never(_: Mapping[str, str]) -> bool:
+    return False
+
+
+def _on(feature: str) -> Callable[[Mapping[str, str]], bool]:
+    """Whether a property asks for a feature that mica refuses."""
+    asking = [known for known in REFUSED if known.feature == feature]
+    return lambda configuration: any(known.of(configuration) in known.asks for known in asking)
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One table feature. `reader` and `writer` are the legacy versions that imply it (0: none; it then needs 3 or
+    7 by name). `reads` and `writes` say whether mica honours it. `blocks_writes` decides from the properties whether
+    a table uses a feature that mica cannot write; a table that merely supports the feature can be written."""
+
+    name: str
+    previews: tuple[str, ...] = ()
+    for_readers: bool = False
+    reader: int = 0
+    writer: int = 0
+    needs: tuple[str, ...] = ()
+    reads: bool = True
+    writes: bool = True
+    blocks_writes: Callable[[Mapping[str, str]], bool] = _never
+    why: str = ""
+
+
+FEATURES: Mapping[str, Feature] = {
+    feature.name: feature
+    for feature in (
+        Feature("appendOnly", writer=2),
+        # What these four ask of rows is bound when rows are written, and refused there if mica cannot (write/rules.py).
+        Feature("invariants", writer=2),
+        Feature("checkConstraints", writer=3),
+        Feature("changeDataFeed", writer=4),
+        Feature("generatedColumns", writer=4),
+        Feature("columnMapping", for_readers=True, reader=2, writer=5),
+        Feature("identityColumns", writer=6),
+        Feature("timestampNtz", for_readers=True),
+        Feature("domainMetadata"),
+        Feature("variantType", ("variantType-preview",), for_readers=True),
+        Feature("variantShredding", ("variantShredding-preview",), for_readers=True, needs=("variantType",)),
+        Feature("deletionVectors", for_readers=True),
+        Feature("v2Checkpoint", for_readers=True),
+        Feature("vacuumProtocolCheck", for_readers=True),
+        Feature("inCommitTimestamp"),
+        Feature("checkpointProtection"),
+        Feature("allowColumnDefaults"),
+        Feature("collations", ("collations-preview",), needs=("domainMetadata",)),
+        Feature("typeWidening", ("typeWidening-preview",), for_readers=True),
+        Feature(
+            "rowTracking", needs=("domainMetadata",), blocks_writes=_on("rowTracking"), why="row tracking is suspended"
+        ),
+        Feature("clustering", needs=("domainMetadata",)),
+        Feature("icebergCompatV1", needs=("columnMapping",), blocks_writes=_on("icebergCompatV1"), why="it is on"),
+        Feature("icebergCompatV2", needs=("columnMapping",), blocks_writes=_on("icebergCompatV2"), why="it is on"),
+        Feature("materializePartitionColumns"),
+    )
+}
+
+_BY_ANY_NAME = {name: feature for feature in FEATURES.values() for name in (feature.name, *feature.previews)}
+
+
+def feature_of(name: str) -> Feature | None:
+    """Returns a feature by its final or preview name."""
+    return _BY_ANY_NAME.get(name)

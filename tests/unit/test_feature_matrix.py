@@ -15,7 +15,7 @@ import pytest
 
 import mica
 from mica.errors import UnsupportedTableError
-from mica.log.features import FEATURES
+from mica.properties import FEATURES
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import ast
 import pytest
 
 from mica import properties
-from mica.log import features
 from mica.properties import Property
 from tests.support import ROOT
 
@@ -85,7 +84,7 @@ def test_a_row_is_whole(name: str) -> None:
     assert row.default is None or row.of({name: row.default}) == row.of({})
     both = (properties.COLUMN_MAPPING_MODE, properties.CHECKPOINT_PROTECTION)  # obeyed in tables of others
     assert not (row.obeyed and row.refused) or row in both
-    assert row.feature is None or row.refused is not None or row.feature in features.FEATURES
+    assert row.feature is None or row.refused is not None or row.feature in properties.FEATURES
 
 
 def test_a_mode_that_cannot_be_read_is_no_mode_that_is_known() -> None:

@@ -11,8 +11,8 @@ import difflib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+from mica import properties
 from mica.errors import UnsupportedTableError, UserError
-from mica.log import features
 from mica.properties import CONSTRAINTS, ENABLE_SHREDDING, FEATURE, PROPERTIES, REFUSED, Property
 
 V = TypeVar("V", str, str | None)
@@ -89,8 +89,8 @@ def _check_unknown(name: str, text: str) -> None:
         )
     if lowered.startswith(FEATURE):
         feature = name[len(FEATURE) :]
-        if features.feature_of(feature) is None:
-            raise _unknown(name, [f"{FEATURE}{one}" for one in features.FEATURES])
+        if properties.feature_of(feature) is None:
+            raise _unknown(name, [f"{FEATURE}{one}" for one in properties.FEATURES])
         if text.lower() not in ("supported", "enabled"):
             raise _bad_text(name, text, "supported")
     elif lowered.startswith(("delta.", "mica.")):

@@ -1,88 +1,19 @@
-"""Table features: names, dependencies, and whether mica reads and writes them. One table; code walks it.
+"""Which table features a protocol has, and whether mica reads and writes the table; `mica.properties` lists them.
 
-The rule: a table is read only if all its reader features are known here, and written only if all its writer features
+The rule: a table is read only if all its reader features are known, and written only if all its writer features
 are known and none that mica cannot honour is in use (PROTOCOL.md "Table Features"). Preview names are understood; the
 final names are written. A legacy protocol (versions below 3 and 7) is the set of features that its versions imply.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 
 from mica.errors import UnsupportedTableError
 from mica.log.actions import Metadata, Protocol
-from mica.properties import IN_COMMIT_TIMESTAMPS, REFUSED
+from mica.properties import FEATURES, IN_COMMIT_TIMESTAMPS, Feature, feature_of
 
-
-def _never(_: Metadata) -> bool:
-    return False
-
-
-def _on(feature: str) -> Callable[[Metadata], bool]:
-    """Whether a property asks for a feature that mica refuses."""
-    asking = [known for known in REFUSED if known.feature == feature]
-    return lambda metadata: any(known.of(metadata.configuration) in known.asks for known in asking)
-
-
-@dataclass(frozen=True)
-class Feature:
-    """One table feature. `reader` and `writer` are the legacy versions that imply it (0: none; it then needs 3 or
-    7 by name). `reads` and `writes` say whether mica honours it. `blocks_writes` decides from the metadata whether
-    a table uses a feature that mica cannot write; a table that merely supports the feature can be written."""
-
-    name: str
-    previews: tuple[str, ...] = ()
-    for_readers: bool = False
-    reader: int = 0
-    writer: int = 0
-    needs: tuple[str, ...] = ()
-    reads: bool = True
-    writes: bool = True
-    blocks_writes: Callable[[Metadata], bool] = _never
-    why: str = ""
-
-
-FEATURES: Mapping[str, Feature] = {
-    feature.name: feature
-    for feature in (
-        Feature("appendOnly", writer=2),
-        # What these four ask of rows is bound when rows are written, and refused there if mica cannot (write/rules.py).
-        Feature("invariants", writer=2),
-        Feature("checkConstraints", writer=3),
-        Feature("changeDataFeed", writer=4),
-        Feature("generatedColumns", writer=4),
-        Feature("columnMapping", for_readers=True, reader=2, writer=5),
-        Feature("identityColumns", writer=6),
-        Feature("timestampNtz", for_readers=True),
-        Feature("domainMetadata"),
-        Feature("variantType", ("variantType-preview",), for_readers=True),
-        Feature("variantShredding", ("variantShredding-preview",), for_readers=True, needs=("variantType",)),
-        Feature("deletionVectors", for_readers=True),
-        Feature("v2Checkpoint", for_readers=True),
-        Feature("vacuumProtocolCheck", for_readers=True),
-        Feature("inCommitTimestamp"),
-        Feature("checkpointProtection"),
-        Feature("allowColumnDefaults"),
-        Feature("collations", ("collations-preview",), needs=("domainMetadata",)),
-        Feature("typeWidening", ("typeWidening-preview",), for_readers=True),
-        Feature(
-            "rowTracking", needs=("domainMetadata",), blocks_writes=_on("rowTracking"), why="row tracking is suspended"
-        ),
-        Feature("clustering", needs=("domainMetadata",)),
-        Feature("icebergCompatV1", needs=("columnMapping",), blocks_writes=_on("icebergCompatV1"), why="it is on"),
-        Feature("icebergCompatV2", needs=("columnMapping",), blocks_writes=_on("icebergCompatV2"), why="it is on"),
-        Feature("materializePartitionColumns"),
-    )
-}
-
-_BY_ANY_NAME = {name: feature for feature in FEATURES.values() for name in (feature.name, *feature.previews)}
 _NEWEST_READER, _NEWEST_WRITER = 3, 7
-
-
-def feature_of(name: str) -> Feature | None:
-    """Returns a feature by its final or preview name."""
-    return _BY_ANY_NAME.get(name)
 
 
 def names(protocol: Protocol) -> frozenset[str]:
@@ -131,7 +62,7 @@ def check_write(protocol: Protocol, metadata: Metadata, table: str) -> None:
         raise _unknown(table, "write", unknown)
     for name in sorted(supported):
         feature = FEATURES[name]
-        if feature.blocks_writes(metadata):
+        if feature.blocks_writes(metadata.configuration):
             raise UnsupportedTableError(
                 "UNSUPPORTED_WRITER_FEATURE",
                 f"{table} uses the table feature {name} ({feature.why}), which mica cannot write",

@@ -80,7 +80,7 @@ def add_feature(before: Snapshot, name: str) -> Snapshot:
 def drop_feature(before: Snapshot, name: str, *, truncate_history: bool) -> Snapshot:
     """See `Table.drop_feature`."""
     writable(before)
-    known = features.feature_of(name)
+    known = properties.feature_of(name)
     if known is None or not features.supports(before.protocol, known.name):
         there = ", ".join(sorted(features.names(before.protocol)))
         raise UserError(
@@ -101,9 +101,9 @@ def drop_feature(before: Snapshot, name: str, *, truncate_history: bool) -> Snap
     return _protected(snapshot, known.name) if historic else _dropped(snapshot, known.name)
 
 
-def _refuse_needed(before: Snapshot, known: features.Feature) -> None:
+def _refuse_needed(before: Snapshot, known: properties.Feature) -> None:
     for other in features.names(before.protocol):
-        found = features.feature_of(other)
+        found = properties.feature_of(other)
         if found is not None and known.name in found.needs:
             raise UserError(
                 "FEATURE_NOT_REMOVABLE", f"the table feature {other} needs {known.name}", hint=f"Drop {other} first."
@@ -205,12 +205,12 @@ def _lines(snapshot: Snapshot, path: str) -> list[Line]:
 
 def without(protocol: Protocol, name: str) -> Protocol:
     """The protocol without the feature, by its final and preview names."""
-    known = features.feature_of(name)
+    known = properties.feature_of(name)
     gone = {name, *(() if known is None else known.previews)}
     legacy = features.names(protocol)
     writer = (protocol.writer_features if protocol.writer >= 7 else legacy) - gone
     by_name = protocol.reader >= 3
-    for_readers = {one for one in legacy if (f := features.feature_of(one)) is not None and f.for_readers}
+    for_readers = {one for one in legacy if (f := properties.feature_of(one)) is not None and f.for_readers}
     reader = (protocol.reader_features if by_name else for_readers) - gone
     return Protocol(3 if reader else 1, 7, frozenset(reader), frozenset(writer))
 

@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from mica import properties
 from mica.errors import UnsupportedTableError
 from mica.log import features
 from mica.log.actions import EMPTY_SCHEMA, Metadata, Protocol
@@ -103,10 +104,12 @@ def test_an_upgrade_adds_what_is_wanted_and_loses_nothing(before: Protocol, want
     if after.reader == 3:
         # "minReaderVersion 3 needs minWriterVersion 7", and readers must find all of theirs listed.
         assert after.writer == 7
-        assert {n for n in features.names(after) if n in features.FEATURES and features.FEATURES[n].for_readers} == {
-            features.feature_of(n).name
+        assert {
+            n for n in features.names(after) if n in properties.FEATURES and properties.FEATURES[n].for_readers
+        } == {
+            properties.feature_of(n).name
             for n in after.reader_features
-            if features.feature_of(n)  # type: ignore[union-attr]
+            if properties.feature_of(n)  # type: ignore[union-attr]
         } or before.reader < 3
     assert features.upgraded(after, wanted) is after
 
