@@ -25,7 +25,6 @@ INTERNAL = {
     "Segment",
     "State",
     "Fingerprint",
-    "GivenClause",
 }
 
 CLASSES = {
@@ -45,7 +44,8 @@ def _given_back() -> Iterator[tuple[str, str]]:
         if inspect.isclass(value):
             for kind, annotation in getattr(value, "__annotations__", {}).items():
                 yield f"{name}.{kind}", str(annotation)
-            for member, found in vars(value).items():
+            own = [base for base in inspect.getmro(value) if base.__module__.startswith("mica")]
+            for member, found in ((member, found) for base in own for member, found in vars(base).items()):
                 function = getattr(found, "fget", None) or getattr(found, "func", None) or found
                 function = getattr(function, "__func__", function)
                 if not member.startswith("_") and inspect.isfunction(function):

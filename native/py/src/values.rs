@@ -6,7 +6,7 @@ use arrow_pyarrow::PyArrowType;
 use mica_kernel::batch::cast::cast_column;
 use mica_kernel::batch::decimals::Operator;
 use mica_kernel::batch::edit::{self, Edit};
-use mica_kernel::batch::{bounds, decimals, late, nested, values};
+use mica_kernel::batch::{bounds, decimals, late, nested, place, values};
 use mica_kernel::json::{DuplicateKeys, ParseOptions};
 use mica_kernel::path::Step;
 use mica_kernel::text::zone::{DATABASE, Zone};
@@ -104,7 +104,7 @@ fn edit_variants(py: Python<'_>, batch: Batch, name: &str, paths: Vec<Vec<PathSt
 #[pyfunction]
 fn traces(py: Python<'_>, batch: Batch, path: Vec<PathStep>) -> PyResult<Batch> {
     let path = steps(path);
-    each(py, batch, move |b| edit::traces(b, &path))
+    each(py, batch, move |b| place::traces(b, &path))
 }
 
 /// Column 0 (an unshredded variant) as the string column `json`.

@@ -18,6 +18,7 @@ use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBa
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, Schema};
 
+use crate::batch::place::{Place, find, is_unused};
 use crate::batch::values::parts_of;
 use crate::codec::decode::VariantDecoder;
 use crate::codec::dictionary::OwnDictionaries;
@@ -145,16 +146,6 @@ fn too_large(size: usize) -> Error {
     Error::new(Code::TooLarge, format!("a value of {size} bytes is beyond the limit of {MAX_SIZE}"))
 }
 
-/// Where a path ends in a tape; the containers that it leads through are in `Editor::parents`.
-enum Place {
-    /// At this node.
-    Found(usize),
-    /// The last container lacks the step of this number.
-    Absent(usize),
-    /// A value on the way is no container, or one of the other kind.
-    Mismatch,
-}
-
 #[derive(Default)]
 struct Editor {
     decoder: VariantDecoder,
@@ -193,12 +184,14 @@ impl Editor {
             }
             Edit::Delete => {
                 for steps in paths {
-                    if let Place::Found(at) = self.find(steps) {
+                    if let Place::Found(at) = find(&self.tape, &self.names, steps, &mut self.parents) {
                         self.remove(at);
                         done = Done::Changed;
                     }
                 }
-                if done == Done::Unchanged && paths.iter().any(|steps| self.is_unused(metadata, steps)) {
+                if done == Done::Unchanged
+                    && paths.iter().any(|steps| is_unused(&self.tape, &self.names, metadata, steps))
+                {
                     done = Done::Changed;
                 }
             }
@@ -218,54 +211,8 @@ impl Editor {
         Ok(done)
     }
 
-    /// Follows the steps from the root.
-    fn find(&mut self, steps: &[Step]) -> Place {
-        self.parents.clear();
-        let mut at = 0;
-        for (depth, step) in steps.iter().enumerate() {
-            let kind = self.tape.nodes.get(at).map(|node| node.kind);
-            if !matches!((step, kind), (Step::Key(_), Some(Kind::Object)) | (Step::Index(_), Some(Kind::Array))) {
-                return Place::Mismatch;
-            }
-            self.parents.push(at);
-            match self.child(at, step) {
-                Some(child) => at = child,
-                None => return Place::Absent(depth),
-            }
-        }
-        Place::Found(at)
-    }
-
-    /// Whether the metadata may hold the last name of a path although nothing in the row has it.
-    fn is_unused(&self, metadata: &[u8], steps: &[Step]) -> bool {
-        let Some(Step::Key(key)) = steps.last() else { return false };
-        if key.is_empty() || memchr::memmem::find(metadata, key.as_bytes()).is_none() {
-            return false;
-        }
-        let name = self.names.find(key).unwrap_or(NO_NAME);
-        name == NO_NAME || self.tape.nodes.iter().all(|node| node.name != name)
-    }
-
-    fn child(&self, container: usize, step: &Step) -> Option<usize> {
-        let node = self.tape.nodes.get(container)?;
-        let name = match step {
-            Step::Key(key) => self.names.find(key)?,
-            Step::Index(_) => NO_NAME,
-        };
-        let mut at = container + 1;
-        for index in 0..node.a as usize {
-            let child = self.tape.nodes.get(at)?;
-            match step {
-                Step::Key(_) if child.name == name => return Some(at),
-                Step::Index(wanted) if *wanted == index => return Some(at),
-                _ => at = child.next(at),
-            }
-        }
-        None
-    }
-
     fn put(&mut self, source: &[u8], edit: Edit, steps: &[Step]) -> Result<Done> {
-        let place = self.find(steps);
+        let place = find(&self.tape, &self.names, steps, &mut self.parents);
         match (edit, place) {
             (_, Place::Mismatch) => Ok(Done::Failed),
             (Edit::Set { .. }, Place::Found(at)) => {
@@ -468,34 +415,4 @@ fn close(open: &mut Vec<(usize, usize)>, made: &mut [Node], at: usize) {
             node.b = end;
         }
     }
-}
-
-/// Where a path stands in column 0, unshredded Variants: `value`, whether it leads to a value, and `name`, whether the
-/// metadata holds its last key although nothing in the row has it.
-pub fn traces(batch: &RecordBatch, steps: &[Step]) -> Result<RecordBatch> {
-    let missing = || argument("the batch has too few columns");
-    let (metadata, values, nulls) = parts_of(batch.columns().first().ok_or_else(missing)?)?;
-    let mut editor = Editor::default();
-    let (mut found, mut named) = (BooleanBufferBuilder::new(values.len()), BooleanBufferBuilder::new(values.len()));
-    for row in 0..values.len() {
-        let (mut value, mut name) = (false, false);
-        if nulls.as_ref().is_none_or(|n| n.is_valid(row)) {
-            let names = metadata.value(row);
-            if editor.names.is_full() {
-                editor.names.truncate(0);
-            }
-            editor
-                .decoder
-                .decode(names, values.value(row), &mut editor.tape, &mut editor.names)
-                .map_err(|e| e.row(row as u64))?;
-            value = matches!(editor.find(steps), Place::Found(_));
-            name = !value && editor.is_unused(names, steps);
-        }
-        found.append(value);
-        named.append(name);
-    }
-    let fields = vec![Field::new("value", DataType::Boolean, false), Field::new("name", DataType::Boolean, false)];
-    let columns: Vec<ArrayRef> =
-        vec![Arc::new(BooleanArray::new(found.finish(), None)), Arc::new(BooleanArray::new(named.finish(), None))];
-    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
 }

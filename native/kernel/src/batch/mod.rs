@@ -3,7 +3,7 @@
 //! - `values`: JSON text to Variants and back; `type_text`: their types as text
 //! - `cast`, `decimals`: plain columns to another type, and calculated with
 //! - `bounds`: the bounds of Variant paths in the statistics of a log
-//! - `edit`: Variants changed at a path
+//! - `edit`: Variants changed at a path; `place`: where a path leads in a row
 //! - `late`: Variants without the types that the encoding got late; `nested`: those inside of lists and maps
 
 pub mod bounds;
@@ -12,5 +12,6 @@ pub mod decimals;
 pub mod edit;
 pub mod late;
 pub mod nested;
+pub mod place;
 pub mod type_text;
 pub mod values;

@@ -1,0 +1,239 @@
+"""What makes tables, and what changes their rows: append, overwrite, delete, update, merge, erase.
+
+The rule: every call is one commit or none, and moves the table to the version that it wrote.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from mica import engines
+from mica.arguments import (
+    FLAG,
+    NAMES,
+    OPTIONS,
+    PATH,
+    SESSION,
+    SHREDDING,
+    TEXT,
+    TEXTS,
+    TXN,
+    Mode,
+    one_of,
+    takes,
+)
+from mica.maintain import alter
+from mica.maintain.adopt import convert_to_delta
+from mica.storage import Storage
+from mica.table.shaped import ShapedTable
+from mica.write import compact
+from mica.write.change import delete, update
+from mica.write.erase import erase
+from mica.write.merge import Merge
+from mica.write.once import Txn, checked, once
+from mica.write.rows import write_rows
+from mica.write.target import Commit, open_target
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Table(ShapedTable):
+    """A Delta table at one version. Use `Table.open` or `Table.create` to get one."""
+
+    @classmethod
+    @takes(path=PATH, partition_by=NAMES, properties=TEXTS, storage_options=OPTIONS)
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        schema: Any,
+        partition_by: Sequence[str] = (),
+        properties: Mapping[str, str] | None = None,
+        mode: Mode = "error",
+        storage_options: Mapping[str, str] | None = None,
+        *,
+        if_exists: str | None = None,
+    ) -> Table:
+        """Creates an empty table. `schema` is Spark DDL, a StructType or a pyarrow schema.
+
+        `mode` says what to do if the table exists: `error` refuses, `ignore` opens it as it is, `overwrite` empties it
+        and sets this schema (older versions stay readable). `if_exists` is the deprecated name of `mode`.
+
+        Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN.
+        """
+        if if_exists is not None:
+            warnings.warn("if_exists is deprecated: use mode", DeprecationWarning, stacklevel=3)
+            mode = cast("Mode", if_exists)
+        one_of("mode", mode, ("error", "ignore", "overwrite"))
+        return cls(alter.create(Storage.open(path, storage_options), schema, partition_by, properties, mode))
+
+    @classmethod
+    @takes(path=PATH, partition_by=TEXT, properties=TEXTS, storage_options=OPTIONS, spark=SESSION)
+    def convert_to_delta(
+        cls,
+        path: str | os.PathLike[str],
+        partition_by: str | None = None,
+        *,
+        properties: Mapping[str, str] | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        spark: SparkSession | None = None,
+    ) -> Table:
+        """Makes a folder of Parquet files a Delta table in place, in one commit: the files stay where they are, and
+        only their footers are read. Statistics, those of Variant paths too, come from the footers.
+
+        Directories such as `day=2026-11-20` are partition columns; `partition_by` gives their types as DDL (`"day DATE,
+        n INT"`), otherwise they are inferred. All columns become nullable. Files whose names begin with `_` or `.` are
+        left out. With `spark` the footers are read by a job.
+
+        Errors: TABLE_EXISTS; NOT_FOUND without a Parquet file; INCOMPATIBLE_FILES; INVALID_PARTITION_COLUMN,
+        INVALID_PARTITION_VALUE; UNSUPPORTED_TYPE. The folder is then unchanged.
+        """
+        return cls(convert_to_delta(os.fspath(path), partition_by, properties, storage_options, spark))
+
+    # --- rows --------------------------------------------------------------------------------------------------------
+
+    @takes(shredding=SHREDDING, schema_evolution=FLAG, txn=TXN)
+    def append(
+        self, data: Any, *, shredding: Any = None, schema_evolution: bool = False, txn: Txn | None = None
+    ) -> Commit:
+        """Adds rows: a Spark DataFrame (written by a Spark job), a pandas or polars DataFrame, a polars LazyFrame, a
+        list of dicts by column, a `Scan` or a `Table`, Arrow data (a table, batches, a `pyarrow.dataset.Dataset`,
+        anything with `__arrow_c_stream__`), or an iterator of dicts or of any of these. Streams and iterators are
+        written as they arrive, in flat memory.
+
+        A VARIANT column accepts Variants, JSON texts (a STRING column or str is parsed, as by Spark's `parse_json`),
+        structs and lists (objects and arrays; a null field becomes the JSON null), and, in lists of dicts and columns
+        of Python objects, Python values as in `mica.variant.from_python`.
+
+        `shredding` maps Variant columns to schemas (Spark DDL, a type, a `mica.variant.ShreddingSchema`; None: leave
+        the column unshredded), or is the schema itself if there is one Variant column. Other schemas are inferred per
+        file.
+
+        With `schema_evolution` columns and nested fields that the table lacks are added to it, in the same commit: in
+        structs, arrays of structs and values of maps. They are null in existing rows.
+
+        `txn=(application, version)` makes the write happen once: the commit records it, and if the table has this
+        version of the application, or a later one, nothing is written and `Commit.repeated` is True (delta-spark's
+        `txnAppId` and `txnVersion`). All writes take it.
+
+        Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, INVALID_VALUE, INVALID_JSON, NULL_IN_NOT_NULL_COLUMN,
+        CONSTRAINT_VIOLATED, IDENTITY_GIVEN; the table is then unchanged.
+        """
+        return self._write(data, shredding, schema_evolution, overwrite=False, where=None, txn=txn)
+
+    @takes(where=TEXT, shredding=SHREDDING, schema_evolution=FLAG, txn=TXN)
+    def overwrite(
+        self,
+        data: Any,
+        where: str | None = None,
+        *,
+        shredding: Any = None,
+        schema_evolution: bool = False,
+        txn: Txn | None = None,
+    ) -> Commit:
+        """Replaces all rows, or the partitions for which `where` is true; new rows must then be in these partitions.
+        `data` and `schema_evolution` are as in `append`; `data` may be a scan of this table.
+        """
+        return self._write(data, shredding, schema_evolution, overwrite=True, where=where, txn=txn)
+
+    @takes(where=TEXT, spark=SESSION, txn=TXN)
+    def delete(self, where: str | None = None, *, spark: SparkSession | None = None, txn: Txn | None = None) -> Commit:
+        """Deletes the rows for which `where` is true (None: all rows). Files that cannot hold such a row are not read,
+        files without one are not rewritten, and rewritten files keep their shredding. With
+        `delta.enableDeletionVectors`, a file that keeps some rows gets a deletion vector instead of a rewrite. With
+
+        Runs on `spark`, or on threads of this process. `Commit.metrics` has the metrics of delta-spark's history. If no
+        row matches, nothing is committed, but for the version of a `txn`.
+
+        `delta.enableChangeDataFeed` the changed rows are written to change files too, where the log alone does not tell
+        them.
+
+        Errors: those of a scan's `where`; APPEND_ONLY; ConflictError if another writer changed the files, or added rows
+        that might match. The table is then unchanged.
+        """
+        return self._changed(delete(self._snapshot, where, spark, checked(txn)))
+
+    @takes(set=TEXTS, where=TEXT, spark=SESSION, txn=TXN)
+    def update(
+        self,
+        set: Mapping[str, str],  # noqa: A002 - the word of SQL and of delta-spark
+        where: str | None = None,
+        *,
+        spark: SparkSession | None = None,
+        txn: Txn | None = None,
+    ) -> Commit:
+        """Updates the rows for which `where` is true (None: all rows). `set` maps columns to expressions over the old
+        row: `{"n": "n + 1", "kind": "v:kind::string"}`. Files and deletion vectors are handled as in `delete`.
+
+        Errors: those of `delete`; UNKNOWN_COLUMN; INCOMPATIBLE_TYPE for a value that needs a cast to the column's type;
+        NULL_IN_NOT_NULL_COLUMN. The table is then unchanged.
+        """
+        return self._written(update(self._snapshot, set, where, spark, checked(txn)), spark)
+
+    @takes(path=TEXT, where=TEXT, spark=SESSION)
+    def erase(self, path: str, where: str | None = None, *, spark: SparkSession | None = None) -> Commit:
+        """Erases a path of a Variant column, `v:user.email`, from every row, or from those for which `where` is true.
+
+        Every file of the table that holds the path in such a row is rewritten; rows that deletion vectors hide go with
+        it. Without `where` the new files name the path neither in shredded columns nor in bounds nor in metadata. Files
+        that cannot hold it are not read. Files of older versions keep it until `vacuum`, the log's bounds until the
+        log's cleanup: `mica.check_erased` and `mica check --erased` tell what holds it still.
+
+        Errors: INVALID_PATH; UNSUPPORTED_WRITER_FEATURE for a table with a change data feed, whose change files would
+        hold the old rows; those of `update`. The table is then unchanged.
+        """
+        return self._changed(erase(self._snapshot, path, where, spark))
+
+    @takes(on=TEXT, source_alias=TEXT, target_alias=TEXT, spark=SESSION)
+    def merge(
+        self,
+        source: Any,
+        on: str,
+        *,
+        source_alias: str = "source",
+        target_alias: str = "target",
+        spark: SparkSession | None = None,
+    ) -> Merge:
+        """Merges the rows of `source` into the table: rows that match by `on` are updated or deleted, other rows of the
+        source are inserted. Returns a `Merge`, whose clauses say what happens to which rows, in order: the first whose
+        condition is true applies.
+
+            t.merge(events, "target.v:id::string = source.id")
+                .when_matched_update({"v": "source.v", "seen": "target.seen + 1"}, condition="source.v IS NOT NULL")
+                .when_not_matched_insert_all()
+                .execute()
+
+        `source` is what `append` accepts, with any columns; `on` and all conditions and values are expressions over the
+        columns of both, named by `source_alias` and `target_alias`. Equalities in `on` decide which files are read:
+        those that can hold a key of the source, by their partition values and bounds. Files and deletion vectors are
+        handled as in `update`; inserted rows get new files.
+
+        A DataFrame is merged on its Spark session, other sources on `spark` or on threads of this process. Every task
+        gets the whole source; of a DataFrame with many rows Spark shuffles them by their keys instead. Errors: see
+        `Merge.execute`.
+        """
+        done = partial(self._written, on=source if spark is None else spark)
+        return Merge(self._snapshot, source, on, source_alias, target_alias, spark, done)
+
+    def _written(self, commit: Commit, on: Any) -> Commit:
+        """Moves to the version of a write, and compacts where the table asks for it, on the engine of `on`."""
+        return self._changed(compact.afterwards(commit, engines.of(on)))
+
+    def _write(
+        self, data: Any, shredding: Any, evolves: bool, *, overwrite: bool, where: str | None, txn: Txn | None
+    ) -> Commit:
+        asked = checked(txn)
+
+        def write() -> Commit:
+            target = open_target(
+                self._snapshot.storage, self.schema, (), mode="overwrite" if overwrite else "append",
+                properties={}, snapshot=self._snapshot, where=where,
+            )  # fmt: skip
+            target.applications = dict([asked] if asked is not None else ())
+            return write_rows(target, data, shredding, schema_evolution=evolves)
+
+        return self._written(once(self._snapshot.storage, self._snapshot, asked, write), data)

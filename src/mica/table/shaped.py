@@ -1,0 +1,256 @@
+"""What changes a table's schema, properties, features and files, and none of its rows.
+
+The rule: every call is a commit of its own, or none if there is nothing to do; the work is in `maintain`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from mica.arguments import (
+    CHANGES,
+    COUNT,
+    FLAG,
+    NAMES,
+    SESSION,
+    SHREDDING,
+    SIZE,
+    TEXT,
+    TIME,
+    takes,
+)
+from mica.errors import UserError
+from mica.log.checkpoint_writer import write_checkpoint
+from mica.log.cleanup import clean_log
+from mica.log.snapshot import load
+from mica.log.time_travel import Timestamp
+from mica.maintain import alter, constraints
+from mica.maintain import columns as columns_of
+from mica.maintain import features as features_of
+from mica.maintain.optimize import optimize
+from mica.maintain.reshred import reshred
+from mica.maintain.restats import restats
+from mica.maintain.restore import Restore, restore
+from mica.maintain.vacuum import Retention, Vacuum, vacuum
+from mica.table.opened import OpenedTable
+from mica.write.ingest_options import size_of
+from mica.write.target import Commit
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class ShapedTable(OpenedTable):
+    """What changes a table's schema, properties and files, and no row."""
+
+    @takes(properties=CHANGES)
+    def set_properties(self, properties: Mapping[str, str | None]) -> Self:
+        """Sets properties (None removes one) and adds the table features that they need, in one commit."""
+        return self._moved(alter.set_properties(self._snapshot, properties))
+
+    @takes(columns=TEXT, into=TEXT, first=FLAG, after=TEXT)
+    def add_columns(
+        self, columns: str, *, into: str | None = None, first: bool = False, after: str | None = None
+    ) -> Self:
+        """Adds columns, given as Spark DDL: `"title STRING COLLATE de, n INT"`, or fields of a struct: `into` is its
+        path (`s`, `l.element`, `m.value`). They come last, `first`, or `after` another, and are null in existing rows.
+
+        Errors: INVALID_DDL, DUPLICATE_COLUMN, UNKNOWN_COLUMN, MISSING_COLUMN for a column that is NOT NULL, has a
+        default or is generated.
+        """
+        return self._moved(columns_of.add_columns(self._snapshot, columns, into, columns_of.Position(first, after)))
+
+    @takes(columns=NAMES)
+    def drop_columns(self, columns: Sequence[str]) -> Self:
+        """Drops columns and fields (`s.x`, `l.element.x`). Data files stay as they are: the table needs column mapping
+        (`set_properties({"delta.columnMapping.mode": "name"})`), unless it has no files.
+
+        Errors: NEEDS_COLUMN_MAPPING, UNKNOWN_COLUMN, COLUMN_IN_USE for one that a constraint or a generated column
+        uses, INVALID_PARTITION_COLUMN, INVALID_ARGUMENT for the last one.
+        """
+        return self._moved(columns_of.drop_columns(self._snapshot, columns))
+
+    @takes(column=TEXT, type=TEXT, nullable=FLAG, comment=TEXT, default=TEXT, first=FLAG, after=TEXT)
+    def alter_column(
+        self,
+        column: str,
+        *,
+        type: str | None = None,  # noqa: A002 - the word of SQL
+        nullable: bool | None = None,
+        comment: str | None = None,
+        default: str | None = None,
+        first: bool = False,
+        after: str | None = None,
+    ) -> Self:
+        """Changes a column or field (`s.x`, `l.element`): its `type` to a wider one, whether it is `nullable`, its
+        `comment` and its `default` for new rows (SQL; an empty text removes either), its place (`first`, or `after`
+        another one). None leaves something as it is. Data files stay as they are; wider types need
+        `delta.enableTypeWidening`, and NOT NULL is checked against the rows.
+
+        Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, FEATURE_NEEDED, COLUMN_IN_USE, CONSTRAINT_VIOLATED. Source:
+        PROTOCOL.md, "Type Widening", "Default Columns".
+        """
+        return self._moved(
+            columns_of.alter_column(
+                self._snapshot, column, type=type, nullable=nullable, comment=comment, default=default,
+                position=columns_of.Position(first, after),
+            )
+        )  # fmt: skip
+
+    @takes(column=TEXT, name=TEXT)
+    def rename_column(self, column: str, name: str) -> Self:
+        """Renames a column, or a field of a struct (`s.name`); it keeps its collations.
+
+        Data files stay as they are: the table needs column mapping
+        (`set_properties({"delta.columnMapping.mode": "name"})`), unless it has no files. Errors: NEEDS_COLUMN_MAPPING,
+        UNKNOWN_COLUMN, DUPLICATE_COLUMN, COLUMN_IN_USE, INVALID_PARTITION_COLUMN.
+        """
+        return self._moved(columns_of.rename_column(self._snapshot, column, name))
+
+    @takes(name=TEXT)
+    def add_feature(self, name: str) -> Self:
+        """Adds a table feature to the protocol, with those that it needs. Errors: UNKNOWN_TABLE_PROPERTY for one that
+        mica does not know, UNSUPPORTED_WRITER_FEATURE. Source: PROTOCOL.md, "Table Features".
+        """
+        return self._moved(features_of.add_feature(self._snapshot, name))
+
+    @takes(name=TEXT, truncate_history=FLAG)
+    def drop_feature(self, name: str, truncate_history: bool = False) -> Self:
+        """Drops a table feature: files that use it are rewritten first (deletion vectors are applied, mapped columns
+        get their names, shredded Variants are unshredded), in a commit that changes no data.
+
+        For a feature of readers the history still needs it. It stays, protected by the feature `checkpointProtection`;
+        or, with `truncate_history`, it is deleted if it is older than
+        `delta.dropFeatureTruncateHistory.retentionDuration` (24 hours).
+
+        Errors: UNKNOWN_FEATURE, FEATURE_NOT_REMOVABLE, FEATURE_IN_HISTORY with the time to call it again;
+        ConflictError if another writer changed the table meanwhile.
+        """
+        self.refresh()
+        try:
+            return self._moved(features_of.drop_feature(self._snapshot, name, truncate_history=truncate_history))
+        except UserError:
+            self.refresh()  # what used the feature may be gone already
+            raise
+
+    @takes(name=TEXT, expr=TEXT)
+    def add_constraint(self, name: str, expr: str) -> Self:
+        """Adds the CHECK constraint `name`: from now on `expr` must be true for every row, whatever writes it; NULL
+        violates it, as in delta-spark. Existing rows are checked; files whose bounds prove them are not read.
+
+        Errors: CONSTRAINT_VIOLATED with the values of a row; CONSTRAINT_EXISTS; those of a scan's `where`;
+        ConflictError if another writer changed the table meanwhile. Source: PROTOCOL.md, "CHECK Constraints".
+        """
+        return self._moved(constraints.add_constraint(self._snapshot, name, expr))
+
+    @takes(name=TEXT, if_exists=FLAG)
+    def drop_constraint(self, name: str, *, if_exists: bool = False) -> Self:
+        """Drops a CHECK constraint. Errors: UNKNOWN_CONSTRAINT, unless `if_exists`."""
+        return self._moved(constraints.drop_constraint(self._snapshot, name, if_exists=if_exists))
+
+    @takes(column=TEXT, collation=TEXT)
+    def set_collation(self, column: str, collation: str | None = None) -> Self:
+        """Sets the collation of a string column (None: compare bytes). No data is rewritten; statistics of other
+        collations are not used for comparisons by the new one.
+
+        `column` may be a path into structs, arrays and maps (`s.name`, `tags.element`, `m.key`); `collation` is Spark's
+        name (`UNICODE_CI`, `de`) or an identifier (`icu.de`). Errors: UNKNOWN_COLUMN, UNKNOWN_COLLATION,
+        INVALID_PARTITION_COLUMN.
+        """
+        return self._moved(alter.set_collation(self._snapshot, column, collation))
+
+    @takes(columns=NAMES, spark=SESSION)
+    def restats(self, columns: Sequence[str] | None = None, spark: SparkSession | None = None) -> Commit:
+        """Adds or refreshes bounds of collated columns and variant paths of existing files; no data is rewritten.
+        `columns` (None: all) are collated or Variant columns.
+
+        Collated bounds need the comparator of `spark`; variant paths need no session. Errors: NEEDS_SPARK,
+        UNKNOWN_COLUMN, ConflictError if another writer removed a file meanwhile.
+        """
+        return self._changed(restats(self._snapshot, columns, spark))
+
+    @takes(where=TEXT, zorder_by=NAMES, target_file_size=SIZE, spark=SESSION)
+    def optimize(
+        self,
+        where: str | None = None,
+        *,
+        zorder_by: Sequence[str] | None = None,
+        target_file_size: int | str | None = None,
+        spark: SparkSession | None = None,
+    ) -> Commit:
+        """Joins the small files of each partition into files of about `target_file_size` (bytes, or a text such as
+        `"128MB"`; None: `delta.targetFileSize`) and writes files with deletion vectors without their deleted rows.
+        `where` chooses partitions. Rows keep their order, and each new file gets a shredding schema of its own rows.
+        Where no file is worth it, nothing is committed.
+
+        `zorder_by` names columns and Variant paths (`["day", "v:user.id", "v:time::timestamp"]`). All files of the
+        chosen partitions are then rewritten, their rows ordered along a curve through these, so that predicates on any
+        of them skip files; paths among them get bounds in the log before all others. Nulls come first; of a path
+        without a cast, numbers, strings, times and other values each have their place. Large tables are sorted on local
+        disk in process, and by a shuffle on Spark. A clustered table is ordered by its clustering columns: new files,
+        and those that mica clustered before.
+
+        The commit changes no data: appends go on beside it. Errors: NOT_A_PARTITION_PREDICATE; ConflictError where
+        another writer removed one of the files meanwhile; then the table is as it was.
+        """
+        return self._changed(optimize(self._snapshot.refresh(), where, size_of(target_file_size), spark, zorder_by))
+
+    @takes(schema=SHREDDING, where=TEXT, spark=SESSION)
+    def reshred(self, schema: Any = None, where: str | None = None, *, spark: SparkSession | None = None) -> Commit:
+        """Rewrites the Variants of existing files with another shredding schema; values stay the same. `where` chooses
+        partitions.
+
+        `schema` maps Variant columns to schemas as `shredding` of `append` does (None or VARIANT: unshredded; columns
+        that it leaves out stay as they are), or is the schema itself if there is one Variant column. Without it the
+        schema is inferred from a sample of the rows of all files; where the table does not allow shredding
+        (`delta.enableVariantShredding`), all columns become unshredded, which dropping the feature needs.
+
+        Files that have the schema already are not rewritten; if all have it, nothing is committed. The commit changes
+        no data: appends go on beside it. Errors: UNKNOWN_COLUMN, INVALID_SHREDDING_SCHEMA, FEATURE_NEEDED for a schema
+        in a table that does not allow shredding, NOT_A_PARTITION_PREDICATE; ConflictError as for `optimize`.
+        """
+        return self._changed(reshred(self._snapshot.refresh(), schema, where, spark))
+
+    @takes(dry_run=FLAG, enforce_retention=FLAG)
+    def vacuum(
+        self, retention: Retention | None = None, *, dry_run: bool = False, enforce_retention: bool = True
+    ) -> Vacuum:
+        """Deletes the files in the table's directory that no version within `retention` uses: removed files, their
+        deletion vectors, change files, and leftovers of killed writers. Older versions cannot be read afterwards.
+
+        `retention` is a number of hours, a text (`"7 days"`) or a timedelta; None is the table's
+        `delta.deletedFileRetentionDuration` (by default a week). A shorter one is refused unless `enforce_retention` is
+        False. `dry_run` deletes nothing and lists what would be deleted. A vacuum makes two commits, as delta-spark
+        does. Errors: RETENTION_TOO_SHORT, INVALID_ARGUMENT, PERMISSION_DENIED.
+        """
+        done = vacuum(self._snapshot.refresh(), retention, dry_run=dry_run, enforce_retention=enforce_retention)
+        assert done.snapshot is not None
+        self._snapshot = done.snapshot
+        return done
+
+    @takes(version=COUNT, timestamp=TIME)
+    def restore(self, version: int | None = None, timestamp: Timestamp | None = None) -> Restore:
+        """Restores the content of an older version as the newest one, in one commit; nothing is rewritten. Schema,
+        properties and domains are restored too; the protocol is never lowered.
+
+        Errors: VERSION_NOT_FOUND, VERSION_EXPIRED, TIMESTAMP_OUT_OF_RANGE, NOT_FOUND if files of that version were
+        vacuumed, ConflictError if another writer changed the table meanwhile. The table is then unchanged.
+        """
+        if version is None and timestamp is None:
+            raise UserError("INVALID_ARGUMENT", "restore needs a version", hint="Give version= or timestamp=.")
+        newest = self._snapshot.refresh()
+        done = restore(newest, load(newest.storage, version, timestamp))
+        self._snapshot = done.snapshot
+        return done
+
+    def checkpoint(self) -> Self:
+        """Writes a checkpoint of this version and removes expired log files (`delta.logRetentionDuration`,
+        `delta.enableExpiredLogCleanup`). Commits do both automatically, every `delta.checkpointInterval` versions.
+        Source: PROTOCOL.md, "Checkpoints", "Metadata Cleanup".
+        """
+        write_checkpoint(alter.writable(self._snapshot))
+        # The newest version decides what may go.
+        clean_log(self._snapshot.refresh(), now=int(time.time() * 1000))
+        return self
