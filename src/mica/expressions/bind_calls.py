@@ -249,7 +249,8 @@ class CallBinder(ComparisonBinder):
         """Binds `date + days`, `days + date` and `date - days`."""
         dates = [type_of(a) == DATE for a in args]
         days = args[0] if dates[1] else args[1]
-        if expr.name == "-" and (all(dates) or any(type_of(a) in TIMES[1:] for a in args)):
+        times = all(type_of(a) in (DATE, VOID) for a in args) or any(type_of(a) in TIMES[1:] for a in args)
+        if expr.name == "-" and times:  # of a date and NULL too, as Spark types it
             hint = "datediff counts the days between two dates; unix_micros makes a number of a TIMESTAMP."
             raise self.error("UNSUPPORTED_EXPRESSION", "the result would be an interval", expr.at, hint)
         if type_of(days) not in (*_DAYS[:3], VOID) or (expr.name == "-" and dates[1]):
