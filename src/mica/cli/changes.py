@@ -27,14 +27,10 @@ def run(
     ] = None,
     where: options.Where = None,
     column: options.Column = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=0, help="Maximum number of rows. Default: 20.")
-    ] = None,
-    count: Annotated[bool, typer.Option("--count", help="Only count the rows.")] = False,
+    limit: options.Limit = None,
+    count: options.Count = False,
     storage_option: options.StorageOption = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per row; all rows, unless --limit is given.")
-    ] = False,
+    json: options.JsonRows = False,
 ) -> None:
     """Show the rows that changed, with the type, version and time of each change."""
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))

@@ -15,6 +15,11 @@ PartitionBy = Annotated[list[str] | None, typer.Option("--partition-by", "-p", h
 StorageOption = Annotated[
     list[str] | None, typer.Option("--storage-option", help="NAME=VALUE for the object store. Repeatable.")
 ]
+Limit = Annotated[int | None, typer.Option("--limit", "-n", min=0, help="Maximum number of rows. Default: 20.")]
+Count = Annotated[bool, typer.Option("--count", help="Only count the rows.")]
+JsonRows = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object per row; all rows, unless --limit is given.")
+]
 OnSpark = Annotated[bool, typer.Option("--spark", help="Run as a job of an embedded Spark session.")]
 TablePath = Annotated[str, typer.Argument(metavar="TABLE", help="The table's path or URI.")]
 Source = Annotated[list[str], typer.Argument(metavar="TABLE|FILE…", help="A table, or Parquet files.")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
 
 import orjson
 import typer
@@ -24,16 +23,12 @@ def run(
     source: options.Source,
     where: options.Where = None,
     column: options.Column = None,
-    limit: Annotated[
-        int | None, typer.Option("--limit", "-n", min=0, help="Maximum number of rows. Default: 20.")
-    ] = None,
-    count: Annotated[bool, typer.Option("--count", help="Only count the rows.")] = False,
+    limit: options.Limit = None,
+    count: options.Count = False,
     version: options.Version = None,
     timestamp: options.Timestamp = None,
     storage_option: options.StorageOption = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object per row; all rows, unless --limit is given.")
-    ] = False,
+    json: options.JsonRows = False,
 ) -> None:
     """Show rows, or count them."""
     most = limit if limit is not None or json or count else SHOWN

@@ -48,10 +48,7 @@ def to_millis(asked: Timestamp) -> int:
 def version_at(storage: Storage, listing: Listing, asked: Timestamp) -> int:
     """Returns the version of the table that was current at `asked`."""
     wanted = to_millis(asked)
-    versions = sorted(listing.commits)
-    if not versions:
-        raise no_table(str(storage))
-    time = _times(storage, [listing.commits[version] for version in versions])
+    versions, time = _versions(storage, listing)
     first, last = time(0), time(len(versions) - 1)
     if wanted < first:
         raise _outside(storage, asked, f"the oldest available version ({versions[0]}) was made at {_shown(first)}")
@@ -62,10 +59,8 @@ def version_at(storage: Storage, listing: Listing, asked: Timestamp) -> int:
 
 def version_after(storage: Storage, listing: Listing, asked: Timestamp) -> int:
     """Returns the first version at or after `asked`: the start of a range of changes."""
-    wanted, versions = to_millis(asked), sorted(listing.commits)
-    if not versions:
-        raise no_table(str(storage))
-    time = _times(storage, [listing.commits[version] for version in versions])
+    wanted = to_millis(asked)
+    versions, time = _versions(storage, listing)
     at = bisect_left(range(len(versions)), wanted, key=time)
     if at == len(versions):
         last = f"the latest version ({versions[-1]}) was made at {_shown(time(at - 1))}"
@@ -75,15 +70,21 @@ def version_after(storage: Storage, listing: Listing, asked: Timestamp) -> int:
 
 def version_before(storage: Storage, listing: Listing, asked: Timestamp) -> int:
     """Returns the last version at or before `asked`: the end of a range of changes."""
-    wanted, versions = to_millis(asked), sorted(listing.commits)
-    if not versions:
-        raise no_table(str(storage))
-    time = _times(storage, [listing.commits[version] for version in versions])
+    wanted = to_millis(asked)
+    versions, time = _versions(storage, listing)
     at = bisect_right(range(len(versions)), wanted, key=time)
     if not at:
         first = f"the oldest available version ({versions[0]}) was made at {_shown(time(0))}"
         raise _outside(storage, asked, first)
     return versions[at - 1]
+
+
+def _versions(storage: Storage, listing: Listing) -> tuple[list[int], Callable[[int], int]]:
+    """The versions with a commit, sorted, and their times by position. Errors: TABLE_NOT_FOUND."""
+    versions = sorted(listing.commits)
+    if not versions:
+        raise no_table(str(storage))
+    return versions, _times(storage, [listing.commits[version] for version in versions])
 
 
 def _times(storage: Storage, entries: Sequence[Entry]) -> Callable[[int], int]:

@@ -26,7 +26,7 @@ from mica.schema.evolution import cast_to
 from mica.schema.types import StructField
 from mica.skipping.within_files import Ranges, ranges_of
 from mica.tasks import lane
-from mica.tasks.batches import cut
+from mica.tasks.batches import cut, gathered
 from mica.tasks.change import rows_of, vector_of_rows, without
 from mica.tasks.changed_rows import of_type, write_changes
 from mica.tasks.file import DataFileReader, ReadSpec
@@ -258,22 +258,10 @@ def insert_chosen(spec: MergeSpec, pieces: Iterable[Chosen]) -> Iterator[pa.Reco
 
     if not spec.feeds:
         yield from write_files(spec.write, rows())
-    for some in _gathered(rows()) if spec.feeds else ():
+    for some in gathered(rows(), _CHUNK_BYTES) if spec.feeds else ():
         yield from write_files(spec.write, some)
         yield from write_changes(spec.write, of_type("insert", some))
     yield facts([{"kind": "not matched insert", "rows": count}], spec.write.collated)
-
-
-def _gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
-    """The batches in lists that fit in memory."""
-    found: list[pa.RecordBatch] = []
-    for batch in batches:
-        found.append(batch)
-        if sum(one.nbytes for one in found) >= _CHUNK_BYTES:
-            yield found
-            found = []
-    if found:
-        yield found
 
 
 def inserted_columns(spec: MergeSpec, source: Leaves, changes: Changes, names: Iterable[str]) -> dict[str, pa.Array]:

@@ -14,10 +14,9 @@ from mica.stats.columns import physical_names
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_file, read_ranges
-from mica.tasks.rewrite import shredded_as
+from mica.tasks.rewrite import RewriteSpec, opened, shredded_as
 from mica.tasks.spots import spots
-from mica.tasks.write import WriteSpec, facts, write_files
-from mica.variant import kernel
+from mica.tasks.write import facts, write_files
 
 #: What a sampling task yields: Variants of some rows, as Arrow streams.
 SAMPLE = pa.schema([pa.field("rows", pa.binary(), nullable=False)])
@@ -27,11 +26,9 @@ SAMPLE_ROWS, LEAST_ROWS = 1 << 14, 64
 
 
 @dataclass(frozen=True)
-class ReshredSpec:
+class ReshredSpec(RewriteSpec):
     """The spec that is common to all files; `trees` are the wanted trees, null for unshredded."""
 
-    read: ReadSpec
-    write: WriteSpec
     trees: Mapping[tuple[str, ...], pa.DataType]
 
 
@@ -46,8 +43,7 @@ class VariantsSpec:
 def reshred_files(spec: ReshredSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
     """Facts of the new files, and of those that they replace."""
     for part in files:
-        variants = [physical_names(spec.write.schema, at) for at in spec.write.variants]
-        reader = kernel.open_file(*spec.read.storage.locate(part.path), part.size, variants=variants)
+        reader = opened(spec, part)
         found = {name: reader.tree(physical_names(spec.write.schema, name)) for name in spec.trees}
         # A column that the file lacks has nothing to shred.
         if all(tree is None or tree[0] == spec.trees[name] for name, tree in found.items()):

@@ -31,10 +31,15 @@ class RewriteSpec:
 def rewrite_files(spec: RewriteSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
     """Facts of the new files, and of the old ones to remove; a file without rows gets no new file."""
     for part in files:
-        variants = [physical_names(spec.read.columns, at) for at in spec.write.variants]
-        reader = kernel.open_file(*spec.read.storage.locate(part.path), part.size, variants=variants)
+        reader = opened(spec, part)
         yield from write_files(shredded_as(spec.write, reader), read_file(spec.read, part))
         yield facts([{"kind": "remove", "file": part.number}], spec.write.collated)
+
+
+def opened(spec: RewriteSpec, part: FilePart) -> kernel.FileReader:
+    """The file, with the table's Variant columns."""
+    variants = [physical_names(spec.read.columns, at) for at in spec.write.variants]
+    return kernel.open_file(*spec.read.storage.locate(part.path), part.size, variants=variants)
 
 
 def join_files(spec: RewriteSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:

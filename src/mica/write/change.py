@@ -10,7 +10,7 @@ Operations and metrics have the names of delta-spark.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -119,6 +119,10 @@ class Change:
         def task(spec: WriteSpec) -> Task:
             return partial(change_files, ChangeSpec(read, spec, self.deletes, vectors, before))
 
+        return self._run(task, parts)
+
+    def _run(self, task: Callable[[WriteSpec], Task], parts: Sequence[FilePart]) -> Commit:
+        """Runs the task on these files and commits, unless no row matches."""
         source = flow.FromTasks(task, in_tasks(parts, self.engine.parallelism))
         spec = replace(self.target.write_spec({}), tags=zone_tags())
         if not self.deletes:

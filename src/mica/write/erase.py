@@ -22,12 +22,9 @@ from mica.scan.scan import Scan
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import VARIANT, StructType
 from mica.tasks.erase import EraseSpec, erase_files
-from mica.tasks.parts import in_tasks
 from mica.tasks.write import WriteSpec
-from mica.tasks.zones import zone_tags
 from mica.variant.path import VariantPath
-from mica.write import flow
-from mica.write.change import Change, NothingChangedError
+from mica.write.change import Change
 from mica.write.target import Commit
 
 if TYPE_CHECKING:
@@ -100,13 +97,4 @@ class _Erase(Change):
             whole = self.rows is None
             return partial(erase_files, EraseSpec(read, spec, self.holds, (self.column,), self.path.steps, whole))
 
-        source = flow.FromTasks(task, in_tasks(parts, self.engine.parallelism))
-        spec = replace(self.target.write_spec({}), tags=zone_tags())
-        spec = replace(spec, rules=self.target.rules(self.scan.ansi, self.scan.timezone))
-        try:
-            done, _ = flow.commit(
-                self.engine, self.target, spec, source, observer=flow.Observer(files=self._refuse_nothing)
-            )
-        except NothingChangedError:
-            return self._nothing()
-        return done
+        return self._run(task, parts)
