@@ -47,7 +47,7 @@ test-python: setup-tests
 	$(PY) -m pytest $(PYTEST_ARGS)
 
 campaign: differential
-	MICA_PROFILE=campaign $(PY) -m pytest tests/property tests/interop/test_changes.py tests/interop/test_merge.py \
+	MICA_PROFILE=campaign $(PY) -m pytest tests/property tests/interop/test_all_kinds.py tests/interop/test_merge.py \
 		tests/unit/write/test_killed.py tests/unit/write/test_many_hands.py $(PYTEST_ARGS)
 
 # A tenth of the time on what Python reads, the rest on the kernel, half of it guided by coverage. Memory is bounded:

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from benchmarks import change, collations, early, ingest, lookup, memory, plan, queries, skip
+from benchmarks import change, collations, early, ingest, lookup, memory, plan, queries, skip, sql
 from benchmarks.run import Run
 
 WORKS = {
@@ -17,6 +17,7 @@ WORKS = {
     "plan": plan.run,
     "lookup": lookup.run,
     "queries": queries.run,
+    "sql": sql.run,
     "collations": collations.run,
     "early": early.run,
     "change": change.run,

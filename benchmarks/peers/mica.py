@@ -19,6 +19,7 @@ import mica
 from benchmarks.peers.changes import Changes
 from benchmarks.peers.layouts import Layouts
 from benchmarks.peers.serve import fresh, serve, works_of
+from benchmarks.peers.spark import QUERIES as SPARK_QUERIES
 from benchmarks.peers.strings import Strings
 
 CODEC = "delta.parquet.compression.codec"
@@ -135,6 +136,30 @@ class Mica:
         """Leaves by to_arrow(), the rest by pyarrow."""
         columns, where, aggregate = QUERIES[name]
         return aggregate(mica.Table.open(target).scan(where=where, columns=columns).to_arrow())
+
+    def through_sql(self, target: str, name: str) -> list[list[Any]]:
+        """Spark's text for the same question, through `mica.sql`."""
+        mica.register("t", target)
+        return [list(row) for row in mica.sql(SPARK_QUERIES[name], self.spark).collect()]
+
+    def ranged_sql(self, target: str, low: int, high: int) -> dict[str, Any]:
+        """What `ranged` finds, by SQL."""
+        text = (
+            "SELECT count(*), min(variant_get(v, '$.did', 'string')) "
+            f"FROM delta.`{target}` WHERE variant_get(v, '$.time_us', 'bigint') BETWEEN {low} AND {high}"
+        )
+        rows, least = mica.sql(text, self.spark).collect()[0]
+        return {"rows": rows, "least": least}
+
+    def tiny(self, target: str, through: str) -> list[list[Any]]:
+        """One question of a small table, by `mica.sql`, and by Spark of its files."""
+        text = SPARK_QUERIES["count by collection"]
+        if through == "mica":
+            return [
+                list(row) for row in mica.sql(text.replace("FROM t", f"FROM delta.`{target}`"), self.spark).collect()
+            ]
+        self.spark.read.schema("v VARIANT").parquet(f"{target}/*.parquet").createOrReplaceTempView("tiny")
+        return [list(row) for row in self.spark.sql(text.replace("FROM t", "FROM tiny")).collect()]
 
     def many(self, source: str, target: str, files: int) -> None:
         """A table of that many small files: one of a hundred events, and its copies, named by one more commit."""

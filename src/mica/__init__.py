@@ -33,6 +33,15 @@ if TYPE_CHECKING:
     from mica.maintain.vacuum import Vacuum as Vacuum
     from mica.parquet import read_parquet as read_parquet
     from mica.parquet import write_parquet as write_parquet
+    from mica.query.enabled import disable as disable
+    from mica.query.enabled import enable as enable
+    from mica.query.entry import sql as sql
+    from mica.query.explained import QueryExplanation as QueryExplanation
+    from mica.query.explained import explain as explain
+    from mica.query.names import register as register
+    from mica.readers.dataset import Dataset as Dataset
+    from mica.readers.dataset import dataset as dataset
+    from mica.readers.polars_source import scan_polars as scan_polars
     from mica.scan.explanation import Explanation as Explanation
     from mica.scan.scan import Scan as Scan
     from mica.schema.types import DataType as DataType
@@ -44,6 +53,7 @@ if TYPE_CHECKING:
     from mica.write.ingest import IngestReport as IngestReport
     from mica.write.ingest import Progress as Progress
     from mica.write.ingest import ingest_json as ingest_json
+    from mica.write.landing import stream_json as stream_json
     from mica.write.merge import Merge as Merge
     from mica.write.merge_clauses import MergeClause as MergeClause
 
@@ -81,8 +91,18 @@ _PLACES = {
     "write_parquet": "parquet",
     "IngestReport": "write.ingest",
     "ingest_json": "write.ingest",
+    "stream_json": "write.landing",
+    "QueryExplanation": "query.explained",
+    "disable": "query.enabled",
+    "explain": "query.explained",
+    "enable": "query.enabled",
+    "register": "query.names",
+    "sql": "query.entry",
     "Conversion": "maintain.convert",
     "convert_files": "maintain.convert",
+    "Dataset": "readers.dataset",
+    "dataset": "readers.dataset",
+    "scan_polars": "readers.polars_source",
     "Scan": "scan.scan",
     "Commit": "table",
     "Table": "table",

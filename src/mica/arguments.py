@@ -66,6 +66,7 @@ INPUTS = Kind(
 TEXT = Kind("a string", _is_text)
 FLAG = Kind("True or False", lambda v: isinstance(v, bool))
 COUNT = Kind("an integer of 0 or more", lambda v: _is_number(v) and v >= 0)
+SECONDS = Kind("a number of seconds above 0", lambda v: isinstance(v, int | float) and v > 0)
 SIZE = Kind("a positive number of bytes or a text such as 128MB", lambda v: _is_number(v) or _is_text(v))
 TIME = Kind(
     "an ISO text, a datetime or date, or milliseconds since 1970",

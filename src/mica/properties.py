@@ -241,7 +241,7 @@ MAX_COLUMN_ID = Property(
 )
 ENABLE_ROW_TRACKING = Property(
     "delta.enableRowTracking", BOOLEAN, "false",
-    "Rows have ids that they keep. mica gives ids to new rows, and refuses to rewrite files of such a table.",
+    "Rows keep ids and versions (`_metadata.row_id`, `_metadata.row_commit_version`) in whatever writes them again.",
     "rowTracking",
 )  # fmt: skip
 ROW_ID_COLUMN: Property[str | None] = Property(
@@ -287,6 +287,9 @@ VARIANT_STATS_NAMES = Property(
     "mica.variantStats.paths", PATHS, None, "The paths that have bounds, instead of the most frequent ones."
 )
 BLOOM_PATHS = Property("mica.bloomFilter.paths", PATHS, None, "The paths whose columns get bloom filters.")
+TYPED_PATHS = Property(
+    "mica.paths", OPTIONAL_TEXT, None, "Typed paths, the columns of readers that know no Variant: `t BIGINT AS v:time`."
+)
 INGEST_COLUMNS = Property(
     "mica.ingest.columns", EXPRESSIONS, "{}", "How ingests compute the columns beside the document."
 )

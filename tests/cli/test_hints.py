@@ -20,6 +20,7 @@ PACKAGE = Path(mica.__file__).parent
 PYTHON_ALONE = (
     "to_df(unsupported=", "Call update_", "mica.variant.from_", "scan(columns=", "mode='ignore'",
     "spark=mica.session()", "to_arrow() or to_duckdb()", "untyped=",
+    ".schema(…)", ".load(path)", 'option("checkpointLocation"',
 )  # fmt: skip
 
 PYTHON = re.compile(r"""\b[a-z_]+=['"{\[TF]|\bmica\.[A-Zr]|\.\w+\(|\bto_\w+\(|Table\.|`\w+=`""")

@@ -42,6 +42,47 @@ def test_optimize(table: str) -> None:
     assert runner.invoke(app, ["optimize", table]).stdout == "nothing to do\n"
 
 
+def test_erase(tmp_path: Path) -> None:
+    made = mica.Table.create(tmp_path / "t", "id INT, v VARIANT")
+    made.append([{"id": n, "v": {"user": {"email": f"e{n}", "n": n}}} for n in range(4)])
+    arguments = ["erase", made.path, "v:user.email", "--json", "--txn", "gdpr:7"]
+    done = orjson.loads(runner.invoke(app, [*arguments, "--where", "id < 2"]).stdout)
+    assert (done["version"], done["numUpdatedRows"], done["repeated"]) == (2, 2, False)
+    assert orjson.loads(runner.invoke(app, arguments).stdout)["repeated"] is True
+    said = runner.invoke(app, ["erase", made.path, "v:user.email"])
+    assert "version 3: erased from 2 rows of 1 files" in said.output
+    assert runner.invoke(app, ["erase", made.path, "v:user.email"]).stdout == "no row has the path\n"
+    assert runner.invoke(app, ["erase", made.path, "v:user", "--txn", "7"]).exit_code == 2
+    assert not mica.check_erased(made.path, "v:user.email").current
+
+
+def test_alter(table: str) -> None:
+    changes = ["--set", "delta.columnMapping.mode=name", "--add-columns", "s STRUCT<x: INT>, name STRING"]
+    changes += ["--rename", "s.x=y", "--collation", "name=UNICODE_CI", "--comment", "id=a number", "--drop-column", "s"]
+    done = runner.invoke(app, ["alter", table, *changes, "--add-constraint", "small=id <= 9 AND id >= 0", "--json"])
+    found = orjson.loads(done.stdout)
+    assert found["schema"] == "id INT COMMENT 'a number',name STRING COLLATE UNICODE_CI"
+    assert found["properties"]["delta.constraints.small"] == "id <= 9 AND id >= 0"
+    assert {"columnMapping", "collations"} <= set(found["features"])
+    said = runner.invoke(app, ["alter", table, "--drop-constraint", "small", "--drop-feature", "collations"])
+    assert isinstance(said.exception, mica.errors.UserError)  # the constraint went, the feature cannot
+    assert "delta.constraints.small" not in mica.Table.open(table).properties
+    assert runner.invoke(app, ["alter", table, "--unset", "owner"]).exit_code == 0
+    assert isinstance(runner.invoke(app, ["alter", table]).exception, mica.errors.UserError)
+
+
+def test_an_application_optimizes_once(table: str) -> None:
+    for option in ("optimize", "reshred"):
+        opened = mica.Table.open(table)
+        if option == "reshred":
+            opened.add_columns("v VARIANT")
+        opened.append([{"id": 3}])
+        first = orjson.loads(runner.invoke(app, [option, table, "--txn", f"{option}:1", "--json"]).stdout)
+        again = orjson.loads(runner.invoke(app, [option, table, "--txn", f"{option}:1", "--json"]).stdout)
+        assert (first["repeated"], again["repeated"], again["version"]) == (False, True, first["version"])
+        assert first["version"] == opened.version + 1  # with nothing to do the version of the application is committed
+
+
 def test_restore(table: str) -> None:
     done = orjson.loads(runner.invoke(app, ["restore", table, "--version", "1", "--json"]).stdout)
     assert (done["restored_version"], done["version"], done["restored_files"]) == (1, 3, 1)
@@ -74,3 +115,14 @@ def test_reshred(tmp_path: Path) -> None:
         assert (done["files"], done["rows"]) == (1, 9), options
     assert runner.invoke(app, ["reshred", table.path]).stdout == "nothing to do\n"
     assert runner.invoke(app, ["reshred", table.path, "--unshred", "--schema", "v=INT"]).exit_code != 0
+
+
+def test_stream_takes_each_file_once(tmp_path: Path) -> None:
+    (tmp_path / "landing").mkdir()
+    for number in range(3):
+        (tmp_path / "landing" / f"{number}.json").write_text(f'{{"id": {number}}}\n')
+    arguments = ["stream", str(tmp_path / "landing"), str(tmp_path / "t"), "--max-files", "2"]
+    lines = runner.invoke(app, [*arguments, "--json"]).stdout.splitlines()
+    assert [orjson.loads(line)["rows"] for line in lines] == [2, 1]
+    assert runner.invoke(app, arguments).stdout == ""
+    assert mica.Table.open(tmp_path / "t").count() == 3

@@ -1,8 +1,7 @@
-"""mica and delta-spark change rows of one table in turn, and of two tables alike: the rows are the same."""
+"""mica and delta-spark change rows of two tables alike: the rows are the same. (In turn: `test_all_kinds.py`.)"""
 
 from __future__ import annotations
 
-import os
 import random
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,8 +14,6 @@ import mica
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-STEPS = 400 if os.environ.get("MICA_PROFILE") == "campaign" else 14
-
 #: Predicates of which a part matches in some files, all, or none.
 WHERES = [
     "id % 7 = {k}", "v:a::int BETWEEN {k}0 AND {k}9", "n IS NULL AND id < {k}00", "p = {p}", "p = {p} AND id % 3 = 0",
@@ -27,89 +24,12 @@ VALUES = [
     {"n": "CAST(NULL AS BIGINT)"},
     {"s": "concat(s, '-', CAST(id AS STRING))", "n": "coalesce(n, 7)"},
 ]  # fmt: skip
-UPSERT = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED AND s.id % 2 = 0 THEN INSERT *"
-MERGES = [
-    ("t.id = s.id", UPSERT), ("t.id = s.id AND t.p = s.p", UPSERT),
-    ("t.id = s.id AND t.v:a::int = s.v:a::int", "WHEN MATCHED AND s.n IS NULL THEN DELETE " + UPSERT),
-]  # fmt: skip
-SCHEMA = "id INT, p INT, n BIGINT, s STRING, v VARIANT"
 COLUMNS = ("id", "p", "n", "s", "to_json(v)")
 
 
 def rows(spark: SparkSession, path: Path) -> list[tuple[Any, ...]]:
     frame = spark.read.format("delta").load(str(path)).selectExpr(*COLUMNS)
     return sorted((tuple(row) for row in frame.collect()), key=repr)
-
-
-def ours(path: Path) -> list[tuple[Any, ...]]:
-    found = mica.Table.open(path).scan(columns={name: name for name in COLUMNS}).to_arrow()
-    return sorted(zip(*(found.column(name).to_pylist() for name in COLUMNS), strict=True), key=repr)
-
-
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("vectors", [False, True])
-def test_in_turn(delta_session: SparkSession, tmp_path: Path, rng: random.Random, vectors: bool) -> None:
-    spark, path = delta_session, tmp_path / "t"
-    properties = {"delta.enableDeletionVectors": str(vectors).lower(), "delta.checkpointInterval": "6"}
-    table = mica.Table.create(path, SCHEMA, ["p"], properties=properties)
-    fresh = 0
-    for step in range(STEPS):
-        by_spark = rng.random() < 0.4
-        on_spark = spark if rng.random() < 0.15 else None
-        where = rng.choice(WHERES).format(k=rng.randrange(7), p=rng.randrange(3))
-        what = (
-            "append"
-            if step == 0
-            else rng.choice(["append", "delete", "update", "merge", "merge", "restore", "optimize", "vacuum"])
-        )
-        table.refresh()
-        if what == "append":
-            new = [
-                {"id": i, "p": rng.randrange(3), "n": rng.choice([None, i]), "s": f"s{i}",
-                 "v": {"a": i % 90, "s": f"t{i}"}}
-                for i in range(fresh, fresh + 60)
-            ]  # fmt: skip
-            fresh += 60
-            table.append(new)
-        elif what == "delete" and by_spark:
-            spark.sql(f"DELETE FROM delta.`{path}` WHERE {where}")
-        elif what == "delete":
-            table.delete(where, spark=on_spark)
-        elif what == "update":
-            values = rng.choice(VALUES)
-            if by_spark:
-                spark.sql(
-                    f"UPDATE delta.`{path}` SET {', '.join(f'{k} = {v}' for k, v in values.items())} WHERE {where}"
-                )
-            else:
-                table.update(values, where, spark=on_spark)
-        elif what == "merge":
-            ids = rng.sample(range(max(1, fresh - 90), fresh + 10), 12)
-            source = [{"id": i, "p": i % 3, "n": rng.choice([None, -i]), "s": f"m{step}", "v": {"a": i % 90, "m": True}}
-                      for i in ids]  # fmt: skip
-            on, when = rng.choice(MERGES)
-            if by_spark:
-                held = mica.Table.create(tmp_path / f"source{step}", SCHEMA)
-                held.append(source)
-                held.to_df(spark).createOrReplaceTempView("s")
-                spark.sql(f"MERGE INTO delta.`{path}` t USING s ON {on} {when}")
-            else:
-                merge = table.merge(source, on, source_alias="s", target_alias="t", spark=on_spark)
-                if "DELETE" in when:
-                    merge = merge.when_matched_delete("s.n IS NULL")
-                merge.when_matched_update_all().when_not_matched_insert_all("s.id % 2 = 0").execute()
-        elif what == "optimize" and by_spark:
-            spark.sql(f"OPTIMIZE delta.`{path}`")
-        elif what == "optimize":
-            table.optimize(spark=on_spark)
-        elif what == "restore":
-            table.restore(version=rng.randrange(max(0, table.version - 3), table.version + 1))
-        else:
-            table.vacuum()
-        found, expected = ours(path), rows(spark, path)
-        assert found == expected, (step, what, by_spark, where)
-        assert len(found) == mica.Table.open(path).count()
-    assert mica.check(path).ok or by_spark
 
 
 @pytest.mark.parametrize("vectors", [False, True])

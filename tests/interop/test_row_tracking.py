@@ -1,4 +1,4 @@
-"""Row ids in turn with delta-spark: each gives new ones, and both read the same."""
+"""Row ids beside delta-spark, where `test_all_kinds.py` does not go: tables that get them late, and collations."""
 
 from __future__ import annotations
 
@@ -20,30 +20,6 @@ def row_ids(spark: SparkSession, path: Path) -> dict[int, tuple[Any, ...]]:
     return ids
 
 
-def test_in_turn(delta_session: SparkSession, tmp_path: Path) -> None:
-    spark, path = delta_session, tmp_path / "t"
-    properties = {
-        "delta.enableRowTracking": "true",
-        "delta.enableDeletionVectors": "true",
-        "delta.checkpointInterval": "4",
-    }
-    table = mica.Table.create(path, "id INT, p INT", ["p"], properties)
-    table.append([{"id": n, "p": n % 2} for n in range(6)])
-    first = row_ids(spark, path)
-    assert {version for _, version in first.values()} == {1}
-    spark.sql(f"INSERT INTO delta.`{path}` VALUES (10, 0), (11, 1)")
-    table.refresh().append([{"id": 20, "p": 0}])
-    spark.sql(f"UPDATE delta.`{path}` SET p = 1 WHERE id = 2")
-    table.refresh().delete("id = 3")
-    second = row_ids(spark, path)
-    assert set(second) == {0, 1, 2, 4, 5, 10, 11, 20}
-    assert all(second[n][0] == first[n][0] for n in (0, 1, 2, 4, 5))
-    spark.sql(f"OPTIMIZE delta.`{path}`")
-    table.refresh().append([{"id": 30, "p": 0}])
-    third = row_ids(spark, path)
-    assert all(third[n] == found for n, found in second.items())
-
-
 def test_a_table_is_tracked_later(delta_session: SparkSession, tmp_path: Path) -> None:
     spark, path = delta_session, tmp_path / "t"
     table = mica.Table.create(path, "id INT")
@@ -56,3 +32,22 @@ def test_a_table_is_tracked_later(delta_session: SparkSession, tmp_path: Path) -
     after = row_ids(spark, path)
     assert after[9][0] == before[1][0]
     assert after[0] == before[0]
+
+
+def test_spark_compares_by_collation_and_reads_ids(delta_session: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(
+        tmp_path, "id INT, s STRING COLLATE de_CI", properties={"delta.enableRowTracking": "true"}
+    )
+    table.append([{"id": n, "s": s} for n, s in enumerate(("a", "A", "b"))])
+    table.update({"id": "id + 10"}, "id = 1")
+    expected = row_ids(delta_session, tmp_path)
+    names = ["id", "_metadata.row_id", "_metadata.row_commit_version"]
+    for scan in (
+        table.scan("s = 'a' AND _metadata.row_id < 9", names),
+        table.scan("s = 'a'", {"id": "id", "row_id": "_metadata.row_id", "row_commit_version": names[2]}),
+    ):
+        frame = scan.to_df(delta_session)
+        assert frame.columns == ["id", "row_id", "row_commit_version"]
+        found = {row["id"]: (row["row_id"], row["row_commit_version"]) for row in frame.collect()}
+        assert found == {n: expected[n] for n in (0, 11)}
+    assert table.scan(columns=["s", "_metadata.row_id"]).to_df(delta_session).columns == ["s", "row_id"]

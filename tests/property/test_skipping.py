@@ -214,6 +214,16 @@ def sql_literal(value: Any, kind: DataType) -> str:
 LITERALS = st.sampled_from(list(VALUES)).flatmap(lambda t: VALUES[t].map(lambda v, t=t: (sql_literal(v, t), t)))
 
 
+#: Functions that keep the order of their argument, and their results.
+KEEPING_ORDER = {
+    TIMESTAMP: [(f"date_trunc('{u}', {{0}})", TIMESTAMP) for u in ("second", "hour", "day", "week", "quarter", "year")]
+    + [("unix_seconds({0})", LONG), ("unix_millis({0})", LONG), ("year({0})", LONG), ("trunc({0}, 'mm')", DATE)],
+    DATE: [("trunc({0}, 'week')", DATE), ("year({0})", LONG), ("date_trunc('month', {0})", TIMESTAMP)],
+    LONG: [("floor({0})", LONG), ("ceil({0})", LONG)],
+    decimal(10, 2): [("floor({0})", LONG), ("ceil({0})", LONG)],
+}
+
+
 @st.composite
 def comparisons(draw: st.DrawFn) -> str:
     if draw(st.booleans()):
@@ -224,7 +234,11 @@ def comparisons(draw: st.DrawFn) -> str:
         name, kind = f"try_variant_get(v, '$.{path}', '{asked}')", parse_type(asked)
     near = {parse_type("int"): LONG, decimal(5, 1): decimal(10, 2)}.get(kind, kind)
     own = VALUES[near].map(lambda v: sql_literal(v, near))
-    match draw(st.integers(0, 9)):
+    match draw(st.integers(0, 11)):
+        case 10 | 11 if near in KEEPING_ORDER:
+            function, result = draw(st.sampled_from(KEEPING_ORDER[near]))
+            value = draw(st.sampled_from(["2019", "2020", "1577836800", "0"])) if result == LONG else draw(own)
+            return f"{function.format(name)} {draw(OPS)} {value}"
         case 0:
             return f"{name} IS {draw(st.sampled_from(['', 'NOT ']))}NULL"
         case 1:
@@ -253,6 +267,10 @@ def likes(draw: st.DrawFn, name: str) -> str:
     pattern = prefix + draw(st.sampled_from(["%", "%%", "", "_", "%a", "_%"]))
     if draw(st.booleans()):
         return f"{name} {draw(st.sampled_from(['', 'NOT ']))}LIKE '{pattern}'"
+    if draw(st.booleans()) and prefix.isalnum():
+        return (
+            f"{draw(st.sampled_from(['', 'NOT ']))}{name} RLIKE '^{prefix}{draw(st.sampled_from(['', 'b', '.', '$']))}'"
+        )
     return f"{draw(st.sampled_from(['', 'NOT ']))}startswith({name}, '{prefix}')"
 
 

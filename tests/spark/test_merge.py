@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 import mica
 from mica.engines.spark import engine
+from mica.write import merge
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,8 +29,8 @@ def test_collated_bounds_and_shredding_are_kept(
     source = spark.range(50, 70).selectExpr(
         "int(id) id", "int(id % 2) p", "'Zoë' s", "parse_json(concat('{\"a\":', id + 1000, '}')) v"
     )
-    merge = table.merge(source, "target.id = source.id AND target.p = source.p")
-    done = merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    merging = table.merge(source, "target.id = source.id AND target.p = source.p")
+    done = merging.when_matched_update_all().when_not_matched_insert_all().execute()
     assert (done.metrics["numTargetRowsUpdated"], done.metrics["numTargetRowsInserted"]) == (10, 10)
     assert mica.check(table, spark=spark).ok
     assert table.scan("s = 'ZOË'", spark=spark).to_df(spark).count() == 20
@@ -46,10 +48,10 @@ def test_the_same_of_a_large_source_in_both_ways(
         table = mica.Table.create(tmp_path / str(few), "id BIGINT, n BIGINT NOT NULL, d DECIMAL(38,10)")
         table.append(spark.range(0, 30_000, 1, 4).selectExpr("id", "id n", "cast(id AS DECIMAL(38,10)) d"))
         source = spark.range(20_000, 40_000, 1, 3).selectExpr("cast(id AS DECIMAL(30,0)) k", "id n")
-        merge = table.merge(source, "t.d = s.k", source_alias="s", target_alias="t")
-        merge = merge.when_matched_delete("t.id % 10 = 0").when_matched_update({"n": "t.n + s.n"}, "t.id % 10 = 1")
-        merge = merge.when_not_matched_insert({"id": "-n", "n": "n"}, "n % 100 = 0")
-        done = merge.when_not_matched_by_source_delete("t.id < 5").execute()
+        merging = table.merge(source, "t.d = s.k", source_alias="s", target_alias="t")
+        merging = merging.when_matched_delete("t.id % 10 = 0").when_matched_update({"n": "t.n + s.n"}, "t.id % 10 = 1")
+        merging = merging.when_not_matched_insert({"id": "-n", "n": "n"}, "n % 100 = 0")
+        done = merging.when_not_matched_by_source_delete("t.id < 5").execute()
         told = {name: value for name, value in done.metrics.items() if "Rows" in name and "Copied" not in name}
         found.append((told, table.scan(columns=["id", "n"]).to_arrow().sort_by("id").to_pydict()))
     assert found[0] == found[1]
@@ -58,3 +60,25 @@ def test_the_same_of_a_large_source_in_both_ways(
         table.merge(spark.sql("SELECT 7L id UNION ALL SELECT 7L"), "target.id = source.id").when_matched_delete(
             "target.n > 0").execute()  # fmt: skip
     assert (raised.value.code, "target.id = 7" in raised.value.message) == ("AMBIGUOUS_MERGE", True)
+
+
+@pytest.mark.parametrize("variant", [False, True])
+def test_many_rows_of_this_process_are_shuffled_too(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: bool
+) -> None:
+    """An Arrow source is sent to every task only if it is small."""
+    monkeypatch.setattr(engine, "FEW_ROWS", 50)
+    monkeypatch.setattr(merge, "WithSource", None)  # nobody gets the whole source
+    table = mica.Table.create(tmp_path, "id BIGINT, s STRING COLLATE UTF8_LCASE, v VARIANT, a ARRAY<INT>")
+    table.append([{"id": i, "s": f"s{i}", "v": {"n": i}, "a": [i]} for i in range(100)])
+    v = [f'{{"n":{i}}}' for i in range(90, 190)]
+    source = pa.table({
+        "id": pa.array(range(90, 190), pa.int64()), "s": [f"S{i}" for i in range(90, 190)],
+        "v": mica.variant.from_json(v) if variant else v, "a": [[i, None] for i in range(90, 190)],
+    })  # fmt: skip
+    merging = table.merge(source, "target.id = source.id AND target.s = source.s COLLATE UTF8_LCASE", spark=spark)
+    done = merging.when_matched_update({"a": "source.a"}).when_not_matched_insert_all().execute()
+    assert (done.metrics["numTargetRowsUpdated"], done.metrics["numTargetRowsInserted"]) == (10, 90)
+    columns = {"id": "id", "n": "v:n::int", "size": "size(a)"}
+    found = table.scan(columns=columns).to_arrow().sort_by("id").to_pylist()
+    assert found == [{"id": i, "n": i, "size": 1 + (i >= 90)} for i in range(190)]

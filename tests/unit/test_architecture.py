@@ -19,7 +19,7 @@ PACKAGE = ROOT / "src" / "mica"
 DOORS = {
     "mica._native": ("variant/kernel/door.py",),
     "obstore": ("storage/", "storage.py"),
-    "pyspark": ("engines/spark/",),
+    "pyspark": ("engines/spark/", "format/"),
     "py4j": ("engines/spark/",),
     "typer": ("cli/",),
     "rich": ("cli/", "scan/explanation.py"),  # a plan shows itself where a rich console asks for it

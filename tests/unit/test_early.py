@@ -284,3 +284,29 @@ def test_inspect_shows_the_tree_of_both_layouts_alike(tmp_path: Path) -> None:
     ]
     assert trees[0] == trees[1]
     assert trees[0][1] == ("v", "$['a']", "bigint", 49, 1)
+
+
+@pytest.mark.parametrize(
+    "cast",
+    [
+        "v:l::array<bigint>", "v:l::array<string>", "v:b::struct<c: string, d: int>", "v:b::map<string, string>",
+        "v::struct<a: decimal(9,2), l: array<int>>", "v:l[1]::bigint", "v:b::variant",
+    ],
+)  # fmt: skip
+def test_casts_to_arrays_maps_and_structs_are_those_of_the_standard_layout(tmp_path: Path, cast: str) -> None:
+    """Elements that are shredded, left over or both, and rows in which another value is in the array's place."""
+    documents = [
+        {"a": 1, "b": {"c": "x", "d": 4}, "l": [1, 2, 3]}, {"a": 1.5, "b": {"c": "7"}, "l": [4, None, 5]}, {"l": []},
+        {"a": 2, "b": {}, "l": None}, {"b": None}, {"a": None, "l": [6]}, {}, ...,
+    ]  # fmt: skip
+    schema = {"v": "struct<a: decimal(9,2), b: struct<c: string>, l: array<bigint>>"}
+    found = []
+    for layout in ("early", "standard"):
+        mica.write_parquet(variants(*documents), tmp_path / layout, layout=layout, shredding=schema)
+        scan = mica.read_parquet(tmp_path / layout, columns={"x": cast})
+        texts = mica.variant.to_json(scan.to_arrow()["x"]).to_pylist() if cast.endswith("variant") else None
+        found.append(texts or scan.to_arrow()["x"].to_pylist())
+    assert found[0] == found[1]
+    assert any(value is not None for value in found[0])
+    if cast == "v:l::array<bigint>":
+        assert found[0] == [[1, 2, 3], [4, None, 5], [], None, None, [6], None, None]

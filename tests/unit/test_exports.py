@@ -25,6 +25,7 @@ INTERNAL = {
     "Segment",
     "State",
     "Fingerprint",
+    "Narrowed",
 }
 
 CLASSES = {

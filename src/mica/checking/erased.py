@@ -1,15 +1,15 @@
 """Tells what of a table still holds a path that was erased from its Variants.
 
 The rule: everything under the table's location is looked at, whichever version names it: the rows of every Parquet
-file, those that deletion vectors hide, change files and what killed writers left, and the bounds in every commit and
-checkpoint of the log. A value or a bound of the path, or of a path below it, is a trace; so is a name in a metadata
-dictionary that no field of its row has. Predicates that commits record in their `commitInfo` are not looked at.
+file, those that deletion vectors hide, change files and what killed writers left, and the bounds in every commit,
+checkpoint, sidecar and checksum of the log. A value or a bound of the path, or of a path below it, is a trace; so is a
+name in a metadata dictionary that no field of its row has, and a `commitInfo` that quotes the path (`quoted`).
 
 | where | goes with |
 |---|---|
 | rows, names and bounds of the newest version | `Table.erase` |
-| files that the newest version does not name | `Table.vacuum` |
-| bounds of such files in the log | the log's cleanup (`delta.logRetentionDuration`) |
+| data and change files that the newest version does not name, sidecars that no checkpoint names | `Table.vacuum` |
+| bounds of such files in the log, predicates of commits | the log's cleanup (`delta.logRetentionDuration`) |
 """
 
 from __future__ import annotations
@@ -18,27 +18,32 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.checking.quoted import quotes, words_of
 from mica.engines import local
 from mica.errors import UserError
-from mica.log.checkpoint import PartSource, read_checkpoint
+from mica.log.actions import Metadata, parse_line
+from mica.log.checkpoint import PartSource, read_checkpoint, read_part, sidecars_of
+from mica.log.column_mapping import effective
 from mica.log.feed import DIRECTORY
 from mica.log.opened import Opened, snapshot_of
-from mica.log.paths import decode_path
-from mica.log.replay import parse_commits, partition_keys
+from mica.log.paths import SIDECARS, decode_path
+from mica.log.replay import State, parse_commits, partition_keys
 from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
+from mica.schema import json as schema_json
 from mica.schema.arrow import variant_field
 from mica.schema.ddl import quote_if_needed
 from mica.stats import documents
-from mica.stats.columns import physical_names
+from mica.stats.columns import physical_name, physical_names
 from mica.storage.base import Entry
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
@@ -48,8 +53,9 @@ from mica.variant.path import VariantPath
 from mica.write.erase import erased_path
 
 _LOG = "_delta_log"
-#: One row per file: `kind` is values, names or bounds; `count` rows of a data file, or files with bounds in a log file.
-#: `first` and `last` are the versions that name a data file, `last` null for the newest; `goes_with` what removes it.
+#: One row per file: `kind` is values, names, bounds or predicates; `count` rows of a data file, files with bounds in a
+#: log file, or 1. `first` and `last` are the versions that name a file, `last` null for the newest; `goes_with` is what
+#: removes it.
 TRACES = pa.schema(
     [
         pa.field("kind", pa.string(), nullable=False),
@@ -140,6 +146,8 @@ class _Log:
         self.first: dict[str, int] = {}
         self.last: dict[str, int] = {}
         self.found: list[dict[str, Any]] = []
+        self.infos: list[tuple[str, int | None, Mapping[str, Any]]] = []
+        self.columns = {column}
         storage = snapshot.storage
         listing = read_listing(storage.list(_LOG, recursive=False))
         keys = partition_keys(snapshot.metadata, snapshot.protocol)
@@ -148,21 +156,54 @@ class _Log:
         for compactions in listing.compactions.values():
             for compaction in compactions:
                 self._commit(compaction.entry, keys, None)
-        for checkpoints in listing.checkpoints.values():
-            for checkpoint in checkpoints:
-                state = read_checkpoint(storage, checkpoint)
-                held: set[str] = set()
-                for number, source in enumerate(state.sources):
-                    files = state.files.filter(pc.equal(state.files.column("source"), number))
-                    names = [decode_path(p) for p in files.column("path").to_pylist()]
-                    texts, structs = _statistics(source, files.column("row"))
-                    held |= self._of_texts([] if texts is None else texts.to_pylist(), names)
-                    held |= self._of_structs(structs, names)
-                self._told(checkpoint.entries[0].path, held)
+        named: set[str] = set()
+        for checkpoint in chain.from_iterable(listing.checkpoints.values()):
+            self._state(read_checkpoint(storage, checkpoint), checkpoint.entries[0].path, "log cleanup")
+            named |= sidecars_of(storage, checkpoint)
+        for entry in storage.list(SIDECARS, recursive=False):
+            if entry.path not in named:
+                self._state(read_part(storage, entry.path, entry.size, State(), []), entry.path, "vacuum")
+        for entry in storage.list(_LOG, recursive=False):
+            if entry.path.endswith(".crc"):
+                self._checksum(entry)
+        words = words_of(self.columns, path.steps)
+        for file, at, info in self.infos:
+            if quotes(info, words):
+                found = {"kind": "predicates", "file": file, "count": 1, "goes_with": "log cleanup"}
+                self.found.append({**found, "first": at, "last": at})
+
+    def _state(self, state: State, file: str, goes: str) -> None:
+        """The bounds in a checkpoint, by its parts; `file` is the one that has lines of JSON."""
+        for number, source in enumerate(state.sources):
+            files = state.files.filter(pc.equal(state.files.column("source"), number))
+            names = [decode_path(p) for p in files.column("path").to_pylist()]
+            texts, structs = _statistics(source, files.column("row"))
+            held = self._of_texts([] if texts is None else texts.to_pylist(), names) | self._of_structs(structs, names)
+            self._told(source.rel if isinstance(source, PartSource) else file, held, goes)
+
+    def _checksum(self, entry: Entry) -> None:
+        """The bounds in a checksum file of delta-spark, which may name all files (PROTOCOL.md, "Version Checksum")."""
+        try:
+            known = orjson.loads(self.snapshot.storage.read(entry.path))
+        except orjson.JSONDecodeError:
+            return
+        files = known.get("allFiles") if isinstance(known, dict) else None
+        adds = [add for add in files or () if isinstance(add, dict) and isinstance(add.get("path"), str)]
+        names = [decode_path(add["path"]) for add in adds]
+        self._told(entry.path, self._of_texts([add.get("stats") for add in adds], names))
 
     def _commit(self, entry: Entry, keys: Sequence[str], version: int | None) -> None:
         found = parse_commits([self.snapshot.storage.read(entry.path)], keys, entry.path)
         added = [decode_path(p) for p in found.adds.column("path").to_pylist()]
+        changes = _change_files(found.lines)
+        if version is not None:
+            self.first.update(dict.fromkeys(changes, version))
+            self.last.update(dict.fromkeys(changes, version))
+        for _, action in found.others:
+            if "commitInfo" in action:
+                self.infos.append((entry.path, version, action["commitInfo"]))
+            if "metaData" in action:
+                self._former_name(Metadata.parse(action["metaData"]))
         if version is not None:
             for name in added:
                 self.first.setdefault(name, version)
@@ -172,9 +213,14 @@ class _Log:
                 self.last[name] = version - 1
         self._told(entry.path, self._of_texts(found.stats.to_pylist(), added))
 
-    def _told(self, file: str, held: set[str]) -> None:
+    def _former_name(self, metadata: Metadata) -> None:
+        """The column's name at the version of this metadata."""
+        schema = effective(schema_json.loads(metadata.schema_string), self.snapshot.mapping)
+        self.columns |= {field.name for field in schema.fields if physical_name(field) == self.names[0]}
+
+    def _told(self, file: str, held: set[str], otherwise: str = "log cleanup") -> None:
         if held:
-            goes = "erase" if held & self.current else "log cleanup"
+            goes = "erase" if held & self.current else otherwise
             self.found.append({"kind": "bounds", "file": file, "count": len(held), "goes_with": goes})
 
     def _of_texts(self, stats: Sequence[str | None], files: Sequence[str]) -> set[str]:
@@ -218,6 +264,12 @@ class _Log:
                     "kind": kind, "file": name, "count": row[kind], "first": self.first.get(name),
                     "last": self.last.get(name), "goes_with": goes,
                 }  # fmt: skip
+
+
+def _change_files(lines: pa.Array) -> list[str]:
+    found = lines.filter(pc.match_substring_regex(lines, r'^\s*\{\s*"cdc"\s*:'))
+    actions = (parse_line(line.as_buffer().to_pybytes())["cdc"] for line in found)
+    return [decode_path(action["path"]) for action in actions if isinstance(action, dict) and "path" in action]
 
 
 def _statistics(source: Any, rows: pa.ChunkedArray) -> tuple[pa.Array | None, pa.Array | None]:

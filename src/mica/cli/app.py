@@ -12,11 +12,13 @@ from typing import Annotated
 import typer
 
 from mica.cli import (
+    alter,
     changes,
     check,
     convert,
     convert_to_delta,
     demo,
+    erase,
     explain,
     ingest,
     inspect,
@@ -27,7 +29,9 @@ from mica.cli import (
     restats,
     restore,
     scan,
+    sql,
     stats,
+    stream,
     vacuum,
 )
 from mica.cli.console import errors
@@ -43,7 +47,9 @@ app = typer.Typer(
 )
 for verb in (
     ingest,
+    stream,
     scan,
+    sql,
     changes,
     explain,
     stats,
@@ -54,6 +60,8 @@ for verb in (
     repair,
     convert,
     convert_to_delta,
+    alter,
+    erase,
     optimize,
     reshred,
     vacuum,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from mica.write.ingest import Progress
+    from mica.write.target import Commit
 
 
 def spark_session() -> SparkSession:
@@ -39,6 +40,18 @@ def print_json(value: Any) -> None:
     """Prints one JSON document on stdout."""
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE, default=str)
     sys.stdout.buffer.write(text)
+    sys.stdout.buffer.flush()
+
+
+def print_commit(done: Commit) -> None:
+    """Prints a commit and its metrics as one JSON document."""
+    found = {"version": done.version, "files": done.files, "rows": done.rows, "repeated": done.repeated}
+    print_json({**found, **done.metrics})
+
+
+def print_json_line(value: Any) -> None:
+    """Prints one JSON document on one line of stdout, at once."""
+    sys.stdout.buffer.write(orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE, default=str))
     sys.stdout.buffer.flush()
 
 
@@ -78,6 +91,16 @@ def pairs(texts: Sequence[str], option: str, *, secret: bool = False) -> dict[st
             )
         found[name.strip()] = value.strip()
     return found
+
+
+def txn_of(text: str | None) -> tuple[str, int] | None:
+    """Parses `--txn application:version`."""
+    if text is None:
+        return None
+    application, _, version = text.rpartition(":")
+    if not application or not version.isdecimal():
+        raise typer.BadParameter(f"{text!r} is not APPLICATION:VERSION.", param_hint="--txn")
+    return application, int(version)
 
 
 @contextmanager

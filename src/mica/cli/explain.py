@@ -7,12 +7,15 @@ from typing import Annotated
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, print_json
+from mica.cli.console import out, print_json, spark_session
 from mica.cli.source import scan_of
+from mica.cli.sql import Tables, named, sparks_errors
 
 
 def run(
-    source: options.Source,
+    source: Annotated[
+        list[str] | None, typer.Argument(metavar="TABLE|FILE…", help="A table, or Parquet files.")
+    ] = None,
     where: options.Where = None,
     column: options.Column = None,
     version: options.Version = None,
@@ -23,12 +26,32 @@ def run(
         bool | None,
         typer.Option("--footers/--no-footers", help="Open the footers of the kept files. Default: if they are few."),
     ] = None,
+    sql: Annotated[str | None, typer.Option("--sql", help="Explain the tables of this query instead.")] = None,
+    table: Tables = None,
     json: options.Json = False,
 ) -> None:
     """Show which files, row groups, pages, rows and bytes would be read, and why the rest is skipped."""
+    if sql is not None:
+        _of_query(sql, table, analyze=analyze, json=json, others=bool(source or where or column))
+        return
+    if not source:
+        raise typer.BadParameter("name a table or files, or give --sql.")
     scan = scan_of(source, where, column, version=version, timestamp=timestamp, options=storage_option)
     report = scan.explain(analyze=analyze, footers=footers)
     if json:
         print_json(report.to_dict())
     else:
         out().print(report)
+
+
+def _of_query(text: str, tables: list[str] | None, *, analyze: bool, json: bool, others: bool) -> None:
+    from mica.query.explained import explain
+
+    if others:
+        raise typer.BadParameter("a query names its own tables, columns and conditions.", param_hint="--sql")
+    with named(tables), sparks_errors():
+        report = explain(text, spark_session(), analyze=analyze)
+        if json:
+            print_json(report.to_dict())
+        else:
+            typer.echo(str(report))

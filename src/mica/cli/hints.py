@@ -47,6 +47,7 @@ SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = t
         (r"Read the table: mica\.Table\.open\('(.*?)'\)\.scan\(\)\.", r"Name the table itself: \1."),
         (r"say enforce_retention=False", r"say --no-enforce-retention"),
         (r"leave `spark=` out", r"leave --spark out"),
+        (r"give it a name with mica\.register\.", r"give it a name with --table NAME=PATH."),
     )
 )
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, print_json, spark_session, storage_options
+from mica.cli.console import out, print_commit, spark_session, storage_options, txn_of
 from mica.table import Table
 
 
@@ -21,6 +21,7 @@ def run(
         list[str] | None,
         typer.Option("--zorder-by", "-z", help="A column or path, such as v:user.id, to order rows by. Repeatable."),
     ] = None,
+    txn: options.Txn = None,
     on_spark: options.OnSpark = False,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
@@ -28,11 +29,11 @@ def run(
     """Join a table's small files, drop the rows that deletion vectors delete, or order all rows by some columns."""
     spark = spark_session() if on_spark else None
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))
-    done = opened.optimize(where, zorder_by=zorder_by, target_file_size=target_file_size, spark=spark)
+    done = opened.optimize(where, zorder_by=zorder_by, target_file_size=target_file_size, spark=spark, txn=txn_of(txn))
     if json:
-        print_json({"version": done.version, "files": done.files, "rows": done.rows, **done.metrics})
+        print_commit(done)
         return
-    text = "nothing to do"
+    text = "done before" if done.repeated else "nothing to do"
     if done.metrics:
         removed = done.metrics["numRemovedFiles"]
         text = f"version {done.version}: {removed:,} files became {done.files:,}, {done.bytes / 1e6:,.1f} MB"

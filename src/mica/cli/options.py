@@ -23,3 +23,7 @@ JsonRows = Annotated[
 OnSpark = Annotated[bool, typer.Option("--spark", help="Run as a job of an embedded Spark session.")]
 TablePath = Annotated[str, typer.Argument(metavar="TABLE", help="The table's path or URI.")]
 Source = Annotated[list[str], typer.Argument(metavar="TABLE|FILE…", help="A table, or Parquet files.")]
+Txn = Annotated[
+    str | None,
+    typer.Option("--txn", help="APPLICATION:VERSION. Nothing is done if the table has this version or a later one."),
+]

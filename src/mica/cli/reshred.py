@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, print_json, spark_session, storage_options
+from mica.cli.console import out, print_commit, spark_session, storage_options, txn_of
 from mica.errors import UserError
 from mica.schema.types import VARIANT, walk
 from mica.table import Table
@@ -21,6 +21,7 @@ def run(
     ] = None,
     unshred: Annotated[bool, typer.Option("--unshred", help="Write all Variants unshredded.")] = False,
     where: Annotated[str | None, typer.Option("--where", "-w", help="A predicate over partition columns.")] = None,
+    txn: options.Txn = None,
     on_spark: options.OnSpark = False,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
@@ -36,11 +37,11 @@ def run(
     elif schema:
         named = [text.partition("=") for text in schema]
         wanted = schema[0] if len(schema) == 1 and not named[0][1] else {name: ddl for name, _, ddl in named}
-    done = opened.reshred(wanted, where, spark=spark)
+    done = opened.reshred(wanted, where, spark=spark, txn=txn_of(txn))
     if json:
-        print_json({"version": done.version, "files": done.files, "rows": done.rows, **done.metrics})
+        print_commit(done)
         return
-    text = "nothing to do"
+    text = "done before" if done.repeated else "nothing to do"
     if done.metrics:
         text = f"version {done.version}: {done.files:,} files, {done.rows:,} rows, {done.bytes / 1e6:,.1f} MB"
     out().print(text, markup=False, highlight=False)

@@ -189,7 +189,7 @@ class Threads(Engine):
         watch: Watch | None = None,  # noqa: ARG002 - batches arrive as they are made
     ) -> Iterator[pa.RecordBatch]:
         """Batches are in the order of the inputs."""
-        return _ended(run(task, inputs), schema, ends)
+        return ended(run(task, inputs), schema, ends)
 
     def write(
         self,
@@ -205,9 +205,9 @@ class Threads(Engine):
         on local disk, in contiguous shares."""
         if isinstance(rows, pa.RecordBatchReader):
             lane.begin(0)
-            return _ended(iter(task(rows)), schema, ends)
+            return ended(iter(task(rows)), schema, ends)
         if isinstance(rows, MadeRows) and order.keys and rows.size > SORT_BYTES:
-            return _ended(self._spilled(rows, task, order), schema, ends)
+            return ended(self._spilled(rows, task, order), schema, ends)
         share_bytes = SHARE_BYTES
         if isinstance(rows, MadeRows):
             share_bytes = rows.share_bytes
@@ -223,7 +223,7 @@ class Threads(Engine):
         def share(table: pa.Table) -> Iterable[pa.RecordBatch]:
             return task(table.to_batches(max_chunksize=BATCH_ROWS))
 
-        return _ended(run(share, shares), schema, ends)
+        return ended(run(share, shares), schema, ends)
 
     def _spilled(self, rows: MadeRows, task: RowsTask, order: Order) -> Iterator[pa.RecordBatch]:
         """Writes rows that are sorted on local disk."""
@@ -249,7 +249,7 @@ class Threads(Engine):
 IN_PROCESS = Threads()
 
 
-def _ended(batches: Iterator[pa.RecordBatch], schema: pa.Schema, ends: Ends) -> Iterator[pa.RecordBatch]:
+def ended(batches: Iterator[pa.RecordBatch], schema: pa.Schema, ends: Ends) -> Iterator[pa.RecordBatch]:
     """The batches, with minimum and maximum of their strings if `ends` requests them."""
     if not ends.of:
         yield from batches

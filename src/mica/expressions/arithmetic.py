@@ -1,8 +1,9 @@
-"""Arithmetic (+ - * / % and unary minus): result types and values as in Spark.
+"""Arithmetic (+ - * / % DIV and unary minus): result types and values as in Spark.
 
-The rule: integers keep the wider integer type, except that `/` returns a double; decimals get Spark's precision
-and scale; if one side is a float or double, so is the result. A result that does not fit its type and a division by
-zero are errors with ANSI; without ANSI, integers wrap around and everything else is null.
+The rule: integers keep the wider integer type, except that `/` returns a double and DIV a BIGINT; decimals get
+Spark's precision and scale (DIV has none here); if one side is a float or double, so is the result. A result that does
+not fit its type and a division by zero are errors with ANSI; without ANSI, integers wrap around and everything else is
+null.
 
 | operator | precision | scale |
 |---|---|---|
@@ -44,6 +45,9 @@ from mica.schema.types import (
 )
 from mica.variant import kernel
 
+#: Operators that fail if the right side is zero; Spark evaluates that side first.
+DIVISIONS = ("/", "%", "div")
+
 _MIN_SCALE = 6
 _NUMPY: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -69,12 +73,16 @@ def signature(name: str, left: DataType, right: DataType, *, ansi: bool) -> tupl
 
     Strings must be cast before (`without_text`); an integer literal beside a decimal is a decimal of its own digits.
     """
+    if name == "div" and VOID in (left, right) and all(is_exact(t) or t == VOID for t in (left, right)):
+        return LONG, LONG, LONG
     if VOID in (left, right):
         left, right = (right, right) if left == VOID else (left, left)
     if left == VOID:
         left = right = DOUBLE
     if not all(is_exact(t) or is_real(t) for t in (left, right)):
         return None
+    if name == "div":
+        return (LONG, LONG, LONG) if left in INTEGRALS and right in INTEGRALS else None
     if is_exact(left) and is_exact(right):
         if left not in INTEGRALS or right not in INTEGRALS:
             return left, right, _decimal_result(name, digits(left), digits(right))
@@ -134,7 +142,7 @@ def _binary(name: str, left: pa.Array, right: pa.Array, result: DataType, *, ans
     a, b = (np.asarray(pc.fill_null(side, 0) if side.null_count else side) for side in (left, right))
     failed = np.zeros(len(a), np.bool_)
     with np.errstate(all="ignore"):
-        if name in "/%":
+        if name in DIVISIONS:
             failed = valid & (b == 0)
             b = np.where(b == 0, np.ones_like(b), b)
         if is_real(result):
@@ -153,6 +161,12 @@ def _binary(name: str, left: pa.Array, right: pa.Array, result: DataType, *, ans
 def _integers(name: str, a: Any, b: Any, bits: int) -> tuple[Any, Any]:
     """Returns the low bits of the result and the mask of rows that overflow."""
     a, b = a.astype(np.int64), b.astype(np.int64)
+    if name == "div":
+        # Java truncates; the smallest integer divided by -1 overflows to itself.
+        overflow = (a == np.iinfo(np.int64).min) & (b == -1)
+        by = np.where(b == -1, 1, b)
+        quotient = (a - np.fmod(a, by)) // by
+        return np.where(b == -1, -a, quotient), overflow
     if name == "%":
         b = np.where(b == -1, 1, b)  # remainder 0 either way; the smallest integer divided by -1 would overflow
     values = _NUMPY[name](a, b)

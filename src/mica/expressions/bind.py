@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from mica.errors import UserError
+from mica.expressions import set_field
 from mica.expressions.bind_calls import CallBinder
 from mica.expressions.bind_leaves import needs_cast
 from mica.expressions.bound_expr import BoundExpr, Leaf, type_of
@@ -41,11 +42,13 @@ from mica.expressions.tree import (
     to_sql,
 )
 from mica.schema.ddl import type_to_ddl
+from mica.schema.hidden import field_named
 from mica.schema.types import (
     BOOLEAN,
     VARIANT,
     VOID,
     StructType,
+    loosened,
 )
 from mica.variant import kernel
 
@@ -94,15 +97,24 @@ def bind_value(
 def bind_columns(
     columns: dict[str, str] | Iterable[str] | None, schema: StructType, **options: Any
 ) -> dict[str, BoundExpr] | None:
-    """Binds the output columns of a scan: a mapping of names to texts, a list of column names, or None for all."""
+    """Binds the output columns of a scan: a mapping of names to texts, a list of column names, or None for all. A
+    hidden column is called by its last name, as in Spark.
+    """
     if columns is None:
         return None
     if isinstance(columns, str):
         raise UserError.bad_value("columns", columns, "a list of names or a mapping of names to expressions")
     if isinstance(columns, dict):
         return {name: bind_value(text, schema, **options) for name, text in columns.items()}
-    # A name is not parsed as an expression: a column may be called `end`.
-    return {name: bind_value(Column((schema.field(name).name,)), schema, **options) for name in columns}
+    found: dict[str, BoundExpr] = {}
+    for name in columns:
+        # A name is not parsed as an expression: a column may be called `end`.
+        hidden = field_named(schema, name)
+        output = name if hidden is None else hidden[-1]
+        if output in found:
+            raise UserError("DUPLICATE_COLUMN", f"two columns would be called {output!r}", column=name)
+        found[output] = bind_value(Column(hidden or (schema.field(name).name,)), schema, **options)
+    return found
 
 
 class _Binder(CallBinder):
@@ -142,6 +154,8 @@ class _Binder(CallBinder):
                 return self.is_in(expr)
             case Call("case" | "coalesce"):
                 return self.conditional(expr)
+            case Call(set_field.NAME):
+                return self.set_field(expr)
             case Call(name, ()) if name in MOMENTS:
                 return self.moment(expr)
             case Call(name) if name in FUNCTIONS:
@@ -149,6 +163,17 @@ class _Binder(CallBinder):
             case Call():
                 return self.arithmetic(expr)
         raise TypeError(f"{expr!r} is not an expression")
+
+    def set_field(self, expr: Call) -> Call:
+        """Binds the assignment of a field, whose value has the field's type already."""
+        struct, name, value = (stripped(self.bind(a)) for a in expr.args)
+        own = type_of(struct)
+        assert isinstance(own, StructType)
+        assert isinstance(name, Literal)
+        wanted = own.field(name.value).type
+        value = Literal(None, wanted) if type_of(value) == VOID else value
+        assert loosened(type_of(value)) == loosened(wanted)
+        return Call(set_field.NAME, (struct, name, value), own, at=expr.at)
 
     def moment(self, expr: Call) -> Literal:
         """The moment of binding, the same wherever a bound expression uses it."""

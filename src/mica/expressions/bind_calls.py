@@ -6,6 +6,7 @@ The rule: a call whose arguments are constants is evaluated to a constant.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from mica.collation.names import is_binary
 from mica.errors import UserError
@@ -17,8 +18,10 @@ from mica.expressions.coerce import TIMES, common_type_of_list, is_exact, is_rea
 from mica.expressions.collations import searches, stripped
 from mica.expressions.conditionals import CASE
 from mica.expressions.functions import FUNCTIONS, Function, pattern_of
-from mica.expressions.generic import Resolve
 from mica.expressions.intervals import DAY
+from mica.expressions.nested import taken
+from mica.expressions.signatures import Asked, Resolve
+from mica.expressions.tokens import OnlySparkError
 from mica.expressions.tree import (
     Call,
     Cast,
@@ -46,6 +49,7 @@ from mica.schema.types import (
     VARIANT,
     VOID,
     DataType,
+    Primitive,
 )
 from mica.variant.path import VariantPath
 
@@ -79,9 +83,7 @@ class CallBinder(ComparisonBinder):
         if not binary:
             types = enumerate(zip(args, parameters, strict=False))
             args = [self.cast_argument(a, t, anything=i in function.anything) for i, (a, t) in types]
-        for i, given in enumerate(args):
-            if i in function.constants:
-                self.check_constant(expr, given)
+        self.check_constants(expr, function, args)
         if not function.compares:
             self.refuse_collated(expr, sides)
         result = BYTES if binary and function.result == STRING else function.result
@@ -93,17 +95,16 @@ class CallBinder(ComparisonBinder):
         sides = [self.bind(a) for a in expr.args]
         args = [stripped(a) for a in sides]
         types = [type_of(a) for a in args]
-        found = resolve(types, self.ansi)
+        found = resolve(Asked(tuple(types), tuple(map(_constant, args)), self.ansi))
         if found is None:
             what = f"{expr.name} of {' and '.join(map(type_to_ddl, types))} cannot be used here"
             raise self.error("TYPE_MISMATCH", what, expr.at, needs_cast(VARIANT) if VARIANT in types else None)
         self.refuse_collated(expr, sides)
         parameters, result = found
         args = [a if type_of(a) == t else self.cast_argument(a, t) for a, t in zip(args, parameters, strict=True)]
-        for i, given in enumerate(args):
-            if i in function.constants:
-                self.check_constant(expr, given)
-        return self.folded(Call(expr.name, tuple(args), result, at=expr.at))
+        self.check_constants(expr, function, args)
+        part = taken(call := Call(expr.name, tuple(args), result, at=expr.at))
+        return part if part is not call else self.folded(call)
 
     def check_types(self, call: Call, args: Sequence[Expr]) -> None:
         """Raises for argument types that Spark rejects or that only Spark supports."""
@@ -123,6 +124,24 @@ class CallBinder(ComparisonBinder):
         if call.name in ("date_add", "date_sub") and len(args) > 1 and type_of(args[1]) not in _DAYS:
             what = f"{call.name} takes an INT of days, not {type_to_ddl(type_of(args[1]))}"
             raise self.error("TYPE_MISMATCH", what, args[1].at)
+
+    def check_constants(self, call: Call, function: Function, args: Sequence[Expr]) -> None:
+        """Checks the arguments that must be constants, one by one and together."""
+        for i, given in enumerate(args):
+            if i in function.constants:
+                self.check_constant(call, given)
+        given_null = any(
+            isinstance(a, Literal) and a.value is None for i, a in enumerate(args) if i in function.constants
+        )
+        if function.check is None or given_null:
+            return
+        try:
+            function.check(*map(_constant, args))
+        except OnlySparkError as e:
+            hint = "Run the query on Spark: Scan.to_df() without it, and then Spark's own function."
+            raise self.error("UNSUPPORTED_EXPRESSION", str(e), call.at, hint) from e
+        except ValueError as e:
+            raise self.error("INVALID_EXPRESSION", str(e), call.at) from e
 
     def check_constant(self, call: Call, given: Expr) -> None:
         """Checks what must be a constant: the character after ESCAPE, positions and sizes."""
@@ -208,6 +227,8 @@ class CallBinder(ComparisonBinder):
         if found is None:
             shown = " and ".join(type_to_ddl(type_of(a)) for a in args)
             hint = needs_cast(VARIANT) if VARIANT in map(type_of, args) else None
+            if expr.name == "div" and all(is_exact(type_of(a)) for a in args):
+                raise self.error("UNSUPPORTED_EXPRESSION", f"DIV of {shown} cannot be used here yet", expr.at)
             if expr.name in "+-" and any(type_of(a) in TIMES for a in args):
                 if expr.name == "-" or VOID in map(type_of, args):
                     hint = "datediff counts the days between two dates; unix_micros makes a number of a TIMESTAMP."
@@ -268,7 +289,8 @@ class CallBinder(ComparisonBinder):
         of_null = call.name in FUNCTIONS and FUNCTIONS[call.name].of_null
         if not of_null and any(isinstance(a, Literal) and a.value is None for a in call.args):
             return Literal(None, type_of(call), at=call.at)
-        if VARIANT in (call.type, *map(type_of, call.args)) or not all(isinstance(a, Literal) for a in call.args):
+        nested = not isinstance(call.type, Primitive) or call.type == VARIANT
+        if nested or VARIANT in map(type_of, call.args) or not all(isinstance(a, Literal) for a in call.args):
             return call
         constants = [casts.from_values([a.value], a.type) for a in call.args if isinstance(a, Literal)]
         args = [constants[0], *(c[0] for c in constants[1:])]
@@ -293,6 +315,11 @@ class CallBinder(ComparisonBinder):
             hint = "To compare bytes, write COLLATE UTF8_BINARY after the column."
             raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at, hint)
         return collation
+
+
+def _constant(expr: Expr) -> Any:
+    """The value of a constant, None for anything else."""
+    return expr.value if isinstance(expr, Literal) else None
 
 
 def _fits(type_: DataType, wanted: DataType) -> bool:

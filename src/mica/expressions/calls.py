@@ -18,10 +18,21 @@ from mica.expressions.tree import Call, to_sql
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import DataType
 
+#: Functions that give null without ANSI where they fail with it.
+_NULL_WITHOUT_ANSI = ("to_date", "to_timestamp", "unix_timestamp")
+
+_NO_PATTERN = "the text does not have the pattern"
+_TOO_EARLY = "the result is before the first date"
 _PLACE = "Use try_{} to get NULL there, or filter those rows out first."
 #: Functions with failures of their own: code, reason and hint.
 _FAILURES: Mapping[str, tuple[str, str, str]] = {
     "element_at": ("INVALID_ARRAY_INDEX", "the array has no element there", "Compare with size(…) first."),
+    "[]": ("INVALID_ARRAY_INDEX", "the array has no element there", "Compare with size(…) first; 0 is the first one."),
+    "to_date": ("INVALID_CAST", _NO_PATTERN, "Use try_to_date to get NULL for such texts."),
+    "to_timestamp": ("INVALID_CAST", _NO_PATTERN, "Use try_to_timestamp to get NULL for such texts."),
+    "unix_timestamp": ("INVALID_CAST", _NO_PATTERN, "Use unix_timestamp(try_to_timestamp(…)) to get NULL there."),
+    "date_trunc": ("ARITHMETIC_OVERFLOW", _TOO_EARLY, "Filter those rows out first."),
+    "trunc": ("ARITHMETIC_OVERFLOW", _TOO_EARLY, "Filter those rows out first."),
     "parse_json": ("INVALID_JSON", "the text is not JSON", "Use try_parse_json to get NULL for such texts."),
     "variant_set": ("PATH_MISMATCH", "the path leads through a value of another type", _PLACE.format("variant_set")),
     "variant_insert": (
@@ -46,9 +57,10 @@ def apply(
     assert call.type is not None
     if call.name in FUNCTIONS:
         function = FUNCTIONS[call.name]
-        more: dict[str, Any] = {"ansi": ansi} if function.ansi else {}
-        more |= {"types": types} if function.typed else {}
-        found = function.evaluate(*args, *((timezone,) if function.zoned else ()), **more)
+        more: dict[str, Any] = {"ansi": ansi, "types": types, "result": call.type, "timezone": timezone}
+        found = function.evaluate(*args, **{name: more[name] for name in function.needs})
+        if call.name in _NULL_WITHOUT_ANSI and not ansi:
+            return found[0], None
         return found if isinstance(found, tuple) else (found, None)
     if call.name == "negate":
         values, failed = arithmetic.negate(args[0], call.type, ansi=ansi)
@@ -64,6 +76,6 @@ def failure(call: Call) -> tuple[str, str, str]:
     if known is not None:
         code, what, hint = known
         return code, f"{to_sql(call)}: {what}", hint
-    if call.name in "/%":
+    if call.name in arithmetic.DIVISIONS:
         return "DIVIDE_BY_ZERO", f"{to_sql(call)} divides by zero or overflows", "Filter those rows out first."
     return "ARITHMETIC_OVERFLOW", f"{to_sql(call)} overflows {type_to_ddl(call.type)}", "Cast to a wider type."

@@ -9,6 +9,7 @@ error. As in Spark, a null condition is not true.
     nvl(a, b), ifnull(a, b)             coalesce(a, b)
     nvl2(a, x, y)                       CASE WHEN a IS NOT NULL THEN x ELSE y END
     mod(a, b)                           a % b
+    struct(a, s.b, 1)                   named_struct('a', a, 'b', s.b, 'col3', 1)
 
 Source: Spark's CaseWhen, Coalesce; TypeCoercion.CaseWhenCoercion for the type of the result.
 """
@@ -21,8 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.expressions.compare import Datum
-from mica.expressions.tree import Call, Compare, Expr, IsNull, Literal, Op
-from mica.schema.types import VOID
+from mica.expressions.tree import Call, Column, Compare, Expr, IsNull, Literal, Op
+from mica.schema.types import STRING, VOID
 
 #: The bound forms. CASE: conditions and values alternate, the ELSE value is last. COALESCE: the values.
 CASE, COALESCE = "case", "coalesce"
@@ -59,10 +60,19 @@ def _coalesce(at: int, *values: Expr) -> Call:
     return Call(COALESCE, values, at=at)
 
 
+def _struct(at: int, *values: Expr) -> Call:
+    parts: list[Expr] = []
+    for number, value in enumerate(values, 1):
+        name = value.names[-1] if isinstance(value, Column) else f"col{number}"
+        parts += [Literal(name, STRING, at=value.at), value]
+    return Call("named_struct", tuple(parts), at=at)
+
+
 #: Functions that are rewritten: the number of arguments, and what builds the result.
 SPELLINGS: Mapping[str, tuple[range, Callable[..., Expr]]] = {
     "mod": (range(2, 3), lambda at, left, right: Call("%", (left, right), at=at)),
     "coalesce": (range(1, 1000), _coalesce),
+    "struct": (range(1, 500), _struct),
     "nvl": (range(2, 3), _coalesce),
     "ifnull": (range(2, 3), _coalesce),
     "if": (range(3, 4), _if),

@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.errors import UserError
+from mica.expressions import set_field
+from mica.expressions.arithmetic import DIVISIONS
 from mica.expressions.bind import BoundExpr, Leaf, type_of
 from mica.expressions.calls import apply, failure
 from mica.expressions.casts import cast_array
@@ -117,6 +119,10 @@ class _Rows:
                 return evaluate_case(parts, asked, self.count, self.judge)
             case Call("coalesce", parts):
                 return evaluate_coalesce(parts, asked, self.count, self.judge)
+            case Call(set_field.NAME, (struct, Literal(str(name)), value)):
+                structs = self.as_array(self.judge(struct, asked), to_arrow_type(type_of(struct)))
+                values = self.as_array(self.judge(value, asked), to_arrow_type(type_of(value)))
+                return set_field.replaced(structs, name, values)
             case Call():
                 return self.call(expr, asked)
         raise TypeError(f"{expr!r} is not bound")
@@ -139,12 +145,14 @@ class _Rows:
 
     def call(self, expr: Call, asked: pa.Array | None) -> pa.Array:
         refuse_in_process(expr)
-        first, *others = reversed(expr.args) if expr.name in "/%" else expr.args  # Spark evaluates the divisor first
+        first, *others = (
+            reversed(expr.args) if expr.name in DIVISIONS else expr.args
+        )  # Spark evaluates the divisor first
         values = [self.judge(first, asked)]
         # Spark evaluates every argument of these, whatever is null.
         all_asked = expr.name == "concat" or (expr.name in FUNCTIONS and FUNCTIONS[expr.name].of_null)
         values += [self.judge(o, asked if all_asked else self.with_value(values[0], o, asked)) for o in others]
-        args = values[::-1] if expr.name in "/%" else values
+        args = values[::-1] if expr.name in DIVISIONS else values
         if isinstance(args[0], pa.Scalar):
             args[0] = pa.repeat(args[0], self.count)
         types, bound = [type_of(a) for a in expr.args], self.bound

@@ -8,7 +8,17 @@ evaluated over arrays. It is null if an argument is, unless `of_null` is set; it
 | like, `x LIKE y ESCAPE z` | string, string, a constant | boolean |
 | startswith, endswith, contains | two strings, or two binary | boolean |
 | replace | string, two constants | string |
-| to_date; to_timestamp | string, date or time; also a number | date; timestamp |
+| to_date; to_timestamp, try_… | string, date or time, a pattern; also a number | date; timestamp |
+| date_format; from_unixtime | timestamp, a constant; bigint, maybe a constant | string |
+| unix_timestamp, to_unix_timestamp | string, date or time, maybe a pattern | bigint |
+| date_trunc; trunc | a constant, timestamp; date, a constant | timestamp; date |
+| rlike, regexp, regexp_like, `x RLIKE y` | string, a constant pattern | boolean |
+| regexp_extract; regexp_replace | string, a constant pattern, a group; a replacement | string |
+| split | string, a constant pattern, maybe a number | array of strings |
+| round, bround; floor, ceil, ceiling | a number, maybe a constant; a number | see `rounding` |
+| xxhash64 | any plain types | bigint |
+| array; map; struct, named_struct | values; constant keys and values; names and values | that |
+| `x[y]`; `x.name` | array, map or struct; struct | the value there |
 | md5; sha2 | binary; also a constant number of bits | string |
 | size, cardinality; array_size | array or map; array | int |
 | array_contains | array, a value of its type | boolean |
@@ -39,12 +49,27 @@ Arithmetic has separate rules: `arithmetic`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mica.expressions import digests, generic, intervals, strings, texts, times, variants
-from mica.expressions.generic import Resolve
+from mica.expressions import (
+    digests,
+    generic,
+    intervals,
+    nested,
+    regexps,
+    rounding,
+    strings,
+    texts,
+    time_patterns,
+    times,
+    truncation,
+    variants,
+    xxhash,
+)
+from mica.expressions.java_patterns import JavaPattern
+from mica.expressions.signatures import Resolve
 from mica.expressions.tree import Call, Literal, Op
 from mica.schema.types import (
     BINARY,
@@ -57,6 +82,7 @@ from mica.schema.types import (
     TIMESTAMP_NTZ,
     VARIANT,
     VOID,
+    ArrayType,
     DataType,
 )
 
@@ -85,15 +111,16 @@ class Function:
     of_null: bool = False
     #: Gives the types from those of the arguments, in place of `parameters` and `result`.
     resolve: Resolve | None = None
-    #: Whether the session's ANSI mode, or the arguments' types, are passed by name.
-    ansi: bool = False
-    typed: bool = False
-    #: Whether the session's time zone is passed as an additional argument.
-    zoned: bool = False
+    #: Checks the constants, None for the others. Raises OnlySparkError, or ValueError for what Spark rejects.
+    check: Callable[..., None] | None = None
+    #: What is passed by name: `ansi`, `types` of the arguments, `result`'s type, the session's `timezone`.
+    needs: Sequence[str] = ()
+    #: The position of the argument in whose order the results are, where the others are constants.
+    monotone: int | None = None
 
 
 def pattern_of(call: Call) -> strings.Pattern | None:
-    """Returns the constant pattern that the value's bytes must match: of LIKE with a constant, and of startswith.
+    """Returns the constant pattern that the value's bytes must match: of LIKE with a constant, of startswith, of RLIKE.
 
     Raises ValueError for an invalid pattern.
     """
@@ -102,11 +129,27 @@ def pattern_of(call: Call) -> strings.Pattern | None:
     constants = [a.value for a in call.args[1:] if isinstance(a, Literal) and isinstance(a.value, str)]
     if len(constants) != len(call.args) - 1:
         return None
+    if call.name == "rlike":
+        prefix, whole = JavaPattern.read(*constants).prefix
+        # What follows the prefix is not known: ONE stands for it.
+        return strings.Pattern((prefix, strings.ANY, *(() if whole else (strings.ONE,)))) if prefix else None
     if call.name == "startswith":
         return strings.Pattern((constants[0], strings.ANY) if constants[0] else (strings.ANY,))
     return strings.Pattern.read(*constants) if call.name == "like" else None
 
 
+def _second(check: Callable[..., None]) -> Callable[..., None]:
+    """The check of the constants behind the first argument."""
+    return lambda _first, *others: check(*others) if others else None
+
+
+_TO_DATE = Function(
+    (VOID, STRING), DATE, time_patterns.to_date, optional=1, constants=(1,), resolve=generic.to_time(DATE),
+    check=_second(time_patterns.check_read), needs=("timezone",),
+)  # fmt: skip
+_TO_TIMESTAMP = replace(
+    _TO_DATE, result=TIMESTAMP, evaluate=time_patterns.to_timestamp, resolve=generic.to_time(TIMESTAMP)
+)
 _PUT = (VARIANT, STRING, VARIANT)
 _SET = Function((*_PUT, BOOLEAN), VARIANT, variants.put("set"), optional=1, constants=(1, 3), anything=(2,))
 _INSERT = Function(_PUT, VARIANT, variants.put("insert"), constants=(1,), anything=(2,))
@@ -117,19 +160,142 @@ FUNCTIONS: Mapping[str, Function] = {
     "startswith": Function((STRING, STRING), BOOLEAN, strings.starts_with, binary=True, compares=True),
     "endswith": Function((STRING, STRING), BOOLEAN, strings.ends_with, binary=True, compares=True),
     "contains": Function((STRING, STRING), BOOLEAN, strings.contains, binary=True, compares=True),
-    "size": Function((VOID,), INTEGER, generic.size, of_null=True, resolve=generic.of_collection, ansi=True),
+    "size": Function((VOID,), INTEGER, generic.size, of_null=True, resolve=generic.of_collection, needs=("ansi",)),
     "array_size": Function((VOID,), INTEGER, generic.array_size, resolve=generic.of_array),
-    "array_contains": Function((VOID, VOID), BOOLEAN, generic.array_contains, resolve=generic.holds_value, typed=True),
-    "element_at": Function((VOID, VOID), VOID, generic.element_at, resolve=generic.at_place, ansi=True),
-    "abs": Function((VOID,), VOID, generic.absolute, resolve=generic.of_number, ansi=True, typed=True),
+    "array_contains": Function(
+        (VOID, VOID), BOOLEAN, generic.array_contains, resolve=generic.holds_value, needs=("types",)
+    ),
+    "element_at": Function((VOID, VOID), VOID, generic.element_at, resolve=generic.at_place, needs=("ansi",)),
+    "abs": Function((VOID,), VOID, generic.absolute, resolve=generic.of_number, needs=("ansi", "types")),
     "greatest": Function(
-        (VOID,), VOID, generic.chosen(Op.GT), repeats=True, of_null=True, resolve=generic.of_common, typed=True
+        (VOID,), VOID, generic.chosen(Op.GT), repeats=True, of_null=True, resolve=generic.of_common, needs=("types",)
     ),
     "least": Function(
-        (VOID,), VOID, generic.chosen(Op.LT), repeats=True, of_null=True, resolve=generic.of_common, typed=True
+        (VOID,), VOID, generic.chosen(Op.LT), repeats=True, of_null=True, resolve=generic.of_common, needs=("types",)
     ),
-    "to_date": Function((VOID,), DATE, generic.same, resolve=generic.to_time(DATE)),
-    "to_timestamp": Function((VOID,), TIMESTAMP, generic.same, resolve=generic.to_time(TIMESTAMP)),
+    "to_date": _TO_DATE,
+    "try_to_date": replace(_TO_DATE, evaluate=variants.tried(_TO_DATE.evaluate)),
+    "to_timestamp": _TO_TIMESTAMP,
+    "try_to_timestamp": replace(_TO_TIMESTAMP, evaluate=variants.tried(_TO_TIMESTAMP.evaluate)),
+    "date_format": Function(
+        (VOID, STRING),
+        STRING,
+        time_patterns.date_format,
+        constants=(1,),
+        resolve=generic.of_time(TIMESTAMP, STRING),
+        check=_second(time_patterns.check_printed),
+        needs=("timezone",),
+    ),
+    "from_unixtime": Function(
+        (VOID, STRING),
+        STRING,
+        time_patterns.from_unixtime,
+        optional=1,
+        constants=(1,),
+        resolve=generic.of_seconds,
+        check=_second(time_patterns.check_printed),
+        needs=("timezone",),
+    ),
+    "unix_timestamp": Function(
+        (VOID, STRING),
+        LONG,
+        time_patterns.unix_timestamp,
+        optional=1,
+        constants=(1,),
+        resolve=generic.to_seconds,
+        check=_second(time_patterns.check_read),
+        needs=("timezone",),
+    ),
+    "date_trunc": Function(
+        (STRING, VOID),
+        TIMESTAMP,
+        truncation.timestamps,
+        constants=(0,),
+        resolve=generic.of_unit_and_time,
+        needs=("timezone",),
+        monotone=1,
+    ),
+    "trunc": Function(
+        (VOID, STRING), DATE, truncation.dates, constants=(1,), resolve=generic.of_time(DATE, DATE), monotone=0
+    ),
+    "rlike": Function((STRING, STRING), BOOLEAN, regexps.like, constants=(1,), check=_second(regexps.check)),
+    "regexp_extract": Function(
+        (STRING, STRING, INTEGER),
+        STRING,
+        regexps.extract,
+        optional=1,
+        constants=(1, 2),
+        check=_second(regexps.check_extract),
+    ),
+    "regexp_replace": Function(
+        (STRING, STRING, STRING, INTEGER),
+        STRING,
+        regexps.replace,
+        optional=1,
+        constants=(1, 2, 3),
+        check=_second(regexps.check_replace),
+    ),
+    "split": Function(
+        (STRING, STRING, INTEGER),
+        ArrayType(STRING),
+        regexps.split,
+        optional=1,
+        constants=(1, 2),
+        check=_second(regexps.check_split),
+    ),
+    "round": Function(
+        (VOID, VOID),
+        VOID,
+        rounding.rounded("half_up"),
+        optional=1,
+        constants=(1,),
+        resolve=rounding.to_places,
+        needs=("types", "result", "ansi"),
+    ),
+    "bround": Function(
+        (VOID, VOID),
+        VOID,
+        rounding.rounded("half_even"),
+        optional=1,
+        constants=(1,),
+        resolve=rounding.to_places,
+        needs=("types", "result", "ansi"),
+    ),
+    "floor": Function(
+        (VOID,), VOID, rounding.whole("down"), resolve=rounding.to_whole, needs=("types", "result"), monotone=0
+    ),
+    "ceil": Function(
+        (VOID,), VOID, rounding.whole("up"), resolve=rounding.to_whole, needs=("types", "result"), monotone=0
+    ),
+    "xxhash64": Function(
+        (VOID,), LONG, xxhash.xxhash64, repeats=True, of_null=True, resolve=xxhash.of_plain, needs=("types",)
+    ),
+    "array": Function(
+        (VOID,), VOID, nested.array, repeats=True, of_null=True, resolve=nested.of_elements, needs=("result",)
+    ),
+    "map": Function(
+        (VOID,),
+        VOID,
+        nested.map_of,
+        repeats=True,
+        of_null=True,
+        constants=range(0, 1000, 2),
+        resolve=nested.of_entries,
+        check=nested.check_keys,
+        needs=("result",),
+    ),
+    "named_struct": Function(
+        (VOID,),
+        VOID,
+        nested.struct,
+        repeats=True,
+        of_null=True,
+        constants=range(0, 1000, 2),
+        resolve=nested.of_fields,
+        needs=("result",),
+    ),
+    "[]": Function((VOID, VOID), VOID, nested.at_brackets, resolve=nested.in_brackets, needs=("ansi",)),
+    ".": Function((VOID, STRING), VOID, nested.field, resolve=nested.named_field),
     "md5": Function((BINARY,), STRING, digests.md5, resolve=generic.of_bytes),
     "sha2": Function((BINARY, INTEGER), STRING, digests.sha2, constants=(1,), resolve=generic.of_bytes),
     "replace": Function((STRING, STRING, STRING), STRING, texts.replace, optional=1, constants=(1, 2)),
@@ -141,7 +307,7 @@ FUNCTIONS: Mapping[str, Function] = {
     "rtrim": Function((STRING,), STRING, texts.rtrim),
     "length": Function((STRING,), INTEGER, texts.length, binary=True),
     "substring": Function((STRING, INTEGER, INTEGER), STRING, texts.substring, optional=1, constants=(1, 2)),
-    "year": Function((DATE,), INTEGER, times.part("year")),
+    "year": Function((DATE,), INTEGER, times.part("year"), monotone=0),
     "month": Function((DATE,), INTEGER, times.part("month")),
     "day": Function((DATE,), INTEGER, times.part("day")),
     "hour": Function((TIMESTAMP_NTZ,), INTEGER, times.part("hour")),
@@ -150,14 +316,14 @@ FUNCTIONS: Mapping[str, Function] = {
     "date_add": Function((DATE, INTEGER), DATE, times.date_add),
     "date_sub": Function((DATE, INTEGER), DATE, times.date_sub),
     "add_months": Function((DATE, INTEGER), DATE, intervals.add_months),
-    "+ interval": Function((TIMESTAMP, LONG, LONG), TIMESTAMP, intervals.add, zoned=True),
+    "+ interval": Function((TIMESTAMP, LONG, LONG), TIMESTAMP, intervals.add, needs=("timezone",)),
     "datediff": Function((DATE, DATE), INTEGER, times.datediff),
     "timestamp_micros": Function((LONG,), TIMESTAMP, times.from_unit(1), exact=True),
     "timestamp_millis": Function((LONG,), TIMESTAMP, times.from_unit(1_000), exact=True),
-    "unix_micros": Function((TIMESTAMP,), LONG, times.to_unit(1), exact=True),
-    "unix_millis": Function((TIMESTAMP,), LONG, times.to_unit(1_000), exact=True),
-    "unix_seconds": Function((TIMESTAMP,), LONG, times.to_unit(1_000_000), exact=True),
-    "to_json": Function((VARIANT,), STRING, variants.to_json, zoned=True),
+    "unix_micros": Function((TIMESTAMP,), LONG, times.to_unit(1), exact=True, monotone=0),
+    "unix_millis": Function((TIMESTAMP,), LONG, times.to_unit(1_000), exact=True, monotone=0),
+    "unix_seconds": Function((TIMESTAMP,), LONG, times.to_unit(1_000_000), exact=True, monotone=0),
+    "to_json": Function((VARIANT,), STRING, variants.to_json, needs=("timezone",)),
     "parse_json": Function((STRING,), VARIANT, variants.parse_json, exact=True),
     "try_parse_json": Function((STRING,), VARIANT, variants.tried(variants.parse_json), exact=True),
     "variant_get": Function((VARIANT, STRING), VARIANT, variants.get, constants=(1,)),
@@ -179,4 +345,5 @@ FUNCTIONS: Mapping[str, Function] = {
 ALIASES: Mapping[str, str] = {
     "char_length": "length", "character_length": "length", "len": "length", "lcase": "lower", "ucase": "upper",
     "substr": "substring", "dayofmonth": "day", "dateadd": "date_add", "date_diff": "datediff", "cardinality": "size",
+    "regexp": "rlike", "regexp_like": "rlike", "ceiling": "ceil", "to_unix_timestamp": "unix_timestamp",
 }  # fmt: skip

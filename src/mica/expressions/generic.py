@@ -19,6 +19,7 @@ from mica.expressions.casts import bits_of
 from mica.expressions.coerce import TIMES, common_type, is_exact, is_real
 from mica.expressions.compare import Datum, compare
 from mica.expressions.pairs import as_array
+from mica.expressions.signatures import Asked, Resolve, Signature
 from mica.expressions.tree import Op
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import (
@@ -27,8 +28,10 @@ from mica.schema.types import (
     DOUBLE,
     INTEGER,
     INTEGRALS,
+    LONG,
     STRING,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     VARIANT,
     VOID,
     ArrayType,
@@ -37,24 +40,20 @@ from mica.schema.types import (
     Primitive,
 )
 
-#: The types of the arguments, and of the result.
-Signature = tuple[tuple[DataType, ...], DataType]
-Resolve = Callable[[Sequence[DataType], bool], "Signature | None"]
 
-
-def of_collection(types: Sequence[DataType], _ansi: bool) -> Signature | None:
+def of_collection(asked: Asked) -> Signature | None:
     """An array or a map gives an INT."""
-    return ((types[0],), INTEGER) if isinstance(types[0], ArrayType | MapType) else None
+    return ((asked.types[0],), INTEGER) if isinstance(asked.types[0], ArrayType | MapType) else None
 
 
-def of_array(types: Sequence[DataType], _ansi: bool) -> Signature | None:
+def of_array(asked: Asked) -> Signature | None:
     """An array gives an INT."""
-    return ((types[0],), INTEGER) if isinstance(types[0], ArrayType) else None
+    return ((asked.types[0],), INTEGER) if isinstance(asked.types[0], ArrayType) else None
 
 
-def holds_value(types: Sequence[DataType], _ansi: bool) -> Signature | None:
+def holds_value(asked: Asked) -> Signature | None:
     """An array and a value of its elements' type give a BOOLEAN."""
-    array, value = types
+    array, value = asked.types
     if not isinstance(array, ArrayType) or not isinstance(array.element, Primitive) or array.element == VARIANT:
         return None
     if value != array.element and not (is_exact(value) and is_exact(array.element)):
@@ -62,57 +61,90 @@ def holds_value(types: Sequence[DataType], _ansi: bool) -> Signature | None:
     return (array, value), BOOLEAN
 
 
-def at_place(types: Sequence[DataType], _ansi: bool) -> Signature | None:
-    """An array and a position, or a map of strings and a key, give the value there."""
-    match types[0], types[1]:
+def at_place(asked: Asked) -> Signature | None:
+    """An array and a position, or a map and a key, give the value there."""
+    match asked.types[0], asked.types[1]:
         case ArrayType(element), position if position in INTEGRALS[:3]:
-            return (types[0], INTEGER), element
-        case MapType(key, value), asked if key == asked == STRING:
-            return (types[0], STRING), value
+            return (asked.types[0], INTEGER), element
+        case MapType(key, value), given if key == given and not is_real(key):
+            return (asked.types[0], key), value
     return None
 
 
-def of_number(types: Sequence[DataType], _ansi: bool) -> Signature | None:
+def of_number(asked: Asked) -> Signature | None:
     """A number gives one of its type; a text is a DOUBLE."""
-    own = DOUBLE if types[0] in (STRING, VOID) else types[0]
+    own = DOUBLE if asked.types[0] in (STRING, VOID) else asked.types[0]
     return ((own,), own) if is_exact(own) or is_real(own) else None
 
 
-def of_bytes(types: Sequence[DataType], _ansi: bool) -> Signature | None:
+def of_bytes(asked: Asked) -> Signature | None:
     """A text or bytes, and maybe an integer, give a STRING."""
-    if types[0] not in (STRING, BINARY, VOID) or any(t not in INTEGRALS[:3] and t != VOID for t in types[1:]):
+    if asked.types[0] not in (STRING, BINARY, VOID) or any(
+        t not in INTEGRALS[:3] and t != VOID for t in asked.types[1:]
+    ):
         return None
-    return (BINARY, *[INTEGER] * (len(types) - 1)), STRING
+    return (BINARY, *[INTEGER] * (len(asked.types) - 1)), STRING
 
 
 def to_time(wanted: DataType) -> Resolve:
-    """A text, a date or a time becomes `wanted`; a number too, if that is a TIMESTAMP."""
+    """A text, a date or a time becomes `wanted`; a number too, if that is a TIMESTAMP. A pattern is for texts."""
 
-    def found(types: Sequence[DataType], _ansi: bool) -> Signature | None:
-        number = wanted == TIMESTAMP and (is_exact(types[0]) or is_real(types[0]))
-        return ((wanted,), wanted) if number or types[0] in (STRING, VOID, *TIMES) else None
+    def found(asked: Asked) -> Signature | None:
+        if len(asked.types) > 1 and asked.types[0] in (STRING, VOID, *TIMES):
+            return (wanted if asked.types[0] in TIMES else STRING, STRING), wanted
+        number = wanted == TIMESTAMP and (is_exact(asked.types[0]) or is_real(asked.types[0]))
+        return ((wanted,), wanted) if number or asked.types[0] in (STRING, VOID, *TIMES) else None
 
     return found
 
 
-def of_common(types: Sequence[DataType], ansi: bool) -> Signature | None:
+def of_time(of: DataType, result: DataType) -> Resolve:
+    """A text, a date or a time, cast to `of`, and maybe texts."""
+
+    def found(asked: Asked) -> Signature | None:
+        own, *rest = asked.types
+        texts = all(t in (STRING, VOID) for t in rest)
+        return ((of, *[STRING] * len(rest)), result) if texts and own in (STRING, VOID, *TIMES) else None
+
+    return found
+
+
+def of_unit_and_time(asked: Asked) -> Signature | None:
+    """A text and a time give a TIMESTAMP."""
+    right = asked.types[0] in (STRING, VOID) and asked.types[1] in (STRING, VOID, *TIMES)
+    return ((STRING, TIMESTAMP), TIMESTAMP) if right else None
+
+
+def to_seconds(asked: Asked) -> Signature | None:
+    """A time, or a text and maybe its pattern, give a BIGINT."""
+    own, *rest = asked.types
+    if own not in (STRING, VOID, *TIMES) or any(t not in (STRING, VOID) for t in rest):
+        return None
+    # The local time of a TIMESTAMP_NTZ is taken as it is.
+    given = own if own == TIMESTAMP_NTZ else TIMESTAMP if own in TIMES else STRING
+    return (given, *[STRING] * len(rest)), LONG
+
+
+def of_seconds(asked: Asked) -> Signature | None:
+    """A number of seconds, and maybe a text, give a STRING."""
+    own, *rest = asked.types
+    number = is_exact(own) or is_real(own) or own in (STRING, VOID)
+    return ((LONG, *[STRING] * len(rest)), STRING) if number and all(t in (STRING, VOID) for t in rest) else None
+
+
+def of_common(asked: Asked) -> Signature | None:
     """Values of one type, or numbers, or dates and times, give one of their common type."""
-    found: DataType | None = types[0]
-    for other in types[1:]:
+    found: DataType | None = asked.types[0]
+    for other in asked.types[1:]:
         if found is not None and STRING in (found, other) and VOID not in (found, other) and found != other:
             return None
-        found = None if found is None else common_type(found, other, ansi=ansi)
-    if len(types) < 2 or not isinstance(found, Primitive) or not found.known or found in (VARIANT, VOID):
+        found = None if found is None else common_type(found, other, ansi=asked.ansi)
+    if len(asked.types) < 2 or not isinstance(found, Primitive) or not found.known or found in (VARIANT, VOID):
         return None
-    return tuple([found] * len(types)), found
+    return tuple([found] * len(asked.types)), found
 
 
 # --- evaluation ------------------------------------------------------------------------------------------------------
-
-
-def same(values: pa.Array) -> pa.Array:
-    """The values, which are cast already."""
-    return values
 
 
 def size(values: pa.Array, ansi: bool) -> pa.Array:
@@ -151,7 +183,7 @@ def element_at(values: pa.Array, place: Datum, ansi: bool) -> tuple[pa.Array, pa
     count = len(values)
     places = as_array(place, count)
     if pa.types.is_map(values.type):
-        return _value_of(values, places), None
+        return value_of(values, places), None
     lengths = np.asarray(pc.fill_null(pc.list_value_length(values), 0)).astype(np.int64)
     starts = np.asarray(values.offsets)[:-1].astype(np.int64)
     asked = np.asarray(pc.fill_null(places, 1)).astype(np.int64)
@@ -163,7 +195,8 @@ def element_at(values: pa.Array, place: Datum, ansi: bool) -> tuple[pa.Array, pa
     return found, pa.array(failed) if failed.any() else None
 
 
-def _value_of(values: pa.Array, keys: pa.Array) -> pa.Array:
+def value_of(values: pa.Array, keys: pa.Array) -> pa.Array:
+    """The value of a key in each map, null where there is none."""
     starts = np.asarray(values.offsets)[:-1].astype(np.int64)
     lengths = np.diff(np.asarray(values.offsets)).astype(np.int64)
     parents = np.repeat(np.arange(len(values)), lengths)

@@ -132,12 +132,12 @@ def add_months(days: Any, months: Any) -> tuple[pa.Array, pa.Array | None]:
     return made, pa.array(failed) if failed.any() else None
 
 
-def add(values: pa.Array, months: pa.Scalar, micros: pa.Scalar, zone: str) -> tuple[pa.Array, pa.Array | None]:
+def add(values: pa.Array, months: pa.Scalar, micros: pa.Scalar, *, timezone: str) -> tuple[pa.Array, pa.Array | None]:
     """Adds months and microseconds to timestamps, of which the whole days are days of the local calendar."""
     valid = np.asarray(pc.is_valid(values))
-    instants = _int64(values)
+    instants = int64_of(values)
     local_only = values.type.tz is None
-    clock = instants if local_only else _int64(_local(values, zone))
+    clock = instants if local_only else int64_of(local_of(values, timezone))
     by_month, by_time = months.as_py(), micros.as_py()
     days = abs(by_time) // DAY * (1 if by_time >= 0 else -1)
     rest = by_time - days * DAY
@@ -149,7 +149,7 @@ def add(values: pa.Array, months: pa.Scalar, micros: pa.Scalar, zone: str) -> tu
         failed |= np.abs(day) > _LARGEST // DAY
         moved, wrong = _sum(np.where(failed, 0, day) * DAY, within)
         failed |= wrong
-        found = moved if local_only else _resolved(moved, clock - instants, zone, values.type)
+        found = moved if local_only else resolved(moved, clock - instants, timezone, values.type)
     found, wrong = _sum(found, np.int64(rest))
     failed = (failed | wrong) & valid
     made = pa.array(np.where(failed, 0, found), pa.int64(), mask=~valid | failed).cast(values.type)
@@ -166,23 +166,25 @@ def _months_later(days: Any, months: Any) -> Any:
     return first + np.minimum(within, length - 1)
 
 
-def _resolved(clock: Any, offset: Any, zone: str, type_: pa.DataType) -> Any:
+def resolved(clock: Any, offset: Any, zone: str, type_: pa.DataType) -> Any:
     """The instants of local times: with the given offset where the zone has it then."""
     kept = clock - offset
-    as_before = _int64(_local(pa.array(kept, pa.int64()).cast(type_), zone)) == clock
+    as_before = int64_of(local_of(pa.array(kept, pa.int64()).cast(type_), zone)) == clock
     if as_before.all():
         return kept
     ntz = pa.array(clock, pa.int64()).cast(to_arrow_type(TIMESTAMP_NTZ))
-    resolved, _ = cast_array(ntz, TIMESTAMP_NTZ, TIMESTAMP, zone, ansi=True)
-    return np.where(as_before, kept, _int64(resolved))
+    made, _ = cast_array(ntz, TIMESTAMP_NTZ, TIMESTAMP, zone, ansi=True)
+    return np.where(as_before, kept, int64_of(made))
 
 
-def _local(values: pa.Array, zone: str) -> pa.Array:
+def local_of(values: pa.Array, zone: str) -> pa.Array:
+    """The local times of timestamps."""
     found, _ = cast_array(values.cast(to_arrow_type(TIMESTAMP)), TIMESTAMP, TIMESTAMP_NTZ, zone, ansi=True)
     return found
 
 
-def _int64(values: pa.Array) -> Any:
+def int64_of(values: pa.Array) -> Any:
+    """Microseconds or days as numbers, zero where null."""
     return np.asarray(pc.fill_null(values.cast(pa.int64()), 0))
 
 

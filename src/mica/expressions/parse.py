@@ -6,10 +6,11 @@ evaluate yet is rejected by name.
 
     or := and {OR and}        and := not {AND not}        not := [NOT | !] not | test
     test := comparison [[NOT] BETWEEN … | [NOT] IN (…) | [NOT] LIKE comparison [ESCAPE 'c']
-                        | IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM …]
+                        | [NOT] {RLIKE | REGEXP} comparison | IS [NOT] NULL | TRUE | FALSE | UNKNOWN | DISTINCT FROM …]
     comparison := sum {= | == | <> | != | < | <= | > | >= | <=> sum}
-    sum := product {+ | - | `||` product}        product := unary {* | / | % unary}        unary := {+ | -} postfix
-    postfix := primary {:path | .field | ::type | COLLATE name}
+    sum := product {+ | - | `||` product}        product := unary {* | / | % | DIV unary}
+    unary := {+ | -} postfix
+    postfix := primary {:path | .field | [or] | ::type | COLLATE name}
     primary := literal | column | (or) | case | CAST(or AS type) | VARIANT_GET(or, 'path'[, 'type']) | function(or, …)
     literal := … | INTERVAL {number unit} | INTERVAL 'number unit …' | INTERVAL 'text' unit TO unit
     case := CASE [or] WHEN or THEN or {WHEN or THEN or} [ELSE or] END
@@ -151,6 +152,9 @@ class _Parser(Cursor):
         if self.accept("LIKE"):
             found = self.like(value, at)
             return Not(found, at=at) if negated else found
+        if self.accept("RLIKE") or self.accept("REGEXP"):
+            found = Call("rlike", (value, self.comparison()), at=at)
+            return Not(found, at=at) if negated else found
         if self.word() in _PATTERNS:
             self.unsupported(self.word())
         if self.accept("IS"):
@@ -211,17 +215,15 @@ class _Parser(Cursor):
         return self.operators(("+", "-", "||"), self.product)
 
     def product(self) -> Expr:
-        return self.operators(("*", "/", "%"), self.unary)
+        return self.operators(("*", "/", "%", "DIV"), self.unary)
 
     def operators(self, marks: tuple[str, ...], operand: Callable[[], Expr]) -> Expr:
         """Reads operands with one of the marks between them, from left to right."""
         left = operand()
-        while (mark := self.mark()) in marks:
+        while (mark := self.mark() or self.word()) in marks:
             at = self.token.at
             self.at += 1
-            left = Call("concat" if mark == "||" else mark, (left, operand()), at=at)
-        if self.word() == "DIV":
-            self.unsupported("DIV")
+            left = Call("concat" if mark == "||" else mark.lower(), (left, operand()), at=at)
         return left
 
     def unary(self) -> Expr:
@@ -252,11 +254,14 @@ class _Parser(Cursor):
             elif self.accept(":"):
                 value = Path(value, self.path(), at=at)
             elif self.accept("."):
-                if not isinstance(value, Column):
-                    self.fail("only a column has fields")
-                value = Column((*value.names, self.identifier()), at=value.at)
-            elif self.mark() == "[":
-                self.unsupported("an element of an array or a map")
+                name = self.identifier()
+                if isinstance(value, Column):
+                    value = Column((*value.names, name), at=value.at)
+                else:
+                    value = Call(".", (value, Literal(name, STRING, at=at)), at=at)
+            elif self.accept("["):
+                value = Call("[]", (value, self.disjunction()), at=at)
+                self.expect("]")
             elif self.accept("COLLATE"):
                 value = self.collate(value, at)
             else:

@@ -20,12 +20,20 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 def part(name: str) -> Callable[[pa.Array], pa.Array]:
     """Returns a function from dates or local times to one part (`year` … `day`, `hour`, `minute`, `second`) as INT."""
-    take = getattr(pc, name)
+    take = years_of if name == "year" else getattr(pc, name)
 
     def found(values: pa.Array) -> pa.Array:
         return take(values).cast(pa.int32())
 
     return found
+
+
+def years_of(values: pa.Array) -> pa.Array:
+    """The years of dates or local times; Arrow's end at 32767."""
+    unit = "us" if pa.types.is_timestamp(values.type) else "D"
+    counts = np.asarray(pc.fill_null(values.cast(pa.int64() if unit == "us" else pa.int32()), 0)).astype(np.int64)
+    years = counts.astype(f"datetime64[{unit}]").astype("datetime64[Y]").astype(np.int64) + 1970
+    return pa.array(years, mask=np.asarray(pc.is_null(values)))
 
 
 def date_add(days: Datum, more: Datum) -> pa.Array:

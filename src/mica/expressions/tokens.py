@@ -25,6 +25,10 @@ _TOKEN = re.compile(
 )
 
 
+class OnlySparkError(ValueError):
+    """Something that Spark evaluates and mica does not, because its answer is not certain here."""
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """`kind` is number, raw, string, word, quoted, mark or end; `at` and `end` are offsets in the text."""

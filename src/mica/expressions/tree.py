@@ -45,7 +45,7 @@ class Op(enum.Enum):
 
 
 #: The precedence of the arithmetic operators.
-BINDING = {"+": 5, "-": 5, "*": 6, "/": 6, "%": 6}
+BINDING = {"+": 5, "-": 5, "*": 6, "/": 6, "%": 6, "div": 6}
 
 _NEGATED = {Op.EQ: Op.NE, Op.LT: Op.GE, Op.GT: Op.LE, Op.SAFE_EQ: Op.DISTINCT}
 _NEGATED |= {after: before for before, after in _NEGATED.items()}
@@ -285,7 +285,7 @@ def _sql(expr: Expr, outer: int) -> str:
             return _sql(replace(expr, args=(Collate(first, collation), *rest), collation=None), outer)
         case Call(name, (left, right)) if name in BINDING:
             own = BINDING[name]
-            text = f"{_sql(left, own)} {name} {_sql(right, own + 1)}"
+            text = f"{_sql(left, own)} {name.upper()} {_sql(right, own + 1)}"
         case Call("+ interval", (child, Literal(months), Literal(micros))):
             text, own = f"{_sql(child, 5)} + {_sql(IntervalLiteral(months, micros, ''), 6)}", 5
         case Call("negate", (child,)):
@@ -293,6 +293,12 @@ def _sql(expr: Expr, outer: int) -> str:
         case Call("like", (child, pattern, *escape)):
             behind = f" ESCAPE {_sql(escape[0], 8)}" if escape else ""
             text, own = f"{_sql(child, 5)} LIKE {_sql(pattern, 5)}{behind}", 4
+        case Call("rlike", (child, pattern)):
+            text, own = f"{_sql(child, 5)} RLIKE {_sql(pattern, 5)}", 4
+        case Call("[]", (child, place)):
+            return f"{_sql(child, 8)}[{_sql(place, 0)}]"
+        case Call(".", (child, Literal(str(name)))):
+            return f"{_sql(child, 8)}.{quote_if_needed(name)}"
         case Call("concat", args) if len(args) > 1:
             text, own = " || ".join(_sql(a, 6) for a in args), 5
         case Call("case", parts):

@@ -69,8 +69,8 @@ def parse_json(texts: pa.Array) -> Made:
 def tried(function: Callable[..., Made]) -> Callable[..., pa.Array]:
     """Returns the function without its errors: null instead."""
 
-    def found(*args: Datum) -> pa.Array:
-        return function(*args)[0]
+    def found(*args: Datum, **more: Any) -> pa.Array:
+        return function(*args, **more)[0]
 
     return found
 

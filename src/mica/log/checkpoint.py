@@ -66,6 +66,10 @@ class PartSource:
                 self._read[name] = values
         return self._read[name]
 
+    def forget(self) -> None:
+        """Frees the columns that were read."""
+        self._read.clear()
+
     def removes(self) -> pa.StructArray | None:
         """The tombstones of the part as Arrow structs, with all columns."""
         with _open(self.storage, self.rel, self.size) as file:
@@ -141,11 +145,11 @@ def read_checkpoint(storage: Storage, checkpoint: Checkpoint) -> State:
         if entry.path.endswith(".json"):
             state = _read_json(storage, entry.path, state, sidecars)
         else:
-            state = _read_part(storage, entry.path, entry.size, state, sidecars)
+            state = read_part(storage, entry.path, entry.size, state, sidecars)
     for sidecar in sidecars:
         name = _sidecar(sidecar)
         holder, rel = storage.locate(name)
-        state = _read_part(holder, rel, int(sidecar.get("sizeInBytes") or 0), state, [])
+        state = read_part(holder, rel, int(sidecar.get("sizeInBytes") or 0), state, [])
     if state.protocol is None or state.metadata is None:
         raise _corrupt(storage, checkpoint.entries[0].path, "it holds no protocol or no metaData")
     return state
@@ -180,7 +184,8 @@ def _read_json(storage: Storage, rel: str, state: State, sidecars: list[dict[str
     return apply(state, parse_commits([data], keys, storage.path(rel)))
 
 
-def _read_part(storage: Storage, rel: str, size: int, state: State, sidecars: list[dict[str, Any]]) -> State:
+def read_part(storage: Storage, rel: str, size: int, state: State, sidecars: list[dict[str, Any]]) -> State:
+    """Adds the actions of one Parquet file to the state, and the sidecars that it names to `sidecars`."""
     with _open(storage, rel, size) as file:
         schema = file.schema_arrow
         others = _read_others(file, [name for name in _OTHERS if name in schema.names])
@@ -188,7 +193,9 @@ def _read_part(storage: Storage, rel: str, size: int, state: State, sidecars: li
         state = apply_others(state, others)
         kind = schema.field("add").type if "add" in schema.names else None
         if kind is None or not pa.types.is_struct(kind) or kind.get_field_index("path") < 0:
-            return state
+            # No files: a source of tombstones alone, or nothing.
+            only_gone = (PartSource(storage, rel, size, frozenset()),) if "remove" in schema.names else ()
+            return replace(state, sources=(*state.sources, *only_gone))
         adds = _column(file, "add", [name for _, name, _ in _ADD if kind.get_field_index(name) >= 0])
         rows = np.flatnonzero(np.asarray(pc.is_valid(pc.struct_field(adds, "path"))))
         # Writers keep the adds together: a slice is free, a take copies them all.

@@ -1,83 +1,144 @@
-"""Writes checkpoints: a snapshot's whole state as one classic Parquet file, and `_last_checkpoint`.
+"""Writes checkpoints, a snapshot's whole state, and `_last_checkpoint`.
 
-The rule: a checkpoint holds exactly what replaying the log gives, without expired tombstones, and with unknown
-domains and metadata keys. It is written after its commit, and may fail without harm (PROTOCOL.md
-"Checkpoints", "Checkpoint Schema", "Last Checkpoint File"). The table's properties decide whether statistics are
-stored as JSON, as columns, or both.
+The rule: a checkpoint is written after its commit, and may fail without harm: a part of it that nothing names is
+garbage. `delta.checkpointPolicy` decides its form.
+
+    classic    <version>.checkpoint.parquet, all actions
+    v2         <version>.checkpoint.<uuid>.parquet, all actions but those of files
+               └── _sidecars/<uuid>.parquet, the files: up to `SIDECAR_FILES` each, written in parallel
+
+Source: PROTOCOL.md, "Checkpoints", "V2 Spec", "Sidecar Files", "Last Checkpoint File".
 """
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterable
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from mica import properties
-from mica.errors import CorruptDataError
-from mica.log import features, row_tracking
-from mica.log.actions import Metadata
-from mica.log.applications import unexpired
-from mica.log.arrays import one_array
-from mica.log.collated_struct import collated_field
-from mica.log.paths import LAST_CHECKPOINT, checkpoint_name
+from mica.log import features
+from mica.log.checkpoint import PartSource
+from mica.log.checkpoint_rows import added_files, checkpoint_table, other_actions, removed_files, rows_of, stats_kind
+from mica.log.paths import LAST_CHECKPOINT, SIDECARS, checkpoint_name, v2_checkpoint_name
 from mica.log.snapshot import Snapshot
-from mica.log.stats_struct import parse_stats, stats_type
-from mica.log.tombstones import tombstones
-from mica.schema.arrow import is_variant, to_arrow_type
-from mica.schema.types import StructType
-from mica.stats.columns import physical_name
-from mica.stats.partition import column_texts, parse_values
+from mica.log.tombstones import REMOVE
+from mica.schema.arrow import is_variant
 from mica.variant import kernel
 
-_TEXTS = pa.map_(pa.string(), pa.string())
-_TXN = pa.struct([("appId", pa.string()), ("version", pa.int64()), ("lastUpdated", pa.int64())])
-_DOMAIN = pa.struct([("domain", pa.string()), ("configuration", pa.string()), ("removed", pa.bool_())])
-_PROTOCOL = pa.struct(
-    [
-        ("minReaderVersion", pa.int32()),
-        ("minWriterVersion", pa.int32()),
-        ("readerFeatures", pa.list_(pa.field("element", pa.string()))),
-        ("writerFeatures", pa.list_(pa.field("element", pa.string()))),
-    ]
+#: Files of the table in one sidecar: bounds the memory that one needs.
+SIDECAR_FILES = 50_000
+#: Sidecars written at the same time.
+_WRITERS = min(4, os.cpu_count() or 1)
+
+_TAGS = pa.map_(pa.string(), pa.string())
+_SIDECAR = pa.struct(
+    [("path", pa.string()), ("sizeInBytes", pa.int64()), ("modificationTime", pa.int64()), ("tags", _TAGS)]
 )
-_METADATA = pa.struct(
-    [
-        ("id", pa.string()),
-        ("name", pa.string()),
-        ("description", pa.string()),
-        ("format", pa.struct([("provider", pa.string()), ("options", _TEXTS)])),
-        ("schemaString", pa.string()),
-        ("partitionColumns", pa.list_(pa.field("element", pa.string()))),
-        ("configuration", _TEXTS),
-        ("createdTime", pa.int64()),
-    ]
-)
+_CHECKPOINT = pa.struct([("version", pa.int64()), ("tags", _TAGS)])
 
 
 def write_checkpoint(snapshot: Snapshot, *, now: int | None = None) -> int:
     """Writes the checkpoint of a snapshot and `_last_checkpoint`; returns the number of its actions. `now` in ms."""
-    table = checkpoint_table(snapshot, now=int(time.time() * 1000) if now is None else now)
-    rel = checkpoint_name(snapshot.version)
-    data = parquet_bytes(table)
-    snapshot.storage.put(rel, data)
+    now = int(time.time() * 1000) if now is None else now
+    policy = properties.CHECKPOINT_POLICY.of(snapshot.properties)
+    is_v2 = policy == "v2" and features.supports(snapshot.protocol, "v2Checkpoint")
+    actions, size = _write_v2(snapshot, now) if is_v2 else _write_classic(snapshot, now)
     pointer = {
         "version": snapshot.version,
-        "size": table.num_rows,
-        "sizeInBytes": len(data),
+        "size": actions,
+        "sizeInBytes": size,
         "numOfAddFiles": snapshot.state.files.num_rows,
     }
     snapshot.storage.put(LAST_CHECKPOINT, orjson.dumps(pointer))
-    return int(table.num_rows)
+    return actions
+
+
+def _write_classic(snapshot: Snapshot, now: int) -> tuple[int, int]:
+    """Returns the number of actions and of bytes."""
+    table = checkpoint_table(snapshot, now=now)
+    data = parquet_bytes(table)
+    snapshot.storage.put(checkpoint_name(snapshot.version), data)
+    return table.num_rows, len(data)
+
+
+def _write_v2(snapshot: Snapshot, now: int) -> tuple[int, int]:
+    """Returns the number of actions and of bytes, with those in sidecars."""
+    storage = snapshot.storage
+    named: list[str] = []
+
+    def write(add: pa.Array, remove: pa.Array) -> tuple[int, dict[str, Any]]:
+        name = f"{uuid.uuid4()}.parquet"
+        named.append(name)
+        data = parquet_bytes(rows_of({"add": add, "remove": remove}))
+        storage.put(f"{SIDECARS}/{name}", data)
+        return len(add) + len(remove), {"path": name, "sizeInBytes": len(data), "modificationTime": now}
+
+    try:
+        written = _write_sidecars(snapshot, now, write)
+        sidecars = [action for _, action in written]
+        table = rows_of(
+            {
+                "checkpointMetadata": pa.array([{"version": snapshot.version}], _CHECKPOINT),
+                **other_actions(snapshot, now),
+                "sidecar": pa.array(sidecars, _SIDECAR),
+                # delta-spark wants these columns in every file.
+                "add": added_files(snapshot, np.array([], np.int64), stats_kind(snapshot, [])),
+                "remove": pa.array([], REMOVE),
+            }
+        )
+        data = parquet_bytes(table)
+        storage.put(v2_checkpoint_name(snapshot.version, str(uuid.uuid4())), data)
+    except BaseException:
+        storage.discard(f"{SIDECARS}/{name}" for name in named)
+        raise
+    actions = table.num_rows + sum(count for count, _ in written)
+    return actions, len(data) + sum(action["sizeInBytes"] for action in sidecars)
+
+
+def _write_sidecars(
+    snapshot: Snapshot, now: int, write: Callable[[pa.Array, pa.Array], tuple[int, dict[str, Any]]]
+) -> list[tuple[int, dict[str, Any]]]:
+    """Writes all actions of files, a sidecar at a time; returns what `write` returned."""
+    # The files of one source come together, and what was read of it is forgotten after its last file. The caller's
+    # snapshot does not grow.
+    state = snapshot.state
+    sources = tuple(replace(s, _read={}) if isinstance(s, PartSource) else s for s in state.sources)
+    snapshot = replace(snapshot, state=replace(state, sources=sources))
+    places = state.files["source"].to_numpy()
+    order = np.argsort(places, kind="stable")
+    parts = [order[at : at + SIDECAR_FILES] for at in range(0, len(order), SIDECAR_FILES)]
+
+    def forget(upto: int) -> None:
+        for source in sources[:upto]:
+            if isinstance(source, PartSource):
+                source.forget()
+
+    kind = stats_kind(snapshot, parts)
+    none = added_files(snapshot, order[:0], kind), pa.array([], REMOVE)
+    written: list[tuple[int, dict[str, Any]]] = []
+    with ThreadPoolExecutor(_WRITERS, thread_name_prefix="mica") as pool:
+        for at in range(0, len(parts), _WRITERS):
+            wave = parts[at : at + _WRITERS]
+            written += pool.map(lambda rows: write(added_files(snapshot, rows, kind), none[1]), wave)
+            forget(int(places[wave[-1][-1]]))
+        gone = removed_files(snapshot, now)
+        slices = [gone.slice(at, SIDECAR_FILES) for at in range(0, len(gone), SIDECAR_FILES)]
+        written += pool.map(lambda some: write(none[0], some), slices)
+    return written
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
-    """Encodes the checkpoint as Parquet, with the standard names of list and map children."""
+    """Encodes a part of a checkpoint as Parquet, with the standard names of list and map children."""
     if _holds_variants(table.schema):
         # Only the kernel can mark a group as VARIANT in a Parquet schema.
         writer = kernel.FileWriter(table.schema, compression="snappy")
@@ -101,107 +162,3 @@ def _is_or_holds_variant(field: pa.Field) -> bool:
     if not pa.types.is_struct(field.type):
         return False
     return is_variant(field) or any(_is_or_holds_variant(child) for child in field.type)
-
-
-def checkpoint_table(snapshot: Snapshot, *, now: int) -> pa.Table:
-    """Builds the rows of a checkpoint: one action each, in the column of its kind."""
-    kept = unexpired(snapshot.state.transactions, snapshot.properties, now)
-    columns: dict[str, pa.Array] = {
-        "txn": pa.array([{"appId": a, "version": v, "lastUpdated": t} for a, (v, t) in kept.items()], _TXN),
-        "add": _adds(snapshot),
-        "remove": _removes(snapshot, now),
-        "metaData": _metadata(snapshot.metadata),
-        "protocol": pa.array([snapshot.protocol.action()], _PROTOCOL),
-    }
-    if snapshot.domains:
-        domains = [{"domain": d, "configuration": c, "removed": False} for d, c in snapshot.domains.items()]
-        columns["domainMetadata"] = pa.array(domains, _DOMAIN)
-    policy = properties.CHECKPOINT_POLICY.of(snapshot.properties)
-    if policy == "v2" and features.supports(snapshot.protocol, "v2Checkpoint"):
-        # A V2 checkpoint under the classic name, without sidecars.
-        columns["checkpointMetadata"] = pa.array([{"version": snapshot.version}], pa.struct([("version", pa.int64())]))
-    total = sum(len(column) for column in columns.values())
-    before, spread = 0, {}
-    for name, column in columns.items():
-        after = total - before - len(column)
-        spread[name] = pa.concat_arrays([pa.nulls(before, column.type), column, pa.nulls(after, column.type)])
-        before += len(column)
-    return pa.table(spread)
-
-
-def _metadata(metadata: Metadata) -> pa.StructArray:
-    """Builds the metaData action; unknown keys get the types of their values."""
-    extra = []
-    for name, value in metadata.rest.items():
-        kind = pa.infer_type([value])
-        if not pa.types.is_null(kind) and not (pa.types.is_struct(kind) and kind.num_fields == 0):
-            extra.append(pa.field(name, kind))
-    return pa.array([_lists(metadata.action())], pa.struct([*_METADATA, *extra]))
-
-
-def _lists(action: dict[str, Any]) -> dict[str, Any]:
-    form = action["format"]
-    options = form.get("options") or {}
-    return {
-        **action,
-        "format": {"provider": form.get("provider"), "options": list(options.items())},
-        "configuration": list(action["configuration"].items()),
-    }
-
-
-def _adds(snapshot: Snapshot) -> pa.StructArray:
-    files = snapshot.state.files.combine_chunks()
-    count = files.num_rows
-    # A spread table of one chunk per column.
-    one = {name: one_array(files[name]) for name in files.column_names}
-    columns: dict[str, pa.Array] = {
-        "path": one["path"],
-        "partitionValues": one["partition_values"],
-        "size": one["size"],
-        "modificationTime": one["modification_time"],
-        "dataChange": pa.array(np.zeros(count, bool)),
-        "tags": snapshot.tags(),
-        "deletionVector": one["deletion_vector"],
-    }
-    if row_tracking.is_supported(snapshot.protocol):
-        ids = snapshot.file_ids()
-        columns["baseRowId"] = pc.struct_field(ids, "base_row_id")
-        columns["defaultRowCommitVersion"] = pc.struct_field(ids, "default_row_commit_version")
-    if features.supports(snapshot.protocol, "clustering"):
-        columns["clusteringProvider"] = snapshot.clustering_providers()
-    configuration = snapshot.properties
-    texts = snapshot.stats()
-    if properties.STATS_AS_JSON.of(configuration):
-        columns["stats"] = texts
-    if properties.STATS_AS_STRUCT.of(configuration):
-        kind = stats_type(snapshot.schema, snapshot.partition_columns, configuration, collated_field(texts))
-        columns["stats_parsed"] = parse_stats(texts, kind)
-        if snapshot.partition_columns:
-            columns["partitionValues_parsed"] = partition_values_parsed(
-                one["partition_values"], snapshot.schema, snapshot.partition_columns
-            )
-    return pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
-
-
-def partition_values_parsed(values: pa.MapArray, schema: StructType, columns: Iterable[str]) -> pa.StructArray:
-    """Parses partition values to the types of their columns; a value that does not fit becomes null."""
-    fields, arrays = [], []
-    for name in columns:
-        column = schema.field(name)
-        physical = physical_name(column)
-        kind = to_arrow_type(column.type)
-        try:
-            typed = parse_values(column_texts(values, physical), column.type)
-        except CorruptDataError:
-            typed = pa.nulls(len(values), kind)
-        arrays.append(typed)
-        fields.append(pa.field(physical, kind))
-    return pa.StructArray.from_arrays(arrays, fields=fields)
-
-
-def _removes(snapshot: Snapshot, now: int) -> pa.StructArray:
-    """Returns the tombstones that have not expired."""
-    every = tombstones(snapshot)
-    oldest = now - properties.DELETED_FILE_RETENTION.of(snapshot.properties)
-    # A missing time counts as 0, so the tombstone has expired.
-    return every.filter(pc.greater(pc.fill_null(pc.struct_field(every, "deletionTimestamp"), 0), oldest))

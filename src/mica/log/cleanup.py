@@ -2,7 +2,8 @@
 
 The rule: every version from the cutoff on can still be rebuilt. The newest checkpoint at or before the last commit
 before the cutoff stays, with its own commit and everything after it; everything before it is deleted. The cutoff
-is the midnight (UTC) before `delta.logRetentionDuration`, so a table is cleaned at most once a day.
+is the midnight (UTC) before `delta.logRetentionDuration`, so a table is cleaned at most once a day. Sidecars go if no
+checkpoint that stays names them, unless they are so young that their checkpoint may not be written yet.
 
 Source: PROTOCOL.md, "Metadata Cleanup", "Writer Requirements for Checkpoint Protection".
 """
@@ -20,7 +21,7 @@ from mica.log.paths import LOG, SIDECARS
 from mica.log.segment import Checkpoint, Listing, read_listing
 from mica.log.snapshot import Snapshot
 from mica.log.time_travel import increasing
-from mica.storage import Entry
+from mica.storage import Entry, Storage
 
 _DAY = 86_400_000
 _VERSIONED = re.compile(r"(\d{20})\.(json|crc|checkpoint\..*|\d{20}\.compacted\.json)")
@@ -45,15 +46,22 @@ def clean_log(snapshot: Snapshot, *, now: int) -> int:
     gone = expired(entries, kept.version)
     if not gone:
         return 0
+    stay = (one for found in listing.checkpoints.values() for one in found if one.version >= kept.version)
     try:
-        needed = {name for found in listing.checkpoints.values() for one in found if one.version >= kept.version
-                  for name in sidecars_of(storage, one)}  # fmt: skip
+        gone += [entry.path for entry in unnamed_sidecars(storage, stay, now)]
     except MicaError:
         return 0  # never delete on the strength of an unreadable checkpoint
-    sidecars = [entry for entry in storage.list(SIDECARS, recursive=False) if entry.modified < now - _DAY]
-    gone += [entry.path for entry in sidecars if entry.path not in needed]
     storage.discard(gone)
     return len(gone)
+
+
+def unnamed_sidecars(storage: Storage, checkpoints: Iterable[Checkpoint], now: int) -> list[Entry]:
+    """Returns the sidecars that none of the checkpoints names and that are older than a day, counted from midnight
+    (UTC) as PROTOCOL.md does. `CorruptDataError` if a checkpoint cannot be read.
+    """
+    needed = {name for one in checkpoints for name in sidecars_of(storage, one)}
+    every = storage.list(SIDECARS, recursive=False)
+    return [entry for entry in every if entry.modified < cutoff(now, _DAY) and entry.path not in needed]
 
 
 def cutoff(now: int, retention: int) -> int:

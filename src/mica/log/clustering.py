@@ -60,6 +60,12 @@ def _named(schema: StructType, names: Sequence[str]) -> str:
     return ".".join(shown)
 
 
+def may_cluster(snapshot: Snapshot, files: np.ndarray) -> np.ndarray:
+    """Which of the files (positions) nobody has clustered, or mica itself."""
+    providers = snapshot.clustering_providers(files)
+    return np.asarray(pc.fill_null(pc.equal(providers, PROVIDER), True))
+
+
 def to_cluster(snapshot: Snapshot, most: int) -> np.ndarray:
     """Returns the positions of the files that are to be clustered together: those that nobody has clustered, and, up to
     `most` bytes, those that mica has. Empty if there are no new ones and none with deleted rows.

@@ -14,6 +14,7 @@ Source: Delta RFC "Collated String Type", "Per-file Statistics"; PROTOCOL.md, "C
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -26,11 +27,11 @@ NAME = "statsWithCollation"
 _Tree = dict[str, Any]
 
 
-def collated_field(texts: pa.Array) -> pa.Field | None:
+def collated_field(parts: Iterable[pa.Array]) -> pa.Field | None:
     """Returns the field of `stats_parsed` for the collated bounds of all these statistics (JSON); None without any."""
     found: _Tree = {}
-    some = texts.filter(pc.fill_null(pc.match_substring(texts, f'"{NAME}"'), False))
-    for text in some.to_pylist():
+    naming = (texts.filter(pc.fill_null(pc.match_substring(texts, f'"{NAME}"'), False)) for texts in parts)
+    for text in (text for some in naming for text in some.to_pylist()):
         try:
             document = orjson.loads(text)
         except orjson.JSONDecodeError:

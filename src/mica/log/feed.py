@@ -3,13 +3,14 @@
 The rule (PROTOCOL.md, "Change Data Files"): if a commit has `cdc` actions, their files hold all of its changes, and its
 adds and removes are ignored. Otherwise rows of added files are inserts and rows of removed files are deletes, unless
 the action changes no data (`dataChange` is false). A file that gets another deletion vector changes only the rows in
-which the two vectors differ. The feed must be enabled at every version of the range, as in delta-spark.
+which the two vectors differ. The feed must be enabled at every version of the range, as in delta-spark. Partition
+columns may change in it: where they did, each file says by itself which columns have one value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica import properties
-from mica.errors import CorruptDataError, UnsupportedTableError, UserError
+from mica.errors import CorruptDataError, UserError
 from mica.log.actions import Metadata, parse_line
 from mica.log.arrays import one_array
 from mica.log.commit_info import in_commit_timestamp
@@ -28,6 +29,7 @@ from mica.log.segment import Listing, read_listing
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import increasing
 from mica.schema.types import StructType
+from mica.stats.columns import physical_name
 
 #: The columns that a reader of the feed sees beside those of the table; change files hold the first one.
 CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
@@ -37,7 +39,8 @@ COLUMNS = (CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP)
 DIRECTORY = "_change_data"
 
 #: A file that holds changes. `partition_values` include version and time of its commit. `deletion_vector`: its rows are
-#: no change; `chosen`: a vector of the only rows that are; `change_type`: null if the file itself has the column.
+#: no change; `chosen`: a vector of the only rows that are; `change_type`: null if the file itself has the column;
+#: `constants`: the values of columns that are partition columns of this file, but not of all.
 FEED = pa.schema(
     [
         ("path", pa.string()),
@@ -46,6 +49,7 @@ FEED = pa.schema(
         ("deletion_vector", DELETION_VECTOR),
         ("chosen", DELETION_VECTOR),
         ("change_type", pa.string()),
+        ("constants", PARTITION_VALUES),
         ("stats", pa.string()),
     ]
 )
@@ -63,22 +67,34 @@ def refuse_reserved(schema: StructType) -> None:
             )
 
 
-def changed_files(end: Snapshot, first: int) -> pa.Table:
-    """Returns the files that hold the changes of the versions from `first` to that of `end`, as `FEED`, by version.
+def changed_files(end: Snapshot, first: int) -> tuple[pa.Table, tuple[str, ...]]:
+    """Returns the files that hold the changes of the versions from `first` to that of `end`, as `FEED`, by version; and
+    the partition columns of all of them.
 
-    Errors: VERSION_EXPIRED, CHANGES_NOT_RECORDED, SCHEMA_CHANGED (UnsupportedTableError), INVALID_NAME.
+    Errors: VERSION_EXPIRED, CHANGES_NOT_RECORDED, INVALID_NAME.
     """
     refuse_reserved(end.schema)
     versions = range(first, end.version + 1)
     listing = _kept(end, versions)
     commits = [_Commit.read(end, listing, version) for version in versions]
-    _check_recorded(end, commits)
+    found = _metadata_at(end, commits)
+    _check_recorded(end, commits, found[1:])
+    keys = [partition_keys(metadata, end.protocol) for metadata in found]
+    common = [key for key in keys[-1] if all(key in own for own in keys)]
+    if any(own != keys[-1] for own in keys):
+        every = list(dict.fromkeys(key for own in keys for key in own))
+        apart = {physical_name(f): f.name for f in end.schema.fields if physical_name(f) not in common}
+        commits = [
+            replace(_Commit.read(end, listing, version, every), added=own, removed=before, apart=apart)
+            for version, before, own in zip(versions, keys[:-1], keys[1:], strict=True)
+        ]
     modified = increasing(listing.commits[version].modified for version in versions)
     tables = [
         commit.files(when if commit.timestamp is None else commit.timestamp)
         for commit, when in zip(commits, modified, strict=True)
     ]
-    return pa.concat_tables([FEED.empty_table(), *tables])
+    names = tuple(f.name for f in end.schema.fields if physical_name(f) in common)
+    return pa.concat_tables([FEED.empty_table(), *tables]), tuple(n for n in end.partition_columns if n in names)
 
 
 def change_files_since(snapshot: Snapshot, oldest: int) -> pa.Array:
@@ -89,6 +105,68 @@ def change_files_since(snapshot: Snapshot, oldest: int) -> pa.Array:
             commit = _Commit.read(snapshot, listing, version)
             found.append(canonical_keys(pc.struct_field(one_array(commit.actions["cdc"]).drop_null(), "path")))
     return pa.concat_arrays(found)
+
+
+def appended_files(end: Snapshot, listing: Listing, version: int, *, skip_changes: bool) -> pa.Table:
+    """Returns the files that the commit of a version added, as `FEED`, in its order; the table needs no feed for it.
+
+    Errors: CHANGES_IN_STREAM if the commit deletes or changes rows (with `skip_changes` such a commit has no files);
+    STREAM_CHANGED if it changes the schema or the partition columns to others than those of `end`.
+    """
+    commit = _Commit.read(end, listing, version)
+    if commit.metadata is not None and (
+        commit.metadata.schema_string != end.metadata.schema_string
+        or commit.metadata.partition_columns != end.metadata.partition_columns
+    ):
+        raise _stream_changed(end, version)
+    adds, removes = (_changing(commit._of(kind)) for kind in ("add", "remove"))  # noqa: SLF001 - the same file
+    if len(removes) or len(commit._of("cdc")):  # noqa: SLF001 - as above
+        if skip_changes:
+            return FEED.empty_table()
+        raise UserError(
+            "CHANGES_IN_STREAM",
+            f"version {version} of {end.storage} deleted or changed rows, which a stream of new rows cannot say",
+            hint="Leave such commits out with option skipChangeCommits, or stream the change feed (readChangeFeed).",
+            version=version,
+        )
+    return commit._table(adds, "insert", 0, commit.added)  # noqa: SLF001 - as above
+
+
+def recorded_files(end: Snapshot, listing: Listing, version: int) -> pa.Table:
+    """Returns the files that hold the changes of one version, as `FEED`. Errors: those of `changed_files`;
+    STREAM_CHANGED if it has other partition columns than `end`.
+    """
+    commit = _Commit.read(end, listing, version)
+    metadata = commit.metadata or end.metadata
+    _check_recorded(end, [commit], [metadata])
+    if metadata.partition_columns != end.metadata.partition_columns:
+        raise _stream_changed(end, version)
+    return commit.files(listing.commits[version].modified if commit.timestamp is None else commit.timestamp)
+
+
+def _stream_changed(end: Snapshot, version: int) -> UserError:
+    return UserError(
+        "STREAM_CHANGED",
+        f"version {version} of {end.storage} changed the table's schema",
+        hint="Start the stream again: it goes on from here with the new schema.",
+        version=version,
+    )
+
+
+def standing_files(snapshot: Snapshot, timestamp: int) -> pa.Table:
+    """Returns the files of a version, as `FEED`: as if all of its rows were inserted by it at `timestamp` (ms)."""
+    files = snapshot.files
+    count = files.num_rows
+    known = {COMMIT_VERSION: str(snapshot.version), COMMIT_TIMESTAMP: _text(timestamp)}
+    values = [[*(one or ()), *known.items()] for one in files.column("partition_values").to_pylist()]
+    return pa.table(
+        [
+            files.column("path"), pa.array(values, PARTITION_VALUES), files.column("size"),
+            files.column("deletion_vector"), pa.nulls(count, DELETION_VECTOR),
+            pa.repeat(pa.scalar("insert"), count), pa.nulls(count, PARTITION_VALUES), snapshot.stats(),
+        ],
+        schema=FEED,
+    )  # fmt: skip
 
 
 def _kept(end: Snapshot, versions: range) -> Listing:
@@ -113,16 +191,21 @@ class _Commit:
     version: int
     name: str
     actions: pa.Table
+    #: The keys of partition values in `actions`; those of the files that it adds, and of those that it removes.
     keys: Sequence[str]
+    added: Sequence[str]
+    removed: Sequence[str]
     #: In-commit timestamp in ms, and the metadata, if the commit has them.
     timestamp: int | None
     metadata: Metadata | None
+    #: The columns that are not partition columns of all files of the range, by their keys.
+    apart: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, end: Snapshot, listing: Listing, version: int) -> _Commit:
+    def read(cls, end: Snapshot, listing: Listing, version: int, keys: Sequence[str] | None = None) -> _Commit:
         entry = listing.commits[version]
         data, name = end.storage.read(entry.path), end.storage.path(entry.path)
-        keys = partition_keys(end.metadata, end.protocol)
+        keys = partition_keys(end.metadata, end.protocol) if keys is None else keys
         lines, longest = split_lines(data)
         try:
             actions = read_lines(data, lines, longest, _schema(keys))
@@ -135,17 +218,18 @@ class _Commit:
                 timestamp = in_commit_timestamp(action["commitInfo"])
             elif isinstance(action.get("metaData"), dict):
                 metadata = Metadata.parse(action["metaData"])
-        return cls(end, version, name, actions, keys, timestamp, metadata)
+        return cls(end, version, name, actions, keys, keys, keys, timestamp, metadata)
 
     def files(self, timestamp: int) -> pa.Table:
         """The files with its changes, as `FEED`; `timestamp` in ms."""
         changes = self._of("cdc")
         if len(changes):
-            return self._table(changes, None, timestamp)
+            return self._table(changes, None, timestamp, self.added)
         adds, removes = (_changing(self._of(kind)) for kind in ("add", "remove"))
         both = self._with_other_vectors(adds, removes, timestamp)
         if both is None:
-            return pa.concat_tables([self._table(removes, "delete", timestamp), self._table(adds, "insert", timestamp)])
+            gone = self._table(removes, "delete", timestamp, self.removed)
+            return pa.concat_tables([gone, self._table(adds, "insert", timestamp, self.added)])
         return both
 
     def _of(self, kind: str) -> pa.StructArray:
@@ -164,9 +248,12 @@ class _Commit:
         before, after = (pc.struct_field(found, "deletionVector") for found in (old, new))
         same = pc.equal(*(file_keys(pc.struct_field(found, "path"), vector)
                           for found, vector in ((old, before), (new, after))))  # fmt: skip
-        tables = [self._table(alone, "delete", timestamp), self._table(adds.filter(at.is_null()), "insert", timestamp)]
+        tables = [
+            self._table(alone, "delete", timestamp, self.removed),
+            self._table(adds.filter(at.is_null()), "insert", timestamp, self.added),
+        ]
         for change, chosen, others in (("delete", after, before), ("insert", before, after)):
-            found = self._table(new, change, timestamp, chosen, others)
+            found = self._table(new, change, timestamp, self.added, chosen, others)
             tables.append(found.filter(pc.and_not(chosen.is_valid(), same)))
         return pa.concat_tables(tables)
 
@@ -175,6 +262,7 @@ class _Commit:
         actions: pa.StructArray,
         change: str | None,
         timestamp: int,
+        keys: Sequence[str],
         chosen: pa.Array | None = None,
         others: pa.Array | None = None,
     ) -> pa.Table:
@@ -186,26 +274,32 @@ class _Commit:
         return pa.table(
             [
                 paths,
-                self._values(actions, timestamp),
+                self._values(actions, timestamp, keys),
                 pc.struct_field(actions, "size"),
                 vectors,
                 pa.nulls(count, DELETION_VECTOR) if chosen is None else chosen,
                 pa.nulls(count, pa.string()) if change is None else pa.repeat(pa.scalar(change), count),
+                self._constants(actions, keys),
                 pc.struct_field(actions, "stats"),
             ],
             schema=FEED,
         )
 
-    def _values(self, actions: pa.StructArray, timestamp: int) -> pa.Array:
+    def _values(self, actions: pa.StructArray, timestamp: int, keys: Sequence[str]) -> pa.Array:
         """The partition values, with version and time of the commit."""
         count = len(actions)
-        values = [] if not self.keys else self._partition_values(actions)
+        own = dict(zip(self.keys, self._partition_values(actions), strict=True)) if self.keys else {}
         known = {COMMIT_VERSION: str(self.version), COMMIT_TIMESTAMP: _text(timestamp)}
         constant = [pa.repeat(pa.scalar(text, pa.string()), count) for text in known.values()]
-        names = [*self.keys, *known]
-        struct = pa.StructArray.from_arrays([*values, *constant], [*names])
-        wrapped = pa.StructArray.from_arrays([struct], ["partitionValues"])
-        return partition_map(wrapped, names, len(names))
+        return _map([*keys, *known], [*(own[key] for key in keys), *constant])
+
+    def _constants(self, actions: pa.StructArray, keys: Sequence[str]) -> pa.Array:
+        """The values of partition columns of these files that are not those of all."""
+        own = [key for key in keys if key in self.apart]
+        if not own:
+            return pa.nulls(len(actions), PARTITION_VALUES)
+        values = dict(zip(self.keys, self._partition_values(actions), strict=True))
+        return _map([self.apart[key] for key in own], [values[key] for key in own])
 
     def _partition_values(self, actions: pa.StructArray) -> list[pa.Array]:
         found = pc.struct_field(actions, "partitionValues")
@@ -222,6 +316,12 @@ class _Commit:
             pc.coalesce(value, pa.array([(one or {}).get(key) for one in maps], pa.string()))
             for key, value in zip(self.keys, values, strict=True)
         ]
+
+
+def _map(names: Sequence[str], values: Sequence[pa.Array]) -> pa.Array:
+    struct = pa.StructArray.from_arrays(list(values), list(names))
+    wrapped = pa.StructArray.from_arrays([struct], ["partitionValues"])
+    return partition_map(wrapped, list(names), len(names))
 
 
 def _schema(keys: Sequence[str]) -> pa.Schema:
@@ -243,28 +343,29 @@ def _text(timestamp: int) -> str:
     return f"{np.datetime64(timestamp, 'ms')}Z"
 
 
-def _check_recorded(end: Snapshot, commits: Sequence[_Commit]) -> None:
-    """Refuses a range in which the feed is not enabled at every version, or the partition columns change."""
+def _metadata_at(end: Snapshot, commits: Sequence[_Commit]) -> list[Metadata]:
+    """The metadata of the version before the first commit, and of each commit. The first matters only if that commit
+    removes files and changes the metadata."""
     first = commits[0]
-    metadata = first.metadata
-    if metadata is None:
-        changed = any(commit.metadata is not None for commit in commits)
-        metadata = load(end.storage, first.version).metadata if changed else end.metadata
+    if all(commit.metadata is None for commit in commits):
+        return [end.metadata] * (len(commits) + 1)
+    own = first.metadata or load(end.storage, first.version).metadata
+    removes = first.metadata is not None and first.actions["remove"].null_count < len(first.actions)
+    found = [load(end.storage, first.version - 1).metadata if removes and first.version else own]
     for commit in commits:
-        metadata = commit.metadata or metadata
+        own = commit.metadata or own
+        found.append(own)
+    return found
+
+
+def _check_recorded(end: Snapshot, commits: Sequence[_Commit], found: Sequence[Metadata]) -> None:
+    """Refuses a range in which the feed is not enabled at every version."""
+    for commit, metadata in zip(commits, found, strict=True):
         if not properties.ENABLE_CHANGE_DATA.of(metadata.configuration):
             raise UserError(
                 "CHANGES_NOT_RECORDED",
                 f"{end.storage} had no change data feed at version {commit.version}, so the changes of versions "
-                f"{first.version} to {end.version} were not recorded",
+                f"{commits[0].version} to {end.version} were not recorded",
                 hint="Read a range in which delta.enableChangeDataFeed is true, or compare two versions of the table.",
-                version=commit.version,
-            )
-        if metadata.partition_columns != end.metadata.partition_columns:
-            raise UnsupportedTableError(
-                "SCHEMA_CHANGED",
-                f"{end.storage} is partitioned by {list(metadata.partition_columns)} at version {commit.version} and "
-                f"by {list(end.metadata.partition_columns)} at version {end.version}",
-                hint="Read the changes before and after that in two calls.",
                 version=commit.version,
             )

@@ -68,6 +68,11 @@ def checkpoint_name(version: int) -> str:
     return f"{LOG}/{version:020d}.checkpoint.parquet"
 
 
+def v2_checkpoint_name(version: int, unique: str) -> str:
+    """Returns a V2 checkpoint of a version by its UUID, relative to the table's root."""
+    return f"{LOG}/{version:020d}.checkpoint.{unique}.parquet"
+
+
 def encode_path(path: str) -> str:
     """Encodes a relative file name as the URI for an add line, including `:`, so that no name looks like a scheme."""
     return quote(path, safe="/!$&'()*+,;=@-._~", errors="surrogateescape")

@@ -1,8 +1,9 @@
 """Row ids: which ids the rows of new files get.
 
 The rule: an id is given once. Every added file has the id of its first row and the version that added it; files that
-are added again keep theirs. The highest id given is in a domain, which each commit reads and writes anew, so two
-writers never give the same ids.
+are added again keep theirs. Rows that are written again keep theirs in two columns of their file, which properties name
+(`tasks/leaf_columns.py`). The highest id given is in a domain, which each commit reads and writes anew, so two writers
+never give the same ids.
 
 Source: PROTOCOL.md, "Row Tracking", "Row IDs", "Writer Requirements for Row Tracking".
 """
@@ -30,6 +31,16 @@ ROW_IDS = "delta.rowTracking"
 FILE_IDS = pa.struct([("base_row_id", pa.int64()), ("default_row_commit_version", pa.int64())])
 _KEYS = {"base_row_id": "baseRowId", "default_row_commit_version": "defaultRowCommitVersion"}
 
+#: The tag of a commit that keeps the ids of all rows that it writes again.
+PRESERVED = "delta.rowTracking.preserved"
+
+
+def keys(file: Mapping[str, Any]) -> dict[str, int]:
+    """The ids of a file as an action has them; none if it has none."""
+    if file.get("base_row_id") is None:
+        return {}
+    return {key: file[name] for name, key in _KEYS.items()}
+
 
 def is_supported(protocol: Protocol) -> bool:
     """Whether files get ids."""
@@ -47,6 +58,27 @@ def columns(configuration: Mapping[str, str]) -> dict[str, str]:
         return {}
     wanted = {ROW_ID_COLUMN.name: "_row-id-col-", ROW_VERSION_COLUMN.name: "_row-commit-version-col-"}
     return {name: f"{prefix}{uuid.uuid4()}" for name, prefix in wanted.items() if name not in configuration}
+
+
+def materialized(metadata: Metadata) -> tuple[str, str] | None:
+    """The columns of files that hold the ids and the versions of rows that were written again; None if rows are not
+    tracked.
+    """
+    names = [column.of(metadata.configuration) for column in (ROW_ID_COLUMN, ROW_VERSION_COLUMN)]
+    return (str(names[0]), str(names[1])) if is_enabled(metadata) and None not in names else None
+
+
+def to_write(metadata: Metadata, table: str) -> tuple[str, str] | None:
+    """As `materialized`. Errors: CORRUPT_LOG if rows are tracked and the columns have no names."""
+    found = materialized(metadata)
+    if found is None and is_enabled(metadata):
+        raise CorruptDataError(
+            "CORRUPT_LOG",
+            f"{table} tracks rows (delta.enableRowTracking=true), and {ROW_ID_COLUMN.name} or "
+            f"{ROW_VERSION_COLUMN.name} is missing",
+            hint="Restore the table's metadata, or set delta.enableRowTracking to false.",
+        )
+    return found
 
 
 def highest(domain: str | None) -> int:

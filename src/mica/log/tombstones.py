@@ -30,6 +30,9 @@ REMOVE = pa.struct(
         ("partitionValues", PARTITION_VALUES),
         ("size", pa.int64()),
         ("deletionVector", DELETION_VECTOR),
+        # PROTOCOL.md, "Writer Requirements for Row Tracking": also in checkpoints.
+        ("baseRowId", pa.int64()),
+        ("defaultRowCommitVersion", pa.int64()),
     ]
 )
 

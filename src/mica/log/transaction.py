@@ -238,6 +238,8 @@ class Transaction:
             "engineInfo": self.engine_info,
             "txnId": self.id,
         }
+        if row_tracking.is_enabled(self.metadata):
+            info["tags"] = {row_tracking.PRESERVED: "true"}
         if self.snapshot is not None:
             info["readVersion"] = self.snapshot.version
         lines = [format_line("commitInfo", info)]
@@ -275,9 +277,12 @@ class Transaction:
             return []
         tags = self.snapshot.tags(indices).to_pylist(maps_as_pydicts="lossy")
         rows = self.snapshot.state.files.take(pa.array(indices)).to_pylist(maps_as_pydicts="lossy")
+        ids = self.snapshot.file_ids(indices).to_pylist()
         return [
-            remove_line(row, deletion_timestamp=now, data_change=self._removes_change_data, tags=row_tags)
-            for row, row_tags in zip(rows, tags, strict=True)
+            remove_line(
+                {**row, **(own or {})}, deletion_timestamp=now, data_change=self._removes_change_data, tags=row_tags
+            )
+            for row, own, row_tags in zip(rows, ids, tags, strict=True)
         ]
 
     def _removed_indices(self) -> np.ndarray:
@@ -419,9 +424,7 @@ def add_line(file: Mapping[str, Any]) -> str:
     vector = file.get("deletion_vector")
     if vector is not None:
         action["deletionVector"] = {key: value for key, value in vector.items() if value is not None}
-    if file.get("base_row_id") is not None:
-        action["baseRowId"] = file["base_row_id"]
-        action["defaultRowCommitVersion"] = file["default_row_commit_version"]
+    action |= row_tracking.keys(file)
     if file.get("clustering_provider") is not None:
         action["clusteringProvider"] = file["clustering_provider"]
     return format_line("add", action)
@@ -452,6 +455,7 @@ def remove_line(
     vector = file["deletion_vector"]
     if vector is not None:
         action["deletionVector"] = {key: value for key, value in vector.items() if value is not None}
+    action |= row_tracking.keys(file)
     return format_line("remove", action)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mica.collation import names as names_of_collations
 from mica.errors import UserError
@@ -149,16 +150,18 @@ def changed(
     rests_on_files: bool = False,
 ) -> Snapshot:
     """Commits the protocol and the metadata; `rests_on_files` as in `altered`. Where rows are tracked from now on,
-    every file is added again with ids (PROTOCOL.md, "Row Tracking", backfill).
+    files without ids are added again with ids (PROTOCOL.md, "Row Tracking", backfill).
     """
     transaction = Transaction(before, operation, parameters, engine_info=_engine())
     tracks = row_tracking.is_supported(protocol) and not row_tracking.is_supported(before.protocol)
+    # Another writer may have added the feature alone.
+    tracks |= row_tracking.is_enabled(metadata) and not row_tracking.is_enabled(before.metadata)
     if rests_on_files or tracks:
         transaction.read()
     if tracks and before.files.num_rows:
-        every = np.arange(before.files.num_rows)
-        again = added.rows(added.again(before, every))
-        transaction.update_files(every, [{**row, "data_change": False} for row in again])
+        missing = np.flatnonzero(np.asarray(pc.struct_field(before.file_ids(), "base_row_id").is_null()))
+        again = added.rows(added.again(before, missing))
+        transaction.update_files(missing, [{**row, "data_change": False} for row in again])
     transaction.update_protocol(protocol)
     transaction.update_metadata(metadata)
     return transaction.commit().snapshot

@@ -11,7 +11,8 @@ whoever knows the old features may clean it up), or that history is deleted, onc
 | columnMapping | all files are rewritten with the columns' names |
 | typeWidening | all files are rewritten with today's types |
 | variantShredding | shredded files are rewritten with unshredded Variants |
-| v2Checkpoint, vacuumProtocolCheck, inCommitTimestamp | properties |
+| v2Checkpoint | properties; classic checkpoints are written |
+| vacuumProtocolCheck, inCommitTimestamp | properties |
 | checkConstraints | refused while there are constraints |
 | checkpointProtection | the protected history must be old enough, and is deleted |
 
@@ -62,12 +63,13 @@ Line = Mapping[str, Any]
 @dataclass(frozen=True)
 class _Removal:
     """How one feature is dropped. `clean` returns the metadata without it, `stale` says which files must be rewritten
-    for that, `traces` whether a line of the log uses it.
+    for that, `traces` whether a line of the log uses it, `checkpoints` which kind of checkpoints does.
     """
 
     clean: Callable[[Metadata], Metadata]
     stale: Callable[[FilePart], bool] = lambda _: False
     traces: Callable[[Line], bool] = lambda _: False
+    checkpoints: str | None = None
 
 
 def add_feature(before: Snapshot, name: str) -> Snapshot:
@@ -121,8 +123,8 @@ def _without_traces(before: Snapshot, removal: _Removal, name: str) -> Snapshot:
     """The version without properties and files that use the feature; the same one if there are none."""
     metadata = removal.clean(before.metadata)
     target = open_target(before.storage, before.schema, (), mode="append", properties={}, snapshot=before)
-    scan = Scan(TableSource(before))
-    files = [file for file in scan.whole_files() if removal.stale(file)]
+    source = TableSource(before)
+    files = [file for file in source.rewritten() if removal.stale(file)]
     was_clean = metadata == before.metadata
     if was_clean and (not files or name != "deletionVectors"):
         return before  # files are rewritten with the properties that made them
@@ -133,7 +135,7 @@ def _without_traces(before: Snapshot, removal: _Removal, name: str) -> Snapshot:
         data_change=False, metrics=lambda facts: {"numRemovedFiles": len(files), "numAddedFiles": len(facts.names)},
     )  # fmt: skip
     spec = replace(target.write_spec({}), target_file_size=1 << 62, tags=zone_tags())
-    read = scan.spec()
+    read = Scan(source).rewriting()
 
     def task(write: WriteSpec) -> Callable[[Any], Any]:
         return partial(rewrite_files, RewriteSpec(read, write))
@@ -173,14 +175,18 @@ def _truncated(snapshot: Snapshot, removal: _Removal, name: str) -> Snapshot:
     """
     storage = snapshot.storage
     entries = list(storage.list(LOG, recursive=False))
-    commits = read_listing(entries).commits
+    listing = read_listing(entries)
+    commits = listing.commits
     using = [v for v, entry in commits.items() if any(removal.traces(line) for line in _lines(snapshot, entry.path))]
     if name == "checkpointProtection":
         using = [v for v in commits if v < properties.CHECKPOINT_PROTECTION.of(snapshot.properties)]
+    checkpoints = [one for found in listing.checkpoints.values() for one in found]
+    using += [one.version for one in checkpoints if one.kind == removal.checkpoints]
     if not using:
         return snapshot
     last = max(using)
-    newest = max(entry.modified for version, entry in commits.items() if version <= last)
+    there = [*commits.items(), *((one.version, one.entries[0]) for one in checkpoints)]
+    newest = max(entry.modified for version, entry in there if version <= last)
     retention = properties.TRUNCATE_RETENTION.of(snapshot.properties)
     ready = newest + retention
     if ready > time.time() * 1000:
@@ -268,7 +274,9 @@ _REMOVALS: Mapping[str, _Removal] = {
         _unwidened, _every, lambda line: _widens(line) or _sets(properties.ENABLE_TYPE_WIDENING)(line)
     ),
     "variantShredding": _Removal(_off(properties.ENABLE_SHREDDING.name), _every, _sets(properties.ENABLE_SHREDDING)),
-    "v2Checkpoint": _Removal(_off(properties.CHECKPOINT_POLICY.name), traces=_sets(properties.CHECKPOINT_POLICY)),
+    "v2Checkpoint": _Removal(
+        _off(properties.CHECKPOINT_POLICY.name), traces=_sets(properties.CHECKPOINT_POLICY), checkpoints="v2"
+    ),
     "vacuumProtocolCheck": _Removal(_off()),
     "inCommitTimestamp": _Removal(
         _off(properties.IN_COMMIT_TIMESTAMPS.name, properties.ICT_VERSION.name, properties.ICT_TIMESTAMP.name)

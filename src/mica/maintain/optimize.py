@@ -12,20 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from mica import engines
 from mica.errors import UserError
 from mica.log import clustering
 from mica.log.snapshot import Snapshot
-from mica.maintain import zorder
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.tasks.parts import parts_of
-from mica.write import compact, flow
+from mica.write import compact, zorder
+from mica.write.facts import NO_FACTS
+from mica.write.once import Txn, once
 from mica.write.target import Commit, partition_predicate
 
 if TYPE_CHECKING:
@@ -42,8 +39,24 @@ def optimize(
     target_file_size: int | None,
     spark: SparkSession | None,
     zorder_by: Sequence[str] | None = None,
+    txn: Txn | None = None,
 ) -> Commit:
     """Joins small files, or orders the rows of all; see `Table.optimize`."""
+
+    def write() -> Commit:
+        return _optimize(snapshot, where, target_file_size, spark, zorder_by, txn)
+
+    return once(snapshot.storage, snapshot, txn, write)
+
+
+def _optimize(
+    snapshot: Snapshot,
+    where: str | None,
+    target_file_size: int | None,
+    spark: SparkSession | None,
+    zorder_by: Sequence[str] | None,
+    txn: Txn | None,
+) -> Commit:
     engine, cluster_by = engines.of(spark), clustering.cluster_by(snapshot)
     if cluster_by and zorder_by is not None:
         raise UserError.bad_value("zorder_by", list(zorder_by), f"None for a table that is clustered by {cluster_by}")
@@ -52,7 +65,9 @@ def optimize(
     if cluster_by:
         parameters["clusterBy"] = cluster_by
     target, spec = compact.opened(snapshot, target_file_size, parameters)
-    files = parts_of(snapshot.files, of_log=True)
+    target.applications = dict([txn] if txn is not None else ())
+    source = TableSource(snapshot)
+    files = source.rewritten()
     if where is not None:
         chosen = partition_predicate(where, snapshot.schema, snapshot.partition_columns)(snapshot.files)
         files = [file for file, wanted in zip(files, chosen.to_pylist(), strict=True) if wanted]
@@ -61,12 +76,5 @@ def optimize(
         spec = replace(spec, clustering_provider=clustering.PROVIDER)
     bins = [files] if keys else list(compact.bins_of(files, spec.target_file_size))
     if not any(bins):
-        return Commit(snapshot.version, 0, 0, snapshot=snapshot)
-    target.metrics = partial(compact.metrics, [file for some in bins for file in some])
-    scan = Scan(TableSource(snapshot))
-    found = zorder.ordered(engine, scan, files, keys, spec) if keys else None
-    if found is not None:
-        target.removes = np.array([file.number for file in files], np.int64)
-    source, spec = compact.joined(scan, bins, spec) if found is None else found
-    done, _ = flow.commit(engine, target, spec, source)
-    return done
+        return target.commit(NO_FACTS) if txn is not None else Commit(snapshot.version, 0, 0, snapshot=snapshot)
+    return compact.rewritten(engine, target, Scan(source), bins, keys, spec)

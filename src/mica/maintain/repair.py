@@ -26,7 +26,6 @@ from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.arrow import is_variant
 from mica.storage import Storage, Writer
-from mica.tasks.parts import parts_of
 from mica.tasks.rewrite import RewriteSpec, rewrite_files
 from mica.variant import kernel
 from mica.variant.shredding import Limits
@@ -147,12 +146,13 @@ def _variants(schema: pa.Schema) -> Iterator[tuple[str, ...]]:
 def _table(snapshot: Snapshot) -> Repair:
     report = check_table(snapshot)
     faulty = set(report.faulty)
-    chosen = [part for part in parts_of(snapshot.files, of_log=True) if part.path in faulty]
+    source = TableSource(snapshot)
+    chosen = [part for part in source.rewritten() if part.path in faulty]
     if not chosen:
         return Repair((), 0, None, report)
     target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
     target.operation, target.parameters, target.data_change = "REPAIR", {"files": len(chosen)}, False
-    reading = Scan(TableSource(snapshot)).spec()
+    reading = Scan(source).rewriting()
 
     def checked(facts: Facts) -> None:
         left = check_files(snapshot, facts.names, facts.files.column("stats").to_pylist())

@@ -31,7 +31,8 @@ from mica.tasks.zones import zone_tags
 from mica.variant import kernel
 from mica.variant.shredding import Limits, ShreddingSchema, trees_of
 from mica.write import flow
-from mica.write.facts import Facts
+from mica.write.facts import NO_FACTS, Facts
+from mica.write.once import Txn, once
 from mica.write.target import Commit, Target, open_target, partition_predicate
 
 if TYPE_CHECKING:
@@ -40,16 +41,23 @@ if TYPE_CHECKING:
 Trees = dict[tuple[str, ...], pa.DataType]
 
 
-def reshred(snapshot: Snapshot, schema: Any, where: str | None, spark: SparkSession | None) -> Commit:
+def reshred(
+    snapshot: Snapshot, schema: Any, where: str | None, spark: SparkSession | None, txn: Txn | None = None
+) -> Commit:
     """Rewrites Variants with another shredding schema; see `Table.reshred`."""
+    return once(snapshot.storage, snapshot, txn, lambda: _reshred(snapshot, schema, where, spark, txn))
+
+
+def _reshred(snapshot: Snapshot, schema: Any, where: str | None, spark: SparkSession | None, txn: Txn | None) -> Commit:
     engine = engines.of(spark)
     target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
     if not target.variants:
         raise UserError("UNKNOWN_COLUMN", f"{snapshot.storage} has no VARIANT column", hint="There is nothing to do.")
     target.operation, target.data_change = "RESHRED", False
+    target.applications = dict([txn] if txn is not None else ())
     spec = replace(target.write_spec({}), target_file_size=1 << 62, tags=zone_tags())
-    scan = Scan(TableSource(snapshot))
-    files = scan.whole_files()
+    scan = Scan(source := TableSource(snapshot))
+    files = source.rewritten()
     if where is not None:
         chosen = partition_predicate(where, snapshot.schema, snapshot.partition_columns)(snapshot.files)
         files = [file for file, wanted in zip(files, chosen.to_pylist(), strict=True) if wanted]
@@ -59,15 +67,17 @@ def reshred(snapshot: Snapshot, schema: Any, where: str | None, spark: SparkSess
         "schema": {".".join(name): ShreddingSchema(tree).to_ddl() for name, tree in trees.items()},
     }
     target.metrics = partial(_metrics, {file.number: file for file in files})
-    read = scan.spec()
+    read = scan.rewriting()
 
     def task(write: WriteSpec) -> Task:
         return partial(reshred_files, ReshredSpec(read, write, trees))
 
     try:
-        source = flow.FromTasks(task, in_tasks(files, engine.parallelism))
-        done, _ = flow.commit(engine, target, spec, source, observer=flow.Observer(files=_refuse_nothing))
+        rows = flow.FromTasks(task, in_tasks(files, engine.parallelism))
+        done, _ = flow.commit(engine, target, spec, rows, observer=flow.Observer(files=_refuse_nothing))
     except _NothingToDoError:
+        if txn is not None:
+            return target.commit(NO_FACTS)
         return Commit(snapshot.version, 0, 0, snapshot=snapshot)
     return done
 

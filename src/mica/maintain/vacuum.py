@@ -3,7 +3,7 @@
 The rule: a file is kept if the newest version uses it, if a version within the retention uses it, or if it is younger
 than the retention, since its writer may be about to commit it. All other data files are deleted, including leftovers of
 killed writers. Names that begin with `_` or `.` are not data, except change files, which are kept if they are young or
-if a commit within the retention names them.
+if a commit within the retention names them. Of the log only sidecars go that no checkpoint names (`log/cleanup`).
 
 Source: PROTOCOL.md, "Add File and Remove File" (tombstones), "VACUUM Protocol Check"; retention as in delta-spark.
 """
@@ -17,19 +17,21 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica import properties
-from mica.errors import UserError
+from mica.errors import MicaError, UserError
 from mica.log import features
 from mica.log.arrays import one_array
+from mica.log.cleanup import unnamed_sidecars
 from mica.log.deletion_vectors import file_of
 from mica.log.feed import DIRECTORY as CHANGES
 from mica.log.feed import change_files_since
-from mica.log.paths import ABSOLUTE, LOG, canonical_keys
+from mica.log.paths import ABSOLUTE, LOG, SIDECARS, canonical_keys
 from mica.log.replay import REMOVES, parse_commits, partition_keys
 from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot
@@ -107,7 +109,9 @@ def vacuum(
         needed = pa.concat_arrays([needed, change_files_since(snapshot, oldest)])
     paths = pa.array([entry.path for entry in found], pa.string())
     gone = pc.invert(pc.is_in(paths, value_set=needed)).to_pylist()
-    deleted = pa.Table.from_pylist([entry_row(entry) for entry, left in zip(found, gone, strict=True) if left], DELETED)
+    unused = [entry for entry, left in zip(found, gone, strict=True) if left]
+    unused += _unnamed_sidecars(snapshot, int(clock() * 1000))
+    deleted = pa.Table.from_pylist([entry_row(entry) for entry in unused], DELETED)
     size = pc.sum(deleted.column("size")).as_py() or 0
     last = snapshot
     if not dry_run:
@@ -217,6 +221,17 @@ def _data_files(snapshot: Snapshot) -> Iterator[Entry]:
             if any(part[:1] in ("_", ".") for part in parts):
                 continue
         yield entry
+
+
+def _unnamed_sidecars(snapshot: Snapshot, now: int) -> list[Entry]:
+    """What checkpoints left that were never finished, or that a cleanup of the log deleted; none if in doubt."""
+    if next(iter(snapshot.storage.list(SIDECARS, recursive=False)), None) is None:
+        return []
+    listing = read_listing(snapshot.storage.list(LOG, recursive=False))
+    try:
+        return unnamed_sidecars(snapshot.storage, chain.from_iterable(listing.checkpoints.values()), now)
+    except MicaError:
+        return []
 
 
 def _delete(storage: Storage, paths: Iterable[str]) -> None:

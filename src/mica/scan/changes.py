@@ -7,6 +7,7 @@ values, so a predicate on them opens no file. The columns are those of the last 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,8 @@ from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan, plan_files
 from mica.storage.tails import Tails
 
-_FEED_COLUMNS = (
+#: The columns that a scan of changes has beside those of the table.
+FEED_COLUMNS = (
     StructField(CHANGE_TYPE, STRING),
     StructField(COMMIT_VERSION, LONG),
     StructField(COMMIT_TIMESTAMP, TIMESTAMP),
@@ -35,20 +37,23 @@ _FEED_COLUMNS = (
 
 
 class ChangesSource(Source):
-    """The changes of some versions of a table. It is also what `plan_files` calls a snapshot."""
+    """The changes of some versions of a table, whose files are `log.feed.FEED`; `partition_by` are the partition
+    columns of all of them (None: those of `end`).
+    """
 
     plain = False
 
-    def __init__(self, end: Snapshot, first: int) -> None:
+    def __init__(self, end: Snapshot, files: pa.Table, name: str, partition_by: Sequence[str] | None = None) -> None:
         self.storage = end.storage
-        self.name = f"the changes of {end.storage} from version {first}"
+        self.name = name
         self.version = end.version
-        self.schema = StructType((*end.schema.fields, *_FEED_COLUMNS))
-        self.partition_by = (*end.partition_columns, COMMIT_VERSION, COMMIT_TIMESTAMP)
+        self.schema = StructType((*end.schema.fields, *FEED_COLUMNS))
+        common = end.partition_columns if partition_by is None else partition_by
+        self.partition_by = (*common, COMMIT_VERSION, COMMIT_TIMESTAMP)
         self.column_mapping = end.mapping != "none"
         self.by_id = end.mapping == "id"
         self.tails = Tails()
-        self._files = changed_files(end, first)
+        self._files = files
         self._cache: dict[Any, Any] = {}
 
     def plan(self, predicate: BoundExpr | None, ordering: Ordering | None = None) -> FilePlan:
@@ -59,7 +64,7 @@ class ChangesSource(Source):
         """All files with changes, as the log names them."""
         return self._files
 
-    def files(self, indices: pa.Array) -> pa.Table:
+    def files(self, indices: pa.Array, *, ids: bool = False) -> pa.Table:  # noqa: ARG002 - change files have none
         """The files at `indices`, with decoded paths."""
         found = self._files.take(indices)
         paths = pa.array([decode_path(path) for path in found.column("path").to_pylist()], pa.string())
@@ -117,4 +122,6 @@ def changes(
     if first > last:
         asked = f"{first} to {last}"
         raise UserError.bad_value("the range of versions", asked, "from a version to the same or a later one")
-    return ChangesSource(snapshot if last == snapshot.version else load(snapshot.storage, last), first)
+    end = snapshot if last == snapshot.version else load(snapshot.storage, last)
+    files, partition_by = changed_files(end, first)
+    return ChangesSource(end, files, f"the changes of {end.storage} from version {first}", partition_by)

@@ -90,7 +90,7 @@ class FilesSource(Source):
         """The files."""
         return self._files
 
-    def files(self, indices: pa.Array) -> pa.Table:
+    def files(self, indices: pa.Array, *, ids: bool = False) -> pa.Table:  # noqa: ARG002 - bare files have none
         """The files at `indices`."""
         return self._files.take(indices)
 

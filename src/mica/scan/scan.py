@@ -24,6 +24,7 @@ from mica.expressions.collations import collations_of, refuse_in_process
 from mica.scan.source import Source
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
+from mica.schema.hidden import METADATA, ROW_ID, ROW_VERSION, is_hidden
 from mica.schema.types import VARIANT, StructType, contains
 from mica.skipping.partitions import holds, is_decided
 from mica.skipping.plan import FilePlan
@@ -88,20 +89,39 @@ class Scan:
         return self._bind_columns(self.ansi)
 
     def _bind_where(self, ansi: bool) -> BoundExpr | None:
-        return None if self.where is None else bind(self.where, self.source.schema, **self._options(ansi))
+        if self.where is None:
+            return None
+        found = bind(self.where, self.source.readable, **self._options(ansi))
+        self._refuse_hidden(found)
+        return found
 
     def _bind_columns(self, ansi: bool) -> Mapping[str, BoundExpr]:
         asked = self.source.schema.names if self.columns is None else self.columns
         columns = dict(asked) if isinstance(asked, Mapping) else asked
         if not isinstance(columns, dict | str) and len(set(columns)) < len(list(columns)):
             raise UserError.bad_value("columns", asked, "a list of distinct names, or a dict of names to expressions")
-        found = bind_columns(columns, self.source.schema, **self._options(ansi))
+        found = bind_columns(columns, self.source.readable, **self._options(ansi))
+        self._refuse_hidden(*(found or {}).values())
         if not found:
             raise UserError.bad_value("columns", self.columns, "a list or dict of at least one column")
         return found
 
     def _options(self, ansi: bool) -> dict[str, Any]:
         return {"ansi": ansi, "timezone": self.timezone, "partition_columns": self.source.partition_by}
+
+    def _refuse_hidden(self, *bound: BoundExpr) -> None:
+        """Errors: FEATURE_NEEDED for ids of rows that are not tracked; UNKNOWN_COLUMN for the hidden column itself."""
+        asked = {leaf.column for one in bound for leaf in one.leaves if is_hidden(self.source.schema, leaf.column)}
+        if asked and self.source.row_ids is None:
+            name = ".".join(min(asked))
+            raise UserError(
+                "FEATURE_NEEDED",
+                f"{self.source.name} does not track rows (delta.enableRowTracking is not true), so they have no {name}",
+                hint="Set delta.enableRowTracking to true.",
+                column=name,
+            )
+        if (METADATA,) in asked:
+            raise UserError.unknown_column(METADATA, [".".join(one) for one in (ROW_ID, ROW_VERSION)])
 
     @cached_property
     def collations(self) -> tuple[str, ...]:
@@ -137,7 +157,8 @@ class Scan:
     @cached_property
     def kept(self) -> pa.Table:
         """The files that are read: path, size, partition_values, deletion_vector."""
-        return self.source.files(pa.array(self.plan.kept))
+        hidden = any(is_hidden(self.source.schema, leaf.column) for value in self._bound for leaf in value.leaves)
+        return self.source.files(pa.array(self.plan.kept), ids=hidden)
 
     def explain(self, *, analyze: bool = False, footers: bool | None = None) -> Explanation:
         """Explains what the scan will read and why it skips the rest; the result prints well and has `to_dict()`.
@@ -212,10 +233,14 @@ class Scan:
     def to_duckdb(self, connection: Any = None) -> Any:
         """The rows as a DuckDB relation (`.query("events", "SELECT … FROM events")`), on the default connection or on
         `connection`; Variants are DuckDB Variants. DuckDB sees the rows of the scan, with partition columns and without
-        deleted rows.
+        deleted rows. The relation is lazy: each query reads the rows as a stream, and memory stays flat.
+
+        Errors: NOT_INSTALLED without duckdb. Errors that need no file are raised here; those of reading come from
+        DuckDB, with mica's text.
         """
         duckdb = extra("duckdb", "to_duckdb")
-        return (connection or duckdb.default_connection()).from_arrow(self.to_arrow())
+        _ = self.to_reader().schema
+        return (connection or duckdb.default_connection()).from_arrow(self)
 
     def file_uris(self) -> list[str]:
         """The full names of the kept files: paths, or URIs in object stores.
@@ -365,8 +390,13 @@ class Scan:
             version=self.source.version,
             early=self.source.early,
             by_id=self.source.by_id,
+            row_ids=self.source.row_ids,
             tails=self.source.tails,
         )
+
+    def rewriting(self) -> ReadSpec:
+        """The spec to read rows that are written again: with the ids that they keep, if the table tracks rows."""
+        return replace(self.spec(), outputs={**self.outputs, **self.source.kept_ids})
 
     def whole_files(self) -> list[FilePart]:
         """The kept files, one part each."""
@@ -380,16 +410,22 @@ class Scan:
 def _compared_by(spark: SparkSession, scan: Scan, unsupported: Literal["error", "string"]) -> DataFrame:
     """The rows if Spark must compare by collation: mica reads the columns of the kept files, and Spark evaluates the
     user's own texts on them."""
-    from mica.engines.spark.texts import judged
+    from mica.engines.spark.texts import NESTED, judged, nested
 
     values = [*scan.outputs.values(), *([] if scan.predicate is None else [scan.predicate])]
     named = {leaf.column[0] for value in values for leaf in value.leaves}
     names = [name for name in scan.source.schema.names if name in named] or scan.source.schema.names[:1]
-    whole = replace(scan, where=None, columns=names, limit=None, spark=None, planned=scan.plan)
+    hidden = {f"{NESTED}{field}": f"{METADATA}.{field}" for _, field in (ROW_ID, ROW_VERSION)}
+    asked = names if METADATA in names or METADATA not in named else {n: quote_if_needed(n) for n in names} | hidden
+    whole = replace(scan, where=None, columns=asked, limit=None, spark=None, planned=scan.plan)
     frame = whole.to_df(spark, unsupported=unsupported)
+    if isinstance(asked, dict):
+        frame = nested(frame, METADATA, list(hidden))
     if isinstance(scan.columns, Mapping):
         return judged(frame, scan.where, scan.columns, scan.limit)
-    return judged(frame, scan.where, {name: quote_if_needed(name) for name in scan.outputs}, scan.limit)
+    # A list of names: the output of a hidden column has another name.
+    shown = {n: ".".join(map(quote_if_needed, v.leaves[0].column)) for n, v in scan.outputs.items()}
+    return judged(frame, scan.where, shown, scan.limit)
 
 
 @dataclass(frozen=True)

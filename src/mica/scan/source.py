@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 from mica.expressions.bind import BoundExpr
@@ -27,10 +29,22 @@ class Source:
     by_id: bool = False
     #: Whether its rows are those of its files less deleted ones, so that readers of bare files see them too.
     plain: bool = True
+    #: The columns of files that hold the ids of rows, if it tracks rows.
+    row_ids: tuple[str, str] | None = None
     #: Cached ends of files that were read already.
     tails: Tails
     #: Which columns are of the early shredding layout: True: detected by their fields; False: none; or their paths.
     early: bool | list[list[str]] = False
+
+    @property
+    def readable(self) -> StructType:
+        """The columns that expressions may name."""
+        return self.schema
+
+    @property
+    def kept_ids(self) -> Mapping[str, BoundExpr]:
+        """The ids and versions of rows, by the columns that hold them in files; what is written again keeps them."""
+        return {}
 
     def plan(self, predicate: BoundExpr | None, ordering: Ordering | None = None) -> FilePlan:
         """Which files are kept, and why the others are skipped; `ordering` compares strings by collation."""
@@ -40,8 +54,10 @@ class Source:
         """All files: path as in the source, size."""
         raise NotImplementedError
 
-    def files(self, indices: pa.Array) -> pa.Table:
-        """path (decoded), size, partition_values, deletion_vector of the files at `indices`."""
+    def files(self, indices: pa.Array, *, ids: bool = False) -> pa.Table:
+        """path (decoded), size, partition_values, deletion_vector of the files at `indices`; with `ids` those of their
+        rows (`row_tracking.FILE_IDS`).
+        """
         raise NotImplementedError
 
     def rows(self, indices: pa.Array) -> pa.Array:

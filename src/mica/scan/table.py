@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from mica.expressions.bind import BoundExpr
+from mica.expressions.bind import BoundExpr, bind_value
+from mica.expressions.tree import Column
+from mica.log import row_tracking
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.scan.source import Source
+from mica.schema.hidden import ROW_ID, ROW_VERSION, Readable
+from mica.schema.types import StructType
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan, plan_files
 from mica.stats.columns import physical_names
 from mica.stats.partition import column_texts, parse_values
 from mica.storage.tails import Tails
 from mica.tasks.late_types import may_hold_late_types
-from mica.tasks.parts import parts_of
+from mica.tasks.parts import FilePart, parts_of
 
 
 class TableSource(Source):
@@ -34,9 +42,21 @@ class TableSource(Source):
         self.partition_by = snapshot.partition_columns
         self.column_mapping = snapshot.mapping != "none"
         self.by_id = snapshot.mapping == "id"
+        self.row_ids = row_tracking.materialized(snapshot.metadata)
         self.tails = Tails()
         # Statistics that one scan has read are reused by the next: a snapshot never changes.
         self._cache: dict[Any, Any] = {}
+
+    @property
+    def readable(self) -> StructType:
+        """The columns of the table, and the hidden ones."""
+        return Readable(self.schema.fields)
+
+    @property
+    def kept_ids(self) -> Mapping[str, BoundExpr]:
+        """The ids and versions of rows, by the columns that hold them in files."""
+        hidden = zip(self.row_ids or (), (ROW_ID, ROW_VERSION), strict=False)
+        return {name: bind_value(Column(names), self.readable) for name, names in hidden}
 
     def plan(self, predicate: BoundExpr | None, ordering: Ordering | None = None) -> FilePlan:
         """Which files are kept, and why the others are skipped."""
@@ -46,11 +66,18 @@ class TableSource(Source):
         """The table's files, as the log names them."""
         return self.snapshot.files
 
-    def files(self, indices: pa.Array) -> pa.Table:
+    def files(self, indices: pa.Array, *, ids: bool = False) -> pa.Table:
         """The files at `indices`, with decoded paths."""
         found = self.snapshot.files.take(indices)
         paths = pa.array([decode_path(path) for path in found.column("path").to_pylist()], pa.string())
-        return found.set_column(found.schema.get_field_index("path"), "path", paths)
+        found = found.set_column(found.schema.get_field_index("path"), "path", paths)
+        return found.append_column("ids", self.snapshot.file_ids(indices)) if ids else found
+
+    def rewritten(self, indices: NDArray[np.int64] | None = None) -> list[FilePart]:
+        """Files (all, or those at `indices`) whose rows are written again, numbered by their places in the snapshot."""
+        places = np.arange(self.snapshot.files.num_rows) if indices is None else indices
+        parts = parts_of(self.files(pa.array(places, pa.int64()), ids=self.row_ids is not None))
+        return [replace(part, number=number) for part, number in zip(parts, places.tolist(), strict=True)]
 
     def rows(self, indices: pa.Array) -> pa.Array:
         """`numRecords` of the files at `indices`; null if the log does not have it."""

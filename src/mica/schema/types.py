@@ -208,3 +208,17 @@ def refuse_twice(names: Iterable[str]) -> None:
             also = "twice" if other == name else f"beside {other!r}, which differs only in case"
             raise UserError("DUPLICATE_COLUMN", f"the column {name!r} is given {also}")
         seen[name.lower()] = name
+
+
+def loosened(type_: DataType) -> DataType:
+    """The type with nulls allowed everywhere in it, and without metadata of its fields: two types that differ in
+    nothing else have the same values.
+    """
+    match type_:
+        case StructType(fields):
+            return StructType(tuple(StructField(f.name, loosened(f.type)) for f in fields))
+        case ArrayType(element):
+            return ArrayType(loosened(element))
+        case MapType(key, value):
+            return MapType(loosened(key), loosened(value))
+    return type_

@@ -20,6 +20,7 @@ arrays are evaluated at once, one element per file, row group or page. Predicate
 | (x < y) IS NULL, … | x or y may be null |
 | x LIKE 'p%', startswith(x, 'p') | l <= p or l begins with p, and p <= L; LIKE 'p%q' as 'p%' |
 | x NOT LIKE 'p%' | not both of l and L begin with p |
+| f(x) < y, … | as x < y, with f(l) and f(L), where f keeps the order: date_trunc, trunc, year, floor, ceil, … |
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.expressions.bind import type_of
+from mica.expressions.calls import apply
 from mica.expressions.casts import cast_array, to_values
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.compare import Datum, compare, literal
-from mica.expressions.functions import pattern_of
+from mica.expressions.functions import FUNCTIONS, pattern_of
 from mica.expressions.strings import Pattern
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or
 from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
@@ -118,8 +120,32 @@ class _Judge:
                 inner = self.value(child)
                 nothing = unknown(self.count, type_)
                 return Interval(nothing.low, nothing.high, nothing.may_be_null, inner.all_null, nothing.may_be_nan)
+            case Call(_, args) if (at := self.ordered_by(expr)) is not None:
+                return self.call(expr, args, at)
         nothing = unknown(self.count, type_of(expr))
         return replace(nothing, may_be_null=self.may_be_null(expr)) if isinstance(expr, _PREDICATES) else nothing
+
+    def ordered_by(self, expr: Call) -> int | None:
+        """The position of the argument in whose order the call's results are, if the others are constants."""
+        at = FUNCTIONS[expr.name].monotone if expr.name in FUNCTIONS else None
+        if at is None or is_real(type_of(expr.args[at])):  # NaN is above every number, and 0 once it is rounded
+            return None
+        fixed = all(isinstance(a, Literal) for i, a in enumerate(expr.args) if i != at)
+        in_zone = "timezone" in FUNCTIONS[expr.name].needs and kernel.fixed_offset(self.timezone) is None
+        return at if fixed and not in_zone else None
+
+    def call(self, expr: Call, args: tuple[Expr, ...], at: int) -> Interval:
+        """The function's results for both bounds contain those of all values between them."""
+        inner, sides = self.value(args[at]), []
+        types = [type_of(a) for a in args]
+        for side in (inner.low, inner.high):
+            given = [
+                literal(a.value, a.type) if isinstance(a, Literal) and i != at else side for i, a in enumerate(args)
+            ]
+            given[0] = pa.repeat(given[0], self.count) if isinstance(given[0], pa.Scalar) else given[0]
+            found, _ = apply(expr, given, types, ansi=False, timezone=self.timezone)
+            sides.append(found)
+        return Interval(sides[0], sides[1], pa.scalar(True), inner.all_null, False)
 
     def may_be_null(self, expr: Expr) -> Datum:
         """Whether a predicate that is used as a value may be null, as in (a = 1) IS NULL: if one of its parts may."""

@@ -161,7 +161,9 @@ def _intervals(
     wanted: dict[int, Wanted] = {}
     for i in needed:
         leaf = bound.leaves[i]
-        if leaf.partition:
+        if snapshot.schema.find(leaf.column[0]) is None:
+            found[i] = unknown(len(rows), leaf.type)  # a hidden column has no statistics
+        elif leaf.partition:
             f = snapshot.schema.field(leaf.column[0])
             name = str(f.metadata.get(PHYSICAL_NAME, f.name))
             texts = column_texts(snapshot.files["partition_values"], name)

@@ -167,6 +167,10 @@ class OpenedTable:
     ) -> Scan:
         """A scan of the rows for which `where` is true, with `columns`: names, or name → expression (None: all).
 
+        Where rows are tracked (`delta.enableRowTracking`), both may name `_metadata.row_id`, the stable id of a row,
+        and `_metadata.row_commit_version`, the version that inserted or last updated it, as in Spark. Elsewhere that is
+        an error, FEATURE_NEEDED.
+
         `ansi` and `timezone` apply to reading in process; on Spark the session's settings apply. `spark` is the session
         that compares strings by collation during planning (`to_df` uses its own). Without a session only UTF8_LCASE
         comparisons skip files; `explain()` says so.
@@ -197,8 +201,8 @@ class OpenedTable:
         by version. Operations that change no rows, such as `optimize`, are not in it.
 
         Errors: CHANGES_NOT_RECORDED if `delta.enableChangeDataFeed` was not true at a version of the range;
-        VERSION_NOT_FOUND; VERSION_EXPIRED if the log of a version was cleaned up; TIMESTAMP_OUT_OF_RANGE;
-        SCHEMA_CHANGED; NOT_FOUND, when rows are read, if a file was vacuumed.
+        VERSION_NOT_FOUND; VERSION_EXPIRED if the log of a version was cleaned up; TIMESTAMP_OUT_OF_RANGE; NOT_FOUND,
+        when rows are read, if a file was vacuumed.
         Source: PROTOCOL.md, "Change Data Files"; delta-spark's `readChangeFeed`.
         """
         source = changes(self._snapshot, from_version, to_version, from_timestamp, to_timestamp)

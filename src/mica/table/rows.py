@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -26,6 +26,7 @@ from mica.arguments import (
     one_of,
     takes,
 )
+from mica.log.snapshot import load
 from mica.maintain import alter
 from mica.maintain.adopt import convert_to_delta
 from mica.storage import Storage
@@ -94,6 +95,18 @@ class Table(ShapedTable):
         """
         return cls(convert_to_delta(os.fspath(path), partition_by, properties, storage_options, spark))
 
+    @takes(application=TEXT, schema_evolution=FLAG)
+    def foreach_batch(self, application: str, *, schema_evolution: bool = False) -> Callable[[Any, int], None]:
+        """Returns what `DataStreamWriter.foreachBatch` calls: it appends each batch to this table, once.
+
+            events.writeStream.foreachBatch(t.foreach_batch("events")).option("checkpointLocation", …).start()
+
+        `application` names the stream in the table (`txn`): a batch that is repeated after a crash is found there. Keep
+        the name for one checkpoint folder. Errors: those of `append`; they end the stream.
+        """
+        checked((application, 0))
+        return partial(_append_batch, self._snapshot.storage, application, schema_evolution)
+
     # --- rows --------------------------------------------------------------------------------------------------------
 
     @takes(shredding=SHREDDING, schema_evolution=FLAG, txn=TXN)
@@ -145,12 +158,11 @@ class Table(ShapedTable):
         """Deletes the rows for which `where` is true (None: all rows). Files that cannot hold such a row are not read,
         files without one are not rewritten, and rewritten files keep their shredding. With
         `delta.enableDeletionVectors`, a file that keeps some rows gets a deletion vector instead of a rewrite. With
+        `delta.enableChangeDataFeed` the changed rows are written to change files too, where the log alone does not tell
+        them.
 
         Runs on `spark`, or on threads of this process. `Commit.metrics` has the metrics of delta-spark's history. If no
         row matches, nothing is committed, but for the version of a `txn`.
-
-        `delta.enableChangeDataFeed` the changed rows are written to change files too, where the log alone does not tell
-        them.
 
         Errors: those of a scan's `where`; APPEND_ONLY; ConflictError if another writer changed the files, or added rows
         that might match. The table is then unchanged.
@@ -167,26 +179,31 @@ class Table(ShapedTable):
         txn: Txn | None = None,
     ) -> Commit:
         """Updates the rows for which `where` is true (None: all rows). `set` maps columns to expressions over the old
-        row: `{"n": "n + 1", "kind": "v:kind::string"}`. Files and deletion vectors are handled as in `delete`.
+        row: `{"n": "n + 1", "kind": "v:kind::string"}`. A field of a struct can be set alone (`{"s.x": "1"}`); a null
+        struct becomes one whose other fields are null. Files and deletion vectors are handled as in `delete`.
 
         Errors: those of `delete`; UNKNOWN_COLUMN; INCOMPATIBLE_TYPE for a value that needs a cast to the column's type;
-        NULL_IN_NOT_NULL_COLUMN. The table is then unchanged.
+        DUPLICATE_COLUMN for a column that is set twice, or with a field of it; NULL_IN_NOT_NULL_COLUMN. The table is
+        then unchanged.
         """
         return self._written(update(self._snapshot, set, where, spark, checked(txn)), spark)
 
-    @takes(path=TEXT, where=TEXT, spark=SESSION)
-    def erase(self, path: str, where: str | None = None, *, spark: SparkSession | None = None) -> Commit:
+    @takes(path=TEXT, where=TEXT, spark=SESSION, txn=TXN)
+    def erase(
+        self, path: str, where: str | None = None, *, spark: SparkSession | None = None, txn: Txn | None = None
+    ) -> Commit:
         """Erases a path of a Variant column, `v:user.email`, from every row, or from those for which `where` is true.
 
         Every file of the table that holds the path in such a row is rewritten; rows that deletion vectors hide go with
         it. Without `where` the new files name the path neither in shredded columns nor in bounds nor in metadata. Files
-        that cannot hold it are not read. Files of older versions keep it until `vacuum`, the log's bounds until the
-        log's cleanup: `mica.check_erased` and `mica check --erased` tell what holds it still.
+        that cannot hold it are not read. A change data feed has the changed rows as updates, without the path before
+        and after. Files of older versions and their change files keep it until `vacuum`, the log's bounds and the
+        predicates of commits until the log's cleanup: `mica.check_erased` and `mica check --erased` tell what holds it
+        still.
 
-        Errors: INVALID_PATH; UNSUPPORTED_WRITER_FEATURE for a table with a change data feed, whose change files would
-        hold the old rows; those of `update`. The table is then unchanged.
+        Errors: INVALID_PATH; those of `update`. The table is then unchanged.
         """
-        return self._changed(erase(self._snapshot, path, where, spark))
+        return self._changed(erase(self._snapshot, path, where, spark, checked(txn)))
 
     @takes(on=TEXT, source_alias=TEXT, target_alias=TEXT, spark=SESSION)
     def merge(
@@ -213,7 +230,7 @@ class Table(ShapedTable):
         handled as in `update`; inserted rows get new files.
 
         A DataFrame is merged on its Spark session, other sources on `spark` or on threads of this process. Every task
-        gets the whole source; of a DataFrame with many rows Spark shuffles them by their keys instead. Errors: see
+        gets the whole source; on Spark many rows are shuffled by their keys instead. Errors: see
         `Merge.execute`.
         """
         done = partial(self._written, on=source if spark is None else spark)
@@ -237,3 +254,8 @@ class Table(ShapedTable):
             return write_rows(target, data, shredding, schema_evolution=evolves)
 
         return self._written(once(self._snapshot.storage, self._snapshot, asked, write), data)
+
+
+def _append_batch(storage: Storage, application: str, evolves: bool, rows: Any, number: int) -> None:
+    """Appends a batch of a stream to the newest version of a table."""
+    Table(load(storage)).append(rows, schema_evolution=evolves, txn=(application, number))

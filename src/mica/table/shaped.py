@@ -19,6 +19,7 @@ from mica.arguments import (
     SIZE,
     TEXT,
     TIME,
+    TXN,
     takes,
 )
 from mica.errors import UserError
@@ -36,6 +37,7 @@ from mica.maintain.restore import Restore, restore
 from mica.maintain.vacuum import Retention, Vacuum, vacuum
 from mica.table.opened import OpenedTable
 from mica.write.ingest_options import size_of
+from mica.write.once import Txn, checked
 from mica.write.target import Commit
 
 if TYPE_CHECKING:
@@ -171,7 +173,7 @@ class ShapedTable(OpenedTable):
         """
         return self._changed(restats(self._snapshot, columns, spark))
 
-    @takes(where=TEXT, zorder_by=NAMES, target_file_size=SIZE, spark=SESSION)
+    @takes(where=TEXT, zorder_by=NAMES, target_file_size=SIZE, spark=SESSION, txn=TXN)
     def optimize(
         self,
         where: str | None = None,
@@ -179,11 +181,12 @@ class ShapedTable(OpenedTable):
         zorder_by: Sequence[str] | None = None,
         target_file_size: int | str | None = None,
         spark: SparkSession | None = None,
+        txn: Txn | None = None,
     ) -> Commit:
         """Joins the small files of each partition into files of about `target_file_size` (bytes, or a text such as
         `"128MB"`; None: `delta.targetFileSize`) and writes files with deletion vectors without their deleted rows.
         `where` chooses partitions. Rows keep their order, and each new file gets a shredding schema of its own rows.
-        Where no file is worth it, nothing is committed.
+        Where no file is worth it, nothing is committed, but for the version of a `txn`, which is as in `Table.append`.
 
         `zorder_by` names columns and Variant paths (`["day", "v:user.id", "v:time::timestamp"]`). All files of the
         chosen partitions are then rewritten, their rows ordered along a curve through these, so that predicates on any
@@ -195,10 +198,18 @@ class ShapedTable(OpenedTable):
         The commit changes no data: appends go on beside it. Errors: NOT_A_PARTITION_PREDICATE; ConflictError where
         another writer removed one of the files meanwhile; then the table is as it was.
         """
-        return self._changed(optimize(self._snapshot.refresh(), where, size_of(target_file_size), spark, zorder_by))
+        size, once = size_of(target_file_size), checked(txn)
+        return self._changed(optimize(self._snapshot.refresh(), where, size, spark, zorder_by, once))
 
-    @takes(schema=SHREDDING, where=TEXT, spark=SESSION)
-    def reshred(self, schema: Any = None, where: str | None = None, *, spark: SparkSession | None = None) -> Commit:
+    @takes(schema=SHREDDING, where=TEXT, spark=SESSION, txn=TXN)
+    def reshred(
+        self,
+        schema: Any = None,
+        where: str | None = None,
+        *,
+        spark: SparkSession | None = None,
+        txn: Txn | None = None,
+    ) -> Commit:
         """Rewrites the Variants of existing files with another shredding schema; values stay the same. `where` chooses
         partitions.
 
@@ -207,11 +218,12 @@ class ShapedTable(OpenedTable):
         schema is inferred from a sample of the rows of all files; where the table does not allow shredding
         (`delta.enableVariantShredding`), all columns become unshredded, which dropping the feature needs.
 
-        Files that have the schema already are not rewritten; if all have it, nothing is committed. The commit changes
-        no data: appends go on beside it. Errors: UNKNOWN_COLUMN, INVALID_SHREDDING_SCHEMA, FEATURE_NEEDED for a schema
-        in a table that does not allow shredding, NOT_A_PARTITION_PREDICATE; ConflictError as for `optimize`.
+        Files that have the schema already are not rewritten; if all have it, nothing is committed, but for the version
+        of a `txn`, which is as in `Table.append`. The commit changes no data: appends go on beside it. Errors:
+        UNKNOWN_COLUMN, INVALID_SHREDDING_SCHEMA, FEATURE_NEEDED for a schema in a table that does not allow shredding,
+        NOT_A_PARTITION_PREDICATE; ConflictError as for `optimize`.
         """
-        return self._changed(reshred(self._snapshot.refresh(), schema, where, spark))
+        return self._changed(reshred(self._snapshot.refresh(), schema, where, spark, checked(txn)))
 
     @takes(dry_run=FLAG, enforce_retention=FLAG)
     def vacuum(

@@ -2,7 +2,8 @@
 
 The rule: if a commit has change files, they hold all of its changes, because readers of the feed then look at nothing
 else. So either every task of an operation writes the rows that it changes, or none does. A change file has the columns
-of the table and `_change_type`; partition values are in its path and its `cdc` action, as for data files.
+of the table and `_change_type`, but no ids of rows; partition values are in its path and its `cdc` action, as for data
+files.
 
 Source: PROTOCOL.md, "Add CDC File", "Change Data Files".
 """
@@ -28,7 +29,8 @@ def write_changes(spec: WriteSpec, rows: Iterable[pa.RecordBatch]) -> Iterator[p
     files; the batches have the table's columns, complete by the rules of the table, and `_change_type`.
     """
     changed = StructType((*spec.schema.fields, StructField(CHANGE_TYPE, STRING)))
-    yield from write_files(replace(spec, schema=changed, directory=DIRECTORY, kind="cdc", rules=Rules()), rows)
+    made = replace(spec, schema=changed, directory=DIRECTORY, kind="cdc", rules=Rules(), row_ids=None)
+    yield from write_files(made, (batch.select(changed.names) for batch in rows))
 
 
 def of_type(change: ChangeType, rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -3,6 +3,9 @@
 The rule: a file is rewritten if a row of it that matches has the path, or if a row that a deletion vector hides has it:
 hidden rows lie in the file all the same, and a rewrite leaves them out. New files have no deletion vector. If the path
 goes from every row, it goes from the shredding schema and with it from the names in the metadata, too.
+
+With a change data feed the changed rows are written to change files, and no row in them has the path: `update_preimage`
+and `update_postimage` are the same row.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import pyarrow as pa
 from mica.expressions.bind import BoundExpr
 from mica.skipping.within_files import Ranges
 from mica.tasks.change import rows_of, without
+from mica.tasks.changed_rows import of_type, write_changes
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_ranges
@@ -36,6 +40,8 @@ class EraseSpec:
     steps: tuple[Step, ...]
     #: Whether every row loses the path.
     whole: bool
+    #: Whether the commit needs change files.
+    feeds: bool = False
 
 
 def erase_files(spec: EraseSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
@@ -43,17 +49,26 @@ def erase_files(spec: EraseSpec, files: Iterable[FilePart]) -> Iterator[pa.Recor
     for part in files:
         file = DataFileReader(spec.read, part)
         ranges = file.ranges()
-        changed = rows_of(_matching(file, ranges, spec.read.predicate))
+        matching = _matching(file, ranges, spec.read.predicate)
+        changed = rows_of(matching)
         if not changed and not _hides(spec, file, part, ranges):
             continue
+        write = _write_spec(spec, file)
         if ranges:
-            yield from write_files(_write_spec(spec, file), read_ranges(file, ranges))
+            yield from write_files(write, read_ranges(file, ranges))
+        if spec.feeds and changed:
+            yield from write_changes(write, _changed_rows(file, matching))
         told = [
             {"kind": "changed", "rows": changed},
             {"kind": "copied", "rows": rows_of(ranges) - changed},
             {"kind": "remove", "file": part.number},
         ]
         yield facts(told, spec.write.collated)
+
+
+def _changed_rows(file: DataFileReader, matching: Ranges) -> Iterator[pa.RecordBatch]:
+    yield from of_type("update_preimage", read_ranges(file, matching))
+    yield from of_type("update_postimage", read_ranges(file, matching))
 
 
 def _hides(spec: EraseSpec, file: DataFileReader, part: FilePart, ranges: Ranges) -> bool:

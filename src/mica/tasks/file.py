@@ -6,7 +6,7 @@ the predicate is not true for it. Partition values, which are in the log, and co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -22,6 +22,7 @@ from mica.log.feed import CHANGE_TYPE
 from mica.schema.arrow import to_arrow_type
 from mica.schema.collations import COLLATIONS
 from mica.schema.ddl import type_to_ddl
+from mica.schema.hidden import ROW_ID, is_hidden
 from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bloom import questions
 from mica.skipping.within_files import Ranges, Verdicts, intersect, ranges_of, verdicts
@@ -29,7 +30,8 @@ from mica.stats.columns import physical_name, physical_names
 from mica.stats.partition import parse_values
 from mica.storage import Storage
 from mica.storage.tails import Fetch, Tails
-from mica.tasks.file_columns import Cast, Located, aligned, field_at, has_ids, locate
+from mica.tasks.file_columns import Located, aligned, field_at, has_ids, locate
+from mica.tasks.leaf_columns import FileColumn, Numbers, PassedRows, Positions, TrackedColumn, leaves_in
 from mica.tasks.leaf_values import Leaves, distinct
 from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import located, text, whole
@@ -56,6 +58,8 @@ class ReadSpec:
     version: int | None = None
     #: Whether files identify columns by ids instead of names.
     by_id: bool = False
+    #: The columns of files that hold the ids and versions of rows (`schema/hidden.py`); None: they are not tracked.
+    row_ids: tuple[str, str] | None = None
     #: Which columns may be of the early shredding layout; a table has none.
     early: bool | list[list[str]] = False
     #: Cached ends of files that were opened before.
@@ -169,7 +173,9 @@ class DataFileReader:
 
     def possible(self, predicate: BoundExpr, ranges: Ranges) -> Ranges:
         """`ranges` without the row groups, then the pages, in which no row matches by the footer."""
-        columns = {i: self.column(leaf) for i, leaf in enumerate(predicate.leaves)}
+        # A row's id has no bounds: the footer's are those of the rows for which the file holds one.
+        known = ((i, leaf) for i, leaf in enumerate(predicate.leaves) if not is_hidden(self.spec.columns, leaf.column))
+        columns = {i: self.column(leaf) for i, leaf in known}
         constants = {i: column.value for i, column in columns.items() if column.request is None}
         requests = [replace(x.request, name=str(i)) for i, x in columns.items() if x.request is not None]
         names = {i: str(i) for i in columns if i not in constants}
@@ -189,7 +195,7 @@ class DataFileReader:
 
     def _by_bloom_filters(self, predicate: BoundExpr, columns: Mapping[int, FileColumn], ranges: Ranges) -> Ranges:
         for part, index, values in questions(predicate):
-            asked = columns[index].request
+            asked = columns[index].request if index in columns else None
             if asked is None or not ranges:
                 continue
             may = self.reader.may_contain(asked, values, ranges=ranges)
@@ -223,33 +229,49 @@ class DataFileReader:
         """As `read`, for the rows of `ranges`; `tracked` records in `passed` which rows were returned."""
         if not ranges:
             return
-        track: Positions | None = None
         self.passed = ranges
         wanted = [self.column(leaf) for leaf in leaves]
         asked = [] if predicate is None else self.asked(predicate)
-
+        filters = [column.request for column in asked if column.request is not None]
+        counted = any(column.counts for column in asked)
         judged = 0
 
-        def judge(batch: pa.RecordBatch) -> pa.BooleanArray:
+        def mask_of(batch: pa.RecordBatch, numbers: Numbers | None = None) -> pa.BooleanArray:
             nonlocal judged
             assert predicate is not None
-            found = _leaves(asked, batch)
+            found = leaves_in(asked, batch, numbers)
             try:
                 mask = filter_rows(predicate, found.of(predicate), num_rows=found.rows)
             except RowError as e:
                 before = judged
                 raise located(e, self.name, lambda leaf, row: self.value(leaf, None, ranges, before + row)) from None
             judged += found.rows
-            if track is not None:
-                self.passed += track.take(mask)
             return mask
 
-        filters = [column.request for column in asked if column.request is not None]
-        if predicate is not None and not filters and not judge(_rows(1))[0].as_py():
+        if predicate is not None and not filters and not counted and not mask_of(_rows(1))[0].as_py():
             self.passed = []
             return  # constants decide, for all rows alike
-        if filters and tracked:
-            track, self.passed = Positions(ranges), []
+        counts, judges = any(column.counts for column in wanted), bool(filters) or counted
+        places, passing = Positions(ranges) if tracked or counted or counts else None, PassedRows()
+
+        def judge(batch: pa.RecordBatch) -> pa.BooleanArray:
+            numbers = None if places is None else places.next(batch.num_rows)
+            mask = mask_of(batch, numbers)
+            if numbers is not None:
+                chosen = numbers[mask.to_numpy(zero_copy_only=False)]
+                if counts:
+                    passing.add(chosen)
+                self.passed += ranges_of(chosen)
+            return mask
+
+        if judges and places is not None:
+            self.passed = []
+        if counted and not filters and places is not None:  # only the numbers of rows decide: nothing is read for them
+            while places.left:
+                judge(_rows(min(BATCH_ROWS, places.left)))
+            ranges = self.passed
+            if not ranges:
+                return
         whole = ranges == [(0, self.reader.num_rows)]
         for batch in self.reader.scan(
             [column.request for column in wanted if column.request is not None],
@@ -262,7 +284,8 @@ class DataFileReader:
             timezone=self.spec.timezone,
         ):
             if batch.num_rows:
-                yield _leaves(wanted, batch)
+                rows = None if not counts else passing if judges else places
+                yield leaves_in(wanted, batch, None if rows is None else rows.next(batch.num_rows))
 
     def value(self, leaf: Leaf, predicate: BoundExpr | None, ranges: Ranges, number: int) -> str | None:
         """The JSON of a path in one row, given by its number among the rows of `ranges` that pass."""
@@ -286,10 +309,12 @@ class DataFileReader:
 
     def column(self, leaf: Leaf) -> FileColumn:
         """The leaf as a column of this file."""
+        if is_hidden(self.spec.columns, leaf.column):
+            return self._tracked(leaf)
         top = self.spec.columns.field(leaf.column[0])
-        constant = self.part.constants.get(top.name)
-        if constant is not None or top.name in self.spec.partition_by:
-            text = self.part.partition.get(physical_name(top)) if constant is None else constant
+        constants = self.part.constants
+        if top.name in constants or top.name in self.spec.partition_by:
+            text = constants[top.name] if top.name in constants else self.part.partition.get(physical_name(top))
             values = parse_values(pa.array([text], pa.string()), top.type, timezone=self.spec.timezone)
             return FileColumn(leaf, None, value=values[0])
         found = self._located(leaf.column)
@@ -310,6 +335,21 @@ class DataFileReader:
                 raise self._other_type(at, found.field, wanted) from e
 
         return FileColumn(leaf, leaf.request(found.names), cast=checked)
+
+    def _tracked(self, leaf: Leaf) -> FileColumn:
+        """The ids or versions of the rows. Errors: CORRUPT_LOG."""
+        counts, names = leaf.column == ROW_ID, self.spec.row_ids
+        first = self.part.base_row_id if counts else self.part.row_version
+        if names is None or first is None:
+            raise CorruptDataError(
+                "CORRUPT_LOG",
+                f"the log has no ids for the rows of {self.name}, and the table tracks rows",
+                hint="Another writer added the file. Set delta.enableRowTracking to false, or restore the table.",
+                path=self.name,
+            )
+        name = names[0] if counts else names[1]
+        request = leaf.request((name,)) if self.schema.get_field_index(name) >= 0 else None
+        return TrackedColumn(leaf, request, value=pa.scalar(first, pa.int64()), counts=counts)
 
 
 @dataclass(frozen=True)
@@ -338,61 +378,6 @@ class Proof:
             rows = sum(end - start for start, end in intersect(self.asked, spans.kept))
             if rows:
                 yield part, int(np.count_nonzero(mine & touched)), rows
-
-
-@dataclass(frozen=True)
-class FileColumn:
-    """A leaf in one file: read by the kernel, or constant."""
-
-    leaf: Leaf
-    request: kernel.Request | None
-    #: Converts the file's values of a whole column to the table's.
-    cast: Cast | None = None
-    value: pa.Scalar | None = None
-
-    def untyped_in(self, groups: Iterable[int]) -> FileColumn:
-        """The column without the typed values of these row groups."""
-        if self.request is None:
-            return self
-        return replace(self, request=replace(self.request, untyped_in=tuple(sorted(groups))))
-
-    def constant(self, rows: int) -> list[pa.Array]:
-        """Its columns if the file does not have it."""
-        values = pa.repeat(self.value, rows)
-        return [values] if self.leaf.path is None else [values, pa.repeat(pa.scalar(False), rows)]
-
-    def take(self, arrays: Iterator[pa.Array], rows: int) -> list[pa.Array]:
-        """Its columns from the kernel's arrays."""
-        if self.request is None:
-            return self.constant(rows)
-        if self.leaf.path is not None:
-            return [next(arrays), next(arrays)]
-        assert self.cast is not None
-        return [self.cast(next(arrays))]
-
-
-class Positions:
-    """Converts masks over the rows of some ranges, in order, to ranges of row numbers of the file."""
-
-    def __init__(self, ranges: Ranges) -> None:
-        self._starts = np.array([start for start, _ in ranges], np.int64)
-        lengths = np.array([end - start for start, end in ranges], np.int64)
-        self._before = np.concatenate([[0], np.cumsum(lengths)])
-        self._done = 0
-
-    def take(self, mask: pa.BooleanArray) -> Ranges:
-        """The rows among the next `len(mask)` for which the mask is true."""
-        numbers = np.flatnonzero(mask.to_numpy(zero_copy_only=False)) + self._done
-        self._done += len(mask)
-        if not len(numbers):
-            return []
-        at = np.searchsorted(self._before, numbers, "right") - 1
-        return ranges_of(self._starts[at] + numbers - self._before[at])
-
-
-def _leaves(columns: Sequence[FileColumn], batch: pa.RecordBatch) -> Leaves:
-    arrays = iter(batch.columns)
-    return Leaves(batch.num_rows, {column.leaf: column.take(arrays, batch.num_rows) for column in columns})
 
 
 def _rows(count: int) -> pa.RecordBatch:

@@ -212,7 +212,7 @@ def _after(
     spec: MergeSpec, file: DataFileReader, ranges: Ranges, updates: Changes, source: Leaves
 ) -> Iterator[pa.RecordBatch]:
     """The rows of these ranges after the updates, in the table's columns."""
-    outputs, schema = file.spec.outputs, to_arrow(spec.write.schema)
+    outputs, schema = file.spec.outputs, to_arrow(spec.write.stored(file.spec.outputs))
     setting = [clause for clause in spec.match.clauses if clause.action == "update"]
     leaves = distinct(
         [*(leaf for value in outputs.values() for leaf in value.leaves), *spec.match.leaves("target", setting)]
@@ -227,7 +227,7 @@ def _after(
         first, last = np.searchsorted(places, [done, done + found.rows])
         if last > first:
             some = Changes(places[first:last] - done, updates.clauses[first:last], updates.sources[first:last])
-            arrays = _assigned(spec, arrays, some, found, source, file.name)
+            arrays = _assigned(spec, schema.names, arrays, some, found, source, file.name)
         done += found.rows
         yield from cut(pa.RecordBatch.from_arrays(arrays, schema=schema))
 
@@ -268,9 +268,8 @@ def inserted_columns(spec: MergeSpec, source: Leaves, changes: Changes, names: I
     """Columns of the table for inserted rows."""
     schema, found = to_arrow(spec.write.schema), {}
     for name in names:
-        f = spec.write.schema.field(name)
-        nothing = pa.nulls(len(changes.rows), schema.field(f.name).type)
-        found[name] = _column(spec, f, nothing, changes, None, source, SOURCE)
+        nothing = pa.nulls(len(changes.rows), schema.field(name).type)
+        found[name] = _column(spec, name, nothing, changes, None, source, SOURCE)
     return found
 
 
@@ -290,16 +289,22 @@ def _chosen(spec: MergeSpec, batch: pa.RecordBatch) -> Iterator[Chosen]:
 
 
 def _assigned(
-    spec: MergeSpec, arrays: list[pa.Array], changes: Changes, target: Leaves | None, source: Leaves, name: str
+    spec: MergeSpec,
+    columns: Sequence[str],
+    arrays: list[pa.Array],
+    changes: Changes,
+    target: Leaves | None,
+    source: Leaves,
+    name: str,
 ) -> list[pa.Array]:
     """The columns with the values that the clauses assign to some rows; `name` is what errors call the rows."""
-    fields = spec.write.schema.fields
-    return [_column(spec, f, array, changes, target, source, name) for f, array in zip(fields, arrays, strict=True)]
+    named = zip(columns, arrays, strict=True)
+    return [_column(spec, column, array, changes, target, source, name) for column, array in named]
 
 
 def _column(
     spec: MergeSpec,
-    f: StructField,
+    column: str,
     array: pa.Array,
     changes: Changes,
     target: Leaves | None,
@@ -308,7 +313,7 @@ def _column(
 ) -> pa.Array:
     pieces, index, size = [array], np.arange(len(array)), len(array)
     for number in np.unique(changes.clauses).tolist():
-        value = spec.match.clauses[number].values.get(f.name)
+        value = spec.match.clauses[number].values.get(column)
         if value is None:
             continue
         mine = changes.clauses == number

@@ -45,25 +45,34 @@ class FilePart:
     #: A deletion vector whose rows are the only ones to read, less those of `deletion_vector`.
     chosen: Mapping[str, Any] | None = None
     #: Columns that have one value in this file, as text in the form of partition values.
-    constants: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, str | None] = field(default_factory=dict)
+    #: The id of the file's first row, and the version of all rows, where a file has no others for them.
+    base_row_id: int | None = None
+    row_version: int | None = None
 
 
 def parts_of(files: pa.Table, *, of_log: bool = False) -> list[FilePart]:
     """The files of a table with path, size, partition_values and deletion_vector, numbered in their order; those of a
-    change data feed have `chosen` and `change_type` too (`log/feed.py`). `of_log`: the paths are URIs, as the log has
-    them.
+    change data feed have `chosen` and `change_type` too (`log/feed.py`), tracked ones their `ids`. `of_log`: the paths
+    are URIs, as the log has them.
     """
     columns = [files.column(name).to_pylist() for name in ("path", "size", "partition_values", "deletion_vector")]
     found = [
         FilePart(decode_path(path) if of_log else path, size, dict(values or ()), vector, number=number)
         for number, (path, size, values, vector) in enumerate(zip(*columns, strict=True))
     ]
+    if "ids" in files.column_names:
+        ids = files.column("ids").to_pylist()
+        return [
+            replace(part, base_row_id=own["base_row_id"], row_version=own["default_row_commit_version"])
+            for part, own in zip(found, ids, strict=True)
+        ]
     if "chosen" not in files.column_names:
         return found
-    more = zip(found, files.column("chosen").to_pylist(), files.column("change_type").to_pylist(), strict=True)
+    more = (files.column(name).to_pylist() for name in ("chosen", "change_type", "constants"))
     return [
-        replace(part, chosen=chosen, constants={} if change is None else {CHANGE_TYPE: change})
-        for part, chosen, change in more
+        replace(part, chosen=chosen, constants={**dict(own or ()), **({} if change is None else {CHANGE_TYPE: change})})
+        for part, chosen, change, own in zip(found, *more, strict=True)
     ]
 
 

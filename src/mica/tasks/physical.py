@@ -24,8 +24,11 @@ def is_mapped(schema: StructType) -> bool:
 
 
 def physical(batch: pa.RecordBatch, schema: StructType) -> pa.RecordBatch:
-    """The rows (columns of `schema`, in any number) as a file has them. Variants may be in their storage layout."""
-    fields = [_field(f, schema.field(f.name)) for f in batch.schema]
+    """The rows (columns of `schema`, in any number, and others) as a file has them. Variants may be in their storage
+    layout.
+    """
+    known = {f.name: f for f in schema.fields}
+    fields = [_field(f, known[f.name]) if f.name in known else f for f in batch.schema]
     arrays = [_as(a, f) for a, f in zip(batch.columns, fields, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 
 from mica.stats.columns import physical_names
+from mica.tasks.ahead import in_order
 from mica.tasks.batches import joined
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart
@@ -42,9 +44,12 @@ def opened(spec: RewriteSpec, part: FilePart) -> kernel.FileReader:
     return kernel.open_file(*spec.read.storage.locate(part.path), part.size, variants=variants)
 
 
-def join_files(spec: RewriteSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-    """Facts of the files that hold the rows of all of these, in their order; what is shredded is decided anew."""
-    yield from write_files(spec.write, joined(batch for part in files for batch in read_file(spec.read, part)))
+def join_files(spec: RewriteSpec, files: Sequence[FilePart], readers: int = 1) -> Iterator[pa.RecordBatch]:
+    """Facts of the files that hold the rows of all of these, in their order; what is shredded is decided anew. Up to
+    `readers` files are read at once.
+    """
+    rows = in_order(partial(read_file, spec.read), files, readers)
+    yield from write_files(spec.write, joined(rows))
     yield facts([{"kind": "remove", "file": part.number} for part in files], spec.write.collated)
 
 

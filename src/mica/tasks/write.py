@@ -25,7 +25,7 @@ from mica.log.added import ADDED
 from mica.log.paths import NULL_DIRECTORY, encode_path, escape_partition_value, new_file_name
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
-from mica.schema.types import VARIANT, StructType, contains
+from mica.schema.types import LONG, VARIANT, StructField, StructType, contains
 from mica.stats.collated import CollatedColumn
 from mica.stats.columns import physical_name, physical_names
 from mica.stats.named import Named
@@ -119,6 +119,15 @@ class WriteSpec:
     materialized: bool = False
     #: What new rows must fulfil and get.
     rules: Rules = field(default_factory=Rules)
+    #: The columns for ids and versions of rows that are written again, if the table tracks rows.
+    row_ids: tuple[str, str] | None = None
+
+    def stored(self, names: Iterable[str]) -> StructType:
+        """The columns of files for rows with columns of these names: those of the table, and the ids that rows keep.
+        They are in no schema, and so have no statistics and no field ids (PROTOCOL.md, "Row Tracking").
+        """
+        kept = set(self.row_ids or ()) & set(names)
+        return StructType((*self.schema.fields, *(StructField(n, LONG) for n in self.row_ids or () if n in kept)))
 
 
 def new_mark() -> str:
@@ -139,7 +148,8 @@ def write_files(spec: WriteSpec, batches: Iterable[pa.RecordBatch]) -> Iterator[
             batch = unshredded(given, spec.schema)
             if plan is None or seen != batch.schema:
                 supplied = rules.supplied
-                plan = plan_write(spec.schema, batch.schema, variants=to_variants, supplied=supplied)
+                stored = spec.stored(batch.schema.names)
+                plan = plan_write(stored, batch.schema, variants=to_variants, supplied=supplied)
                 absent, seen = rules.absent(batch.schema.names), batch.schema
             rows += batch.num_rows
             size += batch.nbytes

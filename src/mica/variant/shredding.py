@@ -8,7 +8,7 @@ Source: Parquet "VariantShredding", table "Shredded Value Types".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -116,6 +116,17 @@ def trees_of(given: Any, variants: Iterable[tuple[str, ...]]) -> dict[tuple[str,
             raise UserError.unknown_column(name, [".".join(at) for at in columns.values()], what="variant column")
         trees[columns[name.lower()]] = pa.null() if schema is None else ShreddingSchema.of(schema).tree
     return trees
+
+
+def typed_paths(tree: pa.DataType, at: str = "") -> Iterator[tuple[str, str]]:
+    """The paths of a tree that have a type, with it: (`:a.b`, `BIGINT`); `[]` stands for the elements of an array."""
+    if pa.types.is_struct(tree):
+        for f in tree:
+            yield from typed_paths(f.type, f"{at}{'.' if at else ':'}{quote_if_needed(f.name)}")
+    elif pa.types.is_list(tree):
+        yield from typed_paths(tree.value_type, f"{at}[]")
+    elif not pa.types.is_null(tree):
+        yield at, _ddl(tree)
 
 
 def _depth(tree: pa.DataType) -> int:

@@ -1,4 +1,4 @@
-"""Which values may be assigned to a column by an update or a merge, and how they are cast.
+"""Which values may be assigned to a column or a field of a struct by an update or a merge, and how they are cast.
 
 The rule is Spark's ANSI store assignment: a value is cast to the column's type if no valid value of its type is
 surprising there. Without ANSI mode only casts that cannot overflow are allowed, since others would wrap around
@@ -9,10 +9,16 @@ Source: Spark SQL reference, "ANSI Compliance", "Store assignment"; Spark's Cast
 
 from __future__ import annotations
 
-from mica.errors import UserError
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from mica.collation.names import BINARY
+from mica.errors import MicaError, UserError
 from mica.expressions.coerce import holds, is_exact, is_real
-from mica.expressions.tree import Cast, Expr
-from mica.schema.ddl import type_to_ddl
+from mica.expressions.parse import parse
+from mica.expressions.set_field import field_of, with_field
+from mica.expressions.tree import Cast, Collate, Column, Expr
+from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import (
     BOOLEAN,
     DATE,
@@ -21,9 +27,12 @@ from mica.schema.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    VARIANT,
     VOID,
     DataType,
     StructField,
+    StructType,
+    loosened,
 )
 
 
@@ -54,6 +63,83 @@ def assignable(given: DataType, wanted: DataType, *, ansi: bool) -> bool:
     if is_exact(given) or is_real(given):
         return (is_exact(wanted) and ansi) or wanted == DOUBLE or (wanted == FLOAT and ansi)
     return False
+
+
+def as_bytes(value: Expr, type_: DataType) -> Expr:
+    """A value of this type as it is stored: the collation of a string is a matter of the schema."""
+    return Collate(value, str(BINARY)) if type_ == STRING else value
+
+
+#: A column, and the fields in it down to the one that is meant.
+Place = tuple[StructField, ...]
+
+
+def place_of(schema: StructType, given: str) -> Place:
+    """The column that a key of `set` names (`n`), or the field (`s.x`). A column whose name has a dot comes first.
+
+    Errors: UNKNOWN_COLUMN; INCOMPATIBLE_TYPE for a field of what is not a struct.
+    """
+    whole = schema.find(given) or schema.find(unquoted(given))
+    if whole is not None:
+        return (whole,)
+    try:
+        named = parse(given)
+    except MicaError:
+        named = None
+    if not isinstance(named, Column) or schema.find(named.names[0]) is None:
+        raise UserError.unknown_column(given, schema.names)
+    found: list[StructField] = []
+    here: DataType = schema
+    for name in named.names:
+        if not isinstance(here, StructType):
+            hint = "Set the whole column" + (", with variant_set." if here == VARIANT else ".")
+            what = f"{shown(found)} is {type_to_ddl(here)}, and only fields of structs can be set alone"
+            raise UserError("INCOMPATIBLE_TYPE", what, hint=hint, column=found[0].name)
+        field = here.find(name)
+        if field is None:
+            raise UserError.unknown_column(given, [f"{shown(found)}.{own}" for own in here.names])
+        found.append(field)
+        here = field.type
+    return tuple(found)
+
+
+def in_field(value: Expr, given: DataType, place: Place, text: str, *, ansi: bool) -> Expr:
+    """The value, of type `given`, as a field of a struct stores it. Errors: INCOMPATIBLE_TYPE."""
+    field = replace(place[-1], name=shown(place))
+    same = loosened(given) == loosened(field.type)
+    return as_bytes(value if same else stored(value, given, field, text, ansi=ansi), field.type)
+
+
+def shown(place: Iterable[StructField]) -> str:
+    """A place as it is written."""
+    return ".".join(quote_if_needed(f.name) for f in place)
+
+
+def together(values: Sequence[tuple[Place, Expr]], base: tuple[str, ...] = ()) -> dict[str, Expr]:
+    """The new value of each column, from those of columns and fields; `base` are the names before the columns'.
+
+    Errors: DUPLICATE_COLUMN if a column or field is set twice, or with a field of its own.
+    """
+    seen: set[tuple[str, ...]] = set()
+    found: dict[str, Expr] = {}
+    for place, value in values:
+        names = tuple(f.name for f in place)
+        if any(names[: len(other)] == other or other[: len(names)] == names for other in seen):
+            raise UserError("DUPLICATE_COLUMN", f"the column {shown(place)!r} is set twice", column=names[0])
+        seen.add(names)
+        top = found.get(names[0], Column((*base, names[0])))
+        found[names[0]] = _placed(top, names[1:], value)
+    return found
+
+
+def _placed(struct: Expr, names: tuple[str, ...], value: Expr) -> Expr:
+    if not names:
+        return value
+    if len(names) == 1:
+        return with_field(struct, names[0], value)
+    inner = field_of(struct, names[:1])
+    assert inner is not None
+    return with_field(struct, names[0], _placed(inner, names[1:], value))
 
 
 def unquoted(name: str) -> str:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,21 +21,21 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from mica import engines, properties
-from mica.collation.names import BINARY
 from mica.engines.base import Task
 from mica.errors import UserError
 from mica.expressions import conditionals
 from mica.expressions.bind import BoundExpr, bind_value
 from mica.expressions.collations import refuse_in_process
 from mica.expressions.parse import parse
-from mica.expressions.tree import Collate, Column, Expr, Literal
+from mica.expressions.tree import Column, Expr, Literal
 from mica.log import features
 from mica.log.conflicts import FilePredicate, every_file
 from mica.log.feed import refuse_reserved
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema.types import BOOLEAN, STRING, StructType
+from mica.schema.hidden import ROW_VERSION
+from mica.schema.types import BOOLEAN, LONG, StructType
 from mica.skipping.partitions import holds as holds_for
 from mica.skipping.partitions import is_decided, of_partitions
 from mica.tasks.change import ChangeSpec, change_files
@@ -43,7 +43,7 @@ from mica.tasks.parts import FilePart, in_tasks
 from mica.tasks.write import WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.write import flow
-from mica.write.assignment import stored, unquoted
+from mica.write.assignment import Place, as_bytes, in_field, place_of, shown, stored, together, unquoted
 from mica.write.facts import NO_FACTS, Facts
 from mica.write.inputs import forgotten
 from mica.write.once import Txn, once
@@ -94,10 +94,10 @@ class Change:
         self.scan = Scan(self.table, where, None, None, ansi, timezone)
         if self.scan.predicate is not None:
             refuse_in_process(self.scan.predicate.expr)
-        self.outputs = self.scan.outputs
+        self.outputs = self.scan.rewriting().outputs
         if values is not None:
             refuse_given(snapshot.schema, map(unquoted, values), str(snapshot.storage))
-            self.outputs = _assigned(snapshot.schema, values, where, self.scan)
+            self.outputs = _assigned(self.table, values, where, self.scan)
 
     def commit(self) -> Commit:
         """Writes the changed files and commits; commits nothing if no row matches, but for the version of a `txn`."""
@@ -149,8 +149,7 @@ class Change:
         return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
 
     def _parts(self, kept: NDArray[np.int64]) -> list[FilePart]:
-        parts = self.scan.whole_files()
-        return [replace(part, number=int(number)) for part, number in zip(parts, kept, strict=True)]
+        return self.table.rewritten(kept)
 
     def _describe(self) -> None:
         """Sets the commit's operation, and the files that it depends on."""
@@ -199,6 +198,16 @@ class Change:
         return Commit(self.snapshot.version, 0, 0, snapshot=self.snapshot)
 
 
+def fresh_versions(source: TableSource, where: str | None, **options: Any) -> dict[str, BoundExpr]:
+    """The versions of rows that an update of those that match writes again: null for these, so that they come from its
+    own version; nothing if the table does not track rows."""
+    if source.row_ids is None:
+        return {}
+    condition: Expr = Literal(True, BOOLEAN) if where is None else parse(where)
+    fresh = conditionals.case([(condition, Literal(None, LONG))], Column(ROW_VERSION), 0)
+    return {source.row_ids[1]: bind_value(fresh, source.readable, **options)}
+
+
 class NothingChangedError(Exception):
     """No row matches: there is nothing to commit."""
 
@@ -231,32 +240,31 @@ def read_files(schema: StructType, predicate: BoundExpr | None) -> FilePredicate
     return might_match
 
 
-def _assigned(schema: StructType, values: Mapping[str, Any], where: str | None, scan: Scan) -> Mapping[str, BoundExpr]:
-    """The columns after the update: CASE expressions for those that are set."""
+def _assigned(source: TableSource, values: Mapping[str, Any], where: str | None, scan: Scan) -> Mapping[str, BoundExpr]:
+    """The columns after the update: CASE expressions for those that are set. Rows that change keep their ids, but not
+    their versions."""
+    schema, readable = source.schema, source.readable
     options: dict[str, Any] = {
         "ansi": scan.ansi,
         "timezone": scan.timezone,
         "partition_columns": scan.source.partition_by,
     }
-    known = {name.lower(): name for name in schema.names}
-    found = dict(scan.outputs)
-    assigned: dict[str, Expr] = {}
-    for given, text in values.items():
-        name = known.get(given.lower(), known.get(unquoted(given).lower()))
-        if name is None:
-            raise UserError.unknown_column(given, schema.names)
-        if name in assigned:
-            raise UserError("DUPLICATE_COLUMN", f"the column {name!r} is set twice", column=name)
+    found = dict(scan.rewriting().outputs)
+    given: list[tuple[Place, Expr]] = []
+    for name, text in values.items():
+        place = place_of(schema, name)
         if not isinstance(text, str):
-            raise UserError.bad_value(f"the value of {name}", text, "an expression as text, such as 'n + 1'")
-        column = schema.field(name)
-        given_type = bind_value(text, schema, **options).type
-        assigned[name] = stored(parse(text), given_type, column, text, ansi=scan.ansi)
+            raise UserError.bad_value(f"the value of {shown(place)}", text, "an expression as text, such as 'n + 1'")
+        own, value = bind_value(text, readable, **options).type, parse(text)
+        if len(place) > 1:
+            given.append((place, in_field(value, own, place, text, ansi=scan.ansi)))
+        else:
+            given.append((place, stored(value, own, place[0], text, ansi=scan.ansi)))
+    assigned = together(given)
     condition: Expr = Literal(True, BOOLEAN) if where is None else parse(where)
     for name, value in {**assigned, **regenerated(schema, assigned)}.items():
-        new, kept = value, cast("Expr", Column((name,)))
-        if schema.field(name).type == STRING:  # the column's collation is a matter of its schema: bytes are stored
-            new, kept = Collate(value, str(BINARY)), Collate(kept, str(BINARY))
+        own = schema.field(name).type
+        new, kept = as_bytes(value, own), as_bytes(Column((name,)), own)
         changed = conditionals.case([(condition, new)], kept, 0)
-        found[name] = bind_value(changed, schema, **options)
-    return found
+        found[name] = bind_value(changed, readable, **options)
+    return found | fresh_versions(source, where, **options)

@@ -2,7 +2,8 @@
 
 The rule: files of one partition are joined in their order, and only where several become one or deleted rows go. With
 `delta.autoOptimize.autoCompact` a write is followed by a second commit if a partition has many small files. That commit
-changes no data and may fail: the write stands.
+changes no data and may fail: the write stands. Files of a clustered table are ordered by its columns instead, and those
+that others clustered stay.
 
 Source: delta-spark's OPTIMIZE and its auto compaction, whose default is 50 files below half of the target size.
 """
@@ -21,19 +22,18 @@ import pyarrow.compute as pc
 
 from mica.engines.base import Engine, Task
 from mica.errors import ConflictError
-from mica.log import row_tracking
-from mica.log.domains import CLUSTERING_DOMAIN
+from mica.log import clustering
 from mica.log.replay import partition_keys
 from mica.log.snapshot import Snapshot
 from mica.properties import AUTO_COMPACT, AUTO_OPTIMIZE, TARGET_FILE_SIZE
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.stats.partition import column_texts
-from mica.tasks.parts import FilePart, parts_of
+from mica.tasks.parts import FilePart
 from mica.tasks.rewrite import RewriteSpec, join_files
 from mica.tasks.write import WriteSpec
 from mica.tasks.zones import zone_tags
-from mica.write import flow
+from mica.write import flow, zorder
 from mica.write.facts import Facts
 from mica.write.target import Commit, Target, open_target
 
@@ -44,6 +44,9 @@ ENOUGH = 0.75
 
 #: Files below this share of the target size are small, and so many of them in a partition are compacted by themselves.
 SMALL, MANY = 0.5, 50
+
+#: A task that joins files reads at most so many at once.
+MOST_READERS = 8
 
 _PERCENTILES = {"minFileSize": 0, "p25FileSize": 0.25, "p50FileSize": 0.5, "p75FileSize": 0.75, "maxFileSize": 1}
 
@@ -57,15 +60,34 @@ def opened(snapshot: Snapshot, target_file_size: int | None, parameters: dict[st
     return target, spec
 
 
-def joined(scan: Scan, bins: Sequence[list[FilePart]], spec: WriteSpec) -> tuple[flow.RowSource, WriteSpec]:
+def joined(
+    engine: Engine, scan: Scan, bins: Sequence[list[FilePart]], spec: WriteSpec
+) -> tuple[flow.RowSource, WriteSpec]:
     """The files of each bin as one file, and the spec to write it."""
-    read = scan.spec()
+    read = scan.rewriting()
+    # Cores that no bin has read for the others; requests wait for an object store, not for a core.
+    idle = engine.parallelism // max(len(bins), 1)
+    readers = min(max(idle, 1 if scan.source.storage.local_path is not None else MOST_READERS), MOST_READERS)
 
     def task(write: WriteSpec) -> Task:
-        return partial(join_files, RewriteSpec(read, write))
+        return partial(join_files, RewriteSpec(read, write), readers=readers)
 
     # What came out a little larger than it was planned is not cut into a file and a rest.
     return flow.FromTasks(task, bins), replace(spec, target_file_size=spec.target_file_size * 3 // 2)
+
+
+def rewritten(
+    engine: Engine, target: Target, scan: Scan, bins: Sequence[list[FilePart]], keys: Sequence[str], spec: WriteSpec
+) -> Commit:
+    """Commits the files of each bin as one file, or with `keys` the rows of all in the order of these columns."""
+    files = [file for some in bins for file in some]
+    target.metrics = partial(metrics, files)
+    found = zorder.ordered(engine, scan, files, keys, spec) if keys else None
+    if found is not None:
+        target.removes = np.array([file.number for file in files], np.int64)
+    source, spec = joined(engine, scan, bins, spec) if found is None else found
+    done, _ = flow.commit(engine, target, spec, source)
+    return done
 
 
 def bins_of(files: Iterable[FilePart], size: int) -> Iterator[list[FilePart]]:
@@ -109,19 +131,22 @@ def afterwards(done: Commit, engine: Engine) -> Commit:
     `snapshot` is then that of the second one.
     """
     snapshot = done.snapshot
-    if snapshot is None or done.repeated or not _asks(snapshot) or row_tracking.is_enabled(snapshot.metadata):
+    if snapshot is None or done.repeated or not _asks(snapshot):
         return done
     try:
+        keys = clustering.cluster_by(snapshot)
         chosen = _crowded(snapshot)
+        if keys:
+            chosen = chosen[clustering.may_cluster(snapshot, chosen)]
+            chosen = chosen if len(chosen) >= MANY else chosen[:0]
         if not len(chosen):
             return done
-        target, spec = opened(snapshot, None, {"auto": True})
-        every = parts_of(snapshot.files.take(pa.array(chosen)), of_log=True)
-        files = [replace(file, number=int(number)) for file, number in zip(every, chosen, strict=True)]
-        bins = list(bins_of(files, spec.target_file_size))
-        target.metrics = partial(metrics, [file for some in bins for file in some])
-        source, spec = joined(Scan(TableSource(snapshot)), bins, spec)
-        compacted, _ = flow.commit(engine, target, spec, source)
+        target, spec = opened(snapshot, None, {"auto": True, **({"clusterBy": keys} if keys else {})})
+        source = TableSource(snapshot)
+        files = source.rewritten(chosen)
+        spec = replace(spec, clustering_provider=clustering.PROVIDER) if keys else spec
+        bins = [files] if keys else list(bins_of(files, spec.target_file_size))
+        compacted = rewritten(engine, target, Scan(source), bins, keys, spec)
     except ConflictError as error:
         _LOG.info("version %d of %s was not compacted: %s", done.version, snapshot.storage, error)
         return done
@@ -132,8 +157,6 @@ def afterwards(done: Commit, engine: Engine) -> Commit:
 
 
 def _asks(snapshot: Snapshot) -> bool:
-    if CLUSTERING_DOMAIN in snapshot.domains:
-        return False  # joined files would lose their order
     asked = AUTO_COMPACT.of(snapshot.properties)
     return AUTO_OPTIMIZE.of(snapshot.properties) if asked is None else asked != "false"
 

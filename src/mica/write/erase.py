@@ -1,8 +1,9 @@
 """Erases a path of a Variant column from every row, or from the rows of a predicate.
 
 The rule: an erase is an update with `variant_delete` that never leaves the old rows in a file of the new version: no
-deletion vectors are written, and files whose deletion vectors hide rows with the path are rewritten. Older versions
-keep their files until a vacuum, and the log the bounds of those files until its cleanup.
+deletion vectors are written, and files whose deletion vectors hide rows with the path are rewritten. Change files have
+the changed rows without the path, also as they were before. Older versions keep their files until a vacuum, and the log
+the bounds of those files until its cleanup.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mica.engines.base import Task
-from mica.errors import UnsupportedTableError, UserError
+from mica.errors import UserError
 from mica.expressions.parse import parse
 from mica.expressions.tree import Column, Path
+from mica.log.feed import refuse_reserved
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.schema.ddl import quote_if_needed, type_to_ddl
@@ -24,7 +26,8 @@ from mica.schema.types import VARIANT, StructType
 from mica.tasks.erase import EraseSpec, erase_files
 from mica.tasks.write import WriteSpec
 from mica.variant.path import VariantPath
-from mica.write.change import Change
+from mica.write.change import Change, fresh_versions
+from mica.write.once import Txn, once
 from mica.write.target import Commit
 
 if TYPE_CHECKING:
@@ -50,19 +53,27 @@ def erased_path(schema: StructType, text: str) -> tuple[str, VariantPath]:
     return column.name, found.path
 
 
-def erase(snapshot: Snapshot, path: str, where: str | None, spark: SparkSession | None) -> Commit:
+def erase(
+    snapshot: Snapshot, path: str, where: str | None, spark: SparkSession | None, txn: Txn | None = None
+) -> Commit:
     """Erases the path; see `Table.erase`."""
     column, found = erased_path(snapshot.schema, path)
-    return _Erase(snapshot, column, found, where, spark).commit()
+    return once(snapshot.storage, snapshot, txn, lambda: _Erase(snapshot, column, found, where, spark, txn).commit())
 
 
 class _Erase(Change):
     def __init__(
-        self, snapshot: Snapshot, column: str, path: VariantPath, where: str | None, spark: SparkSession | None
+        self,
+        snapshot: Snapshot,
+        column: str,
+        path: VariantPath,
+        where: str | None,
+        spark: SparkSession | None,
+        txn: Txn | None,
     ) -> None:
         quoted, text = quote_if_needed(column), path.spark().replace("\\", "\\\\").replace("'", "\\'")
         self.column, self.path, self.rows = column, path, where
-        super().__init__(snapshot, where, {column: f"variant_delete({quoted}, '{text}')"}, spark, None)
+        super().__init__(snapshot, where, {column: f"variant_delete({quoted}, '{text}')"}, spark, txn)
         ansi, timezone = self.scan.ansi, self.scan.timezone
         holds = f"variant_get({quoted}, '{text}') IS NOT NULL"
         held = Scan(self.table, holds, None, None, ansi, timezone)
@@ -70,31 +81,26 @@ class _Erase(Change):
         self.holds = held.predicate
         # The line break ends a comment in the given text.
         self.scan = held if where is None else Scan(self.table, f"({where}\n) AND {holds}", None, None, ansi, timezone)
+        options = {"ansi": ansi, "timezone": timezone, "partition_columns": self.table.partition_by}
+        self.outputs = {**self.outputs, **fresh_versions(self.table, self.scan.where, **options)}
         if self.target.feeds:
-            raise UnsupportedTableError(
-                "UNSUPPORTED_WRITER_FEATURE",
-                f"{snapshot.storage} has a change data feed (delta.enableChangeDataFeed=true): change files would hold "
-                "the rows as they were before",
-                hint="Set delta.enableChangeDataFeed to false, erase, and set it to true again. Change files of older "
-                "versions stay until a vacuum.",
-                feature="changeDataFeed",
-            )
+            refuse_reserved(snapshot.schema)
 
     def commit(self) -> Commit:
         """Rewrites the files that hold the path, in one commit; commits nothing if none does."""
         self._describe()
         self.target.operation = "ERASE"
         self.target.parameters = {**self.target.parameters, "path": f"{self.column}:{self.path}"}
-        every = Scan(self.table, None, None, None, self.scan.ansi, self.scan.timezone).whole_files()
         hiding = np.flatnonzero(np.asarray(self.snapshot.files.column("deletion_vector").is_valid()))
-        asked = np.union1d(self.scan.plan.kept, hiding).tolist()
-        parts = [replace(every[number], number=number) for number in asked]
+        parts = self.table.rewritten(np.union1d(self.scan.plan.kept, hiding))
         if not parts:
             return self._nothing()
         read = replace(self.scan.spec(), outputs=self.outputs)
 
         def task(spec: WriteSpec) -> Task:
-            whole = self.rows is None
-            return partial(erase_files, EraseSpec(read, spec, self.holds, (self.column,), self.path.steps, whole))
+            column, whole = (self.column,), self.rows is None
+            return partial(
+                erase_files, EraseSpec(read, spec, self.holds, column, self.path.steps, whole, self.target.feeds)
+            )
 
         return self._run(task, parts)

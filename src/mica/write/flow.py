@@ -149,13 +149,13 @@ def _undone(spec: WriteSpec, may: Callable[[], bool], aside: Storage | None = No
     except BaseException:
         if may():
             with contextlib.suppress(MicaError):
-                spec.storage.discard(_marked(spec) if undo.files is None else undo.files)
+                spec.storage.discard(marked(spec) if undo.files is None else undo.files)
             if aside is not None:
                 aside.clear()
         raise
 
 
-def _marked(spec: WriteSpec) -> list[str]:
+def marked(spec: WriteSpec) -> list[str]:
     """The files of a write by the mark in their names, for files without facts."""
     if not spec.mark:
         return []  # without a mark, files of other writes look alike

@@ -33,7 +33,7 @@ from mica.schema.types import StructType
 from mica.skipping.keys import MOST_IN_FILES, KeyValues, possible
 from mica.tasks.matching import MatchSpec
 from mica.tasks.merge import MergeSpec, SharedSource
-from mica.tasks.parts import FilePart, parts_of
+from mica.tasks.parts import FilePart
 from mica.tasks.zones import zone_tags
 from mica.write import flow, merge_source
 from mica.write.change import NothingChangedError, may_keep_rows, read_files
@@ -75,7 +75,8 @@ class Merge:
         set: Mapping[str, str],  # noqa: A002 - the word of SQL and of delta-spark
         condition: str | None = None,
     ) -> Merge:
-        """Updates a row of the target that matches: `set` maps its columns to expressions over both rows."""
+        """Updates a row of the target that matches: `set` maps its columns, or fields of structs (`s.x`), to
+        expressions over both rows."""
         return self._with(MergeClause("matched", "update", condition, set))
 
     @takes(condition=TEXT)
@@ -164,20 +165,25 @@ class _Merge:
         if is_frame:
             schema = merge_source.frame_schema(data)
         else:
-            schema, self.batch = merge_source.rows_of(data, table)
+            schema, given_rows = merge_source.rows_of(data, table)
         self.sides = Sides(
             table, schema, given.target_alias, given.source_alias, snapshot.partition_columns, ansi, timezone
         )
-        clauses = tuple(bound(self.sides, clause) for clause in given.clauses)
+        clauses = tuple(bound(self.sides, clause, self.table.row_ids) for clause in given.clauses)
         self.match = MatchSpec(self.sides.condition(given.on), clauses, timezone)
         self._refuse_collations()
+        named = {leaf.column[0] for leaf in self.match.source_leaves}
+        fields = tuple(replace(f, nullable=True) for f in schema.fields if f.name in named) or schema.fields[:1]
+        self.columns = StructType(fields)
         if is_frame:
-            named = {leaf.column[0] for leaf in self.match.source_leaves}
-            fields = tuple(replace(f, nullable=True) for f in schema.fields if f.name in named) or schema.fields[:1]
-            self.columns = StructType(fields)
             spark = cast("Spark", self.engine)
             self.frame = spark.kept(data, self.columns.names)
             self.batch = merge_source.collected(spark, self.frame, self.columns, table)
+        elif self.engine.shuffles and self.match.on.keys and not cast("Spark", self.engine).few(given_rows):
+            self.frame = cast("Spark", self.engine).spread(given_rows.select(self.columns.names), self.columns)
+            self.batch = None
+        else:
+            self.batch = merge_source.batch_of(given_rows)
 
     def _refuse_collations(self) -> None:
         on = self.sides.predicate(self.given.on).bound
@@ -200,10 +206,11 @@ class _Merge:
             predicate = possible(self.match.on, known)
             filtering = possible(self.match.on, known, MOST_IN_FILES)
         kept = self._kept(predicate)
+        self.planned = time.monotonic()
         self._describe(predicate, rows)
         rules = self.target.rules(self.scan.ansi, self.scan.timezone)
         spec = MergeSpec(
-            replace(self.scan.spec(), predicate=filtering),
+            replace(self.scan.rewriting(), predicate=filtering),
             replace(self.target.write_spec({}), tags=zone_tags(), rules=rules),
             self.match,
             may_keep_rows(self.table, kept),
@@ -233,8 +240,7 @@ class _Merge:
         return self.table.plan(predicate, ordering).kept
 
     def _parts(self, kept: Any) -> list[FilePart]:
-        parts = parts_of(self.table.files(pa.array(kept)))
-        return [replace(part, number=int(number)) for part, number in zip(parts, kept, strict=True)]
+        return self.table.rewritten(kept)
 
     def _feeds(self) -> bool:
         """Whether changed rows are written to change files; new files alone tell what is inserted."""
@@ -287,8 +293,19 @@ class _Merge:
             "numTargetDeletionVectorsAdded": len(places),
             "numTargetDeletionVectorsUpdated": int(had[places].sum()),
             "numTargetDeletionVectorsRemoved": int(had[places].sum()) + int(had[removed].sum()),
-            "executionTimeMs": int((time.monotonic() - self.began) * 1000),
+            **self._times(),
         }
+
+    def _times(self) -> dict[str, int]:
+        """delta-spark's times, in ms: finding the files that the source's keys can be in, then reading them, matching
+        and writing, which mica does in one pass."""
+        now = time.monotonic()
+        spans = {
+            "executionTimeMs": now - self.began,
+            "scanTimeMs": self.planned - self.began,
+            "rewriteTimeMs": now - self.planned,
+        }
+        return {name: int(span * 1000) for name, span in spans.items()}
 
     def _refuse_nothing(self, facts: Facts) -> None:
         if not facts.files.num_rows and not len(facts.removed) and not facts.vectors.num_rows:

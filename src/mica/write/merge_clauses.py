@@ -13,14 +13,15 @@ from mica.errors import UserError
 from mica.expressions.joined import BOTH, JoinedExpr, Side, Sides
 from mica.expressions.parse import parse
 from mica.expressions.rewrite import rebuilt
-from mica.expressions.tree import Column, Expr
+from mica.expressions.tree import Column, Expr, Literal
 from mica.schema.arrow import to_arrow_field
 from mica.schema.evolution import cast_to
 from mica.schema.special import DEFAULT, GENERATED
-from mica.schema.types import VARIANT, ArrayType, MapType, StructField, StructType
+from mica.schema.types import LONG, VARIANT, VOID, ArrayType, MapType, StructField, StructType
 from mica.tasks.matching import Action, Assigned, Clause, When
 from mica.variant.plain import to_variants
-from mica.write.assignment import assignable, stored, unquoted
+from mica.write.assignment import Place, assignable, in_field, place_of, stored, together
+from mica.write.assignment import shown as shown_place
 from mica.write.rules import as_stored, is_identity, refuse_given, regenerated, substituted
 
 
@@ -58,18 +59,31 @@ def shown(clauses: Sequence[MergeClause], when: When) -> list[dict[str, str]]:
     ]
 
 
-def bound(sides: Sides, given: MergeClause) -> Clause:
-    """The clause with bound expressions. Errors: those of `Merge.execute` for texts."""
+def bound(sides: Sides, given: MergeClause, row_ids: tuple[str, str] | None = None) -> Clause:
+    """The clause with bound expressions. Rows that it updates lose their version, where files hold it (`row_ids`).
+    Errors: those of `Merge.execute` for texts."""
     sees = _SEES[given.when]
     condition = None if given.condition is None else sides.predicate(given.condition, sees)
     values: dict[str, Assigned] = {}
     if given.action != "delete":
         trees: dict[str, Expr] = {}
-        for column, text, value in _values(sides, given):
-            values[column.name], trees[column.name] = _assigned(sides, column, text, value, sees)
+        fields: list[tuple[Place, Expr]] = []
+        for place, text, value in _values(sides, given):
+            column = place[0]
+            if len(place) == 1:
+                values[column.name], trees[column.name] = _assigned(sides, column, text, value, sees)
+            else:
+                own = sides.bind(value, sees, text).bound.type
+                fields.append((place, in_field(value, own, place, text, ansi=sides.ansi)))
+        for name, value in together(fields, (sides.target_alias,)).items():
+            trees[name] = value
+            values[name] = Assigned(sides.bind(value, sees), sides.target.field(name))
         refuse_given(sides.target, trees, sides.target_alias)
         if given.action == "update":
             values |= _generated(sides, trees, sees)
+            if row_ids is not None:
+                version = StructField(row_ids[1], LONG)
+                values[version.name] = Assigned(sides.bind(Literal(None, LONG), sees), version)
     return Clause(given.when, given.action, condition, values)
 
 
@@ -90,8 +104,8 @@ def _generated(sides: Sides, assigned: Mapping[str, Expr], sees: tuple[Side, ...
     return found
 
 
-def _values(sides: Sides, given: MergeClause) -> Iterator[tuple[StructField, str, Expr]]:
-    """The columns that a clause sets, with the texts and trees of their values."""
+def _values(sides: Sides, given: MergeClause) -> Iterator[tuple[Place, str, Expr]]:
+    """The columns and fields that a clause sets, with the texts and trees of their values."""
     table = sides.target
     if given.values is None:
         missing = [f.name for f in table.fields if sides.source.find(f.name) is None]
@@ -103,15 +117,19 @@ def _values(sides: Sides, given: MergeClause) -> Iterator[tuple[StructField, str
                 hint=f"Add the column, or name the columns: when_…_{given.action}({{…}}).",
             )
         for f in (f for f in table.fields if f.name not in missing):
-            yield f, f"{sides.source_alias}.{f.name}", Column((sides.source_alias, f.name))
+            yield (f,), f"{sides.source_alias}.{f.name}", Column((sides.source_alias, f.name))
         return
-    seen: set[str] = set()
-    for name, text in given.values.items():
-        f = _column(sides, name)
-        if f.name in seen:
-            raise UserError("DUPLICATE_COLUMN", f"the column {f.name!r} is set twice", column=f.name)
-        seen.add(f.name)
-        yield f, text, parse(text)
+    places = [(_place(sides, name), text) for name, text in given.values.items()]
+    together([(place, Literal(None, VOID)) for place, _ in places])  # refuses what is set twice
+    for place, text in places:
+        if len(place) > 1 and given.action == "insert":
+            raise UserError(
+                "INVALID_ARGUMENT",
+                f"{shown_place(place)} is a field, and values of rows to insert are those of whole columns",
+                hint=f"Give the value of {place[0].name!r}, with all its fields.",
+                column=place[0].name,
+            )
+        yield place, text, parse(text)
 
 
 def _makes(f: StructField, action: Action) -> bool:
@@ -119,14 +137,12 @@ def _makes(f: StructField, action: Action) -> bool:
     return GENERATED in f.metadata or is_identity(f) or (action == "insert" and DEFAULT in f.metadata)
 
 
-def _column(sides: Sides, name: str) -> StructField:
-    """The column of the target that a key of `set` or `values` names, with or without the target's alias."""
+def _place(sides: Sides, name: str) -> Place:
+    """The column or field of the target that a key of `set` or `values` names, with or without the target's alias."""
     alias, _, rest = name.partition(".")
-    own = [name, unquoted(name), *([rest, unquoted(rest)] if alias.lower() == sides.target_alias.lower() else [])]
-    found = next((f for f in map(sides.target.find, own) if f is not None), None)
-    if found is None:
-        raise UserError.unknown_column(name, sides.target.names)
-    return found
+    if alias.lower() == sides.target_alias.lower() and rest and sides.target.find(name) is None:
+        return place_of(sides.target, rest)
+    return place_of(sides.target, name)
 
 
 def _assigned(

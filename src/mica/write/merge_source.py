@@ -1,8 +1,8 @@
 """The source of a merge: what a person gives as rows of one schema.
 
 The rule: a source is what an append accepts, with any columns. Its types are Spark's; a column named like a VARIANT
-column of the table is a Variant if its rows are, shredded or not. A DataFrame's rows are collected only if they are
-few.
+column of the table is a Variant if its rows are, shredded or not. On Spark every task has the whole source only if its
+rows are few: those of a DataFrame are then collected, many of other sources become a DataFrame.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from mica.engines.spark.engine import Spark
 
 
-def rows_of(data: Any, table: StructType) -> tuple[StructType, pa.RecordBatch]:
+def rows_of(data: Any, table: StructType) -> tuple[StructType, pa.Table]:
     """The schema and the rows of a source that is no DataFrame; `table` has the columns of the target."""
     found = arrow(data, table)
     schema = _schema(unshredded_schema(found.schema, table), table)
-    return schema, batch_of(found if isinstance(found, pa.Table) else found.read_all(), schema, table)
+    return schema, _typed(found if isinstance(found, pa.Table) else found.read_all(), schema, table)
 
 
 def frame_schema(frame: Any) -> StructType:
@@ -40,20 +40,23 @@ def frame_schema(frame: Any) -> StructType:
 def collected(engine: Spark, frame: Any, schema: StructType, table: StructType) -> pa.RecordBatch | None:
     """The rows of a DataFrame, or None if they are many."""
     found = engine.collected(frame)
-    return None if found is None else batch_of(found, schema, table)
+    return None if found is None else batch_of(_typed(found, schema, table))
 
 
-def batch_of(rows: pa.Table, schema: StructType, table: StructType) -> pa.RecordBatch:
-    """The rows as one batch of the schema's types. Errors: INVALID_ARGUMENT for more than a batch can hold."""
-    whole = pa.Table.from_batches(list(in_schema(rows.to_batches(), schema, table)), to_arrow(schema)).combine_chunks()
-    batches = whole.to_batches()
+def batch_of(rows: pa.Table) -> pa.RecordBatch:
+    """The rows as one batch. Errors: INVALID_ARGUMENT for more than a batch can hold."""
+    batches = rows.combine_chunks().to_batches()
     if len(batches) > 1:
         raise UserError(
             "INVALID_ARGUMENT",
-            f"the source has {whole.nbytes >> 20:,} MiB, more than a merge in process can hold",
-            hint="Merge a Spark DataFrame.",
+            f"the source has {rows.nbytes >> 20:,} MiB, more than a merge in process can hold",
+            hint="Merge on Spark: give spark=, or a DataFrame.",
         )
-    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=to_arrow(schema))
+    return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=rows.schema)
+
+
+def _typed(rows: pa.Table, schema: StructType, table: StructType) -> pa.Table:
+    return pa.Table.from_batches(list(in_schema(rows.to_batches(), schema, table)), to_arrow(schema))
 
 
 def in_schema(batches: Any, schema: StructType, table: StructType) -> Any:

@@ -20,6 +20,7 @@ from mica.errors import MicaError, UnsupportedTableError, UserError
 from mica.expressions.bind import BoundExpr, bind, bind_value
 from mica.expressions.collations import refuse_in_process
 from mica.expressions.parse import parse
+from mica.expressions.set_field import field_of
 from mica.expressions.tree import Cast, Collate, Column, Compare, Expr, Op, walk
 from mica.log.actions import Metadata
 from mica.properties import CONSTRAINTS
@@ -34,7 +35,7 @@ from mica.schema.special import (
     IDENTITY_STEP,
     INVARIANTS,
 )
-from mica.schema.types import LONG, STRING, ArrayType, DataType, MapType, StructField, StructType
+from mica.schema.types import LONG, STRING, VOID, ArrayType, DataType, MapType, StructField, StructType
 from mica.tasks.rules import Identity, RowCheck, Rules
 
 
@@ -224,18 +225,30 @@ def _column(schema: StructType, column: Column) -> str:
     return column.names[0] if found is None else found.name
 
 
+def _spelled(schema: StructType, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names as the schema spells them."""
+    found: list[str] = []
+    here: DataType = schema
+    for name in names:
+        field = here.find(name) if isinstance(here, StructType) else None
+        found.append(name if field is None else field.name)
+        here = VOID if field is None else field.type
+    return tuple(found)
+
+
 def substituted(expr: Expr, schema: StructType, assigned: Mapping[str, Expr], what: str) -> Expr:
     """The expression with the new values of assigned columns."""
     match expr:
         case Column(names) if _column(schema, expr) in assigned:
-            if len(names) > 1:
+            new = field_of(assigned[_column(schema, expr)], _spelled(schema, names)[1:])
+            if new is None:
                 raise UserError(
                     "UNSUPPORTED_EXPRESSION",
                     f"the generated column {what!r} uses {'.'.join(names)}, and this update sets {names[0]!r}",
                     hint=f"Set {what!r} too.",
                     column=what,
                 )
-            return assigned[_column(schema, expr)]
+            return new
     changes: dict[str, Any] = {}
     for name in expr.__dataclass_fields__:
         value = getattr(expr, name)

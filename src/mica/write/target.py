@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from mica.errors import ConflictError, UnsupportedTableError, UserError
+from mica.errors import ConflictError, UserError
 from mica.expressions.bind import bind
 from mica.log import added, creation, features, row_tracking
 from mica.log.actions import Metadata, Protocol
@@ -165,6 +165,7 @@ class Target:
             target_file_size=target_file_size or TARGET_FILE_SIZE.of(self.metadata.configuration),
             mark=new_mark(),
             data_change=self.data_change,
+            row_ids=row_tracking.to_write(self.metadata, str(self.storage)),
         )
 
     def _properties(self) -> dict[str, str]:
@@ -225,8 +226,7 @@ class Target:
         return Commit(done.version, facts.files.num_rows, facts.rows, facts.bytes, done.snapshot, metrics)
 
     def transaction(self, facts: Facts) -> Transaction:
-        """The transaction that commits these facts. Errors: UNSUPPORTED_WRITER_FEATURE."""
-        self._refuse_rewrites(facts)
+        """The transaction that commits these facts."""
         parameters, metrics = self._described(facts)
         transaction = Transaction(
             self.storage if self.snapshot is None else self.snapshot,
@@ -278,19 +278,6 @@ class Target:
         if self.replaced is not None and self.replaced.where is not None:
             parameters["predicate"] = self.replaced.where
         return parameters, {"numFiles": files, "numOutputRows": facts.rows, "numOutputBytes": facts.bytes}
-
-    def _refuse_rewrites(self, facts: Facts) -> None:
-        """Refuses files with rows of replaced files if rows have ids that they must keep."""
-        rewrites = len(facts.removed) or self.vectors or len(self.removes) or not self.data_change
-        if facts.files.num_rows and rewrites and row_tracking.is_enabled(self.metadata):
-            raise UnsupportedTableError(
-                "UNSUPPORTED_WRITER_FEATURE",
-                f"{self.storage} tracks rows (delta.enableRowTracking=true), and mica cannot rewrite rows with their "
-                f"ids yet, as this {self.operation} would",
-                hint="Use an engine that can, or set delta.enableRowTracking to false. Appends, overwrites and deletes "
-                "with deletion vectors are possible.",
-                feature="rowTracking",
-            )
 
     def _check_rows(self, facts: Facts) -> None:
         """Refuses rows outside of the replaced partitions. Errors: ROWS_OUTSIDE_OVERWRITE."""

@@ -197,3 +197,45 @@ def test_strings_of_a_collation_are_not_turned_into_others() -> None:
     with pytest.raises(UserError) as mismatch:
         bind_value("lower(s) = d", schema)  # two columns of two collations, as in Spark
     assert mismatch.value.code == "COLLATION_MISMATCH"
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("regexp_extract(s, '(.)(c)', 2)", "c"), ("regexp_replace(s, '([ab])', '<$1>')", "<a><b>c"),
+        ("split(s, 'b')", ["a", "c"]), ("s RLIKE '^a.c$'", True), ("NOT s REGEXP 'x'", True),
+        ("round(2.675D, 2)", 2.68), ("bround(25, -1)", 20), ("floor(-1.5D)", -2), ("ceil(1.1)", 2), ("7 DIV -2", -3),
+        ("array(i, 2)[1]", 2), ("map('a', i, 'b', 5)['b']", 5), ("struct(i, s).s", "abc"),
+        ("array(s, p)", ["abc", "a_c"]),
+        ("named_struct('x', i, 'y', s)", {"x": 1, "y": "abc"}), ("element_at(map(1, 'x'), i)", "x"),
+        ("date_format(TIMESTAMP'2020-01-02 03:04:05', 'EEE d MMM yy, h:mm a')", "Thu 2 Jan 20, 3:04 AM"),
+        ("from_unixtime(0)", "1970-01-01 00:00:00"), ("unix_timestamp('1970-01-02', 'yyyy-MM-dd')", 86400),
+        ("cast(date_trunc('quarter', TIMESTAMP'2020-05-02 03:04:05') as string)", "2020-04-01 00:00:00"),
+        ("cast(trunc(DATE'2020-05-02', 'week') as string)", "2020-04-27"),
+        # As Spark 4.2.1 answers.
+        ("xxhash64('Spark', array_size(array(1)))", -4449867541325528513),
+        ("xxhash64(X'00', 1L, 1.5D, NULL)", -9161416050083430757),
+    ],
+)  # fmt: skip
+def test_daily_functions(text: str, first: object) -> None:
+    assert values(text)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("array(i)[1]", "INVALID_ARRAY_INDEX"), ("array(i)[-1]", "INVALID_ARRAY_INDEX"),
+        ("to_date(s, 'yyyy-MM-dd')", "INVALID_CAST"), ("i DIV 0", "DIVIDE_BY_ZERO"),
+        ("s RLIKE '(?=a)'", "UNSUPPORTED_EXPRESSION"), ("s RLIKE p", "UNSUPPORTED_EXPRESSION"),
+        ("regexp_extract(s, 'a')", "INVALID_EXPRESSION"), ("regexp_replace(s, 'a', '$1')", "INVALID_EXPRESSION"),
+        ("regexp_replace(s, 'a*', 'x')", "UNSUPPORTED_EXPRESSION"), ("split(s, '')", "UNSUPPORTED_EXPRESSION"),
+        ("date_format(current_timestamp(), 'YYYY')", "UNSUPPORTED_EXPRESSION"), ("v['a']", "TYPE_MISMATCH"),
+        ("map(1, 2, 1, 3)", "INVALID_EXPRESSION"), ("map(i, 2)", "UNSUPPORTED_EXPRESSION"),
+        ("1.5 DIV 2", "UNSUPPORTED_EXPRESSION"),
+        ("xxhash64(v)", "TYPE_MISMATCH"), ("struct(i).x", "TYPE_MISMATCH"),
+    ],
+)  # fmt: skip
+def test_refuses_of_daily_functions(text: str, code: str) -> None:
+    with pytest.raises(UserError) as raised:
+        values(text)
+    assert raised.value.code == code

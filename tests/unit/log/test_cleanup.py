@@ -104,3 +104,23 @@ def test_rules() -> None:
     assert kept is not None
     assert kept.version == 1
     assert oldest_kept(read_listing(entries), 4) is None
+
+
+def test_sidecars_go_with_the_last_checkpoint_that_names_them(tmp_path: Path) -> None:
+    """One of a kept checkpoint stays, and a young one of an unfinished checkpoint."""
+    properties = {"delta.checkpointInterval": "1000", "delta.checkpointPolicy": "v2"}
+    table = mica.Table.create(tmp_path, "id INT", properties=properties)
+    for number in range(4):
+        table.append([{"id": number}])
+        table.checkpoint()
+    folder = tmp_path / "_delta_log" / "_sidecars"
+    (folder / "killed.parquet").write_bytes(b"")
+    assert len(list(folder.iterdir())) == 5
+    aged(tmp_path, dict.fromkeys(range(4), 60))
+    aged(tmp_path, {4: 0})
+    for file in folder.iterdir():
+        os.utime(file, (NOW / 1000 - 40 * 86_400,) * 2)
+    os.utime(folder / "killed.parquet", (NOW / 1000 - 3_600,) * 2)
+    assert clean_log(table.snapshot, now=NOW) == 3 + 2 + 2  # commits, checkpoints and sidecars before version 3
+    assert len(list(folder.iterdir())) == 3
+    assert [mica.Table.open(tmp_path, version=version).count() for version in (3, 4)] == [3, 4]

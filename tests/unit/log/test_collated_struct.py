@@ -24,7 +24,7 @@ OTHER = {"numRecords": 1, "statsWithCollation": {"icu.en_USA.78.3": {"minValues"
 
 def test_every_version_comes_back_as_it_was() -> None:
     texts = pa.array([orjson.dumps(RFC).decode(), None, orjson.dumps(OTHER).decode(), '{"numRecords":3}'])
-    kind = stats_type(SCHEMA, (), {}, collated_field(texts))
+    kind = stats_type(SCHEMA, (), {}, collated_field([texts]))
     collated = kind.field("statsWithCollation").type
     assert [f.name for f in collated] == ["ICU.en_US.72", "icu.en_USA.78.3"]
     found = [None if t is None else orjson.loads(t) for t in format_stats(parse_stats(texts, kind)).to_pylist()]
@@ -33,5 +33,5 @@ def test_every_version_comes_back_as_it_was() -> None:
 
 def test_what_is_no_bound_has_no_column() -> None:
     odd = ['{"statsWithCollation":5}', '{"statsWithCollation":{"k":{"minValues":{"d":7},"x":{"y":"z"}}}}', "no json"]
-    assert collated_field(pa.array([*odd, None, '"statsWithCollation"'])) is None
-    assert collated_field(pa.array([], pa.string())) is None
+    assert collated_field([pa.array([*odd, None, '"statsWithCollation"'])]) is None
+    assert collated_field([pa.array([], pa.string())]) is None

@@ -12,7 +12,8 @@ from obstore.store import MemoryStore
 
 from mica.errors import CorruptDataError, UnsupportedTableError, UserError
 from mica.log.actions import Metadata
-from mica.log.checkpoint_writer import checkpoint_table, parquet_bytes, write_checkpoint
+from mica.log.checkpoint_rows import checkpoint_table
+from mica.log.checkpoint_writer import parquet_bytes, write_checkpoint
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
 from mica.schema.ddl import parse_ddl

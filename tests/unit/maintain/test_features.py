@@ -87,6 +87,27 @@ def test_history_is_deleted_only_when_it_is_old(table: mica.Table) -> None:
     assert not any('"deletionVector":' in path.read_text() for path in log.glob("*.json"))
 
 
+@pytest.mark.parametrize("truncate", [False, True])
+def test_who_does_not_know_v2_checkpoints_starts_from_a_classic_one(tmp_path: Path, truncate: bool) -> None:
+    """Also where the log begins with a V2 checkpoint: the commit that asked for it is gone."""
+    table = mica.Table.create(tmp_path, "n INT", properties={"delta.checkpointPolicy": "v2"})
+    table.append([{"n": 1}])
+    table.checkpoint()
+    log = tmp_path / "_delta_log"
+    for version in range(2):
+        (log / f"{version:020}.json").unlink()
+    for path in log.iterdir():
+        os.utime(path, (0, 0))
+    table.drop_feature("v2Checkpoint", truncate_history=truncate)
+    assert not features.supports(table.protocol, "v2Checkpoint")
+    assert any(log.glob("*.checkpoint.parquet"))
+    v2 = [path for path in log.glob("*.checkpoint.*") if len(path.name) > 50]
+    assert bool(v2) != truncate
+    for path in v2:
+        path.unlink()
+    assert mica.Table.open(tmp_path).count() == 1
+
+
 def test_features_of_writers_leave_at_once(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path, "n INT", properties={"delta.enableInCommitTimestamps": "true"})
     table.add_constraint("c", "n > 0").append([{"n": 1}])

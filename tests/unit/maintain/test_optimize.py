@@ -84,10 +84,10 @@ def test_an_append_goes_on_beside_it_and_a_delete_does_not(tmp_path: Path, monke
 
     joined, acts = module.join_files, list[Callable[[], object]]()
 
-    def meanwhile(*arguments: object) -> object:
+    def meanwhile(*arguments: object, **options: object) -> object:
         if acts:
             acts.pop()()
-        return joined(*arguments)  # type: ignore[arg-type]
+        return joined(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "join_files", meanwhile)
     table = table_of(tmp_path)

@@ -179,3 +179,22 @@ def test_change_files_stay_while_a_commit_within_the_retention_names_them(tmp_pa
     assert [row["id"] for row in table.changes(3, 3).to_arrow().to_pylist()] == [2]
     with pytest.raises(StorageError):
         table.changes(2, 2).to_arrow()
+
+
+def test_sidecars_that_no_checkpoint_names_go(tmp_path: Path) -> None:
+    table = table_of(tmp_path, **{"delta.checkpointPolicy": "v2"})
+    table.checkpoint()
+    folder = tmp_path / "_delta_log" / "_sidecars"
+    (named,) = folder.iterdir()
+    for name in ("killed.parquet", "young.parquet"):
+        (folder / name).write_bytes(named.read_bytes())
+    for file in (named, folder / "killed.parquet"):
+        os.utime(file, (0, 0))
+    assert table.vacuum(dry_run=True).deleted["path"].to_pylist() == ["_delta_log/_sidecars/killed.parquet"]
+    table.vacuum()
+    assert sorted(folder.iterdir()) == sorted([named, folder / "young.parquet"])
+    (checkpoint,) = (tmp_path / "_delta_log").glob("*.checkpoint.*")
+    checkpoint.write_bytes(b"PAR1 nonsense PAR1")  # in doubt, all stay
+    (folder / "killed.parquet").write_bytes(b"")
+    os.utime(folder / "killed.parquet", (0, 0))
+    assert table.vacuum().files == 0

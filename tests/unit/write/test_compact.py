@@ -5,10 +5,14 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+import orjson
 import pytest
 
 import mica
 from mica.errors import ConflictError, StorageError
+from mica.log.clustering import PROVIDER
+from mica.log.domains import CLUSTERING_DOMAIN
+from mica.log.transaction import Transaction
 from mica.write import compact, flow
 
 ON = {"delta.autoOptimize.autoCompact": "true"}
@@ -38,6 +42,32 @@ def test_many_small_files_are_joined(tmp_path: Path) -> None:
     assert operations(table)[-1] == "OPTIMIZE"
     assert dict(table.history(limit=1).to_pylist()[0]["operation_parameters"])["auto"] == "true"
     assert sorted(table.scan(columns=["id"]).to_arrow().column("id").to_pylist()) == list(range(5))
+
+
+def test_a_clustered_table_is_ordered_by_its_columns(tmp_path: Path) -> None:
+    """New files and those that mica clustered are ordered together; those of others stay."""
+    table = mica.Table.create(tmp_path, "id INT, v VARIANT", properties={"delta.feature.clustering": "supported", **ON})
+    transaction = Transaction(table.snapshot, "CLUSTER BY")
+    transaction.set_domain(CLUSTERING_DOMAIN, orjson.dumps({"clusteringColumns": [["id"]]}).decode())
+    transaction.commit()
+    table = mica.Table.open(tmp_path)
+    for i in range(5):
+        table.append([{"id": (i * 3 + n) % 5, "v": {"a": n}} for n in range(2)])
+    assert table.snapshot.clustering_providers().to_pylist() == [PROVIDER]
+    assert table.to_arrow()["id"].to_pylist() == sorted((i * 3 + n) % 5 for i in range(5) for n in range(2))
+    assert dict(table.history(limit=1).to_pylist()[0]["operation_parameters"])["clusterBy"] == '["id"]'
+    transaction = Transaction(table.snapshot, "OPTIMIZE")
+    file = table.files().to_pylist()[0]
+    transaction.remove_files([0])
+    transaction.add_files([{**file, "path": f"{file['path']}", "clustering_provider": "liquid"}])
+    liquid = file["path"]
+    transaction.commit()
+    table.refresh()
+    for i in range(5):
+        assert liquid in table.files()["path"].to_pylist()
+        table.append([{"id": i, "v": None}])
+    assert sorted(map(str, table.snapshot.clustering_providers().to_pylist())) == ["liquid", PROVIDER]
+    assert table.count() == 15
 
 
 def test_only_partitions_with_many_are_joined(tmp_path: Path) -> None:

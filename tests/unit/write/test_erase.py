@@ -147,12 +147,78 @@ def test_refuses(tmp_path: Path, path: str, code: str) -> None:
         assert raised.value.code == code
 
 
-def test_a_change_data_feed_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", [None, "id < 5"])
+def test_a_change_data_feed_has_the_changed_rows_without_the_path(tmp_path: Path, where: str | None) -> None:
     table = made(tmp_path / "t", {"delta.enableChangeDataFeed": "true"}, files=1)
-    with pytest.raises(MicaError, match="change files") as raised:
+    table.update({"id": "id + 100"}, "id = 7")  # its change file holds the path
+    table.erase(PATH, where)
+    changes = table.changes(table.version).to_arrow()
+    texts = mica.variant.to_json(changes["v"]).to_pylist()
+    ids = sorted(set(changes["id"].to_pylist()))
+    assert ids == ([1, 2, 4] if where else [1, 2, 4, 5, 8, 107])
+    assert sorted(set(changes["_change_type"].to_pylist())) == ["update_postimage", "update_preimage"]
+    assert len(texts) == 2 * len(ids)
+    assert not any("email" in text for text in texts)
+    traces = mica.check_erased(table.path, PATH).traces.to_pylist()
+    (old,) = [t for t in traces if t["file"].startswith("_change_data/") and t["kind"] == "values"]
+    assert (old["first"], old["last"], old["count"], old["goes_with"]) == (3, 3, 2, "vacuum")
+    if where is None:
+        table.vacuum(0, enforce_retention=False)
+        assert "vacuum" not in places(table)
+        assert "erase" not in places(table)
+
+
+def test_predicates_of_commits_quote_values(tmp_path: Path) -> None:
+    """Under today's name of the column and a former one; the path that an erase names quotes nothing."""
+    table = made(tmp_path / "t", {"delta.columnMapping.mode": "name"}, files=1)
+    table.delete("v:user.email::string = 'e1@x'")
+    table.delete("id = 3 AND v:user.name::string = 'none'")
+    table.update({"id": "id + 1"}, "id = 2")
+    table.rename_column("v", "w").erase("w:user.email", "w:user['email']::string = 'e4@x'")
+    table.erase("w:user.email")
+    traces = mica.check_erased(table.path, "w:user.email").traces.to_pylist()
+    quoted = [(t["first"], t["last"], t["goes_with"]) for t in traces if t["kind"] == "predicates"]
+    assert quoted == [(3, 3, "log cleanup"), (7, 7, "log cleanup")]
+
+
+def test_bounds_in_sidecars_and_checksums_are_told(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", {"delta.checkpointPolicy": "v2"})
+    table.checkpoint()
+    log = tmp_path / "t" / "_delta_log"
+    (sidecar,) = (log / "_sidecars").iterdir()
+    (log / "_sidecars" / "killed.parquet").write_bytes(sidecar.read_bytes())
+    adds = [json.loads(line)["add"] for line in (log / f"{1:020}.json").read_text().splitlines() if '"add"' in line]
+    (log / f"{1:020}.crc").write_text(json.dumps({"allFiles": adds}))
+    table.erase(PATH)
+    left = places(table)
+    assert ("bounds", "_delta_log/_sidecars/killed.parquet") in left["vacuum"]
+    assert ("bounds", f"_delta_log/_sidecars/{sidecar.name}") in left["log cleanup"]
+    assert ("bounds", f"_delta_log/{1:020}.crc") in left["log cleanup"]
+
+
+def test_rules_hold_under_an_erase(tmp_path: Path) -> None:
+    """A constraint that needs the path refuses the erase, one that lets it be null does not."""
+    table = mica.Table.create(
+        str(tmp_path / "t"), "id INT, v VARIANT, e STRING GENERATED ALWAYS AS (v:user.email::string)", properties=KEEP
+    )
+    table.append([row(n) for n in range(1, 3)])
+    table.add_constraint("named", "v:user.email IS NOT NULL")
+    files, version = table.files()["path"].to_pylist(), table.version
+    with pytest.raises(MicaError) as raised:
         table.erase(PATH)
-    assert raised.value.code == "UNSUPPORTED_WRITER_FEATURE"
-    assert table.version == 2
+    assert (raised.value.code, "named" in raised.value.message) == ("CONSTRAINT_VIOLATED", True)
+    assert (table.refresh().version, table.files()["path"].to_pylist()) == (version, files)
+    table.drop_constraint("named").add_constraint("short", "v:user.email IS NULL OR length(v:user.email::string) < 9")
+    table.erase(PATH, "id = 1")
+    assert table.scan(columns=["id", "e"]).to_arrow().sort_by("id").to_pydict() == {"id": [1, 2], "e": [None, "e2@x"]}
+
+
+def test_an_application_erases_once(tmp_path: Path) -> None:
+    table = made(tmp_path / "t", files=1)
+    assert not table.erase(PATH, txn=("gdpr", 1)).repeated
+    table.append([row(1)])
+    assert table.erase(PATH, txn=("gdpr", 1)).repeated
+    assert mica.check_erased(table.path, PATH).current
 
 
 def test_partitions_and_other_columns_stay(tmp_path: Path) -> None:

@@ -16,8 +16,7 @@ mod values;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use parquet::DecodeResult;
-use parquet::arrow::push_decoder::ParquetPushDecoder;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use crate::check::bounds::FooterBounds;
 use crate::check::findings::{Findings, ViolationKind, batch};
@@ -44,7 +43,7 @@ pub struct Check {
     /// The first row of the row group in the file, and the rows of the column that were checked.
     first_row: u64,
     given: u64,
-    current: Option<(ParquetPushDecoder, RowChecker, FooterBounds)>,
+    current: Option<(ParquetRecordBatchReader, RowChecker, FooterBounds)>,
 }
 
 impl Check {
@@ -99,19 +98,14 @@ impl Check {
                 let leaves: Vec<usize> = node.leaves.clone().collect();
                 // Pages are held against their index, where there is one.
                 self.file.load_pages(&[self.group], &leaves, false)?;
-                let decoder = self.file.decoder(self.group, &leaves, batch_size(group, &leaves, ROWS, BYTES))?;
+                let decoder = self.file.batches(self.group, &leaves, None, batch_size(group, &leaves, ROWS, BYTES))?;
                 self.given = 0;
                 let bounds = FooterBounds::open(&self.file, self.group, node, &mut self.findings)?;
                 self.current.insert((decoder, RowChecker::default(), bounds))
             }
         };
-        match decoder.try_decode()? {
-            DecodeResult::NeedsData(ranges) => {
-                let leaves: Vec<usize> = node.leaves.clone().collect();
-                let bytes = self.file.fetch_pages(self.group, &leaves, &ranges)?;
-                decoder.push_ranges(ranges, bytes)?;
-            }
-            DecodeResult::Data(batch) => {
+        match decoder.next().transpose()? {
+            Some(batch) => {
                 if let Some(array) = batch.columns().first() {
                     let name = node.field.name();
                     walker.check(&node.field, array, name, self.first_row + self.given, &mut self.findings);
@@ -119,7 +113,7 @@ impl Check {
                 }
                 self.given += batch.num_rows() as u64;
             }
-            DecodeResult::Finished => {
+            None => {
                 if let Some((.., bounds)) = self.current.take() {
                     bounds.finish(&mut self.findings);
                 }

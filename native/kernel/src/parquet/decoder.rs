@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::Schema;
-use parquet::DecodeResult;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::RowGroupMetaData;
 
@@ -32,7 +30,7 @@ pub struct Decoder {
     leaves: Vec<usize>,
     window: Window,
     /// `None` when no leaf column is needed at all: then rows are only counted.
-    inner: Option<ParquetPushDecoder>,
+    inner: Option<ParquetRecordBatchReader>,
     batch_size: usize,
     given: u64,
 }
@@ -68,20 +66,7 @@ impl Decoder {
         }
         let Window { group, bounds, rows } = &self.window;
         let whole = rows.len() == 1 && rows[0] == *bounds;
-        if !whole {
-            // Only a selection needs to know where pages begin.
-            self.file.load_pages(&[*group], &self.leaves, false)?;
-        }
-        let arrow = self.file.arrow.clone();
-        let mask = ProjectionMask::leaves(arrow.parquet_schema(), self.leaves.iter().copied());
-        let mut builder = ParquetPushDecoderBuilder::new_with_metadata(arrow)
-            .with_row_groups(vec![*group])
-            .with_projection(mask)
-            .with_batch_size(self.batch_size);
-        if !whole {
-            builder = builder.with_row_selection(rows::selection(rows, bounds.start, bounds.end));
-        }
-        self.inner = Some(builder.build()?);
+        self.inner = Some(self.file.batches(*group, &self.leaves, (!whole).then_some(rows), self.batch_size)?);
         Ok(())
     }
 
@@ -97,18 +82,14 @@ impl Decoder {
                 let empty = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), vec![], &options)?;
                 return Ok((rows > 0).then_some(empty));
             };
-            match inner.try_decode() {
-                Ok(DecodeResult::NeedsData(ranges)) => {
-                    let bytes = self.file.fetch_pages(group, &self.leaves, &ranges).map_err(|e| in_group(e, group))?;
-                    inner.push_ranges(ranges, bytes).map_err(|e| in_group(e.into(), group))?;
-                }
-                Ok(DecodeResult::Data(batch)) if batch.num_rows() == 0 => {}
-                Ok(DecodeResult::Data(batch)) if batch.num_rows() as u64 <= left => {
+            match inner.next() {
+                Some(Ok(batch)) if batch.num_rows() == 0 => {}
+                Some(Ok(batch)) if batch.num_rows() as u64 <= left => {
                     self.given += batch.num_rows() as u64;
                     return self.file.legacy.as_ref().map_or(Ok(batch.clone()), |old| old.batch(&batch)).map(Some);
                 }
-                Ok(DecodeResult::Finished) if left == 0 => return Ok(None),
-                Ok(_) => {
+                None if left == 0 => return Ok(None),
+                Some(Ok(_)) | None => {
                     let message = format!(
                         "row group {group} of {} does not have the {} rows that its footer states",
                         self.file.name(),
@@ -117,13 +98,13 @@ impl Decoder {
                     return Err(Error::new(Code::CorruptFile, message));
                 }
                 // The values of one batch exceed what an Arrow array can address: fewer rows at a time.
-                Err(e) if self.batch_size > 1 && e.to_string().contains("overflow") => {
+                Some(Err(e)) if self.batch_size > 1 && e.to_string().contains("overflow") => {
                     self.window.rows = rows::after(&self.window.rows, self.given);
                     self.given = 0;
                     self.batch_size = (self.batch_size / 16).max(1);
                     self.start()?;
                 }
-                Err(e) => return Err(self.blame(&e.to_string())),
+                Some(Err(e)) => return Err(self.blame(&e.to_string())),
             }
         }
     }
@@ -153,16 +134,6 @@ impl Decoder {
 }
 
 impl FileReader {
-    /// A decoder of some leaf columns of one row group, all rows.
-    pub(crate) fn decoder(&self, group: usize, leaves: &[usize], batch_size: usize) -> Result<ParquetPushDecoder> {
-        let mask = ProjectionMask::leaves(self.arrow.parquet_schema(), leaves.iter().copied());
-        Ok(ParquetPushDecoderBuilder::new_with_metadata(self.arrow.clone())
-            .with_row_groups(vec![group])
-            .with_projection(mask)
-            .with_batch_size(batch_size)
-            .build()?)
-    }
-
     /// Decodes some leaf columns of one row group, all rows.
     pub(crate) fn each_batch(
         &self,
@@ -170,17 +141,7 @@ impl FileReader {
         leaves: &[usize],
         mut seen: impl FnMut(RecordBatch) -> Result<()>,
     ) -> Result<()> {
-        let mut decoder = self.decoder(group, leaves, 4096)?;
-        loop {
-            match decoder.try_decode()? {
-                DecodeResult::NeedsData(ranges) => {
-                    let bytes = self.fetch_pages(group, leaves, &ranges)?;
-                    decoder.push_ranges(ranges, bytes)?;
-                }
-                DecodeResult::Data(batch) => seen(batch)?,
-                DecodeResult::Finished => return Ok(()),
-            }
-        }
+        self.batches(group, leaves, None, 4096)?.try_for_each(|batch| seen(batch?))
     }
 }
 

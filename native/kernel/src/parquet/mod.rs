@@ -1,18 +1,20 @@
 //! A Parquet file: what is checked before the Parquet library sees it, what its footer and its pages say, and its leaf
 //! columns decoded. No Variant is read here.
 //!
-//! - `source`, `part`: where bytes come from; `file`: one open file; `guard`: the library's panics are corrupt files
+//! - `source`, `part`: where bytes come from; `file`: one open file; `guard`: the library's panics are corrupt files;
+//!   `unzstd`: pages decompressed
 //! - `thrift`, `footer_check`, `page_header`, `page_check`: checked before anything trusts it
 //! - `footer`, `pages`: what stands behind the rows: the footer, and the parts of the page index that are needed
 //! - `schema`: the schema as a tree over leaf columns; `residuals`: where a path's value may hide in an early column
 //! - `level`, `resolve`: a path to its leaf column and the residuals that may hide its value
 //! - `bounds`, `physical`, `bloom`, `cost`, `inspect`: what they say of leaves, and what reading would take
 //! - `projection`: the leaf columns that an item needs
-//! - `rows`, `decoder`: batches of leaf columns; `legacy`: dates and timestamps by the calendar of old Sparks
+//! - `rows`, `chunks`, `decoder`: fetched pages to batches of leaf columns; `legacy`: dates and timestamps by the calendar of old Sparks
 //! - `write`: rows to a file
 
 pub mod bloom;
 pub mod bounds;
+pub(crate) mod chunks;
 pub mod cost;
 pub(crate) mod decoder;
 pub mod file;
@@ -35,4 +37,5 @@ pub mod rows;
 pub mod schema;
 pub mod source;
 pub(crate) mod thrift;
+pub(crate) mod unzstd;
 pub mod write;

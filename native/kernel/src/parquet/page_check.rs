@@ -21,6 +21,7 @@ use crate::error::{Code, Error, Result};
 use crate::parquet::file::FileReader;
 use crate::parquet::page_header::{PageHeader, PageKind, page_header};
 use crate::parquet::part::Part;
+use crate::parquet::unzstd::Lent;
 
 /// Bytes of a page before compression at most.
 pub const MAX_PAGE_BYTES: usize = 512 << 20;
@@ -225,7 +226,7 @@ enum Body<'a> {
         bytes: Cow<'a, [u8]>,
         at: usize,
     },
-    Zstd(zstd::stream::read::Decoder<'a, std::io::BufReader<&'a [u8]>>),
+    Zstd(zstd::stream::zio::Reader<&'a [u8], Lent>),
 }
 
 impl<'a> Body<'a> {
@@ -253,7 +254,7 @@ impl<'a> Body<'a> {
     }
 
     fn zstd(bytes: &'a [u8]) -> Option<Self> {
-        Some(Body::Zstd(zstd::stream::read::Decoder::new(bytes).ok()?.single_frame()))
+        Some(Body::Zstd(zstd::stream::zio::Reader::new(bytes, Lent::new().ok()?)))
     }
 
     /// The next bytes, fewer where there are no more.

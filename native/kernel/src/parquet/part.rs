@@ -1,9 +1,7 @@
 //! A part of a file in memory, as the Parquet library reads it.
 
-use std::io::Read;
-
 use bytes::{Buf, Bytes};
-use parquet::errors::Result as ParquetResult;
+use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
 
 /// A part of a file in memory, at its place there.
@@ -13,7 +11,7 @@ pub struct Part {
 }
 
 impl Part {
-    fn from(&self, start: u64) -> Bytes {
+    pub(super) fn from(&self, start: u64) -> Bytes {
         let at = start.saturating_sub(self.start).min(self.bytes.len() as u64);
         self.bytes.slice(at as usize..)
     }
@@ -33,8 +31,10 @@ impl ChunkReader for Part {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        let mut found = vec![0; length];
-        self.get_read(start)?.read_exact(&mut found)?;
-        Ok(found.into())
+        let found = self.from(start);
+        if found.len() < length {
+            return Err(ParquetError::EOF(format!("{length} bytes at {start} are not in memory")));
+        }
+        Ok(found.slice(..length))
     }
 }

@@ -32,6 +32,7 @@ from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import INTEGER, StructField, StructType
 from mica.tasks import ranges
+from mica.tasks.packed import packed, unpacked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,6 +43,9 @@ RANGE = "__mica_range"
 #: So many rows and bytes may be sent to every task.
 FEW_ROWS = 100_000
 FEW_BYTES = 64 << 20
+
+#: So many bytes of a process's rows go to Spark as one value.
+_PACK_BYTES = 4 << 20
 
 
 class Spark(Engine):
@@ -128,7 +132,19 @@ class Spark(Engine):
     def collected(self, rows: DataFrame) -> pa.Table | None:
         """The rows if they are few, so that every task can have them all; else None."""
         found = jobs.collect(rows.limit(FEW_ROWS + 1))
-        return found if found.num_rows <= FEW_ROWS and found.nbytes <= FEW_BYTES else None
+        return found if self.few(found) else None
+
+    def few(self, rows: pa.Table) -> bool:
+        """Whether every task can have all these rows."""
+        return bool(rows.num_rows <= FEW_ROWS and rows.nbytes <= FEW_BYTES)
+
+    def spread(self, rows: pa.Table, schema: StructType) -> DataFrame:
+        """Rows of this process as a DataFrame, of which each task gets a part."""
+        count = max(1, -(-rows.nbytes // _PACK_BYTES), min(self.parallelism, rows.num_rows))
+        size = -(-rows.num_rows // count)
+        packs = [pa.array([packed(rows.slice(at, size))], pa.binary()) for at in range(0, rows.num_rows, size or 1)]
+        frame = self.session.createDataFrame(pa.table({"rows": pa.chunked_array(packs, pa.binary())}))
+        return self.mapped(frame.repartition(max(1, min(len(packs), 4 * self.parallelism))), unpacked, schema)
 
     def made(self, task: Task, inputs: Sequence[Any], schema: StructType) -> DataFrame:
         """The rows that tasks make."""

@@ -46,6 +46,20 @@ def session(master: str = "local[*]", **conf: Any) -> SparkSession:
     return spark
 
 
+def current(spark: SparkSession | None) -> SparkSession:
+    """The given session, else the active one, else a new one."""
+    if spark is not None:
+        return spark
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() or session()
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether it is a Spark Connect session, which has no JVM of its own to ask."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
 def _defaults(master: str) -> dict[str, Any]:
     """The settings that differ from Spark's defaults, with reasons."""
     defaults: dict[str, Any] = {

@@ -5,11 +5,23 @@ The rule: Spark runs the user's own SQL text, never generated SQL.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+
+#: How columns are called that `nested` puts into a struct.
+NESTED = "__mica_nested_"
+
+
+def nested(frame: DataFrame, name: str, columns: Sequence[str]) -> DataFrame:
+    """The rows with these columns, which are called `NESTED` and the name of a field, as fields of a struct `name`."""
+    from pyspark.sql import functions as sql
+
+    fields = [sql.col(column).alias(column.removeprefix(NESTED)) for column in columns]
+    return frame.withColumn(name, sql.struct(*fields)).drop(*columns)
 
 
 def judged(frame: DataFrame, where: str | None, columns: Mapping[str, str], limit: int | None) -> DataFrame:

@@ -57,7 +57,7 @@ def ordered(
     outputs, dimensions, bounded = _dimensions(texts, schema, partitions)
     total = sum(file.size or 0 for file in files)
     inputs = in_tasks(files, engine.parallelism)
-    columns = dict(scan.outputs)
+    columns = dict(scan.rewriting().outputs)
     named = {name: columns[name] for name in partitions}
     looked = KeysSpec(replace(scan.spec(), outputs={**named, **outputs}), partitions, dimensions, total)
     found = pa.Table.from_batches(engine.run(partial(sample, looked), inputs, ranges.SAMPLE), ranges.SAMPLE)
@@ -67,11 +67,11 @@ def ordered(
     samples, curve = _curve(*sampled, len(partitions), dimensions)
     spec = CurveSpec(replace(scan.spec(), outputs={**columns, **outputs}), len(columns), curve)
     count = max(1, round(total / write.target_file_size))
-    key_fields = [StructField(name, from_arrow_type(kind)) for name, kind in spec.keys]
+    more = [*((name, pa.int64()) for name in scan.source.kept_ids), *spec.keys]
     rows = MadeRows(
         task=partial(curve_rows, spec),
         inputs=inputs,
-        schema=StructType((*schema.fields, *key_fields)),
+        schema=StructType((*schema.fields, *(StructField(name, from_arrow_type(kind)) for name, kind in more))),
         size=total * IN_MEMORY,
         files=count,
         samples=[bytes(packed) for packed in samples.column("rows").to_pylist()],

@@ -1,0 +1,251 @@
+//! Fetched pages of one row group as the library reads them into Arrow.
+//!
+//! The library reads the pages of zstd as if they were not compressed; they are decompressed on their way to its
+//! decoders, in a context that is used again (`unzstd`).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+use parquet::arrow::array_reader::RowGroups;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
+use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
+use parquet::basic::Compression;
+use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::metadata::page_index::PageIndexProvider;
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
+use parquet::file::page_index::offset_index::PageLocation;
+use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use crate::error::Result;
+use crate::parquet::file::FileReader;
+use crate::parquet::page_check::MAX_PAGE_BYTES;
+use crate::parquet::part::Part;
+use crate::parquet::rows::{self, Rows};
+use crate::parquet::unzstd;
+
+/// Below this mean length of its runs the library reads all pages of a selection and masks their rows
+/// (`RowSelectionPolicy`), so all of them have to be there.
+const MASKED_BELOW: usize = 32;
+
+impl FileReader {
+    /// Decodes some leaf columns of one row group, all rows or those of `rows` (numbers within the file, sorted); only
+    /// the pages that hold such rows are fetched, in one request.
+    pub(crate) fn batches(
+        &self,
+        group: usize,
+        leaves: &[usize],
+        rows: Option<&Rows>,
+        batch_size: usize,
+    ) -> Result<ParquetRecordBatchReader> {
+        let metadata = self.arrow.metadata();
+        let Some(meta) = metadata.row_groups().get(group) else {
+            return Err(ParquetError::General(format!("there is no row group {group}")).into());
+        };
+        let first = self.first_row(group);
+        let selection = rows.map(|rows| rows::selection(rows, first, first + meta.num_rows().max(0) as u64));
+        if selection.is_some() {
+            // Only a selection needs to know where pages begin.
+            self.load_pages(&[group], leaves, false)?;
+        }
+        let paged = selection.as_ref().filter(|selection| !is_masked(selection));
+        let mut ranges = Vec::new();
+        let mut ends = Vec::with_capacity(leaves.len());
+        for &leaf in leaves {
+            if let Some(column) = meta.columns().get(leaf) {
+                let locations = self.pages.offset_index(group, leaf).map(|index| index.page_locations().as_slice());
+                wanted(column, locations, paged, &mut ranges);
+            }
+            ends.push(ranges.len());
+        }
+        let bytes = self.fetch_pages(group, leaves, &ranges)?;
+        let mut parts = ranges.iter().zip(bytes).map(|(range, bytes)| Part { start: range.start, bytes });
+        let mut chunks = vec![None; meta.columns().len()];
+        let mut taken = 0;
+        for (&leaf, end) in leaves.iter().zip(ends) {
+            let mut own: Vec<Part> = parts.by_ref().take(end - taken).collect();
+            own.sort_by_key(|part| part.start);
+            taken = end;
+            if let Some(chunk) = chunks.get_mut(leaf) {
+                *chunk = Some(Arc::new(Parts(own)));
+            }
+        }
+        let mask = ProjectionMask::leaves(self.arrow.parquet_schema(), leaves.iter().copied());
+        let levels =
+            parquet_to_arrow_field_levels(self.arrow.parquet_schema(), mask, Some(self.arrow.schema().fields()))?;
+        let group = Group { metadata, meta, number: group, chunks, paged: selection.is_some() };
+        Ok(ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, batch_size, selection)?)
+    }
+}
+
+/// Whether the library reads all pages of a selection.
+fn is_masked(selection: &RowSelection) -> bool {
+    let (rows, runs) =
+        selection.iter().fold((0, 0), |(rows, runs), one: &RowSelector| (rows + one.row_count, runs + 1));
+    rows <= (runs + 1) * MASKED_BELOW
+}
+
+/// The ranges of bytes of the pages that a selection reads: all of the column's without one, or without a page index.
+fn wanted(
+    column: &ColumnChunkMetaData,
+    locations: Option<&[PageLocation]>,
+    selection: Option<&RowSelection>,
+    ranges: &mut Vec<Range<u64>>,
+) {
+    let (start, length) = column.byte_range();
+    let Some((selection, locations)) = selection.zip(locations) else {
+        ranges.push(start..start.saturating_add(length));
+        return;
+    };
+    // What lies before the first data page is the dictionary.
+    if let Some(first) = locations.first().map(|page| page.offset as u64).filter(|first| *first > start) {
+        ranges.push(start..first);
+    }
+    ranges.extend(selection.scan_ranges(locations));
+}
+
+/// Parts of a column chunk in memory, sorted, each at its place in the file.
+struct Parts(Vec<Part>);
+
+impl Parts {
+    /// The bytes from `start` on, to the end of the part that holds it.
+    fn from(&self, start: u64) -> Bytes {
+        let at = self.0.partition_point(|part| part.start <= start);
+        at.checked_sub(1).and_then(|at| self.0.get(at)).map_or_else(Bytes::new, |part| part.from(start))
+    }
+}
+
+impl Length for Parts {
+    fn len(&self) -> u64 {
+        self.0.last().map_or(0, Length::len)
+    }
+}
+
+impl ChunkReader for Parts {
+    type T = bytes::buf::Reader<Bytes>;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        Ok(self.from(start).reader())
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        let found = self.from(start);
+        if found.len() < length {
+            return Err(ParquetError::EOF(format!("{length} bytes at {start} were not fetched")));
+        }
+        Ok(found.slice(..length))
+    }
+}
+
+/// One row group, of which some column chunks were fetched.
+struct Group<'a> {
+    metadata: &'a ParquetMetaData,
+    meta: &'a RowGroupMetaData,
+    number: usize,
+    chunks: Vec<Option<Arc<Parts>>>,
+    /// Whether pages are found by the page index.
+    paged: bool,
+}
+
+impl RowGroups for Group<'_> {
+    fn num_rows(&self) -> usize {
+        self.meta.num_rows().max(0) as usize
+    }
+
+    fn column_chunks(&self, leaf: usize) -> ParquetResult<Box<dyn PageIterator>> {
+        let column = self.meta.columns().get(leaf);
+        let chunk = self.chunks.get(leaf).cloned().flatten();
+        let Some((column, chunk)) = column.zip(chunk) else {
+            return Err(ParquetError::General(format!("column {leaf} was not fetched")));
+        };
+        let index = self.metadata.page_index().filter(|_| self.paged);
+        let locations = index.and_then(|index| index.offset_index(self.number, leaf));
+        let locations = locations.map(|index| index.page_locations().clone());
+        let pages: Box<dyn PageReader> = match column.compression() {
+            Compression::ZSTD(_) => {
+                let plain = column.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
+                Box::new(Unpacked(SerializedPageReader::new(chunk, &plain, self.num_rows(), locations)?))
+            }
+            _ => Box::new(SerializedPageReader::new(chunk, column, self.num_rows(), locations)?),
+        };
+        Ok(Box::new(One(Some(pages))))
+    }
+
+    fn row_groups(&self) -> Box<dyn Iterator<Item = &RowGroupMetaData> + '_> {
+        Box::new(std::iter::once(self.meta))
+    }
+
+    fn metadata(&self) -> &ParquetMetaData {
+        self.metadata
+    }
+}
+
+/// The pages of one column chunk are those of the one row group.
+struct One(Option<Box<dyn PageReader>>);
+
+impl Iterator for One {
+    type Item = ParquetResult<Box<dyn PageReader>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.take().map(Ok)
+    }
+}
+
+impl PageIterator for One {}
+
+/// Pages that the library read as they are stored, decompressed.
+struct Unpacked(SerializedPageReader<Parts>);
+
+impl Iterator for Unpacked {
+    type Item = ParquetResult<Page>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.get_next_page().transpose()
+    }
+}
+
+impl PageReader for Unpacked {
+    fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
+        self.0.get_next_page()?.map(unpacked).transpose()
+    }
+
+    fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
+        self.0.peek_next_page()
+    }
+
+    fn skip_next_page(&mut self) -> ParquetResult<()> {
+        self.0.skip_next_page()
+    }
+
+    fn supports_deferred_dictionary(&self) -> bool {
+        self.0.supports_deferred_dictionary()
+    }
+
+    fn take_deferred_dictionary(&mut self) -> ParquetResult<Option<Page>> {
+        self.0.take_deferred_dictionary()?.map(unpacked).transpose()
+    }
+
+    fn at_record_boundary(&mut self) -> ParquetResult<bool> {
+        self.0.at_record_boundary()
+    }
+}
+
+/// The page with its values decompressed; the levels of a page of version 2 are stored as they are.
+fn unpacked(mut page: Page) -> ParquetResult<Page> {
+    let (buffer, levels) = match &mut page {
+        Page::DictionaryPage { buf, .. } | Page::DataPage { buf, .. } => (buf, 0),
+        Page::DataPageV2 { is_compressed: false, .. } => return Ok(page),
+        Page::DataPageV2 { buf, def_levels_byte_len, rep_levels_byte_len, .. } => {
+            (buf, *def_levels_byte_len as usize + *rep_levels_byte_len as usize)
+        }
+    };
+    let packed = buffer.get(levels..).ok_or_else(|| ParquetError::EOF("a page has fewer bytes than levels".into()))?;
+    if !packed.is_empty() {
+        let mut values = buffer[..levels].to_vec();
+        unzstd::append(packed, &mut values, MAX_PAGE_BYTES)?;
+        *buffer = values.into();
+    }
+    Ok(page)
+}

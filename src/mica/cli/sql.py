@@ -1,0 +1,68 @@
+"""`mica sql`: runs a Spark SQL text on an embedded session, its Delta tables read by mica."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from mica.cli import options
+from mica.cli.console import pairs, print_rows, spark_session
+from mica.cli.scan import SHOWN
+from mica.errors import MicaError, UserError
+
+Tables = Annotated[
+    list[str] | None, typer.Option("--table", "-t", help="NAME=PATH: a name for a table in the text. Repeatable.")
+]
+
+
+def run(
+    text: Annotated[str, typer.Argument(metavar="SQL", help="A query, or a statement such as DELETE or MERGE.")],
+    table: Tables = None,
+    limit: options.Limit = None,
+    json: options.JsonRows = False,
+) -> None:
+    """Run a Spark SQL text; tables are named by delta.`PATH` or by --table."""
+    from mica.query.entry import sql
+
+    with named(table), sparks_errors():
+        frame = sql(text, spark_session())
+        most = limit if limit is not None or json else SHOWN
+        frame = frame if most is None else frame.limit(most)
+        if json:
+            names = ", ".join(f"`{name.replace('`', '``')}`" for name in frame.columns)
+            lines = frame.selectExpr(f"to_json(struct({names}), map('ignoreNullFields', 'false')) AS line")
+            for row in lines.toLocalIterator():
+                sys.stdout.write(f"{row.line}\n")
+            return
+        rows = [[None if value is None else str(value) for value in row] for row in frame.collect()]
+        print_rows("", frame.columns, rows)
+        if limit is None and len(rows) == SHOWN:
+            sys.stderr.write(f"the first {SHOWN} rows; --limit shows more\n")
+
+
+@contextmanager
+def named(tables: list[str] | None) -> Iterator[None]:
+    """Registers the tables of `--table`."""
+    from mica.query.names import register
+
+    for name, path in pairs(tables or (), "--table").items():
+        register(name, path)
+    yield
+
+
+@contextmanager
+def sparks_errors() -> Iterator[None]:
+    """Shows Spark's own error of a text as a mistake in the text, without its stacks."""
+    try:
+        yield
+    except MicaError:
+        raise
+    except Exception as e:
+        if not type(e).__module__.startswith("pyspark.errors"):
+            raise
+        lines = [line for line in str(e).splitlines() if line.strip()]
+        raise UserError("INVALID_EXPRESSION", lines[0] if lines else type(e).__name__) from e

@@ -1,0 +1,58 @@
+"""`mica stream`: a folder of JSON files that grows, into a table."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from mica.cli import options
+from mica.cli.console import out, pairs, print_json_line, spark_session, storage_options
+from mica.write.landing import stream_json
+
+
+def run(
+    source: Annotated[
+        str, typer.Argument(metavar="FOLDER", help="The folder that the files arrive in, or a pattern of them.")
+    ],
+    table: Annotated[str, typer.Argument(metavar="TABLE", help="The table's path or URI; created if missing.")],
+    interval: Annotated[
+        float | None, typer.Option("--interval", "-i", help="Look again after so many seconds. Default: end.")
+    ] = None,
+    max_files: Annotated[int, typer.Option("--max-files", min=1, help="Files of one commit.")] = 1000,
+    max_bytes: Annotated[str | None, typer.Option("--max-bytes", help="About so many bytes, e.g. 1GB.")] = None,
+    column: Annotated[str, typer.Option("--column", "-c", help="The Variant column.")] = "v",
+    computed: Annotated[
+        list[str] | None,
+        typer.Option("--add", "-a", help="NAME=EXPRESSION, a column computed from each document. Repeatable."),
+    ] = None,
+    partition_by: options.PartitionBy = None,
+    on_error: Annotated[
+        Literal["fail", "quarantine"], typer.Option("--on-error", help="What to do with lines that cannot be read.")
+    ] = "fail",
+    table_property: Annotated[
+        list[str] | None, typer.Option("--property", help="NAME=VALUE for a new table. Repeatable.")
+    ] = None,
+    on_spark: options.OnSpark = False,
+    storage_option: options.StorageOption = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object for each batch.")] = False,
+) -> None:
+    """Read the JSON files of a folder into a table, each once, and those that come later."""
+    for report in stream_json(
+        source,
+        table,
+        spark=spark_session() if on_spark else None,
+        interval=interval,
+        max_files=max_files,
+        max_bytes=max_bytes,
+        storage_options=storage_options(storage_option or ()),
+        column=column,
+        columns=pairs(computed or (), "--add"),
+        partition_by=partition_by or (),
+        on_error=on_error,
+        properties=pairs(table_property or (), "--property"),
+    ):
+        if json:
+            print_json_line(report.to_dict())
+        else:
+            out().print(str(report), markup=False, highlight=False)

@@ -1,0 +1,52 @@
+"""A struct with another value in one field: what `SET s.x = …` assigns to `s`.
+
+The rule: the other fields stay, and a null struct becomes one whose other fields are null, as in delta-spark. The
+result has exactly the type of the struct. Only updates and merges make such a call; no text does.
+
+Source: delta-spark's UpdateExpressionsSupport (`generateUpdateExpressions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.expressions.tree import Call, Cast, Column, Expr, Literal
+from mica.schema.types import STRING
+
+#: The call: the struct, the field's name, its value.
+NAME = "set field"
+
+
+def with_field(struct: Expr, name: str, value: Expr) -> Call:
+    """Builds the call."""
+    return Call(NAME, (struct, Literal(name, STRING), value))
+
+
+def field_of(expr: Expr, names: Sequence[str]) -> Expr | None:
+    """The field at these names (as the schema spells them) of a struct that calls made, of a column or of NULL; None
+    if it is not known."""
+    for at, name in enumerate(names):
+        while isinstance(expr, Call) and expr.name == NAME:
+            struct, own, value = expr.args
+            if isinstance(own, Literal) and own.value == name:
+                expr = value
+                break
+            expr = struct
+        else:
+            bare = expr.child if isinstance(expr, Cast) else expr
+            if isinstance(bare, Literal) and bare.value is None:
+                return bare
+            return Column((*expr.names, *names[at:])) if isinstance(expr, Column) else None
+    return expr
+
+
+def replaced(structs: pa.StructArray, name: str, values: pa.Array) -> pa.StructArray:
+    """The structs with these values in the field."""
+    fields = list(structs.type)
+    # struct_field keeps the nulls of the structs: the other fields of a null one are null.
+    children = [values if f.name == name else pc.struct_field(structs, [i]) for i, f in enumerate(fields)]
+    children = [c if c.type == f.type else c.cast(f.type) for c, f in zip(children, fields, strict=True)]
+    return pa.StructArray.from_arrays(children, fields=fields)

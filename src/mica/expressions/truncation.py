@@ -1,0 +1,79 @@
+"""date_trunc and trunc, as in Spark.
+
+The rule: a time is cut in the session's time zone. Days and what is longer begin at midnight there; an hour that a
+clock change repeats keeps its offset. An unknown unit gives null.
+
+Source: Spark's DateTimeUtils.parseTruncLevel, truncTimestamp, truncDate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.expressions.casts import cast_array
+from mica.expressions.compare import Datum
+from mica.expressions.intervals import DAY, int64_of, local_of, resolved
+from mica.expressions.pairs import as_array
+from mica.schema.types import DATE, TIMESTAMP
+
+Made = tuple[pa.Array, pa.Array | None]
+
+#: The units of days and more: what a day becomes. Days are those since the epoch, a Thursday.
+_MONTHS: Mapping[str, int] = {"month": 1, "quarter": 3, "year": 12}
+#: Units that are cut off the local time, and those that are the same everywhere, in microseconds.
+_LOCAL: Mapping[str, int] = {"minute": 60_000_000, "hour": 3_600_000_000, "day": DAY}
+_EXACT: Mapping[str, int] = {"microsecond": 1, "millisecond": 1_000, "second": 1_000_000}
+_NAMES: Mapping[str, str] = {
+    **{name: name for name in (*_MONTHS, "week", *_LOCAL, *_EXACT)},
+    "mon": "month", "mm": "month", "yyyy": "year", "yy": "year", "dd": "day",
+}  # fmt: skip
+
+
+def timestamps(units: pa.Array, times: Datum, *, timezone: str) -> Made:
+    """`date_trunc(unit, times)`: timestamps, cut. The unit is a constant, repeated. Fails before the first instant."""
+    values = as_array(times, len(units))
+    if not len(units):
+        return values, None
+    unit = units[0]
+    name = _NAMES.get(unit.as_py().lower())
+    if name is None:
+        return pa.nulls(len(values), values.type), None
+    if name in _EXACT:
+        micros = int64_of(values)
+        return _timed(micros - np.mod(micros, _EXACT[name]), micros, values)
+    clock = local_of(values, timezone)
+    local, instants = int64_of(clock), int64_of(values)
+    if name in _LOCAL:
+        cut = local - np.mod(local, _LOCAL[name])
+        return _timed(resolved(cut, local - instants, timezone, values.type), instants, values)
+    days, failed = dates(clock.cast(pa.date32()), unit)
+    assert failed is None
+    return cast_array(days, DATE, TIMESTAMP, timezone, ansi=True)
+
+
+def dates(values: pa.Array, unit: pa.Scalar) -> Made:
+    """`trunc(values, unit)`: dates, cut to a week or more. Fails before the first day."""
+    name = _NAMES.get(unit.as_py().lower(), "")
+    days = np.asarray(pc.fill_null(values.cast(pa.int32()), 0)).astype(np.int64)
+    if name == "week":
+        found: Any = days - np.mod(days + 3, 7)
+    elif name in _MONTHS:
+        month = days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+        first = month - np.mod(month, _MONTHS[name])
+        found = first.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
+    else:
+        return pa.nulls(len(values), values.type), None
+    null, failed = np.asarray(pc.is_null(values)), found < -(2**31)
+    made = pa.array(found.astype(np.int32), mask=null | failed).cast(values.type)
+    return made, pa.array(failed & ~null) if failed.any() else None
+
+
+def _timed(micros: Any, before: Any, values: pa.Array) -> Made:
+    null, failed = np.asarray(pc.is_null(values)), micros > before  # the difference wrapped around
+    made = pa.array(micros, pa.int64(), mask=null | failed).cast(values.type)
+    return made, pa.array(failed & ~null) if failed.any() else None

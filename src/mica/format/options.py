@@ -1,0 +1,123 @@
+"""The options of `format("mica")`.
+
+The rule: a table of names, so that a misspelt one is found: Spark passes everything to a source, other settings too,
+and ignores what nobody reads.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mica.errors import UserError
+
+#: What the options mean, by name.
+OPTIONS: Mapping[str, str] = {
+    "path": "the table",
+    "where": "read: only the rows for which this SQL predicate is true",
+    "pushFilters": "read: take Spark's filters of plain columns (`true`), for a frame or view that a query reads once "
+    "and filters: Spark 4.2 and 4.3 use a query's filters again for the next one",
+    "columns": "read: only these columns of the table, separated by commas",
+    "typedPaths": "read: paths as columns, `time_us BIGINT, collection STRING AS v:commit.collection`",
+    "paths": "read: the same in SQL's OPTIONS (…); beside .load(path) Spark keeps this name for itself",
+    "timeZone": "read: the time zone of casts from texts to timestamps; UTC by default",
+    "versionAsOf": "read: this version",
+    "timestampAsOf": "read: the version of this time",
+    "readChangeFeed": "read, streams: what was inserted, deleted and updated, instead of rows (`true`)",
+    "startingVersion": "change feed, streams: the first version, or `latest`",
+    "startingTimestamp": "change feed, streams: the first time",
+    "endingVersion": "change feed: the last version",
+    "endingTimestamp": "change feed: the last time",
+    "maxFilesPerTrigger": "streams: at most so many files in a batch; 1000 by default",
+    "maxBytesPerTrigger": "streams: about so many bytes in a batch",
+    "skipChangeCommits": "streams: leave out commits that delete or change rows, instead of an error (`true`)",
+    "mergeSchema": "write: add the columns that the table lacks (`true`)",
+    "replaceWhere": "overwrite: only the partitions for which this predicate is true",
+    "partitionBy": "write: the partition columns of a new table, separated by commas",
+    "txnAppId": "write: the application of an idempotent write; with txnVersion",
+    "txnVersion": "write: its version",
+    "checkpointLocation": "stream writes: the folder of the stream's state",
+}
+
+#: Options with these prefixes are properties of a new table, and settings of an object store.
+PROPERTIES, STORAGE = ("delta.", "mica."), "storage."
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of one read or write; names are case-insensitive."""
+
+    given: Mapping[str, str]
+
+    @classmethod
+    def of(cls, given: Mapping[str, str]) -> Options:
+        """Errors: INVALID_ARGUMENT for a name that is nearly one of ours."""
+        known = {name.lower(): name for name in OPTIONS}
+        for name in given:
+            if name.lower() in known or name.lower().startswith((*PROPERTIES, STORAGE)):
+                continue
+            near = difflib.get_close_matches(name.lower(), known, 1, 0.75)
+            if near:
+                raise UserError(
+                    "INVALID_ARGUMENT",
+                    f"format mica has no option {name!r}",
+                    hint=f"The nearest one is {known[near[0]]}.",
+                )
+        return cls({name.lower(): value for name, value in given.items()})
+
+    def text(self, name: str) -> str | None:
+        """The value of an option."""
+        return self.given.get(name.lower())
+
+    def flag(self, name: str) -> bool:
+        """Whether it is `true`. Errors: INVALID_ARGUMENT."""
+        value = (self.text(name) or "false").lower()
+        if value not in ("true", "false"):
+            raise UserError.bad_value(name, value, "true or false")
+        return value == "true"
+
+    def number(self, name: str, default: int | None = None) -> int | None:
+        """A whole number of 1 or more; bytes may have a unit (`10m`). Errors: INVALID_ARGUMENT."""
+        value = self.text(name)
+        if value is None:
+            return default
+        units = {"k": 10, "m": 20, "g": 30} if "Bytes" in name else {}
+        lower = value.strip().lower().removesuffix("b") if units else value.strip()
+        digits, shift = (lower[:-1], units[lower[-1]]) if lower[-1:] in units else (lower, 0)
+        if not digits.isdigit() or int(digits) < 1:
+            raise UserError.bad_value(name, value, "a whole number of 1 or more")
+        return int(digits) << shift
+
+    def version(self, name: str) -> int | None:
+        """A version. Errors: INVALID_ARGUMENT."""
+        value = self.text(name)
+        if value is not None and not value.strip().isdigit():
+            raise UserError.bad_value(name, value, "a version")
+        return None if value is None else int(value)
+
+    def names(self, name: str) -> list[str] | None:
+        """Names separated by commas."""
+        value = self.text(name)
+        return None if value is None else [part.strip().strip("`") for part in value.split(",") if part.strip()]
+
+    @property
+    def path(self) -> str:
+        """The table. Errors: INVALID_ARGUMENT."""
+        found = self.text("path") or self.text("location")
+        if not found:
+            raise UserError(
+                "INVALID_ARGUMENT", "format mica needs a path", hint='Use .load(path) or option("path", …).'
+            )
+        return found.removeprefix("file:") if found.startswith("file:/") and not found.startswith("file://") else found
+
+    @property
+    def storage(self) -> dict[str, str] | None:
+        """Settings of the object store, given with the prefix `storage.`."""
+        found = {name.removeprefix(STORAGE): value for name, value in self.given.items() if name.startswith(STORAGE)}
+        return found or None
+
+    def properties(self, given: Mapping[str, Any]) -> dict[str, str]:
+        """Properties of a new table; their names are not case-insensitive."""
+        return {name: str(value) for name, value in given.items() if name.startswith(PROPERTIES)}

@@ -1,0 +1,203 @@
+"""A table as a stream: what is there when it starts, then what each commit adds or, with the feed, changes.
+
+The rule: an offset is a place in the log, the version and the number of the file in it that comes next; so a batch has
+the same files whenever it is read again. A snapshot's files come first, in the order of the log.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType as SparkStructType
+
+from mica.engines.spark.types import from_spark
+from mica.errors import UserError
+from mica.format.options import Options
+from mica.format.read import Partition, columns_of, rows_of
+from mica.log import feed, time_travel
+from mica.log.paths import LOG
+from mica.log.segment import Listing, read_listing
+from mica.log.snapshot import load
+from mica.scan.changes import ChangesSource
+from mica.scan.scan import Scan
+from mica.table import Table
+from mica.tasks.file import ReadSpec
+
+#: Files of a batch if no limit is given (delta-spark's default).
+FILES = 1000
+
+
+@dataclass(frozen=True)
+class StreamPlace:
+    """Where a stream is: before file number `file` of a version; of all of its files if it is the `initial` one."""
+
+    table: str
+    version: int
+    file: int = 0
+    initial: bool = False
+
+    @classmethod
+    def of(cls, offset: Mapping[str, Any]) -> StreamPlace:
+        """The place that Spark kept. Errors: INVALID_ARGUMENT for an offset of another source."""
+        try:
+            return cls(str(offset["table"]), int(offset["version"]), int(offset["file"]), bool(offset["initial"]))
+        except (KeyError, TypeError, ValueError):
+            raise UserError(
+                "INVALID_ARGUMENT",
+                f"the checkpoint folder holds {dict(offset)!r}, which is no place in a table of mica",
+                hint="It is that of another stream: give this one a checkpointLocation of its own.",
+            ) from None
+
+    def offset(self) -> dict[str, Any]:
+        """What Spark keeps."""
+        return {"table": self.table, "version": self.version, "file": self.file, "initial": self.initial}
+
+
+try:
+    from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
+except ImportError:  # Spark 4.1, which runs such a trigger as one batch
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """Nothing."""
+
+
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """`spark.readStream.format("mica")`."""
+
+    def __init__(self, options: Options, schema: SparkStructType) -> None:
+        self._options = options
+        self._feed = options.flag("readChangeFeed")
+        self._skips = options.flag("skipChangeCommits")
+        self._files = options.number("maxFilesPerTrigger")
+        self._bytes = options.number("maxBytesPerTrigger")
+        self._table = Table.open(options.path, storage_options=options.storage)
+        self._end = self._table.snapshot
+        self._columns = columns_of(self._table, options).chosen(from_spark(schema))
+        self._known: dict[StreamPlace, pa.Table] = {}
+        self._until: int | None = None
+        self.spec: ReadSpec = self._scan(feed.FEED.empty_table()).spec()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"spec": self.spec}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+
+    # --- places ------------------------------------------------------------------------------------------------------
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        """Where a new stream begins: with all rows of the newest version, unless a start is given."""
+        table, storage = self._end.metadata.id, self._end.storage
+        version, timestamp = self._options.text("startingVersion"), self._options.text("startingTimestamp")
+        if version is not None and timestamp is not None:
+            raise UserError.bad_value("startingVersion and startingTimestamp", (version, timestamp), "one of them")
+        if timestamp is not None:
+            return StreamPlace(table, time_travel.version_after(storage, self._listing(), timestamp)).offset()
+        if version is None:
+            return StreamPlace(table, self._end.version, initial=True).offset()
+        if version.lower() == "latest":
+            return StreamPlace(table, self._end.version + 1).offset()
+        return StreamPlace(table, self._options.version("startingVersion") or 0).offset()
+
+    def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802 - as above
+        """How far the next batch goes. Spark 4.1 gives neither start nor limit: then to the end."""
+        listing = self._listing()
+        newest = listing.latest if self._until is None else min(self._until, listing.latest)
+        if start is None:
+            return StreamPlace(self._end.metadata.id, newest + 1).offset()
+        unlimited = type(limit).__name__ == "ReadAllAvailable"
+        files = None if unlimited else (self._files or (None if self._bytes else FILES))
+        size = None if unlimited else self._bytes
+        place = StreamPlace.of(start)
+        while place.initial or place.version <= newest:
+            found = self._at(place, listing)
+            rest = found.num_rows - place.file
+            taken = rest if files is None else min(rest, files)
+            if size is not None and taken:
+                sums = pc.cumulative_sum(found.column("size").slice(place.file, taken)).to_numpy()
+                # A file that is larger than the limit is a batch of its own.
+                taken = max(int((sums <= size).sum()), int(place.offset() == start))
+                size -= int(sums[taken - 1]) if taken else 0
+            files = None if files is None else files - taken
+            if taken < rest:
+                return replace(place, file=place.file + taken).offset()
+            # A commit without rows belongs to the batch before it.
+            place = StreamPlace(place.table, place.version + 1)
+        return place.offset()
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802 - as above
+        """The limit of the options; Spark gives it back, or none where a trigger wants everything."""
+        from pyspark.sql.streaming.datasource import ReadMaxBytes, ReadMaxFiles
+
+        return ReadMaxBytes(self._bytes) if self._bytes and not self._files else ReadMaxFiles(self._files or FILES)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - as above
+        """Ends the stream with the version that is the newest now."""
+        self._until = self._listing().latest
+
+    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802 - as above
+        """The end of the table, for the stream's progress."""
+        return StreamPlace(self._end.metadata.id, self._listing().latest + 1).offset()
+
+    # --- rows --------------------------------------------------------------------------------------------------------
+
+    def partitions(self, start: Any, end: Any) -> Sequence[InputPartition]:
+        """The files between two places."""
+        first, last = StreamPlace.of(start), StreamPlace.of(end)
+        if first.table != self._end.metadata.id:
+            raise UserError(
+                "STREAM_CHANGED",
+                f"{self._end.storage} is not the table that this stream has read: it was replaced",
+                hint="Give the stream a new checkpointLocation, to begin with all rows of the new table.",
+            )
+        listing, place, tables = self._listing(), first, [feed.FEED.empty_table()]
+        while (place.version, place.file) < (last.version, last.file):
+            whole, ends = self._at(place, listing), place.version == last.version
+            tables.append(whole.slice(place.file, (last.file if ends else whole.num_rows) - place.file))
+            if ends:
+                break
+            place = StreamPlace(place.table, place.version + 1)
+        self._known = {place: files for place, files in self._known.items() if place.version >= last.version}
+        tasks = self._scan(pa.concat_tables(tables)).tasks(os.cpu_count() or 1)
+        return [Partition(tuple(files)) for files in tasks]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of the files."""
+        return rows_of(self.spec, partition.value)
+
+    def _scan(self, files: pa.Table) -> Scan:
+        source = ChangesSource(self._end, files, f"the stream of {self._end.storage}")
+        timezone = self._options.text("timeZone") or "UTC"
+        return Scan(source, self._options.text("where"), dict(self._columns.spelled), timezone=timezone)
+
+    def _at(self, place: StreamPlace, listing: Listing) -> pa.Table:
+        """All files of the version of a place."""
+        key = StreamPlace(place.table, place.version, 0, place.initial)
+        if key not in self._known:
+            self._known[key] = self._files_of(key, listing)
+        return self._known[key]
+
+    def _files_of(self, place: StreamPlace, listing: Listing) -> pa.Table:
+        if place.initial:
+            snapshot = self._end if self._end.version == place.version else load(self._end.storage, place.version)
+            entry = listing.commits.get(place.version)
+            return feed.standing_files(snapshot, 0 if entry is None else entry.modified)
+        if place.version not in listing.commits:
+            raise UserError(
+                "VERSION_EXPIRED",
+                f"version {place.version} of {self._end.storage} was cleaned up before this stream read its commit",
+                hint="Give the stream a new checkpointLocation, to begin with all rows of the newest version.",
+                version=place.version,
+            )
+        if self._feed:
+            return feed.recorded_files(self._end, listing, place.version)
+        return feed.appended_files(self._end, listing, place.version, skip_changes=self._skips)
+
+    def _listing(self) -> Listing:
+        return read_listing(self._end.storage.list(LOG, recursive=False))

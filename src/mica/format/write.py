@@ -1,0 +1,214 @@
+"""Rows of a DataFrame or of a stream's batch into a table, through Spark's writers.
+
+The rule: as every write (`write/flow.py`): the workers write files and report facts, and one commit names them, where
+Spark commits. A batch of a stream is committed with the stream's id and the batch's number, so it is there once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import StructType as SparkStructType
+
+from mica.engines.base import Engine, Watch
+from mica.engines.local import IN_PROCESS, ended
+from mica.engines.spark.types import from_spark
+from mica.errors import StorageError, UserError
+from mica.format.options import Options
+from mica.log.actions import Metadata, Protocol
+from mica.log.snapshot import load
+from mica.schema.arrow import to_arrow
+from mica.schema.evolution import plan_write
+from mica.schema.types import StructType
+from mica.storage import Storage
+from mica.tasks import lane
+from mica.tasks.unshred import unshredded_schema
+from mica.tasks.write import WriteSpec, facts_schema, write_files
+from mica.tasks.zones import zone_tags
+from mica.variant.plain import to_variants
+from mica.write import collated, compact, flow
+from mica.write.once import Txn, checked, once, repeats
+from mica.write.rules import refuse_given
+from mica.write.target import Commit, Target, load_if_any, open_target
+
+
+@dataclass(frozen=True)
+class TaskFacts(WriterCommitMessage):
+    """What a task wrote: facts as an Arrow stream."""
+
+    stream: bytes
+
+
+@dataclass(frozen=True)
+class Reported(flow.RowSource):
+    """Facts that Spark's tasks have reported."""
+
+    messages: Sequence[Any]
+
+    def run(self, engine: Engine, spec: WriteSpec, watch: Watch | None) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        """The facts, with the minimum and maximum of collated columns."""
+        batches = (batch for one in self.messages if one is not None for batch in pa.ipc.open_stream(one.stream))
+        return ended(batches, facts_schema(spec.collated), collated.wanted(spec.collated))
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A write as it was planned; small, because every task gets it."""
+
+    storage: Storage
+    overwrite: bool
+    where: str | None
+    #: The version that the write was planned at, None if it makes the table; and what it will be.
+    version: int | None
+    protocol: Protocol
+    metadata: Metadata
+    spec: WriteSpec
+
+    @classmethod
+    def of(cls, options: Options, properties: dict[str, str], schema: StructType, overwrite: bool) -> Planned:
+        """Errors: those of `Table.append` that need no row; INVALID_ARGUMENT."""
+        storage = Storage.open(options.path, options.storage)
+        where, partition_by = options.text("replaceWhere"), options.names("partitionBy") or []
+        if where is not None and not overwrite:
+            raise UserError.bad_value("replaceWhere", where, 'an option of mode("overwrite")')
+        snapshot = load_if_any(storage)
+        target = open_target(
+            storage, schema, partition_by, mode="overwrite" if overwrite else "append",
+            properties=properties if snapshot is None else {}, snapshot=snapshot, where=where,
+        )  # fmt: skip
+        given = to_arrow(schema)
+        if options.flag("mergeSchema"):
+            target = target.evolved(given)
+        # Spark's session settings are not known here: defaults and generated columns are evaluated as ANSI, in UTC.
+        rules = target.rules(True, options.text("timeZone") or "UTC")
+        leaves, version = collated.comparable(target.collated, IN_PROCESS)
+        spec = replace(target.write_spec({}), tags=zone_tags(), rules=rules, collated=tuple(leaves), version=version)
+        refuse_given(spec.schema, given.names, str(storage))
+        plan_write(spec.schema, unshredded_schema(given, spec.schema), variants=to_variants, supplied=rules.supplied)
+        found = None if snapshot is None else snapshot.version
+        return cls(storage, overwrite, where, found, target.protocol, target.metadata, spec)
+
+    def target(self) -> Target:
+        """The table as the target of the commit: changes since the plan are conflicts, as for any writer."""
+        if self.version is None:
+            joins = not self.overwrite
+            return Target(self.storage, None, self.protocol, self.metadata, joins=joins)
+        snapshot = load(self.storage, self.version)
+        target = open_target(
+            self.storage, snapshot.schema, (), mode="overwrite" if self.overwrite else "append", properties={},
+            snapshot=snapshot, where=self.where,
+        )  # fmt: skip
+        return replace(target, protocol=self.protocol, metadata=self.metadata)
+
+    def write(self, batches: Iterator[pa.RecordBatch]) -> TaskFacts:
+        """Writes the rows of one task."""
+        context = TaskContext.get()
+        lane.begin(0 if context is None else context.partitionId())
+        schema, sink = facts_schema(self.spec.collated), pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, schema) as stream:
+            for batch in write_files(self.spec, batches):
+                stream.write_batch(batch)
+        return TaskFacts(sink.getvalue().to_pybytes())
+
+    def commit(self, messages: Sequence[Any], txn: Txn | None, operation: str, parameters: dict[str, Any]) -> Commit:
+        """Commits what the tasks wrote; a repeated `txn` leaves the table as it is."""
+
+        def committed() -> Commit:
+            target = self.target()
+            target.applications = dict([txn] if txn is not None else ())
+            target.operation, target.parameters = operation, parameters
+            return flow.commit(IN_PROCESS, target, self.spec, Reported(messages))[0]
+
+        done = once(self.storage, load_if_any(self.storage), txn, committed)
+        if done.repeated:
+            self.abort()
+        return compact.afterwards(done, IN_PROCESS)
+
+    def abort(self) -> None:
+        """Deletes what the tasks wrote."""
+        self.spec.storage.discard(flow.marked(self.spec))
+
+
+class BatchWriter(DataSourceArrowWriter):
+    """`df.write.format("mica")`."""
+
+    def __init__(self, options: Options, properties: dict[str, str], schema: SparkStructType, overwrite: bool) -> None:
+        app, version = options.text("txnAppId"), options.version("txnVersion")
+        if (app is None) != (version is None):
+            raise UserError.bad_value("txnAppId and txnVersion", (app, version), "both, or none of them")
+        self.txn = checked((app, version)) if app is not None and version is not None else None
+        self.planned = Planned.of(options, properties, rows_of(schema), overwrite)
+        self.repeats = self.txn is not None and repeats(load_if_any(self.planned.storage), self.txn)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Writes the rows of one task; none of a write that the table has already."""
+        return self.planned.write(iter(()) if self.repeats else iterator)
+
+    def commit(self, messages: Any) -> None:
+        """Commits."""
+        self.planned.commit(messages, self.txn, "WRITE", {})
+
+    def abort(self, messages: Any) -> None:  # noqa: ARG002 - the mark in their names finds all files
+        """Deletes what was written."""
+        self.planned.abort()
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """`df.writeStream.format("mica")`."""
+
+    def __init__(self, options: Options, properties: dict[str, str], schema: SparkStructType, overwrite: bool) -> None:
+        self.options, self.properties = options, properties
+        self.schema, self.overwrite = rows_of(schema), overwrite
+        self.query = query_id(options)
+        self.planned = Planned.of(options, properties, self.schema, overwrite)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Writes the rows of one task."""
+        return self.planned.write(iterator)
+
+    def commit(self, messages: Any, batchId: int) -> None:  # noqa: N803 - Spark's name
+        """Commits the batch, once."""
+        parameters = {"outputMode": "Complete" if self.overwrite else "Append", "queryId": self.query}
+        parameters["epochId"] = str(batchId)
+        # Earlier batches of this query moved the table: an append is no conflict, an overwrite is planned anew.
+        planned = self.planned
+        if self.overwrite and planned.version is not None:
+            planned = replace(planned, version=load(planned.storage).version)
+        planned.commit(messages, (self.query, batchId), "STREAMING UPDATE", parameters)
+
+    def abort(self, messages: Any, batchId: int) -> None:  # noqa: ARG002, N803 - as above
+        """Deletes what was written."""
+        self.planned.abort()
+
+
+def rows_of(schema: SparkStructType) -> StructType:
+    """The columns of a DataFrame; a new table has them nullable, as Spark's other formats do."""
+    return StructType(tuple(replace(f, nullable=True) for f in from_spark(schema).fields))
+
+
+def query_id(options: Options) -> str:
+    """The id of the streaming query, which its checkpoint folder keeps. Errors: INVALID_ARGUMENT."""
+    place = options.text("checkpointLocation")
+    if place is None:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            "a stream into format mica needs a checkpointLocation",
+            hint='Use .option("checkpointLocation", folder): it makes every batch happen once.',
+        )
+    if place.startswith("file:/") and not place.startswith("file://"):
+        place = place.removeprefix("file:")
+    storage = Storage.open(place, options.storage)
+    try:
+        return str(json.loads(storage.read("metadata"))["id"])
+    except (StorageError, ValueError, KeyError) as e:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"{storage.path('metadata')} does not have the id of a streaming query: {e}",
+            hint="Give the folder of a Spark stream, or an empty one.",
+        ) from None

@@ -1,0 +1,179 @@
+"""Runs a statement on a table of mica's, by the calls of `Table`.
+
+The rule: a statement does what the call of its name does, on the session; its result is one DataFrame, with the columns
+that delta-spark gives. A table that is not mica's leaves the statement to Spark.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from mica.engines.spark import catalyst
+from mica.engines.spark.session import is_connect
+from mica.errors import UserError
+from mica.query import names
+from mica.query.statements import (
+    Create,
+    Delete,
+    History,
+    Insert,
+    MergeInto,
+    Optimize,
+    Statement,
+    Update,
+    VacuumOf,
+)
+from mica.schema.ddl import quote_if_needed
+from mica.table import Table
+from mica.write.target import Commit
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: Runs a query of the statement.
+Query = Callable[[str], "DataFrame"]
+
+
+def run(spark: SparkSession, statement: Statement, query: Query) -> DataFrame | None:
+    """The statement's result; None if its table is not mica's. Errors: those of the calls of `Table`."""
+    if isinstance(statement, Create):
+        return _create(spark, statement, query)
+    table = target(spark, statement.table)
+    if table is None:
+        return None
+    match statement:
+        case Delete(where=where):
+            return _changed(spark, table.delete(where, spark=spark), numDeletedRows="num_affected_rows")
+        case Update(set=values, where=where):
+            return _changed(spark, table.update(values, where, spark=spark), numUpdatedRows="num_affected_rows")
+        case Insert():
+            return _insert(spark, table, statement, query)
+        case MergeInto():
+            return _merge(spark, table, statement, query)
+        case Optimize(where=where, zorder_by=columns):
+            done = table.optimize(where, zorder_by=list(columns) or None, spark=spark)
+            metrics = [(name, str(value)) for name, value in done.metrics.items()]
+            kinds = pa.map_(pa.string(), pa.string())
+            found = {"path": pa.array([table.path]), "metrics": pa.array([metrics], kinds)}
+            return spark.createDataFrame(pa.table(found))
+        case VacuumOf(retain=retain, dry_run=dry):
+            gone = table.vacuum(retain, dry_run=dry).deleted
+            return spark.createDataFrame(gone.select(["path"]))
+        case History(limit=limit):
+            return spark.createDataFrame(_spelled(table.history(limit)))
+
+
+def target(spark: SparkSession, parts: tuple[str, ...]) -> Table | None:
+    """The table of a name that a statement changes; None if it is not mica's."""
+    if len(parts) == 2 and parts[0].lower() in ("delta", "mica"):
+        return Table.open(parts[1])
+    if len(parts) == 1:
+        found = names.registered(parts[0])
+        if found is not None:
+            # Writing moves a Table: one that is kept for queries stays where it is.
+            return found if names.is_table(parts[0]) else Table(found.snapshot)
+    if is_connect(spark):
+        return None
+    place = catalyst.delta_location(spark, ".".join(map(quote_if_needed, parts)))
+    return None if place is None else Table.open(place)
+
+
+def _changed(spark: SparkSession, commit: Commit, **shown: str) -> DataFrame:
+    found = {name: pa.array([commit.metrics.get(metric, 0)], pa.int64()) for metric, name in shown.items()}
+    return spark.createDataFrame(pa.table(found))
+
+
+def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query) -> DataFrame:
+    rows = query(statement.query)
+    columns = list(statement.columns) or table.schema.names
+    if len(columns) != len(rows.columns):
+        raise UserError(
+            "INVALID_ARGUMENT",
+            f"{len(rows.columns)} values are given for {len(columns)} columns: {', '.join(columns)}",
+            hint="Name the columns that the values are for, in parentheses after the table.",
+        )
+    rows = rows.toDF(*columns)
+    done = table.overwrite(rows) if statement.overwrite else table.append(rows)
+    count = pa.array([done.rows], pa.int64())
+    return spark.createDataFrame(pa.table({"num_affected_rows": count, "num_inserted_rows": count}))
+
+
+def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query) -> DataFrame:
+    merge = table.merge(
+        query(statement.source),
+        statement.on,
+        source_alias=statement.source_alias,
+        target_alias=statement.alias,
+        spark=spark,
+    )
+    for clause in statement.clauses:
+        name = f"when_{clause.kind.replace(' ', '_')}_{clause.action}"
+        named: Any = {"condition": clause.condition}
+        if clause.action == "delete":
+            merge = getattr(merge, name)(**named)
+        elif clause.values is None:
+            merge = getattr(merge, f"{name}_all")(**named)
+        else:
+            merge = getattr(merge, name)(clause.values, **named)
+    metrics = merge.execute().metrics
+    counts = {
+        "num_updated_rows": metrics.get("numTargetRowsUpdated", 0),
+        "num_deleted_rows": metrics.get("numTargetRowsDeleted", 0),
+        "num_inserted_rows": metrics.get("numTargetRowsInserted", 0),
+    }
+    counts = {"num_affected_rows": sum(counts.values()), **counts}
+    return spark.createDataFrame(pa.table({name: pa.array([n], pa.int64()) for name, n in counts.items()}))
+
+
+def _create(spark: SparkSession, statement: Create, query: Query) -> DataFrame:
+    """Makes the table at its location, or below the session's warehouse, and registers a name of one part."""
+    parts = statement.table
+    by_path = len(parts) == 2 and parts[0].lower() in ("delta", "mica")
+    place = statement.location or (parts[1] if by_path else None)
+    if place is None:
+        place = os.path.join(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:"), *parts)  # noqa: PTH118
+    rows = None if statement.query is None else query(statement.query)
+    schema: Any = statement.ddl or (None if rows is None else rows.schema)
+    if schema is None:
+        raise UserError("INVALID_DDL", "CREATE TABLE names no columns", hint="Add (name TYPE, …), or AS SELECT ….")
+    existed = Table.exists(place)
+    table = Table.create(
+        place,
+        _ddl(schema),
+        list(statement.partition_by),
+        dict(statement.properties),
+        "ignore" if statement.if_not_exists else "error",
+    )
+    if rows is not None and not existed:
+        table.append(rows)
+    if len(parts) == 1:
+        names.register(parts[0], place)
+    return spark.createDataFrame([], "one INT").drop("one")
+
+
+def _ddl(schema: Any) -> Any:
+    from mica.engines.spark.types import from_spark
+
+    return schema if isinstance(schema, str) else from_spark(schema)
+
+
+#: Columns of a history as delta-spark names them.
+_HISTORY: Mapping[str, str] = {
+    "user": "userName",
+    "operation_parameters": "operationParameters",
+    "read_version": "readVersion",
+    "isolation_level": "isolationLevel",
+    "is_blind_append": "isBlindAppend",
+    "operation_metrics": "operationMetrics",
+    "user_metadata": "userMetadata",
+    "engine_info": "engineInfo",
+    "txn_id": "txnId",
+}
+
+
+def _spelled(history: pa.Table) -> pa.Table:
+    return history.rename_columns([_HISTORY.get(name, name) for name in history.column_names])

@@ -1,0 +1,125 @@
+"""`mica.sql`: one text to Spark, with mica's scans in the places of its Delta tables.
+
+The rule: a text that names none of mica's tables goes to Spark unchanged, and so does one that is not a query or a
+statement of `statements`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mica.arguments import SESSION, TEXT, takes
+from mica.engines.spark import catalyst
+from mica.engines.spark.session import current, is_connect
+from mica.query import changes, names, select
+from mica.query.statements import parse_statement
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+#: How a query begins. `WITH` and `FROM` may also lead to an INSERT, which Spark's parser tells.
+_QUERY = re.compile(
+    r"(?:\s|\(|--[^\r\n]*|/\*.*?\*/)*(?:SELECT|WITH|FROM|VALUES|TABLE|MAP|REDUCE)\b", re.IGNORECASE | re.DOTALL
+)
+_COMMANDS = re.compile(r"(?m)^[\s:+|-]*'?(?:Insert|MergeInto|UpdateTable|DeleteFrom|CreateTable|ReplaceTable)")
+
+
+@takes(text=TEXT, spark=SESSION)
+def sql(
+    text: str, spark: SparkSession | None = None, args: Mapping[str, Any] | Sequence[Any] | None = None
+) -> DataFrame:
+    """Runs a Spark SQL text; its Delta tables are read by mica, which skips files, row groups and pages.
+
+    A table is named by its path (`` delta.`/data/events` ``), by a name of `mica.register`, or as in the session's
+    catalog. Spark analyses and evaluates the text; what it filters and extracts right at a table is read from its
+    optimised plan and done by the scan. `args` are values for parameters of the text, as for `spark.sql`. The tables'
+    versions are those of the call; `mica.explain` shows what the scans do.
+
+    DELETE, UPDATE, INSERT, MERGE, OPTIMIZE, VACUUM, DESCRIBE HISTORY of such a table, and CREATE TABLE … USING mica,
+    are done by the calls of `Table` on this session; their expressions are those that these calls take. The result has
+    delta-spark's columns (`num_affected_rows`, …).
+
+    On Spark Connect, which shows no plan, tables are read whole, with Spark's own pruning of columns.
+
+    Errors: Spark's own for the text (a wrong syntax, an unknown column); TABLE_NOT_FOUND for a path without a table;
+    those of reading.
+    """
+    spark = current(spark)
+    return run(text, spark, args, lambda: _by_spark(spark, text, args))
+
+
+def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataFrame]) -> DataFrame:
+    """The rows of a text, or what `otherwise` makes of it if it names no table of mica's."""
+    statement = None if args else parse_statement(text)
+    if statement is not None:
+        done = changes.run(spark, statement, lambda query: sql(query, spark))
+        return _hinted(otherwise) if done is None else done
+    found = tables_of(text, spark)
+    if found is None or not found.views:
+        return _hinted(otherwise)
+    if is_connect(spark):
+        return _whole(spark, found, args)
+    return _hinted(lambda: select.run(spark, found.text, found.views, args))
+
+
+def tables_of(text: str, spark: SparkSession) -> names.Named | None:
+    """The mica tables of a query; None if the text is not a query."""
+    if not _QUERY.match(text):
+        return None
+    named = names.by_path(text)
+    if is_connect(spark):
+        mentioned = sorted(names.words(text))
+        own = {name: table for name in mentioned if (table := names.registered(name)) is not None}
+        return names.Named(named.text, {**named.views, **own})
+    parsed = catalyst.relations(spark, named.text)
+    if _COMMANDS.search(parsed.tree):
+        return None
+    views = dict(named.views)
+    text = named.text
+    for name in parsed.names:
+        if name.lower() in {view.lower() for view in views}:
+            continue
+        table = names.registered(name)
+        if table is not None:
+            views[name] = table
+            continue
+        place = catalyst.delta_location(spark, name)
+        if place is None:
+            continue
+        table = names.opened(place)
+        if "." in name:
+            found = names.renamed(text, name.split("."), {view.lower() for view in views})
+            text = found.text
+            views[found.view] = table
+        else:
+            views[name] = table
+    return names.Named(text, views)
+
+
+def _by_spark(spark: SparkSession, text: str, args: Any) -> DataFrame:
+    return spark.sql(text, args) if args is not None else spark.sql(text)
+
+
+def _hinted(work: Callable[[], DataFrame]) -> DataFrame:
+    """Spark's result; its error for an unknown table gets the registered names that are like it."""
+    try:
+        return work()
+    except Exception as e:
+        unknown = re.search(r"TABLE_OR_VIEW_NOT_FOUND\] .*?`(\w+)` cannot be found", str(e))
+        if unknown is not None:
+            near = difflib.get_close_matches(unknown[1].lower(), names.all_registered(), 3)
+            if near:
+                e.add_note(f"mica.register has: {', '.join(near)}.")
+        raise
+
+
+def _whole(spark: SparkSession, found: names.Named, args: Any) -> DataFrame:
+    """The query over whole tables, in views that hide the session's own for as long as the text is analysed."""
+    for view, table in found.views.items():
+        table.to_df(spark).createOrReplaceTempView(view)
+    frame = _by_spark(spark, found.text, args)
+    _ = frame.schema  # analysed now
+    return frame

@@ -1,0 +1,105 @@
+"""`mica.explain`: what each table's scan in a query reads, what was pushed into it, what stayed with Spark and why.
+
+The rule: it plans as `mica.sql` does and runs nothing; only `analyze` reads rows, by each scan in this process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mica.arguments import FLAG, SESSION, TEXT, takes
+from mica.engines.spark.session import current, is_connect
+from mica.errors import UserError
+from mica.query import entry, select
+from mica.scan.explanation import Explanation
+from mica.scan.scan import Scan
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@takes(text=TEXT, spark=SESSION, analyze=FLAG)
+def explain(
+    text: str,
+    spark: SparkSession | None = None,
+    args: Mapping[str, Any] | Sequence[Any] | None = None,
+    *,
+    analyze: bool = False,
+) -> QueryExplanation:
+    """Explains how `mica.sql` reads the tables of a query: files, row groups, pages and bytes of each, which conditions
+    its scan evaluates, and which stay with Spark and why. The result prints well and has `to_dict()`.
+
+    `analyze` runs each scan in this process, discards its rows and measures.
+
+    Errors: Spark's own for the text; INVALID_ARGUMENT for a text that is not a query of tables of mica's, and on Spark
+    Connect, which shows no plan; with `analyze` those of reading.
+    """
+    spark = current(spark)
+    if is_connect(spark):
+        raise UserError(
+            "INVALID_ARGUMENT",
+            "Spark Connect shows no plan to explain",
+            hint="Explain it on a session without Connect.",
+        )
+    found = entry.tables_of(text, spark)
+    if found is None or not found.views:
+        raise UserError(
+            "INVALID_ARGUMENT",
+            "the text is not a query of a table that mica reads",
+            hint="Name a table as delta.`path`, or give it a name with mica.register.",
+        )
+    _, scans = select.narrowed(spark, found.text, found.views, args)
+    return QueryExplanation(tuple(scans), analyze)
+
+
+@dataclass(frozen=True)
+class QueryExplanation:
+    """One explanation for each place of a table in the query, in the order of Spark's plan."""
+
+    _places: tuple[select.Narrowed, ...]
+    analyze: bool = False
+
+    @property
+    def scans(self) -> tuple[Scan, ...]:
+        """The scans."""
+        return tuple(found.scan for found in self._places)
+
+    def to_dict(self) -> dict[str, Any]:
+        """`tables` has for each place: `table` (its path), `name`, `reader` (`mica` or `Spark`), `columns` (what Spark
+        gets), `evaluated` (conditions that the scan evaluates), `skipping` (conditions of Spark's by which the scan
+        skips), `left` (those of Spark alone: `condition`, `why`), and `scan` as `Explanation.to_dict`."""
+        return {
+            "tables": [
+                {
+                    "table": found.table.path,
+                    "name": found.view,
+                    "reader": found.reader,
+                    "columns": list(found.columns),
+                    "evaluated": list(found.evaluated),
+                    "skipping": list(found.skipping),
+                    "left": [{"condition": text, "why": why} for text, why in found.left],
+                    "scan": self._explained(found).to_dict(),
+                }
+                for found in self._places
+            ]
+        }
+
+    def _explained(self, found: select.Narrowed) -> Explanation:
+        # A comparison by a collation is Spark's: rows cannot be judged in process.
+        return Explanation(found.scan, self.analyze and not found.scan.collations)
+
+    def __str__(self) -> str:
+        return "\n\n".join(
+            "\n".join((*self._lines(found), str(self._explained(found)).rstrip())) for found in self._places
+        )
+
+    def _lines(self, found: select.Narrowed) -> list[str]:
+        reader = "mica's kernel" if found.reader == "mica" else "Spark's Parquet reader"
+        lines = [f"{found.view}: {found.table.path}, read by {reader}"]
+        lines.append(f"  columns: {', '.join(found.columns) or 'none, rows are counted'}")
+        for title, texts in (("evaluated by the scan", found.evaluated), ("skips files, then Spark's", found.skipping)):
+            lines += [f"  {title}: {text}" for text in texts]
+        lines += [f"  left to Spark: {text} ({why})" for text, why in found.left]
+        return lines

@@ -1,0 +1,215 @@
+"""Translates a conjunct of Spark's optimised plan into the text of a scan's predicate.
+
+The rule: a conjunct is translated only if every part of it stands in a table of this file, with its types as Catalyst
+resolved them. Whatever is not there stays with Spark. `None` means that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from mica.engines.spark.catalyst import Node
+from mica.schema.ddl import quote_if_needed
+from mica.schema.literals import show
+from mica.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
+
+_COMPARISONS: Mapping[str, str] = {
+    "EqualTo": "=",
+    "EqualNullSafe": "<=>",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+}
+_PATTERNS: Mapping[str, str] = {"StartsWith": "startswith", "EndsWith": "endswith", "Contains": "contains"}
+_JOINS: Mapping[str, str] = {"And": "AND", "Or": "OR"}
+_NULLS: Mapping[str, str] = {"IsNull": "IS NULL", "IsNotNull": "IS NOT NULL"}
+#: What is not true where an operand (of a list: the value) is null.
+_STRICT = frozenset((*_COMPARISONS, *_PATTERNS, "In", "InSet", "Like", "IsNotNull")) - {"EqualNullSafe"}
+#: Suffixes of numbers by type.
+_SUFFIXES: Mapping[str, str] = {"TINYINT": "Y", "SMALLINT": "S", "INT": "", "BIGINT": "L"}
+#: What a path may be read as, with the same result in Spark and in mica.
+_EXTRACTED = frozenset("STRING BOOLEAN TINYINT SMALLINT INT BIGINT FLOAT DOUBLE DATE TIMESTAMP TIMESTAMP_NTZ".split())
+#: Casts that widen a number without loss: from → to.
+_WIDER: Mapping[str, frozenset[str]] = {
+    "TINYINT": frozenset(("SMALLINT", "INT", "BIGINT", "DOUBLE")),
+    "SMALLINT": frozenset(("INT", "BIGINT", "DOUBLE")),
+    "INT": frozenset(("BIGINT", "DOUBLE")),
+    "FLOAT": frozenset(("DOUBLE",)),
+}
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """A conjunct as a predicate of a scan. `strict`: it may raise for a value that cannot be cast; `collated`: it
+    compares by a collation, which only Spark can do."""
+
+    text: str
+    strict: bool = False
+    collated: bool = False
+
+
+def translate(node: Node) -> Pushed | None:
+    """The conjunct as a predicate; None if a part of it is not known here."""
+    try:
+        text = _text(node)
+    except _Unknown:
+        return None
+    nodes = list(_every(node))
+    strict = any(n.name in ("VariantGet", "Cast") and n.strict and n.type != "STRING" for n in nodes)
+    return Pushed(text, strict, any(" COLLATE " in n.type for n in nodes))
+
+
+def implied(node: Node, others: Iterable[Node]) -> bool:
+    """Whether a conjunct `v IS NOT NULL` follows from another one: a comparison of a path of `v` is not true where `v`
+    is null. Whether a Variant is null costs more to read than its paths."""
+    if node.name != "IsNotNull" or node.children[0].name != "Column" or node.children[0].type != "VARIANT":
+        return False
+    return any(_rejects_null(other, str(node.children[0].value)) for other in others)
+
+
+def _rejects_null(node: Node, column: str) -> bool:
+    if node.name not in _STRICT:
+        return False
+    for side in node.children[:2] if node.name in _COMPARISONS else node.children[:1]:
+        inner = side.children[0] if side.name == "Cast" else side
+        if inner.name == "VariantGet" and inner.children[0].value == column:
+            return True
+    return False
+
+
+class _Unknown(Exception):  # noqa: N818 - it ends the translation, and no caller sees it
+    pass
+
+
+def _every(node: Node) -> list[Node]:
+    return [node, *(inner for child in node.children for inner in _every(child))]
+
+
+def _text(node: Node) -> str:
+    rule = _RULES.get(node.name)
+    if rule is None:
+        raise _Unknown
+    return rule(node)
+
+
+def _compared(node: Node) -> str:
+    left, right = node.children
+    _refuse_mixed(left, right)
+    return f"({_text(left)} {_COMPARISONS[node.name]} {_text(right)})"
+
+
+def _joined(node: Node) -> str:
+    return f"({f' {_JOINS[node.name]} '.join(map(_text, node.children))})"
+
+
+def _listed(node: Node) -> str:
+    value, *options = node.children
+    _refuse_mixed(value, *options)
+    return f"({_text(value)} IN ({', '.join(map(_text, options))}))"
+
+
+def _set(node: Node) -> str:
+    (value,) = node.children
+    if not node.value:
+        raise _Unknown
+    options = [_text(Node("Literal", value=text, type=node.type)) for text in node.value]
+    return f"({_text(value)} IN ({', '.join(options)}))"
+
+
+def _matched(node: Node) -> str:
+    left, right = node.children
+    _refuse_mixed(left, right)
+    return f"{_PATTERNS[node.name]}({_text(left)}, {_text(right)})"
+
+
+def _like(node: Node) -> str:
+    left, right = node.children
+    _refuse_mixed(left, right)
+    if right.name != "Literal" or len(str(node.value)) != 1:
+        raise _Unknown
+    escape = show(str(node.value), STRING)
+    return f"({_text(left)} LIKE {_text(right)} ESCAPE {escape})"
+
+
+def _refuse_mixed(*sides: Node) -> None:
+    """Catalyst gives both sides of a comparison one type; a difference would be one that this file does not know."""
+    if len({_type(side) for side in sides} - {"VOID"}) > 1:
+        raise _Unknown
+
+
+def _type(node: Node) -> str:
+    return "STRING" if node.type.startswith("STRING") else node.type or node.name
+
+
+def _column(node: Node) -> str:
+    return quote_if_needed(str(node.value))
+
+
+def _field(node: Node) -> str:
+    (child,) = node.children
+    if child.name not in ("Column", "GetStructField"):
+        raise _Unknown
+    return f"{_text(child)}.{quote_if_needed(str(node.value))}"
+
+
+def _got(node: Node) -> str:
+    value, path = node.children
+    wanted = node.type.startswith("DECIMAL(") or node.type in _EXTRACTED
+    if value.name != "Column" or path.name != "Literal" or path.value is None or not wanted:
+        raise _Unknown
+    name = "variant_get" if node.strict else "try_variant_get"
+    return f"{name}({_text(value)}, {show(path.value, STRING)}, '{node.type}')"
+
+
+def _cast(node: Node) -> str:
+    (child,) = node.children
+    if child.name == "VariantGet" and child.type == "VARIANT" and node.strict is not None:
+        return _got(Node("VariantGet", child.children, type=node.type, strict=node.strict))
+    if node.type in _WIDER.get(child.type, ()):
+        return f"CAST({_text(child)} AS {node.type})"
+    raise _Unknown
+
+
+def _literal(node: Node) -> str:
+    value, type_ = node.value, node.type.split(" COLLATE ")[0]
+    if value is None:
+        return "NULL"
+    if type_ == "STRING":
+        return show(value, STRING)
+    if type_ in _SUFFIXES:
+        return f"{value}{_SUFFIXES[type_]}" if not value.startswith("-") else f"(- {value[1:]}{_SUFFIXES[type_]})"
+    if type_ == "BOOLEAN":
+        return str(value).upper()
+    if type_ in ("DOUBLE", "FLOAT"):
+        if not math.isfinite(float(value)):
+            raise _Unknown
+        return f"CAST('{value}' AS {type_})"
+    if type_.startswith("DECIMAL("):
+        try:
+            return f"CAST('{Decimal(value):f}' AS {type_})"
+        except InvalidOperation:
+            raise _Unknown from None
+    if type_ in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ"):
+        return show(int(value), {"DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_NTZ": TIMESTAMP_NTZ}[type_])
+    raise _Unknown
+
+
+_RULES: Mapping[str, Callable[[Node], str]] = {
+    **dict.fromkeys(_COMPARISONS, _compared),
+    **dict.fromkeys(_JOINS, _joined),
+    **dict.fromkeys(_PATTERNS, _matched),
+    **dict.fromkeys(_NULLS, lambda node: f"({_text(node.children[0])} {_NULLS[node.name]})"),
+    "Not": lambda node: f"(NOT {_text(node.children[0])})",
+    "In": _listed,
+    "InSet": _set,
+    "Like": _like,
+    "Column": _column,
+    "GetStructField": _field,
+    "VariantGet": _got,
+    "Cast": _cast,
+    "Literal": _literal,
+}

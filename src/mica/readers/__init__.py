@@ -1,0 +1,1 @@
+"""Scans behind the interfaces of other libraries: pyarrow's Dataset, polars' lazy frames."""

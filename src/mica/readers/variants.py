@@ -1,0 +1,43 @@
+"""Variants as JSON texts, at any depth of a column.
+
+The rule: the layout of the column stays, a Variant in it becomes a string.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from mica.schema.arrow import to_arrow_type
+from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, contains
+from mica.variant.values import to_json
+
+
+def json_type(type_: DataType) -> pa.DataType:
+    """The Arrow type with strings in place of Variants."""
+    match type_:
+        case StructType(fields):
+            return pa.struct([pa.field(f.name, json_type(f.type), f.nullable) for f in fields])
+        case ArrayType(element, contains_null):
+            return pa.list_(pa.field("element", json_type(element), contains_null))
+        case MapType(key, value):
+            return pa.map_(json_type(key), json_type(value))
+    return pa.string() if type_ == VARIANT else to_arrow_type(type_)
+
+
+def json_array(values: pa.Array, type_: DataType, timezone: str) -> pa.Array:
+    """The column with strings in place of Variants."""
+    if not contains(type_, VARIANT):
+        return values
+    mask = values.is_null() if values.null_count else None
+    match type_:
+        case StructType(fields):
+            inner = [json_array(values.field(i), f.type, timezone) for i, f in enumerate(fields)]
+            return pa.StructArray.from_arrays(inner, fields=list(json_type(type_)), mask=mask)
+        case ArrayType(element):
+            flat = json_array(values.values, element, timezone)
+            return pa.ListArray.from_arrays(values.offsets, flat, type=json_type(type_), mask=mask)
+        case MapType(_, value):
+            items = json_array(values.items, value, timezone)
+            found = pa.MapArray.from_arrays(values.offsets, values.keys, items, mask=mask)
+            return found.cast(json_type(type_))
+    return to_json(values, timezone=timezone)

@@ -1,0 +1,43 @@
+"""Columns that rows have beside those of the schema: `_metadata`, as Spark names it.
+
+The rule: a hidden column is found by its name and never listed, so `*` and messages leave it out. A column of the table
+with that name hides it. Its fields come from the log, or from columns of files that no schema names
+(`log/row_tracking.py`).
+
+Source: Spark SQL reference, "File Metadata"; PROTOCOL.md, "Row Tracking".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mica.schema.types import LONG, StructField, StructType
+
+METADATA = "_metadata"
+
+#: The fields: the stable id of a row, and the version that inserted or last updated it.
+ROW_ID, ROW_VERSION = (METADATA, "row_id"), (METADATA, "row_commit_version")
+
+_COLUMN = StructField(METADATA, StructType(tuple(StructField(name, LONG) for _, name in (ROW_ID, ROW_VERSION))))
+
+
+@dataclass(frozen=True, slots=True)
+class Readable(StructType):
+    """The columns of a table, and the hidden one."""
+
+    def find(self, name: str) -> StructField | None:
+        """As of a schema; the hidden column where it has none of that name."""
+        found = StructType.find(self, name)
+        return _COLUMN if found is None and name.lower() == METADATA else found
+
+
+def is_hidden(schema: StructType, column: tuple[str, ...]) -> bool:
+    """Whether these names lead to a hidden column of a table with this schema."""
+    return column[0] == METADATA and StructType.find(schema, METADATA) is None
+
+
+def field_named(schema: StructType, text: str) -> tuple[str, ...] | None:
+    """The names of a field of a hidden column, written with a dot, as in `_metadata.row_id`; else None."""
+    names = tuple(text.lower().split("."))
+    known = schema.find(text) is None and schema.find(METADATA) is _COLUMN
+    return names if known and names in (ROW_ID, ROW_VERSION) else None

@@ -1,0 +1,51 @@
+"""Reads files before it is their turn, several at once.
+
+The rule: the rows come in the order of the files, as if these were read one by one, and the files that wait have a
+bounded number of bytes. A small file takes longer to open than to decode, and on an object store longer to ask for.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pyarrow as pa
+
+from mica.tasks.parts import FilePart
+
+#: Bytes of files that are read ahead; a larger file is read in its turn, batch by batch.
+AHEAD_BYTES = 16 << 20
+
+
+def in_order(
+    read: Callable[[FilePart], Iterable[pa.RecordBatch]], files: Sequence[FilePart], readers: int
+) -> Iterator[pa.RecordBatch]:
+    """The batches of all files, in their order; up to `readers` files are read at once."""
+    if readers <= 1:
+        for file in files:
+            yield from read(file)
+        return
+
+    def whole(file: FilePart) -> list[pa.RecordBatch]:
+        return list(read(file))
+
+    pool = ThreadPoolExecutor(readers, thread_name_prefix="mica-ahead")
+    waiting: deque[tuple[FilePart, Future[list[pa.RecordBatch]] | None]] = deque()
+    left, filled = iter(files), 0
+    try:
+        coming = next(left, None)
+        while coming is not None or waiting:
+            while coming is not None and len(waiting) < 4 * readers:
+                size = coming.size or AHEAD_BYTES
+                if waiting and filled + size > AHEAD_BYTES:
+                    break
+                large = size >= AHEAD_BYTES
+                waiting.append((coming, None if large else pool.submit(whole, coming)))
+                filled += size
+                coming = next(left, None)
+            file, future = waiting.popleft()
+            yield from read(file) if future is None else future.result()
+            filled -= file.size or AHEAD_BYTES
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,131 @@
+"""Leaves of expressions as columns of one file.
+
+The rule: a leaf is read by the kernel, constant, or both: the id of a row is the one that its file holds for it, else
+its place in the file after the id of the first row; so is the version that it comes from, else that of the file.
+
+Source: PROTOCOL.md, "Reader Requirements for Row Tracking".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from mica.expressions.bind import Leaf
+from mica.skipping.within_files import Ranges
+from mica.tasks.file_columns import Cast
+from mica.tasks.leaf_values import Leaves
+from mica.variant import kernel
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class FileColumn:
+    """A leaf in one file: read by the kernel, or constant."""
+
+    leaf: Leaf
+    request: kernel.Request | None
+    #: Converts the file's values of a whole column to the table's.
+    cast: Cast | None = None
+    value: pa.Scalar | None = None
+
+    #: Whether its values depend on the numbers of rows.
+    counts = False
+
+    def untyped_in(self, groups: Iterable[int]) -> FileColumn:
+        """The column without the typed values of these row groups."""
+        if self.request is None:
+            return self
+        return replace(self, request=replace(self.request, untyped_in=tuple(sorted(groups))))
+
+    def constant(self, rows: int) -> list[pa.Array]:
+        """Its columns if the file does not have it."""
+        values = pa.repeat(self.value, rows)
+        return [values] if self.leaf.path is None else [values, pa.repeat(pa.scalar(False), rows)]
+
+    def take(self, arrays: Iterator[pa.Array], rows: int, numbers: Numbers | None) -> list[pa.Array]:  # noqa: ARG002
+        """Its columns from the kernel's arrays; `numbers` are the rows of the file, for a column that counts them."""
+        if self.request is None:
+            return self.constant(rows)
+        if self.leaf.path is not None:
+            return [next(arrays), next(arrays)]
+        assert self.cast is not None
+        return [self.cast(next(arrays))]
+
+
+@dataclass(frozen=True)
+class TrackedColumn(FileColumn):
+    """The ids or the versions of rows; `value` is that of the file's first row, or of all rows."""
+
+    counts: bool = False
+
+    def take(self, arrays: Iterator[pa.Array], rows: int, numbers: Numbers | None) -> list[pa.Array]:
+        """Those that the file holds; where it holds none, those that the log tells."""
+        assert self.value is not None
+        if self.counts:
+            assert numbers is not None
+            told: pa.Array = pa.array(numbers + self.value.as_py(), pa.int64())
+        else:
+            told = pa.repeat(self.value, rows)
+        return [told if self.request is None else pc.coalesce(next(arrays).cast(pa.int64()), told)]
+
+
+class Positions:
+    """The rows of some ranges, one after another, by their numbers in the file."""
+
+    def __init__(self, ranges: Ranges) -> None:
+        self._starts = np.array([start for start, _ in ranges], np.int64)
+        lengths = np.array([end - start for start, end in ranges], np.int64)
+        self._before = np.concatenate([[0], np.cumsum(lengths)])
+        self._done = 0
+
+    @property
+    def left(self) -> int:
+        """How many are left."""
+        return int(self._before[-1]) - self._done
+
+    def next(self, count: int) -> Numbers:
+        """The next rows."""
+        first = int(np.searchsorted(self._before, self._done, "right")) - 1
+        places = np.arange(self._done, self._done + count)
+        self._done += count
+        if count and self._done <= self._before[first + 1]:  # all of one range
+            return np.asarray(places + (self._starts[first] - self._before[first]), np.int64)
+        at = np.searchsorted(self._before, places, "right") - 1
+        return np.asarray(self._starts[at] + places - self._before[at], np.int64)
+
+
+class PassedRows:
+    """The numbers of rows that passed a filter, until the batches with their other columns come."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Numbers] = []
+
+    def add(self, numbers: Numbers) -> None:
+        """More rows."""
+        self._waiting.append(numbers)
+
+    def next(self, count: int) -> Numbers:
+        """The next rows."""
+        found: list[Numbers] = []
+        while count:
+            first = self._waiting[0]
+            found.append(first[:count])
+            if len(first) <= count:
+                self._waiting.pop(0)
+            else:
+                self._waiting[0] = first[count:]
+            count -= len(found[-1])
+        return np.concatenate(found) if found else np.zeros(0, np.int64)
+
+
+def leaves_in(columns: Sequence[FileColumn], batch: pa.RecordBatch, numbers: Numbers | None) -> Leaves:
+    """The leaves of a batch of the kernel; `numbers` are its rows, for columns that count them."""
+    arrays = iter(batch.columns)
+    return Leaves(batch.num_rows, {c.leaf: c.take(arrays, batch.num_rows, numbers) for c in columns})

@@ -1,0 +1,60 @@
+"""`mica sql` and `mica explain --sql`, on the session of the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+import pytest
+from typer.testing import CliRunner
+
+import mica
+from mica.cli import explain as explain_command
+from mica.cli import sql as sql_command
+from mica.cli.app import app
+from mica.query import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def table(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """`events=PATH`, of two rows."""
+    made = mica.Table.create(tmp_path / "events", "id BIGINT, v VARIANT")
+    made.append([{"id": 1, "v": {"k": "a"}}, {"id": 2, "v": None}])
+    for command in (sql_command, explain_command):
+        monkeypatch.setattr(command, "spark_session", lambda: spark)
+    yield f"events={made.path}"
+    names._REGISTERED.pop("events", None)
+
+
+def test_rows_as_a_table_and_as_json(table: str) -> None:
+    shown = runner.invoke(app, ["sql", "SELECT id, v FROM events ORDER BY id", "--table", table])
+    assert [line.split() for line in shown.stdout.splitlines()] == [["id", "v"], ["1", '{"k":"a"}'], ["2"]]
+    lines = runner.invoke(app, ["sql", "SELECT id, v:k::string AS k FROM events ORDER BY id", "-t", table, "--json"])
+    assert [orjson.loads(line) for line in lines.stdout.splitlines()] == [{"id": 1, "k": "a"}, {"id": 2, "k": None}]
+
+
+def test_a_statement_prints_its_counts(table: str) -> None:
+    done = runner.invoke(app, ["sql", "DELETE FROM events WHERE v:k::string = 'a'", "-t", table, "--json"])
+    assert orjson.loads(done.stdout) == {"num_affected_rows": 1}
+
+
+def test_explain(table: str) -> None:
+    text = "SELECT id FROM events WHERE v:k::string = 'a'"
+    found = orjson.loads(runner.invoke(app, ["explain", "--sql", text, "-t", table, "--json"]).stdout)
+    assert found["tables"][0]["evaluated"][-1] == "(variant_get(v, '$.k', 'STRING') = 'a')"
+    assert "evaluated by the scan" in runner.invoke(app, ["explain", "--sql", text, "-t", table]).stdout
+
+
+def test_a_wrong_text_is_the_users(table: str) -> None:
+    failed = runner.invoke(app, ["sql", "SELECT nope FROM events", "-t", table])
+    assert isinstance(failed.exception, mica.UserError)
+    assert "UNRESOLVED_COLUMN" in failed.exception.message
+    assert runner.invoke(app, ["explain"]).exit_code == 2
+    assert runner.invoke(app, ["explain", "t", "--sql", "SELECT 1"]).exit_code == 2

@@ -1,0 +1,59 @@
+"""Fields of structs set alone, in updates and merges: delta-spark and mica make the same rows of one table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import mica
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DDL = "id INT, s STRUCT<x: INT, y: STRING, t: STRUCT<a: DOUBLE, b: ARRAY<INT>>>, `a b` STRUCT<`c.d`: INT, e: INT>"
+ROWS = """
+    (1, named_struct('x', 1, 'y', 'é', 't', named_struct('a', 1.5, 'b', array(1))), named_struct('c.d', 1, 'e', 2)),
+    (2, NULL, NULL), (3, named_struct('x', NULL, 'y', 'z', 't', NULL), named_struct('c.d', NULL, 'e', 3)),
+    (4, named_struct('x', 4, 'y', NULL, 't', named_struct('a', NULL, 'b', NULL)), NULL)
+"""
+
+
+def made(spark: SparkSession, path: Path) -> tuple[mica.Table, str]:
+    """The table twice: mica's, and delta-spark's by its name in SQL."""
+    properties = "'delta.columnMapping.mode' = 'name'"
+    for name in ("mica", "delta"):
+        spark.sql(f"CREATE TABLE delta.`{path / name}` ({DDL}) USING delta TBLPROPERTIES ({properties})")
+        spark.sql(f"INSERT INTO delta.`{path / name}` VALUES {ROWS}")
+    return mica.Table.open(path / "mica"), f"delta.`{path / 'delta'}`"
+
+
+def same(spark: SparkSession, table: mica.Table, other: str) -> list[Any]:
+    found = sorted((tuple(row) for row in spark.read.format("delta").load(table.path).collect()), key=repr)
+    assert found == sorted((tuple(row) for row in spark.table(other).collect()), key=repr)
+    own = table.to_df(spark).select("id", "s", "a b").collect()
+    assert sorted(map(tuple, own), key=repr) == found
+    return found
+
+
+def test_the_same_rows(delta_session: SparkSession, tmp_path: Path) -> None:
+    """In a table whose columns have other names in files, of which one is renamed."""
+    spark = delta_session
+    table, other = made(spark, tmp_path)
+    table.rename_column("s.t.a", "a2")
+    spark.sql(f"ALTER TABLE {other} RENAME COLUMN s.t.a TO a2")
+    table.update({"s.x": "id + 10", "S.T.A2": "s.x", "`a b`.`c.d`": "7"}, "id <> 3")
+    spark.sql(f"UPDATE {other} SET s.x = id + 10, S.T.a2 = s.x, `a b`.`c.d` = 7 WHERE id <> 3")
+    found = same(spark, table, other)
+    assert found[1][1].asDict(recursive=True) == {"x": 12, "y": None, "t": {"a2": None, "b": None}}
+    rows = "(1, 'one', array(9)), (2, 'two', NULL), (5, 'five', array(5))"
+    source = spark.sql(f"SELECT * FROM VALUES {rows} AS (id, y, b)")
+    source.createOrReplaceTempView("fields")
+    merge = table.merge(source, "target.id = source.id").when_matched_update(
+        {"target.s.y": "source.y", "s.t.b": "b", "`a b`.e": "target.s.x"}
+    )
+    merge.when_not_matched_by_source_update({"s.t": "NULL", "s.x": "0"}, "id = 4").execute()
+    spark.sql(
+        f"MERGE INTO {other} t USING fields s ON t.id = s.id WHEN MATCHED THEN UPDATE SET t.s.y = s.y, t.s.t.b = s.b, "
+        "t.`a b`.e = t.s.x WHEN NOT MATCHED BY SOURCE AND t.id = 4 THEN UPDATE SET t.s.t = NULL, t.s.x = 0"
+    )
+    same(spark, table, other)

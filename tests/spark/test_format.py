@@ -1,0 +1,227 @@
+"""`format("mica")`: what Spark reads and writes by it is what a scan and an append would."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import mica
+from mica.format.source import register
+
+COLUMNS = (
+    "id BIGINT, s STRING, st STRUCT<a:INT, b:STRING>, d DATE, ts TIMESTAMP, n TIMESTAMP_NTZ, dec DECIMAL(10,2), "
+    "arr ARRAY<STRING>, m MAP<STRING,DOUBLE>, b BINARY, f FLOAT, x DOUBLE, ok BOOLEAN, small SMALLINT, "
+    "v VARIANT, p STRING"
+)
+
+
+@pytest.fixture
+def own(spark: SparkSession) -> SparkSession:
+    register(spark)
+    return spark
+
+
+def row(number: int) -> dict[str, Any]:
+    when = dt.datetime(2020, 1, 1, tzinfo=dt.UTC) + dt.timedelta(hours=number)
+    made = {
+        "id": number, "s": f"x{number % 7}", "st": {"a": number, "b": f"b{number % 3}"}, "d": when.date(), "ts": when,
+        "n": when.replace(tzinfo=None), "dec": number, "arr": ["a", None], "m": {"k": number / 4}, "b": b"\x00\xff",
+        "f": number / 8, "x": number / 3, "ok": number % 2 == 0, "small": number % 100,
+        "v": {"k": number, "kind": f"kind{number % 5}", "odd": number if number % 2 else f"text {number}"},
+        "p": f"part {number % 2}",
+    }  # fmt: skip
+    return {name: None if number % 11 == 10 and name not in ("id", "p") else value for name, value in made.items()}
+
+
+def table(path: Path, **properties: str) -> mica.Table:
+    made = mica.Table.create(path, COLUMNS, ["p"], properties)
+    for start in range(0, 200, 40):
+        made.append([row(number) for number in range(start, start + 40)])
+    return made
+
+
+def rows_of(frame: DataFrame) -> list[str]:
+    """The rows in any order, Variants as JSON."""
+    return sorted(map(repr, frame.selectExpr("to_json(struct(*))").collect()))
+
+
+def load(spark: SparkSession, path: Path, **options: str) -> DataFrame:
+    return spark.read.format("mica").options(**options).load(str(path))
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {},
+        {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"},
+        {"delta.columnMapping.mode": "id"},
+    ],
+    ids=["plain", "mapped", "by id"],
+)
+def test_rows_and_filters_are_those_of_a_scan(
+    own: SparkSession, tmp_path: Path, properties: dict[str, str], rng: random.Random
+) -> None:
+    made = table(tmp_path / "t", **properties)
+    made.delete("id % 13 = 5")
+    frame, wanted = load(own, tmp_path / "t"), made.to_df(own)
+    assert rows_of(frame) == rows_of(wanted)
+    filters = [
+        "id > 150", "s LIKE 'x1%'", "s IN ('x1', 'x3', 'none')", "st.a < 50", "d >= DATE'2020-01-05'",
+        "ts > TIMESTAMP'2020-01-06 01:00:00'", "n <= TIMESTAMP_NTZ'2020-01-03 00:00:00'", "dec = 77.00", "f > 20.5",
+        "x < 0.4 OR x > 60", "ok", "NOT ok", "small <> 3", "v IS NULL", "p = 'part 1'", "s <=> NULL", "st IS NOT NULL",
+        "variant_get(v, '$.k', 'int') < 9", "b = X'00FF'", "s LIKE '%3'", "s LIKE '%x%'", "NOT (s IN ('x1'))",
+    ]  # fmt: skip
+    for count in (1, 1, 1, 2, 2, 3):
+        where = " AND ".join(f"({one})" for one in rng.sample(filters, count))
+        pushed = load(own, tmp_path / "t", pushFilters="true").where(where)
+        assert rows_of(pushed) == rows_of(wanted.where(where)), where
+
+
+def test_a_frame_is_read_any_number_of_times(own: SparkSession, tmp_path: Path) -> None:
+    """Spark would use the filters of one query for the next, and of one use for another."""
+    table(tmp_path / "t")
+    frame = load(own, tmp_path / "t")
+    assert [frame.where(where).count() for where in ("id = 3", "id < 3 OR id > 197", "id IS NOT NULL")] == [1, 5, 200]
+    assert frame.where("id = 3").union(frame.where("id < 3")).count() == 4
+
+
+def test_typed_paths_are_columns_and_odd_values_null(own: SparkSession, tmp_path: Path) -> None:
+    table(tmp_path / "t")
+    frame = load(own, tmp_path / "t", typedPaths="k BIGINT, kind STRING, `the odd` INT AS v:odd")
+    assert "v" not in frame.columns
+    found = frame.where("kind = 'kind1' AND k > 180").select("k", "the odd").orderBy("k").collect()
+    assert [tuple(one) for one in found] == [(181, 181), (191, 191), (196, None)]
+    assert load(own, tmp_path / "t", typedPaths="k INT", columns="id, v").columns == ["id", "v", "k"]
+    mica.Table.open(tmp_path / "t").set_properties({"mica.paths": "k BIGINT"})
+    own.sql(f"CREATE OR REPLACE TEMPORARY VIEW by_sql USING mica OPTIONS (path '{tmp_path / 't'}')")
+    assert own.sql("SELECT max(k), count(*) FROM by_sql WHERE id < 10").first() == (9, 10)
+    with pytest.raises(Exception, match="has the name of another column"):
+        load(own, tmp_path / "t", typedPaths="id INT")
+
+
+def test_options_choose_rows_columns_and_versions(own: SparkSession, tmp_path: Path) -> None:
+    made = table(tmp_path / "t", **{"delta.enableChangeDataFeed": "true"})
+    assert sorted(load(own, tmp_path / "t", where="v:k::int < 3", columns="id").collect()) == [(0,), (1,), (2,)]
+    assert load(own, tmp_path / "t", versionAsOf="2").count() == 80
+    assert own.read.format("mica").schema("id BIGINT").load(str(tmp_path / "t")).columns == ["id"]
+    made.delete("id < 3")
+    changes = load(own, tmp_path / "t", readChangeFeed="true", startingVersion=str(made.version))
+    assert sorted(changes.select("id", "_change_type").collect()) == [(0, "delete"), (1, "delete"), (2, "delete")]
+    for wrong, text in (
+        ({"wheer": "id = 1"}, "The nearest one is where"),
+        ({"where": "no = 1"}, "there is no column 'no'"),
+        ({"versionAsOf": "x"}, "a version"),
+        ({"columns": "idd"}, "idd"),
+    ):
+        with pytest.raises(Exception, match=text):
+            load(own, tmp_path / "t", **wrong).count()
+    with pytest.raises(Exception, match="Delta table"):
+        load(own, tmp_path / "none").count()
+    with pytest.raises(Exception, match="id is BIGINT"):
+        own.read.format("mica").schema("id STRING").load(str(tmp_path / "t")).count()
+
+
+def test_writes_are_commits_of_mica(own: SparkSession, tmp_path: Path) -> None:
+    place = str(tmp_path / "t")
+    frame = own.createDataFrame([(i, f"p{i % 2}", f'{{"k":{i}}}') for i in range(20)], "id INT, p STRING, j STRING")
+    frame = frame.selectExpr("id", "p", "parse_json(j) AS v")
+    write = frame.write.format("mica").mode("append").option("partitionBy", "p")
+    write.option("delta.enableDeletionVectors", "true").save(place)
+    made = mica.Table.open(place)
+    assert (made.version, made.count(), made.partition_by) == (0, 20, ("p",))
+    assert made.properties["delta.enableDeletionVectors"] == "true"
+    assert made.scan("v:k::int > 17").count() == 2
+    assert len(made.scan("v:k::int > 100").kept) == 0
+    for _ in range(2):
+        frame.write.format("mica").mode("append").options(txnAppId="job", txnVersion="7").save(place)
+    assert mica.Table.open(place).count() == 40
+    one = frame.where("p = 'p1'")
+    one.write.format("mica").mode("overwrite").option("replaceWhere", "p = 'p1'").save(place)
+    assert mica.Table.open(place).count() == 30
+    more = frame.selectExpr("*", "id * 2 AS twice")
+    with pytest.raises(Exception, match="no column 'twice'"):
+        more.write.format("mica").mode("append").save(place)
+    before = {str(path) for path in tmp_path.rglob("*.parquet")}
+    with pytest.raises(Exception, match="are replaced"):
+        frame.write.format("mica").mode("overwrite").option("replaceWhere", "p = 'p1'").save(place)
+    assert {str(path) for path in tmp_path.rglob("*.parquet")} == before
+    more.write.format("mica").mode("append").option("mergeSchema", "true").save(place)
+    assert mica.Table.open(place).schema.names == ["id", "p", "v", "twice"]
+    frame.write.format("mica").mode("overwrite").save(place)
+    assert rows_of(mica.Table.open(place).to_df(own).select("id", "p", "v")) == rows_of(frame)
+    assert mica.check(place).ok
+
+
+# --- streams ---------------------------------------------------------------------------------------------------------
+
+
+def copied(spark: SparkSession, folder: Path, **options: str) -> mica.Table:
+    """The table `from` as a stream into the table `to`, as far as it goes."""
+    rows = spark.readStream.format("mica").options(**options).load(str(folder / "from"))
+    query = rows.writeStream.format("mica").option("checkpointLocation", str(folder / "state"))
+    query.trigger(availableNow=True).start(str(folder / "to")).awaitTermination()
+    return mica.Table.open(folder / "to")
+
+
+def ids(table: mica.Table) -> list[int]:
+    return sorted(table.scan(columns=["id"]).to_arrow().column("id").to_pylist())
+
+
+def test_a_stream_has_every_row_once(own: SparkSession, tmp_path: Path) -> None:
+    made = table(tmp_path / "from")
+    assert ids(copied(own, tmp_path, maxFilesPerTrigger="4")) == list(range(200))
+    assert mica.Table.open(tmp_path / "to").version == 2
+    for start in (200, 220):
+        made.append([row(number) for number in range(start, start + 20)])
+    made.optimize()
+    found = copied(own, tmp_path, maxBytesPerTrigger="1")
+    assert ids(found) == list(range(240))
+    assert found.version == 6
+    assert rows_of(found.to_df(own)) == rows_of(made.to_df(own))
+    made.delete("id < 20")
+    with pytest.raises(Exception, match="skipChangeCommits"):
+        copied(own, tmp_path)
+    made.append([row(240)])
+    assert ids(copied(own, tmp_path, skipChangeCommits="true", where="id % 2 = 0")) == list(range(241))
+
+
+def test_a_stream_of_changes_follows_the_table(own: SparkSession, tmp_path: Path) -> None:
+    made = mica.Table.create(tmp_path / "from", "id INT, v VARIANT", properties={"delta.enableChangeDataFeed": "true"})
+    made.append([{"id": i, "v": {"k": i}} for i in range(5)])
+    found = copied(own, tmp_path, readChangeFeed="true")
+    made.update({"v": "variant_set(v, '$.k', id + 10)"}, "id < 2")
+    made.delete("id = 4")
+    found = copied(own, tmp_path, readChangeFeed="true")
+    kinds = found.scan(columns=["_change_type", "id"]).to_arrow().group_by("_change_type").aggregate([("id", "count")])
+    assert dict(zip(*kinds.to_pydict().values(), strict=True)) == {
+        "insert": 5, "update_preimage": 2, "update_postimage": 2, "delete": 1,
+    }  # fmt: skip
+
+
+def test_streams_that_cannot_go_on_say_why(own: SparkSession, tmp_path: Path) -> None:
+    made = table(tmp_path / "from")
+    assert len(ids(copied(own, tmp_path, startingVersion="5"))) == 40
+    made.add_columns("more INT")
+    made.append([{"id": 500, "p": "part 0", "more": 1}])
+    assert ids(copied(own, tmp_path, columns="id, p", startingVersion="5"))[-1] == 500
+    mica.Table.create(tmp_path / "from", COLUMNS, ["p"], mode="overwrite")
+    with pytest.raises(Exception, match="checkpointLocation"):
+        own.readStream.format("mica").load(str(tmp_path / "from")).writeStream.format("mica").start(
+            str(tmp_path / "other")
+        ).awaitTermination()
+
+
+def test_foreach_batch_appends_a_batch_once(own: SparkSession, tmp_path: Path) -> None:
+    made = table(tmp_path / "from")
+    into = mica.Table.create(tmp_path / "to", made.schema)
+    for attempt in range(2):
+        rows = own.readStream.format("mica").load(str(tmp_path / "from"))
+        query = rows.writeStream.foreachBatch(into.foreach_batch("copy")).trigger(availableNow=True)
+        # A new checkpoint folder repeats the first batch: the table knows it.
+        query.option("checkpointLocation", str(tmp_path / f"state{attempt}")).start().awaitTermination()
+    assert ids(mica.Table.open(tmp_path / "to")) == list(range(200))

@@ -1,0 +1,162 @@
+"""`mica.sql`, `register`, `enable` and `disable` on a session: which tables are found, and what their scans skip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import mica
+from mica.query import entry, names, select
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="module")
+def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[mica.Table]:
+    """Four files of ten rows, registered as `events`."""
+    table = mica.Table.create(tmp_path_factory.mktemp("sql") / "events", "id BIGINT, s STRING, v VARIANT")
+    for first in range(0, 40, 10):
+        table.append([{"id": i, "s": f"s{i}", "v": {"n": i, "k": "ab"[i % 2]}} for i in range(first, first + 10)])
+    mica.register("events", table.path)
+    yield table
+    names._REGISTERED.pop("events")
+
+
+def scans(spark: SparkSession, text: str) -> list[select.Narrowed]:
+    found = entry.tables_of(text, spark)
+    assert found is not None
+    return select.narrowed(spark, found.text, found.views)[1]
+
+
+def test_tables_are_named_by_path_by_name_and_in_the_catalog(delta_session: SparkSession, events: mica.Table) -> None:
+    spark = delta_session
+    spark.sql("CREATE DATABASE IF NOT EXISTS shop")
+    spark.sql(f"CREATE TABLE IF NOT EXISTS shop.sales USING delta LOCATION '{events.path}'")
+    try:
+        for name in (f"delta.`{events.path}`", "EVENTS", "shop.sales", "`shop`.`sales`"):
+            text = f"SELECT count(*) FROM {name} WHERE v:n::int >= 30"
+            assert mica.sql(text, spark).collect()[0][0] == 10
+            assert [scan.scan.kept.num_rows for scan in scans(spark, text)] == [1]
+    finally:
+        spark.sql("DROP DATABASE shop CASCADE")
+
+
+def test_each_place_of_a_table_has_its_own_scan(spark: SparkSession, events: mica.Table) -> None:
+    text = """
+        WITH late AS (SELECT id, v FROM events WHERE v:n::int >= 30)
+        SELECT late.id, a.s FROM late JOIN (SELECT * FROM events WHERE id < 35) a ON late.id = a.id
+        WHERE late.id > (SELECT min(v:n::int) FROM events WHERE s = 's31')"""
+    assert sorted(map(tuple, mica.sql(text, spark).collect())) == [(32, "s32"), (33, "s33"), (34, "s34")]
+    found = {scan.columns: scan.scan.kept.num_rows for scan in scans(spark, text)}
+    assert found[("variant_get(v, '$.n', 'INT')",)] == 2  # the files of s0 to s9 and of s30 to s39
+    assert found[("id",)] == 1
+
+
+def test_extractions_above_joins_and_aggregates_become_columns_of_the_scan(
+    spark: SparkSession, events: mica.Table
+) -> None:
+    text = (
+        "SELECT a.v:k::string AS k, count(DISTINCT a.v:n::int) AS n FROM events a JOIN events b ON a.id = b.id "
+        "GROUP BY k ORDER BY k"
+    )
+    assert list(map(tuple, mica.sql(text, spark).collect())) == [("a", 20), ("b", 20)]
+    columns = {name for scan in scans(spark, text) for name in scan.columns}
+    assert columns == {"id", "variant_get(v, '$.k', 'STRING')", "variant_get(v, '$.n', 'INT')"}
+
+
+def test_a_cast_that_a_condition_guards_stays_with_spark(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "odd", "v VARIANT")
+    table.append([{"v": {"k": "n", "x": 1}}, {"v": {"k": "s", "x": "one"}}])
+    text = f"SELECT sum(CASE WHEN v:k::string = 'n' THEN v:x::int END) FROM delta.`{table.path}`"
+    assert mica.sql(text, spark).collect()[0][0] == 1
+
+
+def test_what_only_spark_can_evaluate_says_so(spark: SparkSession, events: mica.Table) -> None:
+    (scan,) = scans(spark, "SELECT id FROM events WHERE id >= 30 AND v:n::int >= 30 AND hash(s) <> 0")
+    assert "hash" in scan.left[0][0]
+    assert scan.evaluated
+
+
+def test_parameters(spark: SparkSession, events: mica.Table) -> None:
+    # delta-spark 4.4.0's parser loses them: then the error is Spark's.
+    spark.range(40).createOrReplaceTempView("numbers")
+    for text, args in (
+        ("SELECT count(*) FROM {} WHERE id < :n", {"n": 3}),
+        ("SELECT count(*) FROM {} WHERE id < ?", [4]),
+    ):
+        found = []
+        for work, name in ((spark.sql, "numbers"), (lambda t, a: mica.sql(t, spark, a), "events")):
+            try:
+                found.append(str(work(text.format(name), args).collect()))
+            except Exception as e:  # noqa: BLE001 - compared
+                found.append(str(e)[:30])
+        assert found[0] == found[1]
+
+
+def test_a_cte_and_a_view_of_the_session_hide_nothing_of_ours(spark: SparkSession, events: mica.Table) -> None:
+    assert mica.sql("WITH events AS (SELECT 7 AS x) SELECT * FROM events", spark).collect()[0][0] == 7
+    spark.range(3).createOrReplaceTempView("few")
+    joined = mica.sql("SELECT count(*) FROM events JOIN few USING (id)", spark)
+    assert joined.collect()[0][0] == 3
+    assert not spark.catalog.tableExists("events")
+
+
+def test_the_result_is_a_dataframe_like_any_other(spark: SparkSession, events: mica.Table) -> None:
+    frame = mica.sql("SELECT id AS Id, v:n::int + 1 AS `n + 1` FROM events", spark)
+    assert frame.columns == ["Id", "n + 1"]
+    assert frame.where("`n + 1` > 38").groupBy().count().collect()[0][0] == 2
+
+
+def test_enable_and_disable(spark: SparkSession, events: mica.Table) -> None:
+    mica.enable(spark)
+    try:
+        mica.enable(spark)
+        assert spark.sql("SELECT max(v:n::int) FROM events").collect()[0][0] == 39
+        assert spark.table("events").count() == 40
+        assert spark.sql("SELECT 1 AS one").collect()[0].one == 1
+        assert spark.sql("SELECT {n} AS n", n=3).collect()[0].n == 3
+    finally:
+        mica.disable(spark)
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        spark.sql("SELECT * FROM events")
+
+
+def test_errors_are_sparks_own_and_say_what_is_near(spark: SparkSession, events: mica.Table) -> None:
+    with pytest.raises(Exception, match="PARSE_SYNTAX_ERROR"):
+        mica.sql("SELECT * FRO events", spark)
+    with pytest.raises(Exception, match=r"UNRESOLVED_COLUMN.*`id`"):
+        mica.sql("SELECT idd FROM events", spark)
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND") as caught:
+        mica.sql("SELECT * FROM event", spark)
+    assert caught.value.__notes__ == ["mica.register has: events."]
+    with pytest.raises(mica.MicaError, match="not a Delta table"):
+        mica.sql("SELECT * FROM delta.`/no/such`", spark)
+
+
+def test_explain_says_what_each_scan_does(spark: SparkSession, events: mica.Table) -> None:
+    text = "SELECT s FROM events WHERE v:n::int >= 30 AND hash(s) <> 0 AND s COLLATE UNICODE_CI = 'S31'"
+    (found,) = mica.explain(text, spark).to_dict()["tables"]
+    assert found["evaluated"] == ["(variant_get(v, '$.n', 'INT') >= 30)"]
+    assert "hash" in found["left"][0]["condition"]
+    assert found["columns"] == ["s"]
+    assert found["scan"]["files"]["kept"] == 1
+    shown = str(mica.explain(text, spark))
+    assert "evaluated by the scan: (variant_get(v, '$.n', 'INT') >= 30)" in shown
+    assert "left to Spark" in shown
+
+
+def test_explain_measures(spark: SparkSession, events: mica.Table) -> None:
+    found = mica.explain("SELECT count(v:k::string) FROM events WHERE v:n::int < 5", spark, analyze=True)
+    (table,) = found.to_dict()["tables"]
+    assert table["reader"] == "mica"
+    assert table["scan"]["analyze"]["rows"] == 5
+    assert [scan.kept.num_rows for scan in found.scans] == [1]
+
+
+def test_explain_of_no_table_of_ours(spark: SparkSession) -> None:
+    with pytest.raises(mica.UserError, match="not a query of a table that mica reads"):
+        mica.explain("SELECT 1", spark)

@@ -1,0 +1,75 @@
+"""Statements through `mica.sql` do what delta-spark does with the same text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import mica
+from mica.query import names
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Each is run on two equal tables, by mica and by delta-spark; `{t}` is the table.
+STATEMENTS = [
+    "DELETE FROM {t} WHERE id % 5 = 0 AND s IS NOT NULL",
+    "UPDATE {t} x SET s = concat(x.s, '!'), n = n + 1 WHERE x.id > 15",
+    "INSERT INTO {t} VALUES (100, 'new', 1), (101, NULL, 2)",
+    "INSERT INTO {t} (n, id) SELECT n, id + 1000 FROM {t} WHERE id < 3",
+    """MERGE INTO {t} t USING (SELECT id + 5 AS id, s, n FROM {t}) s ON t.id = s.id
+       WHEN MATCHED AND s.n = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET s = s.s WHEN NOT MATCHED THEN INSERT *""",
+    "OPTIMIZE {t}",
+    "INSERT OVERWRITE {t} SELECT id, s, n FROM {t} WHERE id < 10",
+]
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> list[mica.Table]:
+    """Two equal tables."""
+    found = []
+    for name in ("ours", "theirs"):
+        table = mica.Table.create(tmp_path / name, "id BIGINT, s STRING, n INT")
+        for first in (0, 10):
+            table.append([{"id": i, "s": f"s{i}" if i % 4 else None, "n": i % 3} for i in range(first, first + 10)])
+        found.append(table)
+    return found
+
+
+def test_statements_in_a_row(delta_session: SparkSession, pair: list[mica.Table]) -> None:
+    spark = delta_session
+    ours, theirs = (f"delta.`{table.path}`" for table in pair)
+    for text in STATEMENTS:
+        done = mica.sql(text.format(t=ours), spark).collect()
+        expected = spark.sql(text.format(t=theirs)).collect()
+        if text.startswith(("DELETE", "UPDATE", "MERGE")):
+            assert done[0].num_affected_rows == expected[0].num_affected_rows, text
+        rows = [sorted(map(repr, spark.sql(f"SELECT * FROM {t}").collect())) for t in (ours, theirs)]
+        assert rows[0] == rows[1], text
+    history = [mica.sql(f"DESCRIBE HISTORY {t}", spark).select("operation").collect() for t in (ours, theirs)]
+    assert [row.operation for row in history[0]] == [row.operation for row in history[1]]
+    assert mica.sql(f"VACUUM {ours} DRY RUN", spark).columns == ["path"]
+
+
+def test_a_table_is_made_named_and_filled(spark: SparkSession, tmp_path: Path) -> None:
+    try:
+        mica.sql(
+            f"CREATE TABLE made (id BIGINT, v VARIANT) USING mica LOCATION '{tmp_path}/made' "
+            "TBLPROPERTIES ('delta.appendOnly' = 'true')",
+            spark,
+        )
+        mica.sql("INSERT INTO made SELECT 1, parse_json('{\"a\": 2}')", spark)
+        assert mica.sql("SELECT id, v:a::int FROM made", spark).collect()[0][1] == 2
+        with pytest.raises(mica.MicaError, match="appendOnly"):
+            mica.sql("DELETE FROM made", spark)
+        with pytest.raises(mica.UserError, match="1 values are given for 2 columns: id, v"):
+            mica.sql("INSERT INTO made SELECT 1", spark)
+    finally:
+        names._REGISTERED.pop("made", None)
+
+
+def test_a_statement_on_a_table_that_is_not_ours_is_sparks(spark: SparkSession) -> None:
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+        mica.sql("DELETE FROM no_such_table", spark)

@@ -1,0 +1,43 @@
+"""What a reader of the format plans: which files stay for the filters that Spark pushes."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql.datasource import EqualTo, GreaterThan, In, IsNotNull, Not, StringStartsWith
+
+import mica
+from mica.format import read
+from mica.format.options import Options
+
+
+def test_a_filter_skips_files(tmp_path: Path) -> None:
+    columns = "id INT, s STRING, st STRUCT<a:INT>, v VARIANT, p STRING"
+    made = mica.Table.create(tmp_path / "t", columns, ["p"])
+    for start in range(0, 100, 20):
+        rows = [
+            {"id": i, "s": f"x{i}", "st": {"a": i}, "v": {"k": i}, "p": f"part {i % 2}"}
+            for i in range(start, start + 20)
+        ]
+        made.append(rows)
+    options = Options.of({"path": str(tmp_path / "t"), "typedPaths": "k BIGINT"})
+    schema = read.spark_schema(read.opened(options), options)
+
+    def files(*filters: Any) -> int:
+        reader = read.FilteredReader(options, schema)
+        assert list(reader.pushFilters(list(filters))) == list(filters)
+        sent = pickle.loads(pickle.dumps(reader))
+        found = [batch for part in reader.partitions() for batch in sent.read(part)]
+        assert all(batch.schema.names == schema.names for batch in found)
+        return sum(len(part.value) for part in reader.partitions())
+
+    assert files() == 10
+    assert files(EqualTo(("id",), 7)) == 2
+    assert files(EqualTo(("st", "a"), 7)) == 2
+    assert files(GreaterThan(("k",), 85)) == 2
+    assert files(In(("p",), ("part 1",)), IsNotNull(("id",))) == 5
+    assert files(StringStartsWith(("s",), "y")) == 0
+    assert files(Not(GreaterThan(("id",), 19))) == 2
+    assert files(EqualTo(("none",), 7)) == 10

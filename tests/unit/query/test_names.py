@@ -1,0 +1,76 @@
+"""Which tables a text names, and what becomes of their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import mica
+from mica.query import names
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    mica.Table.create(tmp_path / "events", "id BIGINT").append([{"id": 1}])
+    return str(tmp_path / "events")
+
+
+@pytest.fixture(autouse=True)
+def _none_registered() -> Iterator[None]:
+    before = dict(names._REGISTERED)
+    yield
+    names._REGISTERED.clear()
+    names._REGISTERED.update(before)
+
+
+def test_a_path_becomes_a_view_wherever_it_stands(path: str) -> None:
+    found = names.by_path(f"SELECT * FROM delta.`{path}` JOIN DELTA . `{path}` x -- delta.`/none`")
+    assert found.text == "SELECT * FROM `events` JOIN `events` x -- delta.`/none`"
+    assert list(found.views) == ["events"]
+
+
+def test_a_view_takes_no_name_of_the_text(path: str) -> None:
+    found = names.by_path(f"WITH events AS (SELECT * FROM delta.`{path}`) SELECT * FROM events")
+    assert found.text == "WITH events AS (SELECT * FROM `events_2`) SELECT * FROM events"
+
+
+@pytest.mark.parametrize("quoted", ["'delta.`/none`'", '"delta.`/none`"', "r'delta.`/none`'", "/* delta.`/none` */"])
+def test_strings_and_comments_stay(quoted: str) -> None:
+    assert names.by_path(f"SELECT {quoted}").text == f"SELECT {quoted}"
+
+
+def test_a_path_without_a_table_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(mica.MicaError, match="not a Delta table"):
+        names.by_path(f"SELECT * FROM delta.`{tmp_path}`")
+
+
+def test_a_name_of_several_parts_becomes_a_view() -> None:
+    found = names.renamed("SELECT shop.events.id, 'shop.events' FROM `shop` . events", ["shop", "events"], set())
+    assert found.text == "SELECT `events`.id, 'shop.events' FROM `events`"
+
+
+def test_a_path_is_read_at_its_newest_version_and_a_table_at_its_own(path: str) -> None:
+    table = mica.Table.open(path)
+    mica.register("by_path", path)
+    mica.register("by_table", table)
+    first = names.registered("BY_PATH")
+    mica.Table.open(path).append([{"id": 2}])
+    newest = names.registered("by_path")
+    own = names.registered("by_table")
+    assert first is not None
+    assert newest is not None
+    assert own is not None
+    assert [first.count(), newest.count(), own.count()] == [1, 2, 1]
+
+
+@pytest.mark.parametrize("name", ["", "a b", "shop.events"])
+def test_a_name_is_one_identifier(path: str, name: str) -> None:
+    with pytest.raises(mica.UserError, match="name must be an identifier"):
+        mica.register(name, path)
+
+
+def test_what_is_registered_must_be_a_table(tmp_path: Path) -> None:
+    with pytest.raises(mica.MicaError, match="not a Delta table"):
+        mica.register("none", tmp_path)

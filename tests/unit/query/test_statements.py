@@ -1,0 +1,86 @@
+"""Statements as plain values, and the place of what is wrong in them."""
+
+from __future__ import annotations
+
+import pytest
+
+import mica
+from mica.query.statements import (
+    Create,
+    Delete,
+    History,
+    Insert,
+    MergeInto,
+    MergeWhen,
+    Optimize,
+    Statement,
+    Update,
+    VacuumOf,
+    parse_statement,
+)
+
+STATEMENTS: dict[str, Statement] = {
+    "DELETE FROM delta.`/a b`": Delete(("delta", "/a b"), None),
+    "delete from t as x where x.a = 1 and v:x.a::int = 2;": Delete(("t",), "a = 1 and v:x.a::int = 2"),
+    "UPDATE t SET a = a + 1, t.b = concat('x,y', t.c) WHERE t.a > 1": Update(
+        ("t",), {"a": "a + 1", "b": "concat('x,y', c)"}, "a > 1"
+    ),
+    "-- why\nUPDATE t SET a = CASE WHEN b THEN 1 END": Update(("t",), {"a": "CASE WHEN b THEN 1 END"}, None),
+    "INSERT INTO t (a, `b c`) VALUES (1, 'x')": Insert(("t",), ("a", "b c"), "VALUES (1, 'x')", overwrite=False),
+    "INSERT INTO TABLE t (SELECT 1)": Insert(("t",), (), "(SELECT 1)", overwrite=False),
+    "INSERT OVERWRITE s.t SELECT * FROM x": Insert(("s", "t"), (), "SELECT * FROM x", overwrite=True),
+    "MERGE INTO t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED AND s.id > 0 THEN UPDATE SET t.a = s.id, "
+    "b = 2 WHEN MATCHED THEN DELETE WHEN NOT MATCHED BY TARGET THEN INSERT (id, a) VALUES (s.id, coalesce(1, 2)) "
+    "WHEN NOT MATCHED BY SOURCE THEN DELETE": MergeInto(
+        ("t",), "t", "(SELECT 1 AS id)", "s", "t.id = s.id",
+        (
+            MergeWhen("matched", "s.id > 0", "update", {"a": "s.id", "b": "2"}),
+            MergeWhen("matched", None, "delete"),
+            MergeWhen("not matched", None, "insert", {"id": "s.id", "a": "coalesce(1, 2)"}),
+            MergeWhen("not matched by source", None, "delete"),
+        ),
+    ),
+    "MERGE INTO t x USING delta.`/s` y ON x.id = y.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *":
+        MergeInto(
+            ("t",), "x", "SELECT * FROM delta.`/s`", "y", "x.id = y.id",
+            (MergeWhen("matched", None, "update"), MergeWhen("not matched", None, "insert")),
+        ),
+    "OPTIMIZE t WHERE p = 1 ZORDER BY (a, v:b.c)": Optimize(("t",), "p = 1", ("a", "v:b.c")),
+    "VACUUM t RETAIN 240 HOURS DRY RUN": VacuumOf(("t",), 240.0, dry_run=True),
+    "VACUUM t": VacuumOf(("t",), None, dry_run=False),
+    "DESC HISTORY t LIMIT 2": History(("t",), 2),
+    "CREATE TABLE IF NOT EXISTS t (a INT, v VARIANT) USING mica PARTITIONED BY (a) LOCATION '/x' "
+    "TBLPROPERTIES ('delta.appendOnly' = 'true', b.c = 3)": Create(
+        ("t",), "a INT, v VARIANT", True, ("a",), "/x", {"delta.appendOnly": "true", "b.c": "3"}
+    ),
+    "CREATE TABLE t USING mica AS SELECT 1 AS a": Create(("t",), "", False, query="SELECT 1 AS a"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", STATEMENTS)
+def test_a_statement_is_a_value(text: str) -> None:
+    assert parse_statement(text) == STATEMENTS[text]
+
+
+@pytest.mark.parametrize(
+    "text", ["SELECT 1", "CREATE TABLE t (a INT) USING parquet", "DESCRIBE t", "CREATE VIEW v AS SELECT 1", ""]
+)
+def test_other_texts_are_not_ours(text: str) -> None:
+    assert parse_statement(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("DELETE FROM t x y", "the end is expected"),
+        ("UPDATE t WHERE a = 1", "SET is expected"),
+        ("INSERT INTO t", "a query or VALUES is expected"),
+        ("MERGE INTO t USING s ON a = b WHEN MATCHED THEN DROP", "INSERT is expected"),
+        ("MERGE INTO t USING s ON a = b WHEN NOT MATCHED THEN INSERT (a) VALUES (1, 2)", "1 values are expected"),
+        ("VACUUM t RETAIN many HOURS", "a number is expected"),
+        ("DELETE FROM t WHERE", "an expression is expected"),
+    ],
+)
+def test_what_is_wrong_names_its_place(text: str, why: str) -> None:
+    with pytest.raises(mica.UserError, match=why):
+        parse_statement(text)

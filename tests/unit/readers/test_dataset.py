@@ -1,0 +1,103 @@
+"""A scan as a pyarrow Dataset: columns, filters, shapes of Variants, and what is read for them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pytest
+
+import mica
+from mica.errors import UserError
+
+DDL = "id BIGINT, s STRING, d DATE, v VARIANT, a ARRAY<VARIANT>, m MAP<STRING, VARIANT>, st STRUCT<x: VARIANT, k: INT>"
+
+
+def variants(*texts: str | None) -> Any:
+    return mica.variant.from_json(pa.array(texts))
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> mica.Table:
+    table = mica.Table.create(tmp_path / "table", DDL)
+    for low in (0, 100, 200):
+        day = dt.date(2020, 1, 1 + low // 100)
+        columns = {"id": [low, low + 1, None], "s": ["a", "b", None], "d": [day] * 3}
+        table.append(pa.table({**columns, "v": variants(f'{{"q": {low}}}', "null", None)}))
+    return table
+
+
+def test_reads_what_is_asked_for(table: mica.Table) -> None:
+    reader = mica.dataset(table)
+    wanted = (pc.field("id") > 150) & pc.field("s").is_valid()
+    assert reader.narrowed(["s"], wanted).where == "(id > 150) AND (s IS NOT NULL)"
+    assert list(reader.narrowed(["s"], wanted).outputs) == ["id", "s"]
+    assert len(reader.narrowed(["s"], wanted).plan.kept) == 1
+    assert reader.to_table(["s"], wanted) == pa.table({"s": ["a", "b"]})
+    assert reader.filter(pc.field("id") < 250).filter(pc.field("id") > 199).count_rows() == 2
+    assert reader.count_rows() == 9
+    assert reader.head(2, ["id"]).to_pydict() == {"id": [0, 1]}
+    doubled = reader.to_table({"twice": pc.add(pc.field("id"), pc.field("id"))}, pc.field("id") == 1)
+    assert doubled.to_pydict() == {"twice": [2]}
+    assert [b.num_rows for b in reader.to_batches(["id"], batch_size=2)] == [2, 1] * 3
+    assert isinstance(reader.scanner(), ds.Scanner)
+    assert pa.table(reader.filter(pc.field("s") == "a")).num_rows == 3
+    assert reader.schema == table.scan().to_arrow().schema
+
+
+def test_typed_paths_skip_as_columns(table: mica.Table) -> None:
+    reader = mica.dataset(table.path, columns={"q": "v:q::bigint", "s": "s"}, where="id IS NOT NULL")
+    wanted = pc.field("q") == 100
+    assert reader.narrowed(filter=wanted).where == "(id IS NOT NULL) AND (v:q::BIGINT = 100)"
+    assert len(reader.narrowed(filter=wanted).plan.kept) == 1
+    assert reader.to_table(filter=wanted).to_pydict() == {"q": [100], "s": ["a"]}
+
+
+def test_variants_are_arrow_s_or_json_texts(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "table", DDL)
+    schema = table.scan().to_arrow().schema
+    one = variants('{"q":[1]}', "2", None)
+    inner = pa.StructArray.from_arrays([variants("1", None, "3"), pa.array([1, 2, None], pa.int32())], names=["x", "k"])
+    columns = {
+        "v": one,
+        "a": pa.ListArray.from_arrays(pa.array([0, 2, None, 3], pa.int32()), one),
+        "m": pa.MapArray.from_arrays([0, 1, 3, 3], ["k", "l", "m"], one),
+        "st": inner,
+    }
+    fields = [schema.field(name) for name in columns]
+    rows = [columns[f.name].cast(f.type) for f in fields]
+    table.append(pa.table(rows, schema=pa.schema(fields)))
+    assert mica.dataset(table, variants="json").to_table(list(columns)).to_pydict() == {
+        "v": ['{"q":[1]}', "2", None],
+        "a": [['{"q":[1]}', "2"], [None], None],
+        "m": [[("k", '{"q":[1]}')], [("l", "2"), ("m", None)], []],
+        "st": [{"x": "1", "k": 1}, {"x": None, "k": 2}, {"x": "3", "k": None}],
+    }
+    assert mica.dataset(table).schema.field("v").metadata == {b"ARROW:extension:name": b"arrow.parquet.variant"}
+
+
+def test_a_limit_comes_before_a_filter(table: mica.Table) -> None:
+    reader = mica.dataset(table.scan(limit=2))
+    assert reader.count_rows(pc.field("id") > 0) == 1
+    assert reader.narrowed(filter=pc.field("id") > 0).where is None
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        (lambda t: mica.dataset(t.path, variants="python"), "INVALID_ARGUMENT"),
+        (lambda _: mica.dataset(7), "INVALID_ARGUMENT"),
+        (lambda t: mica.dataset(t.scan(), where="id = 1"), "INVALID_ARGUMENT"),
+        (lambda t: mica.dataset(t).to_table(filter="id = 1"), "INVALID_ARGUMENT"),
+        (lambda t: mica.dataset(t).to_table(["nope"]), "UNKNOWN_COLUMN"),
+        (lambda t: mica.dataset(t).to_table(filter=pc.field("nope") == 1), "UNKNOWN_COLUMN"),
+    ],
+)
+def test_refuses(table: mica.Table, call: Any, code: str) -> None:
+    with pytest.raises(UserError) as raised:
+        call(table)
+    assert raised.value.code == code

@@ -1,0 +1,62 @@
+"""Files are read ahead of their turn, in order and within bounds."""
+
+import threading
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+from mica.tasks.ahead import AHEAD_BYTES, in_order
+from mica.tasks.parts import FilePart
+
+
+def parts(*sizes: int | None) -> list[FilePart]:
+    return [FilePart(str(number), size) for number, size in enumerate(sizes)]
+
+
+def batches(file: FilePart) -> Iterator[pa.RecordBatch]:
+    for row in range(3):
+        yield pa.record_batch({"file": [file.path], "row": [row]})
+
+
+@pytest.mark.parametrize("readers", [1, 2, 8])
+def test_the_rows_come_in_the_order_of_the_files(readers: int) -> None:
+    files = parts(*[10] * 50, None, AHEAD_BYTES * 2, *[AHEAD_BYTES // 3] * 7, 1)
+    found = pa.Table.from_batches(in_order(batches, files, readers))
+    assert found.column("file").to_pylist() == [file.path for file in files for _ in range(3)]
+
+
+def test_several_files_are_read_at_once() -> None:
+    both = threading.Barrier(2, timeout=20)
+
+    def waits(file: FilePart) -> Iterator[pa.RecordBatch]:
+        both.wait()
+        return batches(file)
+
+    assert len(list(in_order(waits, parts(1, 1, 1, 1), 2))) == 12
+
+
+def test_no_more_is_read_ahead_than_allowed() -> None:
+    begun: list[str] = []
+
+    def counts(file: FilePart) -> Iterator[pa.RecordBatch]:
+        begun.append(file.path)
+        return batches(file)
+
+    rows = in_order(counts, parts(*[AHEAD_BYTES // 2] * 10), 8)
+    next(rows)
+    assert len(begun) <= 3
+    rows.close()  # type: ignore[attr-defined]
+    assert len(begun) <= 3
+
+
+def test_an_error_comes_in_its_turn() -> None:
+    def fails(file: FilePart) -> Iterator[pa.RecordBatch]:
+        if file.path == "3":
+            raise ValueError(file.path)
+        return batches(file)
+
+    rows = in_order(fails, parts(*[1] * 6), 2)
+    assert [next(rows).column("file")[0].as_py() for _ in range(9)] == ["0"] * 3 + ["1"] * 3 + ["2"] * 3
+    with pytest.raises(ValueError, match="3"):
+        next(rows)

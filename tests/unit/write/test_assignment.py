@@ -1,0 +1,81 @@
+"""What may be assigned, to columns and to fields of structs alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mica
+from mica.errors import UserError
+from mica.expressions.tree import Column, Literal
+from mica.schema.ddl import parse_ddl
+from mica.schema.types import INTEGER
+from mica.write.assignment import place_of, shown, together
+
+DDL = "id INT, s STRUCT<x: INT, t: STRUCT<a: STRING COLLATE UTF8_LCASE>>, `a.b` INT, l ARRAY<STRUCT<x: INT>>, v VARIANT"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> mica.Table:
+    made = mica.Table.create(tmp_path / "t", f"{DDL}, g INT GENERATED ALWAYS AS (s.x + 2)")
+    made.append([{"id": 1, "s": {"x": 1, "t": {"a": "É"}}, "a.b": 1, "l": [{"x": 1}], "v": {"a": 1}},
+                 {"id": 2, "s": None, "a.b": None, "l": None, "v": None}])  # fmt: skip
+    return made
+
+
+def test_places() -> None:
+    schema = parse_ddl(DDL)
+    for given, names in {"A.B": "`a.b`", "`a.b`": "`a.b`", "S.T.a": "s.t.a", "`s`.`x`": "s.x", "id": "id"}.items():
+        assert shown(place_of(schema, given)) == names
+    with pytest.raises(UserError, match="twice"):
+        together([(place_of(schema, name), Literal(1, INTEGER)) for name in ("s.t.a", "s.x", "s.t")])
+    assert together([(place_of(schema, "id"), Column(("s", "x")))]) == {"id": Column(("s", "x"))}
+
+
+def test_fields_are_set_and_what_is_generated_from_them(table: mica.Table) -> None:
+    table.update({"s.t.a": "'Öl'", "s.x": "id + 4"})
+    found = table.scan(columns=["s", "g", "a.b"]).to_arrow().to_pylist()
+    assert found == [
+        {"s": {"x": 5, "t": {"a": "Öl"}}, "g": 7, "a.b": 1}, {"s": {"x": 6, "t": {"a": "Öl"}}, "g": 8, "a.b": None},
+    ]  # fmt: skip
+    assert table.schema == mica.Table.open(table.path).schema
+    assert table.scan("s.t.a = 'öL'").count() == 2
+    merge = table.merge([{"id": 2, "n": 9}], "target.id = source.id").when_matched_update({"target.s.x": "source.n"})
+    merge.when_not_matched_by_source_update({"s": "NULL"}).execute()
+    assert table.scan(columns=["s", "g"]).to_arrow().sort_by("g").to_pylist() == [
+        {"s": {"x": 9, "t": {"a": "Öl"}}, "g": 11}, {"s": None, "g": None},
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "code", "told"),
+    [
+        ({"s": "NULL", "s.x": "1"}, "DUPLICATE_COLUMN", "s.x"),
+        ({"s.x": "1", "S.X": "2"}, "DUPLICATE_COLUMN", "s.x"),
+        ({"s.z": "1"}, "UNKNOWN_COLUMN", "s.x"),
+        ({"z.x": "1"}, "UNKNOWN_COLUMN", "z.x"),
+        ({"l.x": "1"}, "INCOMPATIBLE_TYPE", "ARRAY"),
+        ({"v.a": "1"}, "INCOMPATIBLE_TYPE", "variant_set"),
+        ({"s.x": "'one'"}, "INCOMPATIBLE_TYPE", "'s.x'"),
+        ({"s.t": "1"}, "INCOMPATIBLE_TYPE", "s.t"),
+        ({"s.": "1"}, "UNKNOWN_COLUMN", "s."),
+    ],
+)
+def test_mistakes_name_the_field(table: mica.Table, values: dict[str, str], code: str, told: str) -> None:
+    def merged(given: dict[str, str]) -> Any:
+        return table.merge([{"id": 1}], "target.id = source.id").when_matched_update(given).execute()
+
+    for call in (table.update, merged):
+        with pytest.raises(UserError) as raised:
+            call(values)
+        assert raised.value.code == code
+        assert told in f"{raised.value.message} {raised.value.hint}"
+    assert table.refresh().version == 1
+
+
+def test_an_insert_gives_values_to_whole_columns(table: mica.Table) -> None:
+    with pytest.raises(UserError, match="whole columns") as raised:
+        table.merge([{"id": 3}], "target.id = source.id").when_not_matched_insert({"id": "id", "s.x": "1"}).execute()
+    assert raised.value.code == "INVALID_ARGUMENT"

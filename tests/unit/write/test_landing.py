@@ -1,0 +1,120 @@
+"""A folder that grows becomes a table: each file once, whatever is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+import mica
+from mica.errors import MicaError
+from mica.write.landing import drift
+
+KILLED = 20 if os.environ.get("MICA_PROFILE") == "campaign" else 3
+
+
+def put(folder: Path, name: str, *documents: object) -> None:
+    folder.mkdir(exist_ok=True)
+    hidden = folder / f"_{name}"
+    hidden.write_text("".join(f"{json.dumps(one)}\n" for one in documents))
+    hidden.rename(folder / name)
+
+
+def ids(table: Path) -> list[int]:
+    found = mica.Table.open(table).scan(columns={"id": "v:id::int"}).to_arrow()
+    return sorted(found.column("id").to_pylist())
+
+
+def test_each_file_is_taken_once_in_batches(tmp_path: Path) -> None:
+    landing, table = tmp_path / "landing", tmp_path / "table"
+    for number in range(5):
+        put(landing, f"{number}.json", {"id": number})
+    put(landing, "[odd] *.json", {"id": 5})
+    (landing / ".part").write_text("{")
+    reports = list(mica.stream_json(landing, table, max_files=4))
+    assert [report.input_files for report in reports] == [4, 2]
+    assert list(mica.stream_json(landing, table)) == []
+    put(landing, "later.json", {"id": 6}, {"id": 7})
+    (report,) = mica.stream_json(f"{landing}/*.json", table, max_bytes=1)
+    assert (report.rows, ids(table)) == (2, list(range(8)))
+
+
+def test_it_waits_for_files_that_come(tmp_path: Path) -> None:
+    landing, table = tmp_path / "landing", tmp_path / "table"
+    put(landing, "1.json", {"id": 1})
+    reports = mica.stream_json(landing, table, interval=0.05)
+    assert next(reports).rows == 1
+    put(landing, "2.json", {"id": 2})
+    assert next(reports).rows == 1
+    reports.close()  # type: ignore[attr-defined]
+    assert ids(table) == [1, 2]
+
+
+def test_a_report_says_what_drifts(tmp_path: Path) -> None:
+    landing, table = tmp_path / "landing", tmp_path / "table"
+    put(landing, "1.json", *({"id": i, "kind": "a", "at": {"x": i}} for i in range(50)))
+    (report,) = mica.stream_json(landing, table)
+    assert report.notes == []
+    put(landing, "2.json", *({"id": i, "kind": i, "at": {"x": i, "y": "new"}} for i in range(50)))
+    (report,) = mica.stream_json(landing, table)
+    assert report.notes == ["v:at.y is new: STRING", "v:kind was STRING and is BIGINT"]
+
+
+def test_drift_of_many_paths_is_short() -> None:
+    assert drift({"v:a": "INT"}, {"v:a": "INT"}) == []
+    notes = drift({}, {f"v:p{i}": "INT" for i in range(20)})
+    assert (len(notes), notes[-1]) == (9, "12 more paths are new or have another type")
+
+
+def test_wrong_places_and_options_are_errors(tmp_path: Path) -> None:
+    put(tmp_path, "file.json", {"id": 1})
+    for source, code in ((tmp_path / "none", "NOT_FOUND"), (tmp_path / "file.json", "NOT_A_FILE")):
+        with pytest.raises(MicaError) as raised:
+            list(mica.stream_json(source, tmp_path / "table"))
+        assert raised.value.code == code
+    with pytest.raises(MicaError, match="no option of stream_json"):
+        mica.stream_json(tmp_path, tmp_path / "table", idempotent=False)
+    bad = tmp_path / "bad"
+    put(bad, "1.json", {"id": 1})
+    (bad / "2.json").write_text('{"id": 2}\n{"id": \n')
+    with pytest.raises(MicaError) as raised:
+        list(mica.stream_json(bad, tmp_path / "table", max_files=10))
+    assert raised.value.code == "INVALID_JSON"
+    (report,) = mica.stream_json(bad, tmp_path / "table", on_error="quarantine")
+    assert (report.rows, report.bad_lines) == (2, 1)
+
+
+RUN = """
+    import sys
+    import mica
+
+    print("begun", flush=True)
+    for report in mica.stream_json(sys.argv[1], sys.argv[2], max_files=2):
+        print(report.version, flush=True)
+"""
+
+
+def test_a_stream_that_is_killed_has_every_row_once(tmp_path: Path, seed: int) -> None:
+    rng, landing, table = random.Random(seed), tmp_path / "landing", tmp_path / "table"
+    program, count = textwrap.dedent(RUN), 0
+    for _ in range(KILLED):
+        for _ in range(12):
+            put(landing, f"{count}.json", {"id": count}, {"id": count + 1})
+            count += 2
+        run = subprocess.Popen([sys.executable, "-c", program, str(landing), str(table)], stdout=subprocess.PIPE)
+        assert run.stdout is not None
+        run.stdout.readline()
+        time.sleep(rng.random() * 0.2)
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+    list(mica.stream_json(landing, table))
+    assert ids(table) == list(range(count))
+    assert mica.check(table).ok
