@@ -6,8 +6,11 @@ The rule: `native/kernel/tests/data` holds what a real Spark said, so that the k
 
 from __future__ import annotations
 
+import re
 import struct
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
@@ -208,6 +211,14 @@ def casts(frame: DataFrame) -> dict[str, list[str]]:
     return {name: spell(table.column(name)) for name in [*TYPES, "json"]}
 
 
+def of_today(text: str, timestamp: str) -> str:
+    """The spelled timestamp; of a time without a date, which means today, the microseconds of the wall clock."""
+    if timestamp == "-" or not re.match(r'"T?\d+:', text):
+        return timestamp
+    wall = datetime.fromtimestamp(int(timestamp[1:]) / 1_000_000, ZoneInfo(ZONE))
+    return f"=today {((wall.hour * 60 + wall.minute) * 60 + wall.second) * 1_000_000}"
+
+
 def parsed(spark: SparkSession) -> list[Any]:
     """The rows (value, metadata and text) that Spark's parser makes of TEXTS; v is null where it refuses."""
     frame = spark.createDataFrame(
@@ -232,6 +243,8 @@ def main() -> None:
     with (DATA / "spark_casts.tsv").open("w") as out:
         out.write("\t".join(["value", "json", *TYPES]) + "\n")
         for at, row in enumerate(frame.orderBy("i").collect()):
+            text = bytes.fromhex(found["json"][at][1:]).decode(errors="replace")
+            found["timestamp"][at] = of_today(text, found["timestamp"][at])
             value = row.v.value.hex() + ":" + row.v.metadata.hex()
             out.write("\t".join([value, found["json"][at][1:], *(found[name][at] for name in TYPES)]) + "\n")
 
