@@ -39,7 +39,7 @@ def repeated(work: object, path: str) -> bool:
 
 
 def write(path: str, writer: int, end: float) -> Done:
-    """Appends, updates and deletes rows of its own until `end`, each at least once; returns what it did, and its rows."""
+    """Appends, updates and deletes rows of its own until `end`, each at least once; returns how often, and its rows."""
     mine: dict[int, int] = {}
     done: Counter[str] = Counter()
     number = writer * 1_000_000
