@@ -101,6 +101,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "tasks/rewrite.py": "tests/unit/maintain/test_repair.py",
         "tasks/reshred.py": "tests/unit/maintain/test_reshred.py",
         "tasks/row_errors.py": "tests/unit/write/test_ingest.py",
+        "tasks/blocked_merge.py": "tests/spark/test_merge.py",
         "tasks/shuffled_merge.py": "tests/property/test_merge_model.py",
         "tasks/strings.py": "tests/unit/maintain/test_restats.py",
         "tasks/variant_bounds.py": "tests/unit/maintain/test_restats.py",

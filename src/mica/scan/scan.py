@@ -7,7 +7,7 @@ running it twice returns the same rows.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,7 +19,7 @@ from mica import engines
 from mica.arguments import COLUMNS, COUNT, FLAG, SESSION, TEXT, refuse_other, takes
 from mica.engines import local
 from mica.errors import UnsupportedTableError, UserError, extra
-from mica.expressions.bind import BoundExpr, bind, bind_columns
+from mica.expressions.bind import BoundExpr, Leaf, bind, bind_columns
 from mica.expressions.collations import collations_of, refuse_in_process
 from mica.scan.source import Source
 from mica.schema.arrow import to_arrow
@@ -92,7 +92,7 @@ class Scan:
         if self.where is None:
             return None
         found = bind(self.where, self.source.readable, **self._options(ansi))
-        self._refuse_hidden(found)
+        self.refuse_hidden(found.leaves)
         return found
 
     def _bind_columns(self, ansi: bool) -> Mapping[str, BoundExpr]:
@@ -101,7 +101,7 @@ class Scan:
         if not isinstance(columns, dict | str) and len(set(columns)) < len(list(columns)):
             raise UserError.bad_value("columns", asked, "a list of distinct names, or a dict of names to expressions")
         found = bind_columns(columns, self.source.readable, **self._options(ansi))
-        self._refuse_hidden(*(found or {}).values())
+        self.refuse_hidden(leaf for one in (found or {}).values() for leaf in one.leaves)
         if not found:
             raise UserError.bad_value("columns", self.columns, "a list or dict of at least one column")
         return found
@@ -109,9 +109,9 @@ class Scan:
     def _options(self, ansi: bool) -> dict[str, Any]:
         return {"ansi": ansi, "timezone": self.timezone, "partition_columns": self.source.partition_by}
 
-    def _refuse_hidden(self, *bound: BoundExpr) -> None:
+    def refuse_hidden(self, leaves: Iterable[Leaf]) -> None:
         """Errors: FEATURE_NEEDED for ids of rows that are not tracked; UNKNOWN_COLUMN for the hidden column itself."""
-        asked = {leaf.column for one in bound for leaf in one.leaves if is_hidden(self.source.schema, leaf.column)}
+        asked = {leaf.column for leaf in leaves if is_hidden(self.source.schema, leaf.column)}
         if asked and self.source.row_ids is None:
             name = ".".join(min(asked))
             raise UserError(
