@@ -28,7 +28,7 @@ def run(
     ] = None,
     sql: Annotated[str | None, typer.Option("--sql", help="Explain the tables of this query instead.")] = None,
     table: Tables = None,
-    html: Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write it as a page of pictures.")] = None,
+    html: options.Html = None,
     json: options.Json = False,
 ) -> None:
     """Show which files, row groups, pages, rows and bytes would be read, and why the rest is skipped."""

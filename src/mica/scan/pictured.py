@@ -18,6 +18,7 @@ from mica.expressions.casts import to_values
 from mica.expressions.tree import And, Compare, Expr, In, LeafRef, Literal, Op, to_sql
 from mica.pictures.page import Html, bar, code, folded, fragment, heading, paragraph, table
 from mica.pictures.spans import DRAWN, Axis, Span, picture
+from mica.schema.ddl import type_to_ddl
 from mica.schema.types import DataType
 from mica.skipping.intervals import Interval
 from mica.skipping.kept import kept_files
@@ -26,6 +27,7 @@ from mica.skipping.reasons import dropped_files, plain
 
 if TYPE_CHECKING:
     from mica.scan.explanation import Explanation
+    from mica.scan.table import TableSource
 
 #: A lower and an upper end; None: none.
 _Range = tuple[Any, Any]
@@ -56,6 +58,27 @@ def page_of(report: Explanation) -> Html:
         rows += [(f"… and {more:,} more", "")] if more else []
         parts.append(folded(f"skipped files ({len(plan.dropped):,})", table(("file", "why"), rows)))
     return fragment(report.title(), parts)
+
+
+def table_page(source: TableSource) -> Html:
+    """What a table is: its columns, its files, and its properties."""
+    snapshot, files = source.snapshot, source.all_files()
+    columns = [
+        (code(f.name), code(type_to_ddl(f.type)), "" if f.nullable else "NOT NULL") for f in source.schema.fields
+    ]
+    rows = pc.sum(source.rows(pa.array(range(files.num_rows), pa.int64()))).as_py()
+    size = pc.sum(files.column("size")).as_py() or 0
+    facts = [
+        ("files", f"{files.num_rows:,}"),
+        ("bytes", f"{size:,}"),
+        ("rows", "unknown" if rows is None else f"{rows:,}"),
+    ]
+    facts += [("partitioned by", ", ".join(source.partition_by))] if source.partition_by else []
+    parts = [table(("", ""), facts), heading("Columns"), table(("name", "type", ""), columns)]
+    if snapshot.properties:
+        named = [(code(name), code(value)) for name, value in sorted(snapshot.properties.items())]
+        parts += [heading("Properties"), table(("name", "value"), named)]
+    return fragment(f"{source.name}, version {source.version}", parts)
 
 
 def _pictures(plan: FilePlan, paths: pa.ChunkedArray) -> Iterator[tuple[str, Html]]:

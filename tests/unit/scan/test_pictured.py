@@ -51,3 +51,10 @@ def test_what_is_unknown_is_said(table: mica.Table) -> None:
     assert report.to_dict()["files"]["kept_because"] == [{"reason": "they have no bounds of v:nn", "files": 11}]
     assert "without bounds" not in report.to_html(), "nothing is drawn along a value without bounds"
     assert "are drawn" not in table.scan().explain().to_html()
+
+
+def test_a_table_and_a_scan_are_pages_in_a_notebook(table: mica.Table) -> None:
+    page = Read(table._repr_html_())
+    assert {"table", "h1"} <= page.tags
+    assert all(word in page.text for word in ("VARIANT", "101", "enableVariantShredding"))
+    assert "What is read" in Read(table.scan()._repr_html_()).text
