@@ -18,8 +18,10 @@ from mica.cli import (
     convert,
     convert_to_delta,
     demo,
+    doctor,
     erase,
     explain,
+    files,
     ingest,
     inspect,
     log,
@@ -52,6 +54,7 @@ for verb in (
     sql,
     changes,
     explain,
+    files,
     stats,
     restats,
     inspect,
@@ -67,6 +70,7 @@ for verb in (
     vacuum,
     restore,
     demo,
+    doctor,
 ):
     app.command(name=verb.__name__.rpartition(".")[2].replace("_", "-"))(verb.run)
 
