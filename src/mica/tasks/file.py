@@ -342,9 +342,13 @@ class DataFileReader:
         """What `_metadata` says of the file itself."""
         size, modified = self.part.size, self.part.modified
         known = {
-            "file_path": as_uri(self.name), "file_name": self.name.rpartition("/")[2], "file_size": size, "file_block_start": 0,
-            "file_block_length": size, "file_modification_time": None if modified is None else modified * 1000,
-        }  # fmt: skip
+            "file_path": as_uri(self.name),
+            "file_name": self.name.rpartition("/")[2],
+            "file_size": size,
+            "file_block_start": 0,
+            "file_block_length": size,
+            "file_modification_time": None if modified is None else modified * 1000,
+        }
         return FileColumn(leaf, None, value=literal(known[leaf.column[1]], leaf.type))
 
     def _tracked(self, leaf: Leaf) -> FileColumn:
