@@ -40,6 +40,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "expressions/compare.py": "tests/unit/expressions/test_evaluate.py",
         "expressions/conditionals.py": "tests/unit/expressions/test_functions.py",
         "schema/interval_types.py": "tests/unit/expressions/test_intervals.py",
+        "expressions/plain_values.py": "tests/unit/expressions/test_casts.py",
         "expressions/interval_casts.py": "tests/unit/expressions/test_intervals.py",
         "expressions/interval_literals.py": "tests/unit/expressions/test_intervals.py",
         "expressions/constants.py": "tests/unit/expressions/test_parse.py",
