@@ -27,7 +27,7 @@ from mica.log.row_tracking import ROW_IDS
 from mica.log.snapshot import Snapshot
 from mica.log.transaction import Transaction
 from mica.variant import kernel
-from mica.write.inputs import forgotten
+from mica.write.ingested import forgotten
 
 #: Number of concurrent checks for missing files.
 LOOKERS = 16
@@ -95,8 +95,7 @@ def restore(newest: Snapshot, older: Snapshot) -> Restore:
         if domain != ROW_IDS and newest.domains.get(domain) != older.domains.get(domain):
             transaction.set_domain(domain, older.domains.get(domain))
     # Input files whose rows are removed may be ingested again.
-    since = {app: v for app, v in newest.app_transactions.items() if older.app_transactions.get(app) != v}
-    transaction.set_application_transactions(forgotten(since))
+    transaction.set_application_transactions(forgotten(newest.app_transactions, older.app_transactions))
     done = transaction.commit()
     return Restore(table, done.version, older.version, len(back), len(gone), restored, removed, done.snapshot)
 
