@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +23,8 @@ from mica.engines.spark.types import from_spark
 from mica.errors import StorageError, UserError
 from mica.format.options import Options
 from mica.log.actions import Metadata, Protocol
-from mica.log.snapshot import load
+from mica.log.fingerprint import replaced
+from mica.log.snapshot import Snapshot, load
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
 from mica.schema.types import StructType
@@ -94,12 +96,14 @@ class Planned:
         found = None if snapshot is None else snapshot.version
         return cls(storage, overwrite, where, found, target.protocol, target.metadata, spec)
 
-    def target(self) -> Target:
+    def target(self, latest: Snapshot | None) -> Target:
         """The table as the target of the commit: changes since the plan are conflicts, as for any writer."""
         if self.version is None:
             joins = not self.overwrite
             return Target(self.storage, None, self.protocol, self.metadata, joins=joins)
-        snapshot = load(self.storage, self.version)
+        if latest is None or latest.metadata.id != self.metadata.id or latest.version < self.version:
+            raise replaced(self.storage, self.version)
+        snapshot = latest if latest.version == self.version else load(self.storage, self.version)
         target = open_target(
             self.storage, snapshot.schema, (), mode="overwrite" if self.overwrite else "append", properties={},
             snapshot=snapshot, where=self.where,
@@ -119,19 +123,26 @@ class Planned:
     def commit(self, messages: Sequence[Any], txn: Txn | None, operation: str, parameters: dict[str, Any]) -> Commit:
         """Commits what the tasks wrote; a repeated `txn` leaves the table as it is."""
 
+        latest = load_if_any(self.storage)
+
         def committed() -> Commit:
-            target = self.target()
+            target = self.target(latest)
             target.applications = dict([txn] if txn is not None else ())
             target.operation, target.parameters = operation, parameters
             return flow.commit(IN_PROCESS, target, self.spec, Reported(messages))[0]
 
-        done = once(self.storage, load_if_any(self.storage), txn, committed)
+        done = once(self.storage, latest, txn, committed)
         if done.repeated:
-            self.abort()
+            self._discard()
         return compact.afterwards(done, IN_PROCESS)
 
-    def abort(self) -> None:
-        """Deletes what the tasks wrote."""
+    def abort(self, messages: Sequence[Any]) -> None:
+        """Deletes what the tasks wrote, if one of them failed. Spark also aborts after a commit that failed; that has
+        deleted what it may, for a commit whose answer was lost may be in the log."""
+        if not all(messages):
+            self._discard()
+
+    def _discard(self) -> None:
         self.spec.storage.discard(flow.marked(self.spec))
 
 
@@ -154,37 +165,51 @@ class BatchWriter(DataSourceArrowWriter):
         """Commits."""
         self.planned.commit(messages, self.txn, "WRITE", {})
 
-    def abort(self, messages: Any) -> None:  # noqa: ARG002 - the mark in their names finds all files
+    def abort(self, messages: Any) -> None:
         """Deletes what was written."""
-        self.planned.abort()
+        self.planned.abort(messages)
+
+
+@dataclass(frozen=True)
+class BatchFacts(TaskFacts):
+    """What a task wrote of a stream's batch, and the plan: Spark commits by another writer than the one that wrote."""
+
+    planned: Planned
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """`df.writeStream.format("mica")`."""
+    """`df.writeStream.format("mica")`: Spark makes one for the tasks of each batch, and one for its commit."""
 
     def __init__(self, options: Options, properties: dict[str, str], schema: SparkStructType, overwrite: bool) -> None:
         self.options, self.properties = options, properties
         self.schema, self.overwrite = rows_of(schema), overwrite
         self.query = query_id(options)
-        self.planned = Planned.of(options, properties, self.schema, overwrite)
+
+    @cached_property
+    def planned(self) -> Planned:
+        """The plan of a batch."""
+        return Planned.of(self.options, self.properties, self.schema, self.overwrite)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"planned": self.planned}
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Writes the rows of one task."""
-        return self.planned.write(iterator)
+        return BatchFacts(self.planned.write(iterator).stream, self.planned)
 
     def commit(self, messages: Any, batchId: int) -> None:  # noqa: N803 - Spark's name
         """Commits the batch, once."""
         parameters = {"outputMode": "Complete" if self.overwrite else "Append", "queryId": self.query}
         parameters["epochId"] = str(batchId)
-        # Earlier batches of this query moved the table: an append is no conflict, an overwrite is planned anew.
-        planned = self.planned
-        if self.overwrite and planned.version is not None:
-            planned = replace(planned, version=load(planned.storage).version)
+        planned = next((one.planned for one in messages if one is not None), None) or self.planned
         planned.commit(messages, (self.query, batchId), "STREAMING UPDATE", parameters)
 
     def abort(self, messages: Any, batchId: int) -> None:  # noqa: ARG002, N803 - as above
-        """Deletes what was written."""
-        self.planned.abort()
+        """Deletes what was written, as far as a task has reported."""
+        for one in messages:
+            if one is not None:
+                one.planned.abort(messages)
+                break
 
 
 def rows_of(schema: SparkStructType) -> StructType:
