@@ -32,6 +32,7 @@ from mica.cli import (
     sql,
     stats,
     stream,
+    suggest,
     vacuum,
 )
 from mica.cli.console import errors
@@ -53,6 +54,7 @@ for verb in (
     changes,
     explain,
     stats,
+    suggest,
     restats,
     inspect,
     log,
