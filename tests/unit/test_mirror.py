@@ -21,7 +21,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/explained.py": "tests/spark/test_sql.py",
         "query/select.py": "tests/property/test_sql_spark.py",
         "format/source.py": "tests/spark/test_format.py",
-        "format/stream.py": "tests/spark/test_format.py",
+        "format/stream.py": "tests/spark/test_streams.py",
         "format/write.py": "tests/spark/test_format.py",
         "collation/trust.py": "tests/property/test_collations_spark.py",
     },

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -73,13 +72,19 @@ class Planned:
     spec: WriteSpec
 
     @classmethod
-    def of(cls, options: Options, properties: dict[str, str], schema: StructType, overwrite: bool) -> Planned:
-        """Errors: those of `Table.append` that need no row; INVALID_ARGUMENT."""
-        storage = Storage.open(options.path, options.storage)
+    def of(
+        cls,
+        options: Options,
+        properties: dict[str, str],
+        schema: StructType,
+        overwrite: bool,
+        storage: Storage,
+        snapshot: Snapshot | None,
+    ) -> Planned:
+        """The write into the table at a version. Errors: those of `Table.append` that need no row; INVALID_ARGUMENT."""
         where, partition_by = options.text("replaceWhere"), options.names("partitionBy") or []
         if where is not None and not overwrite:
             raise UserError.bad_value("replaceWhere", where, 'an option of mode("overwrite")')
-        snapshot = load_if_any(storage)
         target = open_target(
             storage, schema, partition_by, mode="overwrite" if overwrite else "append",
             properties=properties if snapshot is None else {}, snapshot=snapshot, where=where,
@@ -92,7 +97,14 @@ class Planned:
         leaves, version = collated.comparable(target.collated, IN_PROCESS)
         spec = replace(target.write_spec({}), tags=zone_tags(), rules=rules, collated=tuple(leaves), version=version)
         refuse_given(spec.schema, given.names, str(storage))
-        plan_write(spec.schema, unshredded_schema(given, spec.schema), variants=to_variants, supplied=rules.supplied)
+        try:
+            plan_write(
+                spec.schema, unshredded_schema(given, spec.schema), variants=to_variants, supplied=rules.supplied
+            )
+        except UserError as error:
+            if error.code == "UNKNOWN_COLUMN":
+                error.hint = 'Add it with .option("mergeSchema", "true"), or leave it out.'
+            raise
         found = None if snapshot is None else snapshot.version
         return cls(storage, overwrite, where, found, target.protocol, target.metadata, spec)
 
@@ -120,10 +132,15 @@ class Planned:
                 stream.write_batch(batch)
         return TaskFacts(sink.getvalue().to_pybytes())
 
-    def commit(self, messages: Sequence[Any], txn: Txn | None, operation: str, parameters: dict[str, Any]) -> Commit:
-        """Commits what the tasks wrote; a repeated `txn` leaves the table as it is."""
-
-        latest = load_if_any(self.storage)
+    def commit(
+        self,
+        latest: Snapshot | None,
+        messages: Sequence[Any],
+        txn: Txn | None,
+        operation: str,
+        parameters: dict[str, Any],
+    ) -> Commit:
+        """Commits what the tasks wrote, to the newest version; a repeated `txn` leaves the table as it is."""
 
         def committed() -> Commit:
             target = self.target(latest)
@@ -154,8 +171,10 @@ class BatchWriter(DataSourceArrowWriter):
         if (app is None) != (version is None):
             raise UserError.bad_value("txnAppId and txnVersion", (app, version), "both, or none of them")
         self.txn = checked((app, version)) if app is not None and version is not None else None
-        self.planned = Planned.of(options, properties, rows_of(schema), overwrite)
-        self.repeats = self.txn is not None and repeats(load_if_any(self.planned.storage), self.txn)
+        storage = Storage.open(options.path, options.storage)
+        snapshot = load_if_any(storage)
+        self.planned = Planned.of(options, properties, rows_of(schema), overwrite, storage, snapshot)
+        self.repeats = self.txn is not None and repeats(snapshot, self.txn)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Writes the rows of one task; none of a write that the table has already."""
@@ -163,7 +182,7 @@ class BatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: Any) -> None:
         """Commits."""
-        self.planned.commit(messages, self.txn, "WRITE", {})
+        self.planned.commit(load_if_any(self.planned.storage), messages, self.txn, "WRITE", {})
 
     def abort(self, messages: Any) -> None:
         """Deletes what was written."""
@@ -181,17 +200,13 @@ class StreamWriter(DataSourceStreamArrowWriter):
     """`df.writeStream.format("mica")`: Spark makes one for the tasks of each batch, and one for its commit."""
 
     def __init__(self, options: Options, properties: dict[str, str], schema: SparkStructType, overwrite: bool) -> None:
-        self.options, self.properties = options, properties
-        self.schema, self.overwrite = rows_of(schema), overwrite
-        self.query = query_id(options)
-
-    @cached_property
-    def planned(self) -> Planned:
-        """The plan of a batch."""
-        return Planned.of(self.options, self.properties, self.schema, self.overwrite)
+        self.overwrite, self.query = overwrite, query_id(options)
+        storage = Storage.open(options.path, options.storage)
+        self.latest = load_if_any(storage)
+        self.planned = Planned.of(options, properties, rows_of(schema), overwrite, storage, self.latest)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"planned": self.planned}
+        return {"planned": self.planned}  # the tasks need no more
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Writes the rows of one task."""
@@ -202,7 +217,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         parameters = {"outputMode": "Complete" if self.overwrite else "Append", "queryId": self.query}
         parameters["epochId"] = str(batchId)
         planned = next((one.planned for one in messages if one is not None), None) or self.planned
-        planned.commit(messages, (self.query, batchId), "STREAMING UPDATE", parameters)
+        planned.commit(self.latest, messages, (self.query, batchId), "STREAMING UPDATE", parameters)
 
     def abort(self, messages: Any, batchId: int) -> None:  # noqa: ARG002, N803 - as above
         """Deletes what was written, as far as a task has reported."""
