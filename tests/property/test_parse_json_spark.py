@@ -38,18 +38,16 @@ def test_texts_and_bytes_are_parsed_as_spark_does(spark: SparkSession, rng: rand
         given = texts(rng)
         raw = [None if t is None else t.encode("utf-8", "replace") for t in given]
         raw += [b'{"a":"\xff"}', b'"\xc3"', b'"\xe2\x82"', b'"\xf0\x9f\x98 \xed\xa0\x80"', b"\xff", b'{"\xfe":1}']
-        frame = spark.createDataFrame(
-            [(i, bytearray(b) if b is not None else None) for i, b in enumerate(raw)], "i INT, b BINARY"
-        )
-        frame = frame.withColumn("s", f.col("b").cast("string"))
-        frame = frame.withColumn("theirs", f.try_parse_json("s"))
-        for ours in (mica.try_parse_json("s"), mica.try_parse_json(f.col("b"))):
-            both = frame.withColumn("ours", ours)
-            shown = [f.struct(f.to_json(c), f.schema_of_variant(c)) for c in ("ours", "theirs")]
-            differ = both.select("i", *[s.alias(n) for s, n in zip(shown, ("ours", "theirs"), strict=True)]).where(
-                "NOT ours <=> theirs"
-            )
-            assert [(raw[row.i], row.ours, row.theirs) for row in differ.collect()] == []
+        rows = [(None if b is None else bytearray(b),) for b in raw]
+        frame = spark.createDataFrame(rows, "b BINARY").withColumn("s", f.col("b").cast("string"))
+        parsed = [f.try_parse_json("s"), mica.try_parse_json("s"), mica.try_parse_json(f.col("b"))]
+        for text, row in zip(raw, frame.select(*map(f.to_json, parsed)).collect(), strict=True):
+            assert len(set(row)) == 1 or len({value(one) for one in row}) == 1, (text, row)
+
+
+def value(text: str | None) -> str:
+    """What a JSON text says, numbers as they are spelled: the order of keys is not Spark's (docs/decisions.md)."""
+    return "" if text is None else json.dumps(json.loads(text, parse_float=str, parse_int=str), sort_keys=True)
 
 
 def test_a_text_that_is_no_json_fails_the_query(spark: SparkSession) -> None:
