@@ -18,8 +18,10 @@ from mica.cli import (
     convert,
     convert_to_delta,
     demo,
+    doctor,
     erase,
     explain,
+    files,
     ingest,
     inspect,
     log,
@@ -53,6 +55,7 @@ for verb in (
     sql,
     changes,
     explain,
+    files,
     stats,
     suggest,
     restats,
@@ -69,6 +72,7 @@ for verb in (
     vacuum,
     restore,
     demo,
+    doctor,
 ):
     app.command(name=verb.__name__.rpartition(".")[2].replace("_", "-"))(verb.run)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from mica.expressions.bind import BoundExpr, bind_value
+from mica.expressions.bind import BoundExpr, Leaf, bind_value
 from mica.expressions.tree import Column
 from mica.log import row_tracking
 from mica.log.paths import decode_path
@@ -22,7 +22,9 @@ from mica.scan.source import Source
 from mica.schema.hidden import ROW_ID, ROW_VERSION, Readable
 from mica.schema.types import StructType
 from mica.skipping.collated import Ordering
+from mica.skipping.kept import nearest_path
 from mica.skipping.plan import FilePlan, plan_files
+from mica.stats import documents
 from mica.stats.columns import physical_names
 from mica.stats.partition import column_texts, parse_values
 from mica.storage.tails import Tails
@@ -82,6 +84,13 @@ class TableSource(Source):
     def rows(self, indices: pa.Array) -> pa.Array:
         """`numRecords` of the files at `indices`; null if the log does not have it."""
         return rows_in(self.snapshot.stats(indices))
+
+    def nearest_path(self, leaf: Leaf, file: int) -> str | None:
+        """Returns the path most like the leaf's that has bounds in a file; None if that file has the leaf's own."""
+        text = self.snapshot.stats([file])[0].as_py()
+        bounds = documents.at(documents.read(text), ("minValues", *physical_names(self.schema, leaf.column)))
+        near = nearest_path(leaf, bounds if isinstance(bounds, str) else None)
+        return None if near is None else f"{leaf.name.partition(':')[0]}:{near}"
 
     def partitions(self) -> pa.Table:
         """The partitions that have files, sorted: typed partition columns, then files, bytes, rows (null: unknown)."""
