@@ -22,7 +22,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/select.py": "tests/property/test_sql_spark.py",
         "format/source.py": "tests/spark/test_format.py",
         "format/stream.py": "tests/spark/test_streams.py",
-        "format/write.py": "tests/spark/test_format.py",
         "collation/trust.py": "tests/property/test_collations_spark.py",
     },
     "A part of one rule, which is proved as a whole.": {

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType as SparkStructType
@@ -149,7 +150,7 @@ class Planned:
             return flow.commit(IN_PROCESS, target, self.spec, Reported(messages))[0]
 
         done = once(self.storage, latest, txn, committed)
-        if done.repeated:
+        if done.repeated and done.snapshot is not None and not self._named_in(done.snapshot):
             self._discard()
         return compact.afterwards(done, IN_PROCESS)
 
@@ -158,6 +159,12 @@ class Planned:
         deleted what it may, for a commit whose answer was lost may be in the log."""
         if not all(messages):
             self._discard()
+
+    def _named_in(self, snapshot: Snapshot) -> bool:
+        """Whether the log names files of this write: then it is its own commit that is repeated."""
+        state = snapshot.state
+        paths = [part.column("path") for part in (state.files, state.removes)]
+        return any(pc.any(pc.match_substring(column, self.spec.mark)).as_py() for column in paths)
 
     def _discard(self) -> None:
         self.spec.storage.discard(flow.marked(self.spec))
