@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from mica.checking.erased import check_erased as check_erased
     from mica.checking.report import Report as Report
     from mica.checking.report import Violation as Violation
+    from mica.checking.suggestions import Suggestion as Suggestion
+    from mica.checking.suggestions import suggest as suggest
+    from mica.engines.spark.functions import parse_json as parse_json
+    from mica.engines.spark.functions import try_parse_json as try_parse_json
     from mica.engines.spark.session import session as session
     from mica.errors import ConflictError as ConflictError
     from mica.errors import CorruptDataError as CorruptDataError
@@ -79,7 +83,11 @@ _PLACES = {
     "Restore": "maintain.restore",
     "Vacuum": "maintain.vacuum",
     "Report": "checking.report",
+    "Suggestion": "checking.suggestions",
+    "suggest": "checking.suggestions",
     "repair": "maintain.repair",
+    "parse_json": "engines.spark.functions",
+    "try_parse_json": "engines.spark.functions",
     "session": "engines.spark.session",
     "ConflictError": "errors",
     "CorruptDataError": "errors",

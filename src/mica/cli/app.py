@@ -34,6 +34,7 @@ from mica.cli import (
     sql,
     stats,
     stream,
+    suggest,
     vacuum,
 )
 from mica.cli.console import errors
@@ -49,6 +50,7 @@ VERBS = {
     explain: "Show what a scan or query reads and skips, and why.",
     files: "List the files of a table.",
     stats: "Show the bounds that the log holds for each file.",
+    suggest: "Suggest what would make a table faster to read.",
     restats: "Add bounds to existing files: of paths, of collations.",
     inspect: "Show how a file's Variants are shredded.",
     log: "Show the history of a table.",
