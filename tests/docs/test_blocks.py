@@ -1,0 +1,69 @@
+"""Every block of code in the guides runs, in the order of its page, in a folder with some events."""
+
+from __future__ import annotations
+
+import glob
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+import mica
+from mica.cli import events
+from mica.cli.app import app
+from tests.support import ROOT
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DOCS = ROOT / "docs"
+PAGES = [DOCS / "tutorial.md", *sorted((DOCS / "guides").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: Any) -> None:
+    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    assert blocks
+    if any("mica.session()" in text for _, text in blocks):
+        spark: SparkSession = request.getfixturevalue("spark")
+        assert spark
+    monkeypatch.chdir(tmp_path)
+    events.write_files(Path("events"), 400, files=2)
+    names: dict[str, Any] = {}
+    for kind, text in blocks:
+        assert kind in ("python", "sh"), f"{page.name} has a block of {kind!r}: nobody runs it"
+        if kind == "python":
+            exec(compile(text, page.name, "exec"), names)  # noqa: S102 - the page's own code
+            continue
+        for line in text.splitlines():
+            run(line)
+
+
+def run(line: str) -> None:
+    """A command as a shell would run it; its exit status must be 0."""
+    program, *words = shlex.split(line)
+    arguments = [path for word in words for path in (sorted(glob.glob(word))[:1] if "*" in word else [word])]
+    if program == "python":
+        assert arguments[:2] == ["-m", "mica.cli.events"]
+        events.write_events(Path(arguments[2]), int(arguments[4]) // 10, seed=int(arguments[6]))
+        return
+    assert program == "mica", line
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, f"{line}: {done.output} {done.exception}"
+
+
+def test_links_lead_somewhere() -> None:
+    for page in [*DOCS.rglob("*.md"), ROOT / "README.md"]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_reference_has_what_mica_has() -> None:
+    text = (DOCS / "reference.md").read_text(encoding="utf-8")
+    calls = [name for name in dir(mica) if name[0].islower() and callable(getattr(mica, name, None))]
+    missing = [name for name in calls if not re.search(rf"\.{name}$", text, re.M)]
+    assert not missing
