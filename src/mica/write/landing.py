@@ -89,15 +89,19 @@ def _batches(
         if not fresh and interval is not None:
             time.sleep(interval)
             job.refresh()
+            continue
         while fresh:
             batch, fresh = _head(fresh, max_files, max_bytes)
+            job.refresh()  # what others did meanwhile is no conflict
             try:
                 report = job.run(batch)
             except ConflictError as error:
                 if error.code != "CONCURRENT_TRANSACTION":
                     raise
-                job.refresh()  # another one took some of the files
-                break
+                job.refresh()
+                break  # another stream took some of the files
+            if not report.input_files:
+                break  # or all of them
             assert job.committed is not None
             found = _types(job.committed, min(report.files, LOOKED_AT))
             if known is not None:

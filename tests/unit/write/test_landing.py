@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -39,6 +40,20 @@ def test_each_file_is_taken_once_in_batches(tmp_path: Path) -> None:
     put(landing, "later.json", {"id": 6}, {"id": 7})
     (report,) = mica.stream_json(f"{landing}/*.json", table, max_bytes=1)
     assert (report.rows, ids(table)) == (2, list(range(8)))
+
+
+def test_a_table_may_change_between_batches(tmp_path: Path) -> None:
+    landing, table = tmp_path / "landing", tmp_path / "table"
+    for number in range(6):
+        put(landing, f"{number}.json", {"id": number})
+    reports = mica.stream_json(landing, table, max_files=2)
+    next(reports)
+    mica.Table.open(table).add_columns("more INT")
+    next(reports)
+    shutil.rmtree(table)
+    mica.Table.create(table, "v VARIANT")
+    assert sum(report.rows for report in reports) == 6  # none of them is in the new table
+    assert ids(table) == list(range(6))
 
 
 def test_it_waits_for_files_that_come(tmp_path: Path) -> None:
