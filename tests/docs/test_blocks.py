@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import re
 import shlex
 from pathlib import Path
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 DOCS = ROOT / "docs"
 PAGES = [DOCS / "tutorial.md", *sorted((DOCS / "guides").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -39,7 +38,7 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
         if kind == "python":
             # The session of all tests began in another folder.
             text = re.sub(r'"(lake|events|checkpoints)/', rf'"{tmp_path}/\1/', text)  # noqa: PLW2901
-            exec(compile(text, page.name, "exec"), names)  # noqa: S102 - the page's own code
+            exec(compile(text, page.name, "exec"), names)
             continue
         for line in text.splitlines():
             run(line)
@@ -48,7 +47,7 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 def run(line: str) -> None:
     """A command as a shell would run it; its exit status must be 0."""
     program, *words = shlex.split(line)
-    arguments = [path for word in words for path in (sorted(glob.glob(word))[:1] if "*" in word else [word])]
+    arguments = [sorted(map(str, Path().glob(word)))[0] if "*" in word else word for word in words]
     if program == "python":
         assert arguments[:2] == ["-m", "mica.cli.events"]
         events.write(Path(arguments[2]), int(arguments[4]) // 10, seed=int(arguments[6]), processes=1)
@@ -67,5 +66,5 @@ def test_links_lead_somewhere() -> None:
 def test_the_reference_has_what_mica_has() -> None:
     text = (DOCS / "reference.md").read_text(encoding="utf-8")
     calls = [name for name in dir(mica) if name[0].islower() and callable(getattr(mica, name, None))]
-    missing = [name for name in calls if not re.search(rf"\.{name}$", text, re.M)]
+    missing = [name for name in calls if not re.search(rf"\.{name}$", text, re.MULTILINE)]
     assert not missing

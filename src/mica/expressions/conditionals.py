@@ -27,7 +27,20 @@ from mica.expressions.compare import Datum
 from mica.expressions.tree import Call, Cast, Column, Compare, Expr, IsNull, Literal, Op
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import (
-    BINARY, BOOLEAN, BYTE, DATE, DOUBLE, FLOAT, INTEGER, LONG, SHORT, STRING, TIMESTAMP, VOID, DataType, decimal,
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    DataType,
+    decimal,
 )  # fmt: skip
 
 #: The bound forms. CASE: conditions and values alternate, the ELSE value is last. COALESCE: the values.
