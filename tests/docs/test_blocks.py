@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import pytest
 from typer.testing import CliRunner
 
@@ -55,6 +58,27 @@ def run(line: str) -> None:
     assert program == "mica", line
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, f"{line}: {done.output} {done.exception}"
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cells = orjson.loads((DOCS / "story.ipynb").read_bytes())["cells"]
+    texts = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert len(texts) == 10
+    # All events take 40 s, which the campaign spends.
+    if os.environ.get("MICA_PROFILE") != "campaign":
+        texts = [text.replace("100_000", "15_000").replace('"1MB"', '"100KB"') for text in texts]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for text in texts:
+        *body, last = ast.parse(text).body
+        exec(compile(ast.Module(body, []), "story", "exec"), names)
+        if isinstance(last, ast.Expr):
+            shown = eval(compile(ast.Expression(last.value), "story", "eval"), names)
+            assert shown is None or (getattr(shown, "_repr_html_", None) or shown.__repr__)()
+        else:
+            exec(compile(ast.Module([last], []), "story", "exec"), names)
+    assert len(names["scan"].plan.kept) < names["scan"].plan.total / 2
 
 
 def test_links_lead_somewhere() -> None:
