@@ -37,7 +37,8 @@ def test_a_page_fits_and_can_be_read(page: Path, width: int, dark: bool) -> None
     scale = max(1.0, 500 / width)
     command = [
         "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
-        f"--user-data-dir={page.parent / 'user'}", f"--window-size={int(width * scale)},900", f"--force-device-scale-factor={scale}", "--virtual-time-budget=2000",
+        f"--user-data-dir={page.parent / 'user'}", "--virtual-time-budget=2000",
+        f"--window-size={int(width * scale)},900", f"--force-device-scale-factor={scale}",
         f"--blink-settings=preferredColorScheme={0 if dark else 1}", page.as_uri(),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
