@@ -1,4 +1,4 @@
-"""`mica doctor` and `mica files`."""
+"""`mica` alone, `mica doctor` and `mica files`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ from mica.cli.app import app
 from mica.storage.local import LocalStorage
 
 runner = CliRunner()
+
+
+def test_mica_alone_says_what_to_do_first() -> None:
+    text = runner.invoke(app, [], env={"COLUMNS": "80"}).output
+    lines = text.partition("Commands:")[2].partition("\n\n")[0].splitlines()
+    assert [line for line in lines if line[:3] == "   " and not line[3:].strip()[:1].islower()] == []
+    assert "…" not in text
+    assert "..." not in text.partition("Commands:")[2]
+    assert "First: mica demo" in text
 
 
 def test_a_sound_machine(tmp_path: Path) -> None:

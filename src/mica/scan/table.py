@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 from mica.expressions.bind import BoundExpr, Leaf, bind_value
 from mica.expressions.tree import Column
 from mica.log import row_tracking
+from mica.log.arrays import one_array
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.scan.source import Source
@@ -30,6 +29,7 @@ from mica.stats.partition import column_texts, parse_values
 from mica.storage.tails import Tails
 from mica.tasks.late_types import may_hold_late_types
 from mica.tasks.parts import FilePart, parts_of
+from mica.variant import kernel
 
 
 class TableSource(Source):
@@ -120,15 +120,7 @@ class TableSource(Source):
         return bool(self._cache[key])
 
 
-def rows_in(stats: pa.Array) -> pa.Array:
-    """`numRecords` of each of these statistics; null if unknown."""
-    return pa.array([_rows(text) for text in stats.to_pylist()], pa.int64())
-
-
-def _rows(stats: str | None) -> int | None:
-    """`numRecords` of a file's statistics; None if missing or damaged, since statistics are only a hint."""
-    with contextlib.suppress(orjson.JSONDecodeError):
-        found = orjson.loads(stats) if stats is not None else None
-        rows = found.get("numRecords") if isinstance(found, dict) else None
-        return rows if type(rows) is int and 0 <= rows < 1 << 63 else None
-    return None
+def rows_in(stats: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """`numRecords` of each of these statistics; null if unknown, since statistics are only a hint."""
+    found = kernel.stats_leaves(one_array(stats), [(("numRecords",), pa.int64())]).column(0)
+    return pc.if_else(pc.less(found, 0), pa.scalar(None, pa.int64()), found)
