@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mica import variant as variant
     from mica.checking.check import check as check
+    from mica.checking.drift import Drift as Drift
+    from mica.checking.drift import drift as drift
     from mica.checking.erased import Erased as Erased
     from mica.checking.erased import check_erased as check_erased
     from mica.checking.report import Report as Report
@@ -77,6 +79,8 @@ _PLACES = {
     "Violation": "checking.report",
     "Written": "write.bare",
     "check": "checking.check",
+    "Drift": "checking.drift",
+    "drift": "checking.drift",
     "check_erased": "checking.erased",
     "Erased": "checking.erased",
     "Repair": "maintain.repair",

@@ -31,6 +31,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "checking/quoted.py": "tests/unit/write/test_erase.py",
         "checking/inspect.py": "tests/cli/test_cli.py",
         "checking/statistics.py": "tests/unit/checking/test_check.py",
+        "checking/survey.py": "tests/unit/checking/test_drift.py",
         "expressions/bind_calls.py": "tests/unit/expressions/test_functions.py",
         "expressions/bind_comparisons.py": "tests/unit/expressions/test_bind.py",
         "expressions/bind_leaves.py": "tests/unit/expressions/test_bind.py",

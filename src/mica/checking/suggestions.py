@@ -9,24 +9,18 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 from mica.arguments import OPTIONS, takes
+from mica.checking.survey import evenly, look_at, variants_of
 from mica.errors import UserError
 from mica.log.opened import Opened, snapshot_of
-from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.properties import TYPED_PATHS
-from mica.schema.arrow import from_arrow_type
 from mica.schema.ddl import quote_if_needed, type_to_ddl
-from mica.schema.types import BYTE, INTEGER, LONG, SHORT, VARIANT, DataType
-from mica.stats.columns import physical_names
-from mica.variant import kernel
+from mica.schema.types import BYTE, INTEGER, LONG, SHORT, DataType
 from mica.variant.path import VariantPath
 
 #: At most so many files are looked at, from all of the table.
@@ -84,7 +78,7 @@ class _Path:
     @property
     def type(self) -> DataType | None:
         """The type of most values; integers of several widths are one type, the widest."""
-        known = {type_: count for type_, count in self.rows.items() if type_ is not None}
+        known = {type_: count for type_, count in self.rows.items() if type_ is not None and count}
         integers = [type_ for type_ in _INTEGERS if type_ in known]
         if len(integers) > 1:
             known[integers[-1]] = sum(known.pop(type_) for type_ in integers)
@@ -112,44 +106,24 @@ class _Survey:
 
     def add(self, path: str) -> None:
         """Adds a file."""
-        physical = {c: physical_names(self.snapshot.schema, (c,)) for c in self.variants}
-        if not physical:
-            return
-        place, name = self.snapshot.storage.locate(decode_path(path))
-        reader = kernel.open_file(place, name, variants=list(physical.values()))
-        report = {(row["column"], row["path"]): row for row in reader.inspect().to_pylist()}
-        for column, names in physical.items():
-            tree = reader.tree(names)
-            for steps, type_ in _leaves(tree[0]) if tree is not None else ():
-                row = report.get((".".join(names), VariantPath(steps).normalized))
-                if row is not None:
-                    found = self.paths.setdefault((column, *steps), _Path()).rows
-                    found[from_arrow_type(type_)] += row["typed_rows"]
-                    found[None] += row["residual_rows"]
-        self.rows += reader.num_rows
+        look = look_at(self.snapshot, path)
+        for steps, one in look.paths.items():
+            self.paths.setdefault(steps, _Path()).rows.update({one.type: one.typed_rows, None: one.residual_rows})
+        self.rows += look.rows
         self.files += 1
 
     @property
     def variants(self) -> list[str]:
         """The Variant columns that are not in a struct."""
-        return [f.name for f in self.snapshot.schema.fields if f.type == VARIANT]
+        return variants_of(self.snapshot)
 
 
 def _survey(snapshot: Snapshot) -> _Survey:
     """Reads the footers of files from all of the table."""
     survey, files = _Survey(snapshot), snapshot.files.column("path")
-    for at in np.unique(np.linspace(0, len(files) - 1, FILES, dtype=int)) if len(files) else ():
-        survey.add(files[int(at)].as_py())
+    for at in evenly(len(files), FILES):
+        survey.add(files[at].as_py())
     return survey
-
-
-def _leaves(tree: pa.DataType, steps: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
-    """The typed paths of a shredding tree that lead through objects alone."""
-    if pa.types.is_struct(tree):
-        for one in tree:
-            yield from _leaves(one.type, (*steps, one.name))
-    elif steps and not pa.types.is_null(tree) and not pa.types.is_list(tree):
-        yield steps, tree
 
 
 def _typed_paths(survey: _Survey) -> Suggestion | None:
