@@ -40,7 +40,18 @@ def run(run: Run) -> None:
     theirs = min((measures[n] for n in measures if n.startswith("delta")), key=lambda m: m.warm, default=None)
     for label in ("mica local", "mica spark", "mica format"):
         run.faster(measures.get(label), theirs, 2, "a stream")
+    run.stop("delta")
+    _parse(run)
     run.stop()
+
+
+def _parse(run: Run) -> None:
+    """One session, the same texts: `parse_json` of Spark and of mica, the Variants to nobody."""
+    source = str(run.events())
+    things = {f"{by}'s parse_json": thing("mica", "parsed", source=source, by=by) for by in ("spark", "mica")}
+    measures = run.measure(f"parse_json of {run.count:,} texts", things)
+    if len(measures) == 2:
+        run.faster(measures["mica's parse_json"], measures["spark's parse_json"], 1, "parse_json")
 
 
 def _landing(run: Run) -> Path:

@@ -201,6 +201,13 @@ class Mica:
         query = rows.writeStream.format("mica").option("checkpointLocation", fresh(f"{target}.state"))
         query.trigger(availableNow=True).start(target).awaitTermination()
 
+    def parsed(self, source: str, by: str) -> None:
+        """JSON texts as Variants, to nobody."""
+        texts = self.spark.read.text(source)
+        made = mica.parse_json("value").alias("v") if by == "mica" else "parse_json(value) AS v"
+        rows = texts.select(made) if by == "mica" else texts.selectExpr(made)
+        rows.write.format("noop").mode("overwrite").save()
+
     def many(self, source: str, target: str, files: int) -> None:
         """A table of that many small files: one of a hundred events, and its copies, named by one more commit."""
         with Path(source).open() as lines:

@@ -91,6 +91,8 @@ def test_wrong_places_and_options_are_errors(tmp_path: Path) -> None:
         assert raised.value.code == code
     with pytest.raises(MicaError, match="no option of stream_json"):
         mica.stream_json(tmp_path, tmp_path / "table", idempotent=False)
+    with pytest.raises(MicaError, match=r"no option .colum.\nThe nearest"):
+        mica.stream_json(tmp_path, tmp_path / "table", colum="v")
     bad = tmp_path / "bad"
     put(bad, "1.json", {"id": 1})
     (bad / "2.json").write_text('{"id": 2}\n{"id": \n')
