@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from mica.engines.spark import catalyst
+from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect
 from mica.errors import UserError
 from mica.query import names
@@ -78,7 +78,7 @@ def target(spark: SparkSession, parts: tuple[str, ...]) -> Table | None:
             return found if names.is_table(parts[0]) else Table(found.snapshot)
     if is_connect(spark):
         return None
-    place = catalyst.delta_location(spark, ".".join(map(quote_if_needed, parts)))
+    place = catalog.delta_location(spark, ".".join(map(quote_if_needed, parts)))
     return None if place is None else Table.open(place)
 
 

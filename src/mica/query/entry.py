@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mica.arguments import SESSION, TEXT, takes
-from mica.engines.spark import catalyst
+from mica.engines.spark import catalog
 from mica.engines.spark.session import current, is_connect
 from mica.query import changes, names, select
 from mica.query.statements import parse_statement
@@ -74,7 +74,7 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
         mentioned = sorted(names.words(text))
         own = {name: table for name in mentioned if (table := names.registered(name)) is not None}
         return names.Named(named.text, {**named.views, **own})
-    parsed = catalyst.relations(spark, named.text)
+    parsed = catalog.relations(spark, named.text)
     if _COMMANDS.search(parsed.tree):
         return None
     views = dict(named.views)
@@ -86,7 +86,7 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
         if table is not None:
             views[name] = table
             continue
-        place = catalyst.delta_location(spark, name)
+        place = catalog.delta_location(spark, name)
         if place is None:
             continue
         table = names.opened(place)

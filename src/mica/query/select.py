@@ -8,17 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
+
 from mica import engines
-from mica.engines.spark.catalyst import Node, Query, Relation
+from mica.engines.spark import reader
+from mica.engines.spark.batches import REFUSED
+from mica.engines.spark.catalyst import Query, Relation
+from mica.engines.spark.engine import Spark
+from mica.engines.spark.folds import Folded, find
+from mica.engines.spark.nodes import Node
+from mica.engines.spark.replaced import with_scans
 from mica.errors import MicaError
-from mica.expressions.bind import bind
-from mica.query.pushed import Pushed, implied, translate
+from mica.expressions.bind import bind, bind_value
+from mica.query.pushed import Pushed, implied, translate, value_text
 from mica.scan.scan import Scan
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import VARIANT, StructType, contains
 from mica.table import Table
+from mica.tasks.fold import ReadFolded, foldable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -38,6 +48,8 @@ class Narrowed:
     left: tuple[tuple[str, str], ...]
     columns: tuple[str, ...]
     reader: str
+    #: Whether Spark gets rows that are alike as one, with their number.
+    grouped: bool = False
 
 
 def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> DataFrame:
@@ -54,11 +66,22 @@ def narrowed(
     ansi, timezone = engines.of(spark).settings(True, "UTC")  # the session decides
     chosen = [_Place(relation, views[relation.view], spark, ansi, timezone) for relation in query.relations]
     query.decide()
-    given_back = [place.leave_to_spark() for place in chosen]
-    if any(given_back):
+    # Not any(): each place is asked.
+    if [place for place in chosen if place.leave_to_spark()]:
         query.decide()
-    found = [place.read() for place in chosen]
-    return query.with_scans([frame for frame, _ in found]), [place for _, place in found]
+    folded = _folded(query, chosen)
+    found = [place.read(folded.get(number)) for number, place in enumerate(chosen)]
+    return with_scans(query, [frame for frame, _ in found], folded), [place for _, place in found]
+
+
+def _folded(query: Query, places: list[_Place]) -> dict[int, Folded]:
+    """The places whose rows come in groups, by number."""
+    numbers = {id(place.relation): number for number, place in enumerate(places)}
+
+    def text(relation: Relation, node: Node, type_: str) -> str | None:
+        return places[numbers[id(relation)]].text(node, type_)
+
+    return {numbers[id(fold.relation)]: fold for fold in find(query, text)}
 
 
 class _Place:
@@ -79,16 +102,50 @@ class _Place:
                 del self.evaluated[number]
 
     def leave_to_spark(self) -> bool:
-        """Gives the conjuncts back if all that is read are plain columns: Spark's own reader is faster on those."""
+        """Gives the conjuncts and structs back if all that is read are plain columns, and Spark's own reader may read
+        them: it is faster on those."""
         relation = self.relation
-        read = StructType(tuple(self.table.schema.field(name) for name in relation.needed))
-        variants = relation.extractions or contains(read, VARIANT)
-        if variants or not self.evaluated or not all(_plain(relation.conjuncts[number]) for number in self.evaluated):
+        if not self.evaluated and not relation.extractions:
             return False
+        if self.reads_variants or not self._may_be_sparks():
+            return False
+        relation.whole_structs = True
         self.skipping |= self.evaluated
         self.evaluated = {}
         relation.dropped = frozenset()
         return True
+
+    @property
+    def reads_variants(self) -> bool:
+        """Whether a Variant is read, whole or a path of it."""
+        read = StructType(tuple(self.table.schema.field(name) for name in self.relation.needed))
+        extracted = any(e.variant for e in self.relation.extractions)
+        conditions = (self.relation.conjuncts[number] for number in self.evaluated)
+        return extracted or contains(read, VARIANT) or not all(map(_plain, conditions))
+
+    def _may_be_sparks(self) -> bool:
+        structs = (e.column for e in self.relation.extractions)
+        names = list(dict.fromkeys((*self.relation.needed, *structs))) or [_cheapest(self.table)]
+        scan = replace(self.table.scan(None, names, **self.options), planned=self.source.plan)
+        return reader.reason_for_kernel(scan.reading()) is None
+
+    @cached_property
+    def source(self) -> Scan:
+        """The rows that any condition leaves."""
+        every = [p.text for p in [*self.evaluated.values(), *self.skipping.values()]]
+        return self.table.scan(" AND ".join(every) or None, spark=self.spark, **self.options)
+
+    def text(self, node: Node, type_: str) -> str | None:
+        """The text of an expression by whose values rows may be told from each other; None if there is none."""
+        found = value_text(node) if self.reads_variants else None
+        if found is None:
+            return None
+        try:
+            bound = bind_value(found, self.table.schema, partition_columns=self.table.partition_by, **self.options)
+        except MicaError:
+            return None
+        alike = engines.of(self.spark).read_alike(bound) is bound
+        return found if alike and foldable(bound.type) and type_to_ddl(bound.type) == type_ else None
 
     def _take(self, number: int, node: Node) -> None:
         found = translate(node)
@@ -108,25 +165,21 @@ class _Place:
         else:
             self.evaluated[number] = found
 
-    def read(self) -> tuple[DataFrame, Narrowed]:
+    def read(self, folded: Folded | None) -> tuple[DataFrame, Narrowed]:
+        """The rows for Spark, and how they are read."""
         relation = self.relation
-        every = [p.text for p in [*self.evaluated.values(), *self.skipping.values()]]
-        source = self.table.scan(" AND ".join(every) or None, spark=self.spark, **self.options)
-        plan = source.plan
         where = " AND ".join(p.text for p in self.evaluated.values()) or None
-        plain = list(relation.needed)
-        if not relation.extractions and where is None:
-            names = plain or [_cheapest(self.table)]
-            scan = self.table.scan(None, names, **self.options)
-            reader = "Spark" if all(n in self.table.schema.names for n in names) else "mica"
-        else:
-            columns = {name: quote_if_needed(name) for name in plain}
+        columns: dict[str, str] | list[str] = list(relation.needed) or [_cheapest(self.table)]
+        if folded is not None:
+            columns = folded.columns or {"one": "true"}
+        elif relation.extractions or where is not None:
+            columns = {name: quote_if_needed(name) for name in relation.needed}
             columns |= {_unlike(columns, i): e.sql for i, e in enumerate(relation.extractions)}
-            scan = self.table.scan(where, columns or {"one": "true"}, **self.options)
-            reader = "mica"
-        shown = replace(scan, where=source.where, planned=plan, spark=self.spark)
-        scan = replace(scan, planned=plan)
-        frame = scan.to_df(self.spark)
+            columns = columns or {"one": "true"}
+        scan = replace(self.table.scan(where, columns, **self.options), planned=self.source.plan)
+        frame = scan.to_df(self.spark) if folded is None else self._grouped(scan, folded)
+        shown = replace(scan, where=self.source.where, spark=self.spark)
+        whole = [*relation.needed, *(e.sql for e in relation.extractions)]
         return frame, Narrowed(
             relation.view,
             self.table,
@@ -134,9 +187,16 @@ class _Place:
             tuple(p.text for p in self.evaluated.values()),
             tuple(p.text for p in self.skipping.values()),
             tuple(self.left),
-            (*plain, *(e.sql for e in relation.extractions)),
-            reader,
+            tuple(whole if folded is None else folded.columns.values()),
+            "Spark" if isinstance(columns, list) else "mica",
+            folded is not None,
         )
+
+    def _grouped(self, scan: Scan, folded: Folded) -> DataFrame:
+        engine, fold = Spark(self.spark), folded.fold
+        size = pc.sum(scan.kept.column("size")).as_py() or 0
+        task = ReadFolded(scan.spec(), fold)
+        return engine.frame(task, scan.tasks(engine.parallelism), fold.schema(scan.schema), size, REFUSED)
 
 
 def _plain(node: Node) -> bool:
