@@ -165,7 +165,9 @@ class Generator:
         rng, found = self.rng, []
         for i in range(rng.randint(1, 3)):
             value = self.value(rng.choice(["BIGINT", "STRING", "DATE", "TIMESTAMP", "DECIMAL", "BOOLEAN"]))
-            one = rng.choice(["count(*)", "count({0})", "min({0})", "max({0})", "count(DISTINCT {0})", "count({0}) + 1"])
+            one = rng.choice(
+                ["count(*)", "count({0})", "min({0})", "max({0})", "count(DISTINCT {0})", "count({0}) + 1"]
+            )
             found.append(f"{rng.choice([one] * 9 + ['any_value({0}) IS NULL']).format(value)} AS m{i}")
         return ", ".join(found)
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mica.arguments import SESSION, TEXT, takes
 from mica.engines.spark import catalog
 from mica.engines.spark.session import current, is_connect
-from mica.query import changes, names, select
+from mica.query import changes, connect, names, select
 from mica.query.statements import parse_statement
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def sql(
     are done by the calls of `Table` on this session; their expressions are those that these calls take. The result has
     delta-spark's columns (`num_affected_rows`, …).
 
-    On Spark Connect, which shows no plan, tables are read whole, with Spark's own pruning of columns.
+    On Spark Connect, which shows no plan, the text is read with sqlglot (the extra `connect`): what it says with
+    certainty of a table is done by its scan, and a text that sqlglot cannot read runs over whole tables.
 
     Errors: Spark's own for the text (a wrong syntax, an unknown column); TABLE_NOT_FOUND for a path without a table;
     those of reading.
@@ -61,7 +62,7 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
     if found is None or not found.views:
         return _hinted(otherwise)
     if is_connect(spark):
-        return _whole(spark, found, args)
+        return _hinted(lambda: connect.run(spark, found, args))
     return _hinted(lambda: select.run(spark, found.text, found.views, args))
 
 
@@ -114,12 +115,3 @@ def _hinted(work: Callable[[], DataFrame]) -> DataFrame:
             if near:
                 e.add_note(f"mica.register has: {', '.join(near)}.")
         raise
-
-
-def _whole(spark: SparkSession, found: names.Named, args: Any) -> DataFrame:
-    """The query over whole tables, in views that hide the session's own for as long as the text is analysed."""
-    for view, table in found.views.items():
-        table.to_df(spark).createOrReplaceTempView(view)
-    frame = _by_spark(spark, found.text, args)
-    _ = frame.schema  # analysed now
-    return frame

@@ -1,7 +1,6 @@
 """Runs a query with narrowed scans in the places of its tables.
 
-The rule: Spark runs the text. A scan evaluates a conjunct instead of Spark only if mica reads it exactly as Spark does;
-it skips files by a conjunct that Spark evaluates again (a comparison by a collation); everything else is Spark's.
+The rule: Spark runs the text. A scan does of it what `conditions` allows, and reads no column that Spark does not need.
 """
 
 from __future__ import annotations
@@ -22,8 +21,9 @@ from mica.engines.spark.folds import Folded, find
 from mica.engines.spark.nodes import Node
 from mica.engines.spark.replaced import with_scans
 from mica.errors import MicaError
-from mica.expressions.bind import bind, bind_value
-from mica.query.pushed import Pushed, implied, translate, value_text
+from mica.expressions.bind import bind_value
+from mica.query.conditions import Conditions
+from mica.query.pushed import implied, translate, value_text
 from mica.scan.scan import Scan
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import VARIANT, StructType, contains
@@ -40,7 +40,9 @@ class Narrowed:
 
     view: str
     table: Table
-    scan: Scan
+    #: What is read for Spark, and by which conditions files are skipped.
+    read: Scan
+    where: str | None
     #: The conjuncts that the scan evaluates, those by which it only skips files, and those that only Spark evaluates,
     #: with the reason.
     evaluated: tuple[str, ...]
@@ -50,6 +52,11 @@ class Narrowed:
     reader: str
     #: Whether Spark gets rows that are alike as one, with their number.
     grouped: bool = False
+
+    @property
+    def scan(self) -> Scan:
+        """The scan with all conditions by which it skips."""
+        return replace(self.read, where=self.where)
 
 
 def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> DataFrame:
@@ -90,28 +97,27 @@ class _Place:
     def __init__(self, relation: Relation, table: Table, spark: SparkSession, ansi: bool, timezone: str) -> None:
         self.relation, self.table, self.spark = relation, table, spark
         self.options: dict[str, Any] = {"ansi": ansi, "timezone": timezone}
-        self.evaluated: dict[int, Pushed] = {}
-        self.skipping: dict[int, Pushed] = {}
-        self.left: list[tuple[str, str]] = []
-        for number, node in enumerate(relation.conjuncts):
-            self._take(number, node)
-        relation.dropped = frozenset(self.evaluated)
-        for number in list(self.evaluated):
-            others = [relation.conjuncts[other] for other in self.evaluated if other != number]
+        self.conditions = Conditions(table, engines.of(spark), self.options)
+        for java, node in zip(relation.expressions, relation.conjuncts, strict=True):
+            found = translate(node)
+            self.conditions.take(found, "" if found else str(java.toString()))
+        evaluated = self.conditions.evaluated
+        relation.dropped = frozenset(evaluated)
+        for number in list(evaluated):
+            others = [relation.conjuncts[other] for other in evaluated if other != number]
             if implied(relation.conjuncts[number], others):
-                del self.evaluated[number]
+                del evaluated[number]
 
     def leave_to_spark(self) -> bool:
         """Gives the conjuncts and structs back if all that is read are plain columns, and Spark's own reader may read
         them: it is faster on those."""
         relation = self.relation
-        if not self.evaluated and not relation.extractions:
+        if not self.conditions.evaluated and not relation.extractions:
             return False
         if self.reads_variants or not self._may_be_sparks():
             return False
         relation.whole_structs = True
-        self.skipping |= self.evaluated
-        self.evaluated = {}
+        self.conditions.give_back()
         relation.dropped = frozenset()
         return True
 
@@ -120,20 +126,19 @@ class _Place:
         """Whether a Variant is read, whole or a path of it."""
         read = StructType(tuple(self.table.schema.field(name) for name in self.relation.needed))
         extracted = any(e.variant for e in self.relation.extractions)
-        conditions = (self.relation.conjuncts[number] for number in self.evaluated)
+        conditions = (self.relation.conjuncts[number] for number in self.conditions.evaluated)
         return extracted or contains(read, VARIANT) or not all(map(_plain, conditions))
 
     def _may_be_sparks(self) -> bool:
         structs = (e.column for e in self.relation.extractions)
         names = list(dict.fromkeys((*self.relation.needed, *structs))) or [_cheapest(self.table)]
-        scan = replace(self.table.scan(None, names, **self.options), planned=self.source.plan)
+        scan = replace(self.source, where=None, columns=names, planned=self.source.plan)
         return reader.reason_for_kernel(scan.reading()) is None
 
     @cached_property
     def source(self) -> Scan:
         """The rows that any condition leaves."""
-        every = [p.text for p in [*self.evaluated.values(), *self.skipping.values()]]
-        return self.table.scan(" AND ".join(every) or None, spark=self.spark, **self.options)
+        return self.table.scan(self.conditions.every, spark=self.spark, **self.options)
 
     def text(self, node: Node, type_: str) -> str | None:
         """The text of an expression by whose values rows may be told from each other; None if there is none."""
@@ -147,28 +152,10 @@ class _Place:
         alike = engines.of(self.spark).read_alike(bound) is bound
         return found if alike and foldable(bound.type) and type_to_ddl(bound.type) == type_ else None
 
-    def _take(self, number: int, node: Node) -> None:
-        found = translate(node)
-        if found is None:
-            self.left.append((str(self.relation.expressions[number].toString()), "not an expression of mica's"))
-            return
-        try:
-            bound = bind(found.text, self.table.schema, partition_columns=self.table.partition_by, **self.options)
-        except MicaError as e:
-            self.left.append((found.text, e.message.splitlines()[0]))
-            return
-        if engines.of(self.spark).read_alike(bound) is not bound:
-            self.left.append((found.text, "it depends on a time zone's rules, which Spark has in another version"))
-        elif found.collated or (found.strict and len(self.evaluated) < number):
-            # A cast that fails must not fail for a row that an earlier conjunct, Spark's, excludes.
-            self.skipping[number] = found
-        else:
-            self.evaluated[number] = found
-
     def read(self, folded: Folded | None) -> tuple[DataFrame, Narrowed]:
         """The rows for Spark, and how they are read."""
         relation = self.relation
-        where = " AND ".join(p.text for p in self.evaluated.values()) or None
+        where = self.conditions.where
         columns: dict[str, str] | list[str] = list(relation.needed) or [_cheapest(self.table)]
         if folded is not None:
             columns = folded.columns or {"one": "true"}
@@ -176,17 +163,17 @@ class _Place:
             columns = {name: quote_if_needed(name) for name in relation.needed}
             columns |= {_unlike(columns, i): e.sql for i, e in enumerate(relation.extractions)}
             columns = columns or {"one": "true"}
-        scan = replace(self.table.scan(where, columns, **self.options), planned=self.source.plan)
+        scan = replace(self.source, where=where, columns=columns, planned=self.source.plan)
         frame = scan.to_df(self.spark) if folded is None else self._grouped(scan, folded)
-        shown = replace(scan, where=self.source.where, spark=self.spark)
         whole = [*relation.needed, *(e.sql for e in relation.extractions)]
         return frame, Narrowed(
             relation.view,
             self.table,
-            shown,
-            tuple(p.text for p in self.evaluated.values()),
-            tuple(p.text for p in self.skipping.values()),
-            tuple(self.left),
+            scan,
+            self.source.where,
+            tuple(p.text for p in self.conditions.evaluated.values()),
+            tuple(p.text for p in self.conditions.skipping.values()),
+            tuple(self.conditions.left),
             tuple(whole if folded is None else folded.columns.values()),
             "Spark" if isinstance(columns, list) else "mica",
             folded is not None,
