@@ -19,13 +19,15 @@ from mica.schema.types import VARIANT, StructType, contains
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from mica.query.texts import Place, Text
+    from mica.query.texts import TextAsks, TextPlace
     from mica.table import Table
 
 
 def run(spark: SparkSession, named: Named, args: Any) -> DataFrame:
     """The rows of a query over these tables. Errors: Spark's own for the text."""
     found = _read(named)
+    if found is not None and not found.places:
+        return spark.sql(named.text, args)
     if found is not None:
         try:
             return _narrowed(spark, named, found, args)
@@ -35,7 +37,7 @@ def run(spark: SparkSession, named: Named, args: Any) -> DataFrame:
     return _whole(spark, named, args)
 
 
-def _read(named: Named) -> Text | None:
+def _read(named: Named) -> TextAsks | None:
     try:
         from mica.query import texts
     except ImportError:  # sqlglot comes with the extra `connect`
@@ -43,7 +45,7 @@ def _read(named: Named) -> Text | None:
     return texts.read(named.text, {view: table.schema for view, table in named.views.items()})
 
 
-def _narrowed(spark: SparkSession, named: Named, found: Text, args: Any) -> DataFrame:
+def _narrowed(spark: SparkSession, named: Named, found: TextAsks, args: Any) -> DataFrame:
     frames: list[DataFrame] = []
     replaced: list[tuple[int, int, str]] = []
     for number, place in enumerate(found.places):
@@ -62,7 +64,7 @@ def _narrowed(spark: SparkSession, named: Named, found: Text, args: Any) -> Data
 def _over(
     spark: SparkSession,
     named: Named,
-    found: Text,
+    found: TextAsks,
     frames: Sequence[DataFrame],
     replaced: Sequence[tuple[int, int, str]],
     args: Any,
@@ -81,7 +83,7 @@ def _over(
 
 
 def _frame(
-    spark: SparkSession, place: Place, table: Table, prefix: str
+    spark: SparkSession, place: TextPlace, table: Table, prefix: str
 ) -> tuple[DataFrame, list[tuple[int, int, str]]]:
     """The rows and columns that the text may need, and the columns that stand for parts of it."""
     engine = engines.of(spark)
@@ -123,6 +125,6 @@ def _whole(spark: SparkSession, named: Named, args: Any) -> DataFrame:
     """The query over whole tables, in views that hide the session's own."""
     for view, table in named.views.items():
         table.to_df(spark).createOrReplaceTempView(view)
-    frame = spark.sql(named.text, args) if args is not None else spark.sql(named.text)
+    frame = spark.sql(named.text, args)
     _ = frame.schema  # analysed now
     return frame

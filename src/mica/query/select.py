@@ -20,9 +20,10 @@ from mica.engines.spark.engine import Spark
 from mica.engines.spark.folds import Folded, find
 from mica.engines.spark.nodes import Node
 from mica.engines.spark.replaced import with_scans
-from mica.errors import MicaError
+from mica.errors import MicaError, UserError
 from mica.expressions.bind import bind_value
 from mica.query.conditions import Conditions
+from mica.query.names import words
 from mica.query.pushed import implied, translate, value_text
 from mica.scan.scan import Scan
 from mica.schema.ddl import quote_if_needed, type_to_ddl
@@ -32,6 +33,10 @@ from mica.tasks.fold import ReadFolded, foldable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+#: Functions that ask Spark's own reader where a row comes from.
+_FILES = frozenset(("input_file_name", "input_file_block_start", "input_file_block_length"))
 
 
 @dataclass(frozen=True)
@@ -72,6 +77,9 @@ def narrowed(
     query = Query(spark, text, {view: table.schema for view, table in views.items()}, args)
     ansi, timezone = engines.of(spark).settings(True, "UTC")  # the session decides
     chosen = [_Place(relation, views[relation.view], spark, ansi, timezone) for relation in query.relations]
+    if words(text) & _FILES:
+        for place in chosen:
+            place.leave_files()
     query.decide()
     # Not any(): each place is asked.
     if [place for place in chosen if place.leave_to_spark()]:
@@ -121,6 +129,21 @@ class _Place:
         relation.dropped = frozenset()
         return True
 
+    def leave_files(self) -> None:
+        """Leaves the files to Spark's own reader, which knows their names. Errors: UNSUPPORTED_EXPRESSION if it cannot
+        read them."""
+        self.conditions.give_back()
+        scan = replace(self.source, where=None, columns=None, planned=self.source.plan)
+        reason = reader.reason_for_kernel(scan.reading())
+        if reason is not None:
+            raise UserError(
+                "UNSUPPORTED_EXPRESSION",
+                f"Spark does not read the files of {self.table.path} itself, so it has no names for them: {reason}",
+                hint="Leave input_file_name() and its like out; mica.explain shows which files are read.",
+            )
+        self.relation.dropped = frozenset()
+        self.relation.whole_structs = self.relation.whole_variants = True
+
     @property
     def reads_variants(self) -> bool:
         """Whether a Variant is read, whole or a path of it."""
@@ -154,11 +177,12 @@ class _Place:
 
     def read(self, folded: Folded | None) -> tuple[DataFrame, Narrowed]:
         """The rows for Spark, and how they are read."""
-        relation = self.relation
-        where = self.conditions.where
-        columns: dict[str, str] | list[str] = list(relation.needed) or [_cheapest(self.table)]
+        relation, where = self.relation, self.conditions.where
+        columns: dict[str, str] | list[str] | None = list(relation.needed) or [_cheapest(self.table)]
         if folded is not None:
             columns = folded.columns or {"one": "true"}
+        elif relation.whole_variants:
+            columns, relation.needed = None, list(relation.columns.values())
         elif relation.extractions or where is not None:
             columns = {name: quote_if_needed(name) for name in relation.needed}
             columns |= {_unlike(columns, i): e.sql for i, e in enumerate(relation.extractions)}
@@ -175,7 +199,7 @@ class _Place:
             tuple(p.text for p in self.conditions.skipping.values()),
             tuple(self.conditions.left),
             tuple(whole if folded is None else folded.columns.values()),
-            "Spark" if isinstance(columns, list) else "mica",
+            "mica" if isinstance(columns, dict) else "Spark",
             folded is not None,
         )
 

@@ -52,7 +52,7 @@ _CONDITIONAL = (exp.If, exp.Case, exp.Coalesce, exp.And, exp.Or, exp.Nullif, exp
 
 
 @dataclass(frozen=True)
-class Path:
+class TextPath:
     """A path of a Variant as a type, at one place of the text."""
 
     column: str
@@ -66,7 +66,7 @@ class Path:
 
 
 @dataclass
-class Place:
+class TextPlace:
     """One place of a table in a text."""
 
     view: str
@@ -77,14 +77,14 @@ class Place:
     conditions: list[tuple[Pushed | None, str]] = field(default_factory=list)
     #: The columns that the text may need, as they are; None: all.
     columns: list[str] | None = None
-    paths: list[Path] = field(default_factory=list)
+    paths: list[TextPath] = field(default_factory=list)
 
 
 @dataclass
-class Text:
+class TextAsks:
     """A text, and what it asks of its tables."""
 
-    places: list[Place]
+    places: list[TextPlace]
     #: Whether columns of the result are called by expressions that paths are a part of.
     unnamed: bool = False
 
@@ -93,7 +93,7 @@ class _Unknown(Exception):  # noqa: N818 - it ends the translation, and no calle
     pass
 
 
-def read(text: str, tables: Mapping[str, StructType]) -> Text | None:
+def read(text: str, tables: Mapping[str, StructType]) -> TextAsks | None:
     """What a text asks of `tables` (name of a view → schema); None if sqlglot cannot read it."""
     try:
         (tree,) = sqlglot.parse(text, read=_DIALECT)
@@ -112,10 +112,11 @@ class _Reader:
         self.text, self.tree, self.tokens, self.names, self.tables = text, tree, tokens, names, tables
         # Strings with escapes, and names or strings in double quotes, are read in several ways.
         self.certain = "\\" not in text and '"' not in text
+        self.scopes: list[_Scope] = []
 
-    def read(self) -> Text | None:
+    def read(self) -> TextAsks | None:
         shadowed = {cte.alias.lower() for cte in self.tree.find_all(exp.CTE)}
-        found = Text([])
+        found = TextAsks([])
         for table in self.tree.find_all(exp.Table):
             name = table.name.lower()
             if name not in self.names or table.args.get("db") is not None:
@@ -125,19 +126,20 @@ class _Reader:
                 return None  # the name may be another one's
             schema = self.tables[self.names[name]]
             alias = table.args.get("alias")
-            place = Place(self.names[name], position["start"], position["end"], alias is not None)
+            place = TextPlace(self.names[name], position["start"], position["end"], alias is not None)
             found.places.append(place)
-            scope = _Scope(table, (alias.name if alias is not None else table.name).lower(), schema, self.certain)
-            place.conditions = list(scope.conditions())
+            self.scopes.append(_Scope(table, (alias or table).name.lower(), schema, self.certain))
+            place.conditions = list(self.scopes[-1].conditions())
             place.columns = self._mentioned(schema)
-            if place.columns is not None and self.certain and scope.simple:
-                for name in place.columns:
-                    if schema.field(name).type == VARIANT:
-                        paths, unnamed = self._paths(scope, name)
-                        place.paths += paths
-                        found.unnamed |= unnamed
-                gone = {path.column for path in place.paths}
-                place.columns = [name for name in place.columns if name not in gone]
+        for place, scope in zip(found.places, self.scopes, strict=True):
+            if place.columns is None or not scope.simple or not self.certain:
+                continue
+            for name in [name for name in place.columns if scope.schema.field(name).type == VARIANT]:
+                paths, unnamed = self._paths(scope, name)
+                if paths:
+                    place.columns.remove(name)
+                    place.paths += paths
+                    found.unnamed |= unnamed
         return found
 
     def _mentioned(self, schema: StructType) -> list[str] | None:
@@ -152,16 +154,19 @@ class _Reader:
             return None
         return [name for name in schema.names if name.lower() in words]
 
-    def _paths(self, scope: _Scope, column: str) -> tuple[list[Path], bool]:
+    def _paths(self, scope: _Scope, column: str) -> tuple[list[TextPath], bool]:
         """The paths of a Variant, if the text needs nothing else of it."""
-        found: list[Path] = []
+        found: list[TextPath] = []
         unnamed, uses = False, 0
         for node in self.tree.find_all(exp.Column):
             if column.lower() not in [part.name.lower() for part in node.parts]:
                 continue
-            if not scope.owns(node) or [p.name.lower() for p in node.parts][-1] != column.lower():
-                return [], False
             uses += 1
+            owners = [one for one in self.scopes if one.owns(node)]
+            if len(owners) == 1 and owners[0] is not scope:
+                continue
+            if not owners or node.name.lower() != column.lower():
+                return [], False
             whole = _extraction(node)
             path = None if whole is None else self._span(scope, whole, node, column)
             if whole is None or path is None:
@@ -175,7 +180,7 @@ class _Reader:
         words = sum(token.text.lower() == column.lower() for token in self.tokens)
         return (found, unnamed) if uses == words else ([], False)
 
-    def _span(self, scope: _Scope, whole: exp.Expr, node: exp.Column, column: str) -> Path | None:
+    def _span(self, scope: _Scope, whole: exp.Expr, node: exp.Column, column: str) -> TextPath | None:
         """Where an expression is in the text; None if that is not certain."""
         try:
             sql = scope.text(whole)
@@ -194,9 +199,10 @@ class _Reader:
                 again = sqlglot.parse_one(self.text[start : stop + 1], read=_DIALECT)
             except SqlglotError:
                 continue
-            if again == whole and not self._goes_on(end):
+            open_ = sum({"(": 1, ")": -1}.get(token.text, 0) for token in self.tokens[begins : end + 1])
+            if again == whole and not open_ and not self._goes_on(end):
                 conditional = any(isinstance(above, _CONDITIONAL) for above in _above(whole))
-                return Path(column, sql, _strict(whole), conditional, start, stop)
+                return TextPath(column, sql, _strict(whole), conditional, start, stop)
         return None
 
     def _goes_on(self, end: int) -> bool:

@@ -66,8 +66,9 @@ class Relation:
     expressions: list[Any] = field(default_factory=list)
     #: Which conjuncts the scan evaluates, so that Spark need not.
     dropped: frozenset[int] = frozenset()
-    #: Whether structs are read whole, because Spark's own reader prunes them.
+    #: Whether structs and Variants are read whole, because Spark's own reader prunes them.
     whole_structs: bool = False
+    whole_variants: bool = False
     #: What Spark needs of it: plain columns, and extractions.
     needed: list[str] = field(default_factory=list)
     extractions: list[Extraction] = field(default_factory=list)
@@ -186,7 +187,8 @@ class Query:
         for relation in self.relations:
             kinds = {f.name: f.type for f in self._schemas[relation.view].fields}
             for number, name in relation.columns.items():
-                if kinds[name] == VARIANT or (isinstance(kinds[name], StructType) and not relation.whole_structs):
+                variant = kinds[name] == VARIANT and not relation.whole_variants
+                if variant or (isinstance(kinds[name], StructType) and not relation.whole_structs):
                     self.carriers[number] = (relation, name)
         roots = {number: number for number in self.carriers}
         uses: dict[int, dict[Extraction, None]] = {}
