@@ -5,6 +5,7 @@ PY := .venv/bin/python
 CARGO = PATH="$$(cat .venv/share/mica-cargo-bin):$$PATH" CARGO_TERM_PROGRESS_WHEN=never cargo
 MANIFEST := --manifest-path native/Cargo.toml
 PYTEST_ARGS ?=
+WORKERS ?= 2
 ROUNDS ?= 5
 FUZZ_SECONDS ?= 3600
 BATCHES ?= 20
@@ -43,8 +44,9 @@ setup-tests:
 test-rust: setup-tests
 	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) test $(MANIFEST) --profile bench -p mica-kernel -p mica-native --lib --tests -- --show-output
 
+# Much of a test is waiting: for a JVM that starts, a commit, a planner. The tests of a file stay with one worker.
 test-python: setup-tests
-	$(PY) -m pytest $(PYTEST_ARGS)
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 campaign: differential
 	MICA_PROFILE=campaign $(PY) -m pytest tests/property tests/interop/test_all_kinds.py tests/interop/test_merge.py \

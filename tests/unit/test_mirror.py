@@ -29,6 +29,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
     },
     "A part of one rule, which is proved as a whole.": {
         "checking/bounds_hold.py": "tests/unit/checking/test_check.py",
+        "checking/doctor.py": "tests/cli/test_doctor.py",
         "checking/erased.py": "tests/unit/write/test_erase.py",
         "checking/quoted.py": "tests/unit/write/test_erase.py",
         "checking/inspect.py": "tests/cli/test_cli.py",

@@ -175,6 +175,9 @@ class Scan:
             self._refuse_collated()
         return Explanation(self, analyze, footers)
 
+    def _repr_html_(self) -> str:
+        return self.explain()._repr_html_()
+
     # --- in process --------------------------------------------------------------------------------------------------
 
     def batches(self) -> Iterator[pa.RecordBatch]:
