@@ -106,9 +106,9 @@ class _Place:
         self.relation, self.table, self.spark = relation, table, spark
         self.options: dict[str, Any] = {"ansi": ansi, "timezone": timezone}
         self.conditions = Conditions(table, engines.of(spark), self.options)
-        for java, node in zip(relation.expressions, relation.conjuncts, strict=True):
+        for tree, node in zip(relation.expressions, relation.conjuncts, strict=True):
             found = translate(node)
-            self.conditions.take(found, "" if found else str(java.toString()))
+            self.conditions.take(found, "" if found else str(tree.java.toString()))
         evaluated = self.conditions.evaluated
         relation.dropped = frozenset(evaluated)
         for number in list(evaluated):

@@ -42,13 +42,11 @@ _TYPES: Mapping[Any, str] = {
     exp.DType.DOUBLE: "DOUBLE",
     exp.DType.DATE: "DATE",
 }
-_NAMED = re.compile(
-    r"(STRING|BOOLEAN|TINYINT|SMALLINT|INT|BIGINT|FLOAT|DOUBLE|DATE|DECIMAL\(\d+, ?\d+\))", re.IGNORECASE
-)
+_NAMED = re.compile(rf"({'|'.join(_TYPES.values())}|DECIMAL\(\d+, ?\d+\))", re.IGNORECASE)
 #: What a key of a path may consist of, so that no text is read in two ways.
 _KEY = re.compile(r"[\w $.-]+")
 #: Expressions that evaluate a part of them only for some rows.
-_CONDITIONAL = (exp.If, exp.Case, exp.Coalesce, exp.And, exp.Or, exp.Nullif, exp.Anonymous)
+_CONDITIONAL = (exp.If, exp.Case, exp.Coalesce, exp.And, exp.Or, exp.Nullif, exp.Filter, exp.Anonymous)
 
 
 @dataclass(frozen=True)
@@ -122,10 +120,11 @@ class _Reader:
             if name not in self.names or table.args.get("db") is not None:
                 continue
             position = table.this.meta
-            if name in shadowed or "start" not in position or table.args.get("version") or table.args.get("sample"):
-                return None  # the name may be another one's
-            schema = self.tables[self.names[name]]
             alias = table.args.get("alias")
+            other = table.args.get("version") or table.args.get("sample") or (alias is not None and alias.columns)
+            if name in shadowed or "start" not in position or other:
+                return None  # the name may be another one's, or its columns have other names
+            schema = self.tables[self.names[name]]
             place = TextPlace(self.names[name], position["start"], position["end"], alias is not None)
             found.places.append(place)
             self.scopes.append(_Scope(table, (alias or table).name.lower(), schema, self.certain))

@@ -72,6 +72,7 @@ def test_what_is_certain(text: str, conditions: list[str | None], columns: list[
         "SELECT FROM WHERE (",
         "WITH events AS (SELECT 1) SELECT * FROM events",
         "SELECT 1 FROM events TABLESAMPLE (1 ROWS)",
+        "SELECT 1 FROM events AS e (s, id, v, st) WHERE e.id = 3",
     ],
 )
 def test_a_text_that_is_not_certain_at_all(text: str) -> None:

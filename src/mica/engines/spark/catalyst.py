@@ -11,11 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from mica.engines.spark.catalog import arguments
-from mica.engines.spark.nodes import Node, conjuncts, ids, ids_of, items, node, renamed, strict
+from mica.engines.spark.making import Maker
+from mica.engines.spark.nodes import Node, Tree, ids, ids_of, items, node
 from mica.engines.spark.types import to_spark
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, StructType
@@ -63,7 +65,7 @@ class Relation:
     #: The conjuncts of the filter right above it, in Spark's order.
     conjuncts: list[Node] = field(default_factory=list)
     filter: Plan | None = None
-    expressions: list[Any] = field(default_factory=list)
+    expressions: list[Tree] = field(default_factory=list)
     #: Which conjuncts the scan evaluates, so that Spark need not.
     dropped: frozenset[int] = frozenset()
     #: Whether structs and Variants are read whole, because Spark's own reader prunes them.
@@ -84,13 +86,23 @@ class Plan:
     subplans: list[Plan]
     references: frozenset[int]
 
+    @cached_property
+    def expressions(self) -> list[Tree]:
+        """Its expressions: of a Project the columns, of an Aggregate what it groups by and then the columns."""
+        return [Tree(java) for java in items(self.java.expressions())]
+
+    @cached_property
+    def output(self) -> list[int]:
+        """The ids of its columns."""
+        return ids_of(items(self.java.output()))
+
 
 class Query:
     """A text's optimised plan, in which `tables` (name of a view → schema) are empty relations."""
 
     def __init__(self, spark: Any, text: str, tables: Mapping[str, StructType], args: Any = None) -> None:
         self.spark = spark
-        self.jvm = spark.sparkContext._jvm  # noqa: SLF001
+        self.make = Maker.of(spark)
         clone = self.spark._jsparkSession.cloneSession()  # noqa: SLF001
         # By the size of a relation that is not the scan's.
         clone.conf().set("spark.sql.optimizer.runtime.bloomFilter.enabled", "false")
@@ -123,7 +135,7 @@ class Query:
         key = (view, to_spark(schema).json())
         if key not in known:
             rows = self.spark.sparkContext._jsc.emptyRDD()  # noqa: SLF001
-            frame = clone.createDataFrame(rows, self.jvm.org.apache.spark.sql.types.DataType.fromJson(key[1]))
+            frame = clone.createDataFrame(rows, self.make.type.fromJson(key[1]))
             frame.createOrReplaceTempView(view)
             number = self._identity(frame.queryExecution().analyzed().rdd())
             # Making the view again costs more than the rest of the clone.
@@ -135,7 +147,7 @@ class Query:
         return known[key][1]
 
     def _identity(self, java: Any) -> int:
-        return int(self.jvm.java.lang.System.identityHashCode(java))
+        return int(self.make.identity(java))
 
     def _read(self, java: Any, above: Plan | None) -> Plan:
         name = str(java.nodeName())
@@ -174,7 +186,7 @@ class Query:
         relation = Relation(view, java, dict(zip(key[1:], self._schemas[view].names, strict=True)), filter=found)
         self.found[key] = relation
         if found is not None:
-            relation.expressions = list(conjuncts(found.java.condition()))
+            relation.expressions = list(found.expressions[0].conjuncts())
             relation.conjuncts = [node(e, relation.columns.get) for e in relation.expressions]
 
     # --- what Spark needs --------------------------------------------------------------------------------------------
@@ -183,7 +195,7 @@ class Query:
         """Sets what Spark needs of each relation, after `dropped` was set."""
         self.carriers = {}
         whole: set[int] = set()
-        used: set[int] = set(ids_of(items(self.root.java.output())))
+        used: set[int] = set(self.root.output)
         for relation in self.relations:
             kinds = {f.name: f.type for f in self._schemas[relation.view].fields}
             for number, name in relation.columns.items():
@@ -221,22 +233,22 @@ class Query:
         if dropped is not None:
             expressions = [e for i, e in enumerate(dropped.expressions) if i not in dropped.dropped]
         elif plan.name not in _BY_ID and plan.children:
-            passed = {number for child in plan.children for number in ids_of(items(child.java.output()))}
+            passed = {number for child in plan.children for number in child.output}
             used |= passed | plan.references
             whole |= {roots[number] for number in passed & roots.keys()}
             expressions = []
         else:
-            expressions = list(items(plan.java.expressions())) if plan.references & roots.keys() else []
+            expressions = plan.expressions if plan.references & roots.keys() else []
             used |= plan.references
-        for java in expressions:
+        for tree in expressions:
             if dropped is not None:
-                used |= ids(java.references())
-            again = renamed(java) if plan.name == "Project" else None
+                used |= tree.references
+            again = tree.renamed if plan.name == "Project" else None
             if again is not None and again[0] in roots:
                 source, target = again
                 roots[target] = roots[source]
                 continue
-            self._walk(java, roots, whole, uses, conditional=False)
+            self._walk(tree, roots, whole, uses, conditional=False)
 
     def dropped(self, plan: Plan) -> Relation | None:
         """The relation whose filter a node is."""
@@ -244,16 +256,16 @@ class Query:
 
     def _walk(
         self,
-        java: Any,
+        tree: Tree,
         roots: dict[int, int],
         whole: set[int],
         uses: dict[int, dict[Extraction, None]],
         *,
         conditional: bool,
     ) -> None:
-        if not ids(java.references()) & roots.keys():
+        if not tree.references & roots.keys():
             return
-        found = self._extraction(java, roots)
+        found = self._extraction(tree, roots)
         if found is not None:
             number, extraction = roots[found[0]], found[1]
             if conditional and extraction.strict and extraction.type != "STRING":
@@ -261,65 +273,63 @@ class Query:
                 whole.add(number)
             uses.setdefault(number, {})[extraction] = None
             return
-        if str(java.nodeName()) == "AttributeReference":
-            whole.add(roots[int(java.exprId().id())])
+        if tree.is_column:
+            whole.add(roots[tree.number])
             return
-        within = conditional or str(java.nodeName()) in _CONDITIONAL
-        for child in items(java.children()):
+        # The second child of an aggregate is its FILTER.
+        filtered = tree.name == "AggregateExpression" and len(tree.children) > 1
+        within = conditional or filtered or tree.name in _CONDITIONAL
+        for child in tree.children:
             self._walk(child, roots, whole, uses, conditional=within)
 
-    def extracted(self, java: Any) -> Iterator[tuple[Any, int, Extraction]]:
+    def extracted(self, tree: Tree) -> Iterator[tuple[Tree, int, Extraction]]:
         """The expressions below one that columns of scans replace: with the id of the carrier as it is named there."""
-        if not ids(java.references()) & self.roots.keys():
+        if not tree.references & self.roots.keys():
             return
-        found = self._extraction(java, self.roots)
+        found = self._extraction(tree, self.roots)
         if found is None:
-            for child in items(java.children()):
+            for child in tree.children:
                 yield from self.extracted(child)
         elif self.roots[found[0]] not in self.whole:
-            yield java, *found
+            yield tree, *found
 
-    def _extraction(self, java: Any, roots: Mapping[int, int]) -> tuple[int, Extraction] | None:
+    def _extraction(self, tree: Tree, roots: Mapping[int, int]) -> tuple[int, Extraction] | None:
         """What an expression extracts from a Variant or a struct: the column's id, and the extraction."""
-        name = str(java.nodeName())
+        name = tree.name
         if name not in ("VariantGet", "Cast", "IsNull", "IsNotNull", "GetStructField"):
             return None
-        inner, failing, type_ = java, None, ""
+        inner, failing = tree, None
         if name == "Cast":
-            inner, failing = java.child(), strict(java)
-            if str(inner.nodeName()) != "VariantGet" or failing is None or str(inner.dataType().sql()) != "VARIANT":
+            (inner,), failing = tree.children, tree.strict
+            if inner.name != "VariantGet" or failing is None or inner.type != "VARIANT":
                 return None
-            type_ = str(java.dataType().sql())
-        place = self._field(inner if name == "GetStructField" else inner.child(), roots)
+        place = self._field(inner if name == "GetStructField" else inner.children[0], roots)
         if place is None:
             return None
         number, at = place
         _, column = self.carriers[roots[number]]
         if name in ("IsNull", "IsNotNull"):
-            variant = str(inner.child().dataType().sql()) == "VARIANT"
+            variant = inner.children[0].type == "VARIANT"
             return number, Extraction(column, f"{at} IS NULL", "BOOLEAN", strict=False, variant=variant)
         if name == "GetStructField":
-            type_ = str(java.dataType().sql())
-            return number, Extraction(column, at, type_, strict=False, variant="VARIANT" in type_)
-        if name == "VariantGet":
-            type_, failing = str(inner.dataType().sql()), bool(inner.failOnError())
-        path = inner.path()
-        if str(path.nodeName()) != "Literal" or path.value() is None or not _EXTRACTED.fullmatch(type_):
+            return number, Extraction(column, at, tree.type, strict=False, variant="VARIANT" in tree.type)
+        failing = inner.strict if failing is None else failing
+        path = inner.children[1].text
+        if path is None or not _EXTRACTED.fullmatch(tree.type):
             return None
-        text = str(path.value().toString()).replace("\\", "\\\\").replace("'", "\\'")
-        got = f"{'' if failing else 'try_'}variant_get({at}, '{text}', '{type_}')"
-        return number, Extraction(column, got, type_, bool(failing), variant=True)
+        text = path.replace("\\", "\\\\").replace("'", "\\'")
+        got = f"{'' if failing else 'try_'}variant_get({at}, '{text}', '{tree.type}')"
+        return number, Extraction(column, got, tree.type, bool(failing), variant=True)
 
-    def _field(self, java: Any, roots: Mapping[int, int]) -> tuple[int, str] | None:
+    def _field(self, tree: Tree, roots: Mapping[int, int]) -> tuple[int, str] | None:
         """A column, or a field of a struct: the column's id, and the name at the relation."""
-        name = str(java.nodeName())
-        if name == "AttributeReference":
-            number = int(java.exprId().id())
+        if tree.is_column:
+            number = tree.number
             return (number, quote_if_needed(self.carriers[roots[number]][1])) if number in roots else None
-        if name != "GetStructField":
+        if tree.name != "GetStructField":
             return None
-        found = self._field(java.child(), roots)
-        return None if found is None else (found[0], f"{found[1]}.{quote_if_needed(str(java.extractFieldName()))}")
+        found = self._field(tree.children[0], roots)
+        return None if found is None else (found[0], f"{found[1]}.{quote_if_needed(tree.field)}")
 
 
 def every(plan: Plan) -> Iterator[Plan]:
@@ -332,4 +342,4 @@ def every(plan: Plan) -> Iterator[Plan]:
 
 
 def _outputs(plan: Plan, roots: Mapping[int, int]) -> set[int]:
-    return {roots[number] for number in ids_of(items(plan.java.output())) if number in roots}
+    return {roots[number] for number in plan.output if number in roots}

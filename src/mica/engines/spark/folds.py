@@ -13,7 +13,7 @@ from typing import Any
 
 from mica.engines.spark.catalyst import Plan, Query, Relation, every
 from mica.engines.spark.making import Maker
-from mica.engines.spark.nodes import Node, items, node
+from mica.engines.spark.nodes import Node, Tree, items, node
 from mica.tasks.fold import Fold, Measure
 
 #: The text of an expression of a relation whose values are the scan's; None if it is not one.
@@ -49,29 +49,28 @@ class Folded:
         known = next((name for name, other in self.columns.items() if other == text), None)
         return self._new(text) if known is None else known
 
-    def key(self, java: Any, text: str) -> None:
+    def key(self, tree: Tree, text: str) -> None:
         """An expression whose values are told from each other. A column keeps its id."""
-        if str(java.nodeName()) == "AttributeReference":
-            number = int(java.exprId().id())
-            if number not in self._columns:
-                self._columns.add(number)
-                self.keys[self._new(text)] = java
+        if tree.is_column:
+            if tree.number not in self._columns:
+                self._columns.add(tree.number)
+                self.keys[self._new(text)] = tree.java
             return
         name = next((n for n, own in self.keys.items() if own is None and self.columns[n] == text), None)
         if name is None:
             name = self._new(text)
             self.keys[name] = None
-        self._as_keys.append((java, name))
+        self._as_keys.append((tree.java, name))
 
     def _new(self, text: str) -> str:
         name = f"c{len(self.columns)}"
         self.columns[name] = text
         return name
 
-    def measure(self, java: Any, argument: Any, function: str, column: str = "") -> None:
+    def measure(self, tree: Tree, argument: Tree | None, function: str, column: str = "") -> None:
         """An aggregate function of rows that are alike."""
         name = self.measures.setdefault((function, column), f"m{len(self.measures)}")
-        self._as_measures.append((java, argument, function, name))
+        self._as_measures.append((tree.java, None if argument is None else argument.java, function, name))
 
     def replaced(self, make: Maker, scan: Any) -> tuple[Any, Any]:
         """The aggregate, and the one over the folded scan."""
@@ -89,7 +88,7 @@ class Folded:
                 pairs.append((java, make.summed(made[name])))
             else:
                 pairs.append((java, java.transform(make.rule([(argument, made[name])]))))
-        project = make.plans.Project(make.seq(listed), scan)
+        project = make.project(make.seq(listed), scan)
         java = self.aggregate.java
         changed = java.transformExpressions(make.rule(pairs)) if pairs else java
         return java, changed.withNewChildren(make.seq([project]))
@@ -127,63 +126,63 @@ class _Refused(Exception):  # noqa: N818 - it ends the search, and no caller see
 
 def _reads(found: Folded, texts: Texts) -> bool:
     """Fills in the keys and measures; False if a part of the aggregate needs rows one by one."""
-    defined: dict[int, Any] = {}
-    for plan in found.plans:
-        if plan.name == "Project":
-            for item in items(plan.java.projectList()):
-                if str(item.nodeName()) == "Alias":
-                    defined[int(item.exprId().id())] = item.child()
+    defined = {
+        tree.number: tree.children[0]
+        for plan in found.plans
+        if plan.name == "Project"
+        for tree in plan.expressions
+        if tree.name == "Alias"
+    }
 
-    def known(number: int) -> Any:
+    def known(number: int) -> str | Tree | None:
         return found.relation.columns.get(number) or defined.get(number)
 
-    def text(java: Any) -> str:
-        one = translated(java)
+    def translated(tree: Tree) -> str | None:
+        return texts(found.relation, node(tree, known), tree.type)
+
+    def text(tree: Tree) -> str:
+        one = translated(tree)
         if one is None:
             raise _Refused
         return one
 
-    def translated(java: Any) -> str | None:
-        return texts(found.relation, node(java, known), str(java.dataType().sql()))
-
-    def walk(java: Any) -> None:
-        name = str(java.nodeName())
-        if name == "AggregateExpression":
-            function(java)
-        elif name == "Literal":
-            return
-        elif name == "Alias":
-            walk(java.child())
-        elif not int(java.children().size()):
-            found.key(java, text(java))
-        else:
-            one = translated(java)
-            if one is None:
-                for child in items(java.children()):
-                    walk(child)
+    def walk(tree: Tree) -> None:
+        if tree.name == "AggregateExpression":
+            aggregated(tree)
+        elif tree.name == "Alias":
+            walk(tree.children[0])
+        elif tree.name != "Literal":
+            one = translated(tree)
+            if one is not None:
+                found.key(tree, one)
+            elif not tree.children:
+                raise _Refused
             else:
-                found.key(java, one)
+                for child in tree.children:
+                    walk(child)
 
-    def function(java: Any) -> None:
-        what = java.aggregateFunction()
-        name, arguments = str(what.nodeName()), list(items(what.children()))
-        if java.filter().isDefined():
+    def aggregated(tree: Tree) -> None:
+        if len(tree.children) > 1:  # FILTER
             raise _Refused
-        if bool(java.isDistinct()):
-            for argument in arguments:
+        (what,) = tree.children
+        if bool(tree.java.isDistinct()):
+            for argument in what.children:
                 found.key(argument, text(argument))
-        elif name == "Count" and all(str(a.nodeName()) == "Literal" and a.value() is not None for a in arguments):
-            found.measure(java, None, "rows")
-        elif name in ("Count", "Min", "Max") and len(arguments) == 1:
-            found.measure(java, arguments[0], name.lower(), found.column(text(arguments[0])))
+        elif what.name == "Count" and all(argument.text is not None for argument in what.children):
+            found.measure(tree, None, "rows")
+        elif what.name in ("Count", "Min", "Max") and len(what.children) == 1:
+            (argument,) = what.children
+            found.measure(tree, argument, what.name.lower(), found.column(text(argument)))
         else:
             raise _Refused
 
+    grouped = int(found.aggregate.java.groupingExpressions().size())
     try:
-        for java in items(found.aggregate.java.groupingExpressions()):
-            found.key(java, text(java))
-        for java in items(found.aggregate.java.aggregateExpressions()):
-            walk(java)
+        for number, tree in enumerate(found.aggregate.expressions):
+            if number < grouped:
+                found.key(tree, text(tree))
+            else:
+                walk(tree)
     except _Refused:
         return False
     return bool(found.columns) or bool(found.measures)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark.catalyst import Extraction, Plan, Query, Relation, every
 from mica.engines.spark.folds import Folded
-from mica.engines.spark.making import Maker
-from mica.engines.spark.nodes import items, renamed
+from mica.engines.spark.nodes import items
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,17 +23,15 @@ def with_scans(query: Query, frames: Sequence[DataFrame], folded: Mapping[int, F
     place in `folded` (number of a relation → what is folded above it)."""
     from pyspark.sql import DataFrame
 
-    java = query.jvm.org.apache.spark.sql.classic.Dataset.ofRows(
-        query.spark._jsparkSession,  # noqa: SLF001
-        _Replacing(query, frames, folded).plan(),
-    )
+    plan = _Replacing(query, frames, folded).plan()
+    java = query.make.dataset.ofRows(query.spark._jsparkSession, plan)  # noqa: SLF001
     frame = DataFrame(java, query.spark)
     return frame if frame.columns == query.names else frame.toDF(*query.names)
 
 
 class _Replacing:
     def __init__(self, query: Query, frames: Sequence[DataFrame], folded: Mapping[int, Folded]) -> None:
-        self.query, self.make = query, Maker(query.jvm)
+        self.query, self.make = query, query.make
         self.frames = list(zip(query.relations, frames, strict=True))
         self.folded = folded
         self._leaves: dict[tuple[int, Extraction], Any] = {}
@@ -60,8 +57,8 @@ class _Replacing:
         """The relation, and its filter if the scan evaluates a part of it."""
         scan = self._scan(relation, frame)
         if relation.filter is not None and relation.dropped:
-            kept = [e for i, e in enumerate(relation.expressions) if i not in relation.dropped]
-            new = self.make.plans.Filter(self.make.all_of(kept), scan) if kept else scan
+            kept = [e.java for i, e in enumerate(relation.expressions) if i not in relation.dropped]
+            new = self.make.filter(self.make.all_of(kept), scan) if kept else scan
             yield relation.filter.java, new
         yield relation.node, scan
 
@@ -70,13 +67,13 @@ class _Replacing:
         if not plan.references & self.query.roots.keys():
             return
         relation = self.query.dropped(plan)
-        kept = items(plan.java.expressions())
+        kept = plan.expressions
         if relation is not None:
-            kept = (e for i, e in enumerate(relation.expressions) if i not in relation.dropped)
-        for java in kept:
-            for old, number, extraction in self.query.extracted(java):
+            kept = [e for i, e in enumerate(relation.expressions) if i not in relation.dropped]
+        for tree in kept:
+            for old, number, extraction in self.query.extracted(tree):
                 column = self._leaf(number, extraction)
-                yield old, self.make.expressions.Not(column) if str(old.nodeName()) == "IsNotNull" else column
+                yield old.java, self.make.negated(column) if old.name == "IsNotNull" else column
 
     def _passing(self, plan: Plan) -> Iterator[tuple[Any, Any]]:
         """A list of columns that passes on a Variant or struct passes its extractions on instead."""
@@ -84,11 +81,11 @@ class _Replacing:
         if plan.name != "Project" or not plan.references & roots.keys():
             return
         found: list[Any] = []
-        for item in items(plan.java.projectList()):
-            again = renamed(item)
+        for item in plan.expressions:
+            again = item.renamed
             root = None if again is None else roots.get(again[0])
-            found += [item] if again is None or root is None or root in whole else self._passed(*again, root)
-        yield plan.java, self.make.plans.Project(self.make.seq(found), plan.java.child())
+            found += [item.java] if again is None or root is None or root in whole else self._passed(*again, root)
+        yield plan.java, self.make.project(self.make.seq(found), plan.java.child())
 
     def _leaf(self, carrier: int, extraction: Extraction) -> Any:
         """The attribute that stands for an extraction from a column of this id."""
@@ -114,7 +111,7 @@ class _Replacing:
         found = [self.make.alias(c, n, own[n].exprId()) for c, n in zip(columns, relation.needed, strict=False)]
         for column, e in zip(columns[len(relation.needed) :], relation.extractions, strict=False):
             found.append(self.make.alias(column, e.sql, self._leaf(numbers[e.column], e).exprId()))
-        return self.make.plans.Project(self.make.seq(found), plan)
+        return self.make.project(self.make.seq(found), plan)
 
 
 def _analysed(frame: DataFrame) -> Any:
