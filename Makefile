@@ -23,7 +23,7 @@ help:
 	@echo "make campaign  the property tests at length: whole matrices against Spark, thousands of random cases, changes in turn with delta-spark, killed and racing writers; and make differential"
 	@echo "make fuzz    hostile bytes for FUZZ_SECONDS (an hour): values, columns, files, log lines, z85"
 	@echo "make differential  random documents through mica, two Sparks, DuckDB and arrow-rs; writes docs/compatibility.md"
-	@echo "make docs    the pages that are printed from tables: errors and properties"
+	@echo "make docs    the pages that are printed from tables (errors, properties), and the site of all pages"
 	@echo "make lint    ruff, mypy, import-linter, rustfmt, clippy"
 	@echo "make bench   mica beside its peers (ROUNDS=3 for a quick look); bench-kernel: the kernel beside arrow-rs"
 	@echo "make lock    write the requirement locks anew"
@@ -72,6 +72,9 @@ differential: setup-tests
 
 docs: setup-tests
 	$(PY) scripts/docs.py
+	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-docs.lock
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet
+	@echo "the site: .bench/site/index.html"
 
 lint: setup-tests
 	.venv/bin/ruff check

@@ -23,8 +23,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/explained.py": "tests/spark/test_sql.py",
         "query/select.py": "tests/property/test_sql_spark.py",
         "format/source.py": "tests/spark/test_format.py",
-        "format/stream.py": "tests/spark/test_format.py",
-        "format/write.py": "tests/spark/test_format.py",
+        "format/stream.py": "tests/spark/test_streams.py",
         "collation/trust.py": "tests/property/test_collations_spark.py",
     },
     "A part of one rule, which is proved as a whole.": {
@@ -34,6 +33,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "checking/quoted.py": "tests/unit/write/test_erase.py",
         "checking/inspect.py": "tests/cli/test_cli.py",
         "checking/statistics.py": "tests/unit/checking/test_check.py",
+        "checking/survey.py": "tests/unit/checking/test_drift.py",
         "expressions/bind_calls.py": "tests/unit/expressions/test_functions.py",
         "expressions/bind_comparisons.py": "tests/unit/expressions/test_bind.py",
         "expressions/bind_leaves.py": "tests/unit/expressions/test_bind.py",

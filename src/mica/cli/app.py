@@ -19,6 +19,7 @@ from mica.cli import (
     convert_to_delta,
     demo,
     doctor,
+    drift,
     erase,
     explain,
     files,
@@ -34,6 +35,7 @@ from mica.cli import (
     sql,
     stats,
     stream,
+    suggest,
     vacuum,
 )
 from mica.cli.console import errors
@@ -49,6 +51,8 @@ VERBS = {
     explain: "Show what a scan or query reads and skips, and why.",
     files: "List the files of a table.",
     stats: "Show the bounds that the log holds for each file.",
+    drift: "Show how the shape of Variants changed over time.",
+    suggest: "Suggest what would make a table faster to read.",
     restats: "Add bounds to existing files: of paths, of collations.",
     inspect: "Show how a file's Variants are shredded.",
     log: "Show the history of a table.",

@@ -28,7 +28,7 @@ from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
 from mica.variant import kernel
-from mica.write.inputs import forgotten
+from mica.write.ingested import forgotten
 from mica.write.once import Txn, once_or
 
 #: Number of concurrent checks for missing files.
@@ -116,8 +116,8 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
         if domain != ROW_IDS and newest.domains.get(domain) != older.domains.get(domain):
             transaction.set_domain(domain, older.domains.get(domain))
     # Input files whose rows are removed may be ingested again.
-    since = {app: v for app, v in newest.app_transactions.items() if older.app_transactions.get(app) != v}
-    transaction.set_application_transactions({**forgotten(since), **dict([txn] if txn is not None else ())})
+    again = forgotten(newest.app_transactions, older.app_transactions)
+    transaction.set_application_transactions({**again, **dict([txn] if txn is not None else ())})
     done = transaction.commit()
     return Restore(table, done.version, older.version, len(back), len(gone), restored, removed, done.snapshot)
 

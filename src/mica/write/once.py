@@ -15,7 +15,7 @@ from typing import TypeVar
 from mica.errors import ConflictError, UserError
 from mica.log.snapshot import Snapshot
 from mica.storage import Storage
-from mica.write.inputs import PREFIX
+from mica.write.ingested import PREFIX
 from mica.write.target import Commit, load_if_any
 
 #: Application id and version.
