@@ -22,7 +22,8 @@ DOORS = {
     "pyspark": ("engines/spark/", "format/"),
     "py4j": ("engines/spark/",),
     "typer": ("cli/",),
-    "rich": ("cli/", "scan/explanation.py"),  # a plan shows itself where a rich console asks for it
+    # What is printed shows itself where a rich console asks for it.
+    "rich": ("cli/", "scan/explanation.py", "checking/drift.py"),
 }
 # `import mica` names the same door in two ways.
 ALSO = {"mica": {"_native": "mica._native"}}
