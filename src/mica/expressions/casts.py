@@ -13,7 +13,8 @@ only columns have, and Spark's rules without ANSI.
 | timestamp | string, date, timestamp_ntz, numbers | boolean |
 | timestamp_ntz | string, date, timestamp | |
 | any of these, arrays of them | variant | |
-| variant | any of these, arrays, structs, maps with keys of type string; to any depth | |
+| an interval | see `interval_casts` | |
+| variant | any of these but intervals, arrays, structs, maps with keys of type string; to any depth | |
 
 Source: Spark's Cast (canAnsiCast, canCast, castInternal), UTF8String.toLong; IntegralType and FractionalType casts.
 """
@@ -29,8 +30,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.expressions import interval_casts
 from mica.expressions.coerce import is_exact, is_real
+from mica.expressions.plain_values import TRIMMED, Cast, each, from_values, to_values
 from mica.schema.arrow import to_arrow_type, variant_field
+from mica.schema.interval_types import is_interval
 from mica.schema.types import (
     BINARY,
     BOOLEAN,
@@ -55,13 +59,9 @@ from mica.variant import kernel
 from mica.variant.plain import of_values
 
 _INTEGER_LOOSE = re.compile(r"([+-]?[0-9]*)(?:\.[0-9]*)?")
-_TRIM = "".join(map(chr, range(33))) + "\x7f"
 _MICROS = 1_000_000
 _WIDE = Context(prec=60)
 _LEAST, _MOST = -(2**63), 2**63 - 1
-
-#: The values, and the mask of rows that failed (None when none did).
-Cast = tuple[pa.Array, pa.Array | None]
 
 
 class _Ask(NamedTuple):
@@ -92,6 +92,8 @@ def can_cast(source: DataType, target: DataType, *, ansi: bool) -> bool:
     one, other = _kind(source), _kind(target)
     if source in (target, VOID):
         return True
+    if is_interval(source) or is_interval(target):
+        return interval_casts.can_cast(source, target)
     if target == VARIANT:
         return one is not None or (isinstance(source, ArrayType) and can_cast(source.element, VARIANT, ansi=ansi))
     if source == VARIANT:
@@ -131,6 +133,8 @@ def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *
     """Returns the cast array, null where the cast failed, and the mask of failures (None when there is none)."""
     if source in (target, VOID):
         return array.cast(to_arrow_type(target)), None
+    if is_interval(source) or is_interval(target):
+        return interval_casts.cast_array(array, source, target)
     if target == VARIANT:
         return of_values(array), None
     if source == VARIANT:
@@ -193,7 +197,7 @@ def _decimal_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
     def one(value: Decimal) -> int:
         return _wrap(int(_WIDE.multiply(value, Decimal(_MICROS))), 63)  # Java keeps the low bits
 
-    return _each(array, to.target, one)
+    return each(array, to.target, one)
 
 
 def _real_to_timestamp(array: pa.Array, _to: _Ask) -> Cast:
@@ -217,11 +221,11 @@ def _real_to_integer(array: pa.Array, to: _Ask) -> Cast:
 
 
 def _decimal_to_integer(array: pa.Array, to: _Ask) -> Cast:
-    return _each(array, to.target, lambda v: _wrap(int(v), to.bits))
+    return each(array, to.target, lambda v: _wrap(int(v), to.bits))
 
 
 def _decimal_to_string(array: pa.Array, to: _Ask) -> Cast:
-    return _each(array, to.target, str)  # Python and Java print an exponent in the same cases
+    return each(array, to.target, str)  # Python and Java print an exponent in the same cases
 
 
 def _string_to_integer(array: pa.Array, to: _Ask) -> Cast:
@@ -229,14 +233,14 @@ def _string_to_integer(array: pa.Array, to: _Ask) -> Cast:
     bits = to.bits
 
     def one(text: str) -> int | None:
-        text = text.strip(_TRIM)
+        text = text.strip(TRIMMED)
         match = _INTEGER_LOOSE.fullmatch(text)
         if match is None or not text.strip("+-"):
             return None
         value = int(match[1] if match[1].strip("+-") else 0)
         return value if -(1 << bits) <= value < 1 << bits else None
 
-    return _each(array, to.target, one)
+    return each(array, to.target, one)
 
 
 def _boolean_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
@@ -331,32 +335,3 @@ def _instants(micros: Any, valid: Any) -> pa.Array:
 
 def _wrap(value: int, bits: int) -> int:
     return (value + (1 << bits)) % (1 << bits + 1) - (1 << bits)
-
-
-def _each(array: pa.Array, target: DataType, one: Callable[[Any], Any]) -> Cast:
-    """Casts each distinct value once; None is a failure."""
-    encoded = array.dictionary_encode()
-    results = [None if v is None else one(v) for v in encoded.dictionary.to_pylist()]
-    found = from_values(results, target).take(encoded.indices)
-    failed = pc.and_(pc.is_null(found), pc.is_valid(array))
-    return found, failed if failed.true_count else None
-
-
-def to_values(array: pa.Array, type_: DataType) -> list[Any]:
-    """Converts an array to Python values; dates and timestamps are ints."""
-    if type_ == DATE:
-        array = array.cast(pa.int32())
-    elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):
-        array = array.cast(pa.int64())
-    values: list[Any] = array.to_pylist()
-    return values
-
-
-def from_values(values: list[Any], type_: DataType) -> pa.Array:
-    """The inverse of `to_values`."""
-    wanted = to_arrow_type(type_)
-    if type_ == DATE:
-        return pa.array(values, pa.int32()).cast(wanted)
-    if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
-        return pa.array(values, pa.int64()).cast(wanted)
-    return pa.array(values, wanted)

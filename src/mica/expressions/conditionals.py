@@ -9,6 +9,7 @@ error. As in Spark, a null condition is not true.
     nvl(a, b), ifnull(a, b)             coalesce(a, b)
     nvl2(a, x, y)                       CASE WHEN a IS NOT NULL THEN x ELSE y END
     mod(a, b)                           a % b
+    pmod(a, b)                          the operator of that name
     struct(a, s.b, 1)                   named_struct('a', a, 'b', s.b, 'col3', 1)
     date(a), bigint(a), string(a), …    CAST(a AS DATE), …
 
@@ -96,6 +97,7 @@ _TYPES = (BOOLEAN, BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, B
 #: Functions that are rewritten: the number of arguments, and what builds the result.
 SPELLINGS: Mapping[str, tuple[range, Callable[..., Expr]]] = {
     "mod": (range(2, 3), lambda at, left, right: Call("%", (left, right), at=at)),
+    "pmod": (range(2, 3), lambda at, left, right: Call("pmod", (left, right), at=at)),
     "coalesce": (range(1, 1000), _coalesce),
     "struct": (range(1, 500), _struct),
     "nvl": (range(2, 3), _coalesce),
