@@ -42,7 +42,8 @@ fn a_row_among_many_is_what_it_is_alone() {
     let lines: Vec<Option<&str>> = lines.iter().map(Option::as_deref).collect();
     let column = column(&lines);
     assert!(our_models(&column) == plain_models(&lines));
-    let (whole, bytes) = (unshred(&column, "v").unwrap(), |array: &StructArray| array.column(1).as_binary::<i32>().clone());
+    let (whole, bytes) =
+        (unshred(&column, "v").unwrap(), |array: &StructArray| array.column(1).as_binary::<i32>().clone());
     let all = bytes(&whole);
     for row in (0..ROWS).filter(|row| row % 3 == 0 || (695..715).contains(row)) {
         let alone = unshred(&column.slice(row, 1), "v").unwrap();
