@@ -5,6 +5,7 @@ PY := .venv/bin/python
 CARGO = PATH="$$(cat .venv/share/mica-cargo-bin):$$PATH" CARGO_TERM_PROGRESS_WHEN=never cargo
 MANIFEST := --manifest-path native/Cargo.toml
 PYTEST_ARGS ?=
+WORKERS ?= 2
 ROUNDS ?= 5
 FUZZ_SECONDS ?= 3600
 BATCHES ?= 20
@@ -22,7 +23,7 @@ help:
 	@echo "make campaign  the property tests at length: whole matrices against Spark, thousands of random cases, changes in turn with delta-spark, killed and racing writers; and make differential"
 	@echo "make fuzz    hostile bytes for FUZZ_SECONDS (an hour): values, columns, files, log lines, z85"
 	@echo "make differential  random documents through mica, two Sparks, DuckDB and arrow-rs; writes docs/compatibility.md"
-	@echo "make docs    the pages that are printed from tables: errors and properties"
+	@echo "make docs    the pages that are printed from tables (errors, properties), and the site of all pages"
 	@echo "make lint    ruff, mypy, import-linter, rustfmt, clippy"
 	@echo "make bench   mica beside its peers (ROUNDS=3 for a quick look); bench-kernel: the kernel beside arrow-rs"
 	@echo "make lock    write the requirement locks anew"
@@ -43,12 +44,14 @@ setup-tests:
 test-rust: setup-tests
 	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) test $(MANIFEST) --profile bench -p mica-kernel -p mica-native --lib --tests -- --show-output
 
+# Much of a test is waiting: for a JVM that starts, a commit, a planner. The tests of a file stay with one worker.
 test-python: setup-tests
-	$(PY) -m pytest $(PYTEST_ARGS)
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 campaign: differential
 	MICA_PROFILE=campaign $(PY) -m pytest tests/property tests/interop/test_all_kinds.py tests/interop/test_merge.py \
-		tests/unit/write/test_killed.py tests/unit/write/test_many_hands.py $(PYTEST_ARGS)
+		tests/unit/write/test_killed.py tests/unit/write/test_many_hands.py tests/unit/write/test_landing.py \
+		tests/spark/test_streams.py $(PYTEST_ARGS)
 
 # A tenth of the time on what Python reads, the rest on the kernel, half of it guided by coverage. Memory is bounded:
 # whatever is allocated out of proportion to its input ends the run. What a guided run found worth keeping is in $(CORPUS).
@@ -70,6 +73,9 @@ differential: setup-tests
 
 docs: setup-tests
 	$(PY) scripts/docs.py
+	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-docs.lock
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --quiet
+	@echo "the site: .bench/site/index.html"
 
 lint: setup-tests
 	.venv/bin/ruff check

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from benchmarks import change, collations, early, ingest, lookup, memory, plan, queries, skip, sql
+from benchmarks import change, collations, early, ingest, lookup, memory, plan, queries, skip, sql, stream
 from benchmarks.run import Run
 
 WORKS = {
@@ -18,6 +18,7 @@ WORKS = {
     "lookup": lookup.run,
     "queries": queries.run,
     "sql": sql.run,
+    "stream": stream.run,
     "collations": collations.run,
     "early": early.run,
     "change": change.run,

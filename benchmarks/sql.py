@@ -26,6 +26,8 @@ def _questions(run: Run) -> None:
     warm: dict[str, list[float]] = {}
     for query in QUERIES:
         things = {n: thing(n, "through_sql" if n == "mica" else "query", target=tables[n], name=query) for n in able}
+        if "mica" in able:
+            things["mica format"] = thing("mica", "through_format", target=tables["mica"], name=query)
         measures = run.measure(f"mica.sql: {query}", things)
         run.same(query, {label: measure.replies[-1].found for label, measure in measures.items()})
         for label, measure in measures.items():
@@ -36,6 +38,9 @@ def _questions(run: Run) -> None:
         if all(len(warm.get(n, [])) == len(QUERIES) for n in ("mica", name)):
             ratio = statistics.geometric_mean(warm[name]) / statistics.geometric_mean(warm["mica"])
             run.promise(f"five queries by SQL: mica against {name}", ratio, target)
+        if all(len(warm.get(n, [])) == len(QUERIES) for n in ("mica format", name)):
+            ratio = statistics.geometric_mean(warm[name]) / statistics.geometric_mean(warm["mica format"])
+            run.promise(f"five queries through the format: mica against {name}", ratio, target)
 
 
 def _range(run: Run) -> None:

@@ -3,7 +3,7 @@
 # What the machine lacks is installed from Debian's packages where that is possible (Debian, root); otherwise one
 # sentence says what to install. A second run finds its stamps and repeats no work.
 #   scripts/setup.sh            for running
-#   scripts/setup.sh --tests    also what the tests need: Maven, and by it delta-spark's jars
+#   scripts/setup.sh --tests    also what the tests need: Maven, and by it delta-spark's jars; Chromium
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tests=no
@@ -63,6 +63,9 @@ good_rust || { apt rustc-web cargo-web rustfmt-web rust-web-clippy && good_rust;
     refuse "Rust 1.88 or newer is needed to build the kernel: install rustc and cargo (Debian 12: rustc-web, cargo-web)."
 export PATH
 command -v cc >/dev/null || apt gcc libc6-dev || refuse "A C compiler is needed to build zstd: install gcc."
+
+# --- Chromium, which the tests of pages ask ------------------------------------------------------------------------------
+[ $tests = no ] || command -v chromium >/dev/null || apt chromium || say "no Chromium: the tests of pages are skipped"
 
 # --- .venv from the lock ---------------------------------------------------------------------------------------------
 lock=requirements-dev.lock

@@ -62,6 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """One seed for hypothesis and for `rng`: chosen anew, printed, and taken again from `MICA_SEED`."""
     seed = int(os.environ.get("MICA_SEED") or secrets.randbelow(2**32))
     config.stash[SEED] = seed
+    os.environ["MICA_SEED"] = str(seed)  # for the workers of pytest-xdist
     if config.getoption("--hypothesis-seed", default=None) is None:
         config.option.hypothesis_seed = str(seed)
 

@@ -22,8 +22,6 @@ from mica.expressions.evaluate import evaluate
 FAILED = "an error"
 #: Spark's analysis refuses the expression.
 REFUSED = "refused"
-#: The values are intervals, which no column can hold.
-INTERVAL = "an interval"
 _BATCH = 60
 
 Answers = dict[str, "list[Any] | str"]
@@ -53,23 +51,23 @@ def ask(frame: Any, texts: Sequence[str]) -> Answers:
 def _ask(frame: Any, texts: Sequence[str]) -> Answers:
     frame = frame.coalesce(1).localCheckpoint()  # no optimizer reaches behind it
     answers: Answers = {}
-    sound = []
+    sound, shown = [], {}
     for text in texts:
         try:
-            found = frame.selectExpr(text).schema[0].dataType.simpleString()
-            if found.startswith("interval"):
-                answers[text] = INTERVAL
+            if frame.selectExpr(text).schema[0].dataType.simpleString().startswith("interval"):
+                shown[f"cast(({text}) as string)"] = text  # which tells its units, and Arrow has none of months
             else:
                 sound.append(text)
         except Exception:  # noqa: BLE001 — an analysis error of any kind
             answers[text] = REFUSED
+    sound += shown
     for i in range(0, len(sound), _BATCH):
         part = sound[i : i + _BATCH]
         try:
             answers |= _query(frame, part, ())
         except Exception:  # noqa: BLE001 — a row of some expression fails
             answers |= _with_failures(frame, part)
-    return answers
+    return {shown.get(text, text): answer for text, answer in answers.items()}
 
 
 def _with_failures(frame: Any, texts: Sequence[str]) -> Answers:

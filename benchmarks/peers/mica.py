@@ -19,8 +19,14 @@ import mica
 from benchmarks.peers.changes import Changes
 from benchmarks.peers.layouts import Layouts
 from benchmarks.peers.serve import fresh, serve, works_of
+from benchmarks.peers.spark import COLLECTION as SPARK_COLLECTION
+from benchmarks.peers.spark import DID as SPARK_DID
+from benchmarks.peers.spark import KIND as SPARK_KIND
+from benchmarks.peers.spark import OPERATION as SPARK_OPERATION
 from benchmarks.peers.spark import QUERIES as SPARK_QUERIES
+from benchmarks.peers.spark import TIME as SPARK_TIME
 from benchmarks.peers.strings import Strings
+from mica.format.source import register
 
 CODEC = "delta.parquet.compression.codec"
 
@@ -72,6 +78,16 @@ QUERIES: dict[str, tuple[dict[str, str], str | None, Callable[[pa.Table], list[l
 }
 
 
+#: Typed paths: what they are in the texts of Spark's queries, and their declarations.
+TYPED = {
+    "did": (SPARK_DID, "did STRING"),
+    "time_us": (SPARK_TIME, "time_us BIGINT"),
+    "kind": (SPARK_KIND, "kind STRING"),
+    "operation": (SPARK_OPERATION, "operation STRING AS v:commit.operation"),
+    "collection": (SPARK_COLLECTION, "collection STRING AS v:commit.collection"),
+}
+
+
 class Mica:
     """The works, on one session and in process."""
 
@@ -92,6 +108,7 @@ class Mica:
             conf = {"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
             self._spark = mica.session(master=f"local[{self.threads}]", **conf)
             self._spark.sparkContext.setLogLevel("ERROR")
+            register(self._spark)
         return self._spark
 
     def ingest(self, source: str, target: str, engine: str = "spark", codec: str | None = None) -> None:
@@ -160,6 +177,36 @@ class Mica:
             ]
         self.spark.read.schema("v VARIANT").parquet(f"{target}/*.parquet").createOrReplaceTempView("tiny")
         return [list(row) for row in self.spark.sql(text.replace("FROM t", "FROM tiny")).collect()]
+
+    def through_format(self, target: str, name: str) -> list[list[Any]]:
+        """The same question of typed paths, as plain columns of `format("mica")`."""
+        text = SPARK_QUERIES[name]
+        for column, (path, _) in TYPED.items():
+            text = text.replace(path, column)
+        declared = ", ".join(ddl for _, ddl in TYPED.values())
+        read = self.spark.read.format("mica").option("typedPaths", declared).option("pushFilters", "true")
+        read.load(target).createOrReplaceTempView("t")
+        return [list(row) for row in self.spark.sql(text).collect()]
+
+    def streamed(self, source: str, target: str, way: str, files: int) -> None:
+        """A folder as a stream into a table, from its beginning, as far as it goes."""
+        fresh(target)
+        if way in ("local", "spark"):
+            for _ in mica.stream_json(source, target, spark=self.spark if way == "spark" else None, max_files=files):
+                pass
+            return
+        mica.Table.create(target, "v VARIANT")
+        rows = self.spark.readStream.option("maxFilesPerTrigger", files).text(source)
+        rows = rows.select(mica.parse_json("value").alias("v") if way == "parse_json" else rows.value.alias("v"))
+        query = rows.writeStream.format("mica").option("checkpointLocation", fresh(f"{target}.state"))
+        query.trigger(availableNow=True).start(target).awaitTermination()
+
+    def parsed(self, source: str, by: str) -> None:
+        """JSON texts as Variants, to nobody."""
+        texts = self.spark.read.text(source)
+        made = mica.parse_json("value").alias("v") if by == "mica" else "parse_json(value) AS v"
+        rows = texts.select(made) if by == "mica" else texts.selectExpr(made)
+        rows.write.format("noop").mode("overwrite").save()
 
     def many(self, source: str, target: str, files: int) -> None:
         """A table of that many small files: one of a hundred events, and its copies, named by one more commit."""

@@ -142,6 +142,20 @@ class Peer:
         self.spark.read.format(self.format).load(target).createOrReplaceTempView("t")
         return [list(row) for row in self.spark.sql(QUERIES[name]).collect()]
 
+    def streamed(self, source: str, target: str, way: str, files: int) -> None:
+        """A folder as a stream into a table, from its beginning, as far as it goes."""
+        self.spark.sql(
+            f"CREATE TABLE delta.`{fresh(target)}` (v VARIANT) USING delta "
+            "TBLPROPERTIES ('delta.enableVariantShredding' = 'true')"
+        )
+        read = self.spark.readStream.option("maxFilesPerTrigger", files)
+        if way == "json":
+            rows = read.schema("v VARIANT").option("singleVariantColumn", "v").json(source)
+        else:
+            rows = read.text(source).selectExpr("parse_json(value) AS v")
+        query = rows.writeStream.format("delta").option("checkpointLocation", fresh(f"{target}.state"))
+        query.trigger(availableNow=True).start(target).awaitTermination()
+
     def single(self, source: str, target: str) -> None:
         """The events in the order of time, in one file."""
         self._write(self._source(source).coalesce(1), target, None)

@@ -11,10 +11,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mica import variant as variant
     from mica.checking.check import check as check
+    from mica.checking.drift import Drift as Drift
+    from mica.checking.drift import drift as drift
     from mica.checking.erased import Erased as Erased
     from mica.checking.erased import check_erased as check_erased
     from mica.checking.report import Report as Report
     from mica.checking.report import Violation as Violation
+    from mica.checking.suggestions import Suggestion as Suggestion
+    from mica.checking.suggestions import suggest as suggest
+    from mica.engines.spark.functions import parse_json as parse_json
+    from mica.engines.spark.functions import try_parse_json as try_parse_json
     from mica.engines.spark.session import session as session
     from mica.errors import ConflictError as ConflictError
     from mica.errors import CorruptDataError as CorruptDataError
@@ -73,13 +79,19 @@ _PLACES = {
     "Violation": "checking.report",
     "Written": "write.bare",
     "check": "checking.check",
+    "Drift": "checking.drift",
+    "drift": "checking.drift",
     "check_erased": "checking.erased",
     "Erased": "checking.erased",
     "Repair": "maintain.repair",
     "Restore": "maintain.restore",
     "Vacuum": "maintain.vacuum",
     "Report": "checking.report",
+    "Suggestion": "checking.suggestions",
+    "suggest": "checking.suggestions",
     "repair": "maintain.repair",
+    "parse_json": "engines.spark.functions",
+    "try_parse_json": "engines.spark.functions",
     "session": "engines.spark.session",
     "ConflictError": "errors",
     "CorruptDataError": "errors",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import orjson
@@ -126,3 +127,16 @@ def test_stream_takes_each_file_once(tmp_path: Path) -> None:
     assert [orjson.loads(line)["rows"] for line in lines] == [2, 1]
     assert runner.invoke(app, arguments).stdout == ""
     assert mica.Table.open(tmp_path / "t").count() == 3
+
+
+def test_suggest_prints_what_can_be_run(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    table.append([{"v": {"k": i, "s": {"t": "x"}}} for i in range(10)])
+    (found,) = orjson.loads(runner.invoke(app, ["suggest", table.path, "--json"]).stdout)
+    shown = runner.invoke(app, ["suggest", table.path]).stdout
+    assert found["value"] in shown
+    assert shown.splitlines()[-1] == found["command"]
+    _, *arguments = shlex.split(found["command"])
+    assert runner.invoke(app, arguments).exit_code == 0
+    assert table.refresh().properties["mica.paths"] == "k BIGINT, t STRING AS v:s.t"
+    assert runner.invoke(app, ["suggest", table.path]).stdout == "nothing to suggest\n"

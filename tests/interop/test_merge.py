@@ -36,10 +36,11 @@ OF_SOURCE, OF_TARGET = ["s.n > 30", "s.p IS NULL"], ["t.n > 30", "t.v:a::int < 2
 COUNTED = [
     "numSourceRows", "numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted",
     "numTargetRowsMatchedUpdated", "numTargetRowsMatchedDeleted", "numTargetRowsNotMatchedBySourceUpdated",
-    "numTargetRowsNotMatchedBySourceDeleted", "numTargetRowsCopied", "numOutputRows", "numTargetFilesRemoved",
-    "numTargetBytesRemoved", "numTargetDeletionVectorsAdded", "numTargetDeletionVectorsUpdated",
+    "numTargetRowsNotMatchedBySourceDeleted", "numTargetDeletionVectorsAdded", "numTargetDeletionVectorsUpdated",
     "numTargetDeletionVectorsRemoved",
 ]  # fmt: skip
+#: delta-spark also rewrites files in which rows match, but no clause's condition is true; mica leaves them.
+REWRITTEN = ["numTargetRowsCopied", "numOutputRows", "numTargetFilesRemoved", "numTargetBytesRemoved"]
 
 
 def rows(spark: SparkSession, path: str) -> list[tuple[Any, ...]]:
@@ -147,6 +148,9 @@ def test_the_same_merge(delta_session: SparkSession, tmp_path: Path, rng: random
         assert set(done.metrics) <= set(told), sorted(set(done.metrics) - set(told))
         if done.version == mine.version and any(done.metrics[n] for n in COUNTED[1:4]):
             assert {n: done.metrics[n] for n in COUNTED} == {n: told[n] for n in COUNTED}, text
+            sure = all(not some or some[-1][1] is None for some in (found[0], found[2]))
+            for name in REWRITTEN:
+                assert done.metrics[name] == told[name] or (done.metrics[name] < told[name] and not sure), text
             mine_told = (operation(mine) or {})["parameters"]
             assert mine_told.keys() == other["parameters"].keys()
             for name, value in other["parameters"].items():

@@ -51,3 +51,23 @@ def test_spark_compares_by_collation_and_reads_ids(delta_session: SparkSession, 
         found = {row["id"]: (row["row_id"], row["row_commit_version"]) for row in frame.collect()}
         assert found == {n: expected[n] for n in (0, 11)}
     assert table.scan(columns=["s", "_metadata.row_id"]).to_df(delta_session).columns == ["s", "row_id"]
+
+
+def test_what_metadata_says_of_files_is_what_delta_spark_says(delta_session: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "a b%\u00e9"
+    table = mica.Table.create(path, "id INT, p STRING, s STRING COLLATE UNICODE_CI", ["p"])
+    table.append([{"id": i, "p": f"x {i}%\u00e9/:", "s": "A"} for i in range(3)])
+    names = ["file_path", "file_name", "file_size", "file_modification_time", "file_block_start", "file_block_length"]
+    asked = [f"_metadata.{name}" for name in names]
+    theirs = delta_session.read.format("delta").load(str(path)).where("id > 0").select("id", *asked).toArrow()
+    one = theirs["file_name"].to_pylist()[0]
+    mine = [
+        table.scan("id > 0", ["id", *asked]).to_arrow(),
+        table.scan("id > 0", ["id", *asked]).to_df(delta_session).toArrow(),
+        table.scan("id > 0 AND s = 'a'", ["id", *asked]).to_df(delta_session).toArrow(),
+    ]
+    for found in mine:
+        assert found.sort_by("id").to_pylist() == theirs.sort_by("id").to_pylist()
+    assert table.scan(f"_metadata.file_name = '{one}'").count() == 1
+    done = table.update({"s": "_metadata.file_name"}, f"_metadata.file_path LIKE '%{one}'")
+    assert done.metrics["numUpdatedRows"] == 1

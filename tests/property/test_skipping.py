@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -24,6 +25,7 @@ from mica.schema.ddl import parse_ddl, parse_type
 from mica.schema.literals import show_timestamp
 from mica.schema.types import DATE, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, decimal
 from mica.skipping.plan import plan_files
+from mica.stats.read import Share, shares_of
 from mica.stats.times import json_date, json_timestamp
 from mica.stats.variant import encode_bounds
 
@@ -188,8 +190,11 @@ class Snapshot:
         kind = pa.map_(pa.string(), pa.string())
         self.files = pa.table({"partition_values": pa.array([list(f["partition"].items()) for f in found], kind)})
 
-    def stats(self, indices: Any = None, *, formatter: Any = None) -> pa.Array:
+    def stats(self, indices: Any = None) -> pa.Array:
         return self.texts if indices is None else self.texts.take(pa.array(indices))
+
+    def stats_shares(self, indices: Any = None) -> Iterator[Share]:
+        yield from shares_of(self.stats(indices))
 
 
 # --- predicates

@@ -82,3 +82,30 @@ def test_many_rows_of_this_process_are_shuffled_too(
     columns = {"id": "id", "n": "v:n::int", "size": "size(a)"}
     found = table.scan(columns=columns).to_arrow().sort_by("id").to_pylist()
     assert found == [{"id": i, "n": i, "size": 1 + (i >= 90)} for i in range(190)]
+
+
+def test_blocks_of_a_large_source_meet_the_table_where_no_equality_joins(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "FEW_ROWS", -1)
+    table = mica.Table.create(tmp_path, "id INT, n INT")
+    table.append(spark.range(0, 100, 1, 4).selectExpr("int(id) id", "0 n"))
+    # Each range holds ten ids, of which the last three rows of the source have none.
+    source = spark.range(0, 12, 1, 3).selectExpr("int(id * 10 + 5) low", "int(id * 10 + 14) high")
+    merging = table.merge(source, "t.id BETWEEN s.low AND s.high", source_alias="s", target_alias="t")
+    merging = merging.when_matched_update({"n": "s.low"}, "t.id % 2 = 0").when_not_matched_insert({"id": "-low"})
+    done = merging.when_not_matched_by_source_delete("t.id > 2").execute()
+    told = {name: value for name, value in done.metrics.items() if "Rows" in name and "Copied" not in name and value}
+    assert told == {
+        "numSourceRows": 12, "numTargetRowsInserted": 2, "numTargetRowsUpdated": 47, "numTargetRowsDeleted": 2,
+        "numTargetRowsMatchedUpdated": 47, "numTargetRowsNotMatchedBySourceDeleted": 2, "numOutputRows": 100,
+    }  # fmt: skip
+    found = {row["id"]: row["n"] for row in table.to_arrow().to_pylist()}
+    kept = [-115, -105, *range(3), *range(5, 100)]
+    assert found == {i: None if i < 0 else (i - 5) // 10 * 10 + 5 if i >= 5 and i % 2 == 0 else 0 for i in kept}
+    twice = spark.range(0, 20, 1, 2).selectExpr("int(id % 2) low")  # in all blocks
+    with pytest.raises(mica.UserError) as raised:
+        table.merge(twice, "target.id > source.low").when_matched_delete("target.n > source.low").execute()
+    assert raised.value.code == "AMBIGUOUS_MERGE"
+    assert table.merge(twice, "target.id > source.low").when_matched_delete().execute().metrics[
+        "numTargetRowsDeleted"] == 97  # fmt: skip

@@ -6,7 +6,7 @@ use arrow_pyarrow::PyArrowType;
 use mica_kernel::batch::cast::cast_column;
 use mica_kernel::batch::decimals::Operator;
 use mica_kernel::batch::edit::{self, Edit};
-use mica_kernel::batch::{bounds, decimals, late, nested, place, values};
+use mica_kernel::batch::{bounds, decimals, late, nested, place, stats, values};
 use mica_kernel::json::{DuplicateKeys, ParseOptions};
 use mica_kernel::path::Step;
 use mica_kernel::text::zone::{DATABASE, Zone};
@@ -29,6 +29,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(without_late_types, m)?)?;
     m.add_function(wrap_pyfunction!(may_hold_late_types, m)?)?;
     m.add_function(wrap_pyfunction!(calculate, m)?)?;
+    m.add_function(wrap_pyfunction!(stats_leaves, m)?)?;
     m.add_function(wrap_pyfunction!(path_bounds, m)?)?;
     m.add_function(wrap_pyfunction!(bounds_variants, m)?)?;
     m.add_function(wrap_pyfunction!(decode_z85, m)?)?;
@@ -154,6 +155,13 @@ fn fixed_offset(py: Python<'_>, timezone: &str) -> PyResult<Option<i32>> {
 fn calculate(py: Python<'_>, batch: Batch, operator: &str, precision: u8, scale: u8) -> PyResult<Batch> {
     let operator = Operator::parse(operator).map_err(|e| raise(py, &e))?;
     each(py, batch, move |b| decimals::calculate(b, operator, precision, scale))
+}
+
+/// Leaves of column 0 (statistics as JSON), given by their keys and types: a column each.
+#[pyfunction]
+fn stats_leaves(py: Python<'_>, batch: Batch, leaves: Vec<(Vec<String>, PyArrowType<DataType>)>) -> PyResult<Batch> {
+    let leaves: Vec<stats::Leaf> = leaves.into_iter().map(|(keys, wanted)| (keys, wanted.0)).collect();
+    each(py, batch, move |b| stats::stats_leaves(b, &leaves))
 }
 
 /// The bounds of a Variant path in column 0 (z85 texts), one row per text; without a key all bounds, a row each.

@@ -18,8 +18,11 @@ from mica.cli import (
     convert,
     convert_to_delta,
     demo,
+    doctor,
+    drift,
     erase,
     explain,
+    files,
     ingest,
     inspect,
     log,
@@ -32,43 +35,51 @@ from mica.cli import (
     sql,
     stats,
     stream,
+    suggest,
     vacuum,
 )
 from mica.cli.console import errors
 from mica.errors import MicaError
 
+#: The commands in the order of a table's life, with what `mica --help` says of them: at most 60 characters.
+VERBS = {
+    ingest: "Read JSON files into the Variant column of a table.",
+    stream: "Read a folder of JSON files that grows, each file once.",
+    scan: "Show rows, or count them.",
+    sql: "Run Spark SQL over tables, skipping what cannot match.",
+    changes: "Show the rows that changed between two versions.",
+    explain: "Show what a scan or query reads and skips, and why.",
+    files: "List the files of a table.",
+    stats: "Show the bounds that the log holds for each file.",
+    drift: "Show how the shape of Variants changed over time.",
+    suggest: "Suggest what would make a table faster to read.",
+    restats: "Add bounds to existing files: of paths, of collations.",
+    inspect: "Show how a file's Variants are shredded.",
+    log: "Show the history of a table.",
+    check: "List what is wrong with files and tables.",
+    repair: "Rewrite files that are wrong.",
+    convert: "Rewrite in the standard or the early shredding layout.",
+    convert_to_delta: "Make a folder of Parquet files a table, in place.",
+    alter: "Change columns, properties, features and constraints.",
+    erase: "Erase a path of a Variant from every row and file.",
+    optimize: "Join small files, or order rows along a curve.",
+    reshred: "Give existing files another shredding schema.",
+    vacuum: "Delete data files that no kept version names.",
+    restore: "Bring back the content of an older version.",
+    demo: "Ingest generated events and query them, step by step.",
+    doctor: "Show what is installed and reachable, and what is wrong.",
+}
+
 app = typer.Typer(
     name="mica",
     help="Delta tables with shredded VARIANT columns: JSON in, path bounds in the log, files skipped.",
+    epilog="First: mica demo. Then: mica ingest events.ndjson lake/events; mica scan lake/events --limit 5.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for verb in (
-    ingest,
-    stream,
-    scan,
-    sql,
-    changes,
-    explain,
-    stats,
-    restats,
-    inspect,
-    log,
-    check,
-    repair,
-    convert,
-    convert_to_delta,
-    alter,
-    erase,
-    optimize,
-    reshred,
-    vacuum,
-    restore,
-    demo,
-):
-    app.command(name=verb.__name__.rpartition(".")[2].replace("_", "-"))(verb.run)
+for verb, short in VERBS.items():
+    app.command(name=verb.__name__.rpartition(".")[2].replace("_", "-"), short_help=short)(verb.run)
 
 
 def _version(asked: bool) -> None:

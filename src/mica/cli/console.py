@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -101,6 +102,18 @@ def txn_of(text: str | None) -> tuple[str, int] | None:
     if not application or not version.isdecimal():
         raise typer.BadParameter(f"{text!r} is not APPLICATION:VERSION.", param_hint="--txn")
     return application, int(version)
+
+
+def write_page(path: str, text: str) -> None:
+    """Writes a page; `-` is stdout."""
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise typer.BadParameter(f"{path} cannot be written: {error.strerror}.", param_hint="--html") from None
+    sys.stderr.write(f"wrote {path}\n")
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, print_json, spark_session
+from mica.cli.console import out, print_json, spark_session, write_page
 from mica.cli.source import scan_of
 from mica.cli.sql import Tables, named, sparks_errors
 
@@ -28,6 +28,7 @@ def run(
     ] = None,
     sql: Annotated[str | None, typer.Option("--sql", help="Explain the tables of this query instead.")] = None,
     table: Tables = None,
+    html: options.Html = None,
     json: options.Json = False,
 ) -> None:
     """Show which files, row groups, pages, rows and bytes would be read, and why the rest is skipped."""
@@ -38,7 +39,9 @@ def run(
         raise typer.BadParameter("name a table or files, or give --sql.")
     scan = scan_of(source, where, column, version=version, timestamp=timestamp, options=storage_option)
     report = scan.explain(analyze=analyze, footers=footers)
-    if json:
+    if html is not None:
+        write_page(html, report.to_html())
+    elif json:
         print_json(report.to_dict())
     else:
         out().print(report)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of a table.")]
+Html = Annotated[str | None, typer.Option("--html", metavar="FILE", help="Write a page of pictures; - is stdout.")]
 Version = Annotated[int | None, typer.Option("--version", "-v", help="The table's version. Default: the newest.")]
 Timestamp = Annotated[str | None, typer.Option("--timestamp", help="The version that was current at this time.")]
 Where = Annotated[str | None, typer.Option("--where", "-w", help="A predicate, e.g. \"v:kind::string = 'commit'\".")]

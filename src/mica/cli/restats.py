@@ -8,7 +8,7 @@ import typer
 
 from mica import engines
 from mica.cli import options
-from mica.cli.console import out, print_json, spark_session, storage_options
+from mica.cli.console import out, print_json, spark_session, storage_options, txn_of
 from mica.stats.collated import collated_leaves
 from mica.table import Table
 from mica.write.collated import comparable
@@ -20,6 +20,7 @@ def run(
         list[str] | None,
         typer.Option("--column", "-c", help="A collated or Variant column. Repeatable."),
     ] = None,
+    txn: options.Txn = None,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
@@ -31,9 +32,11 @@ def run(
     # UTF8_LCASE is compared in process and needs no JVM.
     made, _ = comparable(leaves, engines.of())
     spark = spark_session() if len(made) < len(leaves) else None
-    commit = opened.restats(column or None, spark=spark)
+    commit = opened.restats(column or None, spark=spark, txn=txn_of(txn))
     if json:
-        print_json({"version": commit.version, "files": commit.files})
-    else:
-        done = f"version {commit.version}: {commit.files:,} files have new bounds" if commit.files else "nothing to do"
-        out().print(done, markup=False, highlight=False)
+        print_json({"version": commit.version, "files": commit.files, "repeated": commit.repeated})
+        return
+    done = "done before" if commit.repeated else "nothing to do"
+    if commit.files:
+        done = f"version {commit.version}: {commit.files:,} files have new bounds"
+    out().print(done, markup=False, highlight=False)

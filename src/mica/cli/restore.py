@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, print_json, storage_options
+from mica.cli.console import out, print_json, storage_options, txn_of
 from mica.table import Table
 
 
@@ -13,13 +13,15 @@ def run(
     table: options.TablePath,
     version: options.Version = None,
     timestamp: options.Timestamp = None,
+    txn: options.Txn = None,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
     """Restore the content of an older version as the newest one, in one commit; nothing is rewritten."""
     if version is None and timestamp is None:
         raise typer.BadParameter("Give --version or --timestamp.")
-    done = Table.open(table, storage_options=storage_options(storage_option or ())).restore(version, timestamp)
+    opened = Table.open(table, storage_options=storage_options(storage_option or ()))
+    done = opened.restore(version, timestamp, txn=txn_of(txn))
     if json:
         print_json(done.to_dict())
     else:

@@ -205,6 +205,8 @@ CODES: Mapping[str, Code] = {
              "Restore the file, or read an older version."),
         Code("DUPLICATE_KEY", _DATA, "An object of a JSON text has a key twice.",
              "Keep the last one with duplicate_keys='last'."),
+        Code("RECORD_MISSING", _DATA, "The record of the files that a table has ingested cannot be read.",
+             "Restore it, or ingest without idempotent=True only files that the table does not have."),
         Code("MISSING_STATISTICS", _DATA, "A table that tracks rows has a file without a row count.",
              "Rewrite the file, or repair its statistics."),
         Code("INVALID_DOMAIN", _DATA, "The domain metadata of collations or of row ids cannot be read.",

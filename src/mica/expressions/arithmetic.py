@@ -1,16 +1,16 @@
-"""Arithmetic (+ - * / % DIV and unary minus): result types and values as in Spark.
+"""Arithmetic (+ - * / % DIV, pmod and unary minus): result types and values as in Spark.
 
 The rule: integers keep the wider integer type, except that `/` returns a double and DIV a BIGINT; decimals get
-Spark's precision and scale (DIV has none here); if one side is a float or double, so is the result. A result that does
-not fit its type and a division by zero are errors with ANSI; without ANSI, integers wrap around and everything else is
-null.
+Spark's precision and scale (their DIV keeps the low bits of the quotient); if one side is a float or double, so is the
+result. A result that does not fit its type and a division by zero are errors with ANSI; without ANSI, integers wrap
+around and everything else is null.
 
 | operator | precision | scale |
 |---|---|---|
 | + - | max(p1 - s1, p2 - s2) + scale + 1 | max(s1, s2) |
 | * | p1 + p2 + 1 | s1 + s2 |
 | / | p1 - s1 + s2 + scale | max(6, s1 + p2 + 1) |
-| % | min(p1 - s1, p2 - s2) + scale | max(s1, s2) |
+| %, pmod | min(p1 - s1, p2 - s2) + scale | max(s1, s2) |
 
 Beyond 38 digits the scale is reduced, to no less than 6. A quotient is first truncated to 39 digits after the point
 and then rounded half up, as in Spark's Decimal; every other result is exact before it is rounded.
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ import pyarrow.compute as pc
 from mica.expressions.casts import bits_of
 from mica.expressions.coerce import common_type, digits, is_exact, is_real
 from mica.expressions.compare import Datum
-from mica.expressions.pairs import as_array
+from mica.expressions.pairs import as_array, by_pairs
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import (
     DOUBLE,
@@ -46,9 +47,10 @@ from mica.schema.types import (
 from mica.variant import kernel
 
 #: Operators that fail if the right side is zero; Spark evaluates that side first.
-DIVISIONS = ("/", "%", "div")
+DIVISIONS = ("/", "%", "div", "pmod")
 
 _MIN_SCALE = 6
+_WIDE = Context(prec=200)
 _NUMPY: Mapping[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -82,7 +84,9 @@ def signature(name: str, left: DataType, right: DataType, *, ansi: bool) -> tupl
     if not all(is_exact(t) or is_real(t) for t in (left, right)):
         return None
     if name == "div":
-        return (LONG, LONG, LONG) if left in INTEGRALS and right in INTEGRALS else None
+        if left in INTEGRALS and right in INTEGRALS:
+            return LONG, LONG, LONG
+        return (left, right, LONG) if is_exact(left) and is_exact(right) else None
     if is_exact(left) and is_exact(right):
         if left not in INTEGRALS or right not in INTEGRALS:
             return left, right, _decimal_result(name, digits(left), digits(right))
@@ -101,7 +105,7 @@ def _decimal_result(name: str, left: tuple[int, int], right: tuple[int, int]) ->
         case "/":
             scale = max(_MIN_SCALE, s1 + p2 + 1)
             precision = p1 - s1 + s2 + scale
-        case "%":
+        case "%" | "pmod":
             precision = min(p1 - s1, p2 - s2) + scale
         case _:
             precision = max(p1 - s1, p2 - s2) + scale + 1
@@ -120,6 +124,9 @@ def calculate(
     """
     count = len(left) if isinstance(left, pa.Array) else len(right)
     left, right = as_array(left, count), as_array(right, count)
+    exact = _EXACT.get(name)
+    if exact is not None and not (all(t in INTEGRALS for t in types) or is_real(result)):
+        return _by_pairs(exact, left, right, result)
     if is_real(result) or result in INTEGRALS:
         return _binary(name, left, right, result, ansi=ansi)
     return _decimals(name, left, right, types, result)
@@ -145,7 +152,9 @@ def _binary(name: str, left: pa.Array, right: pa.Array, result: DataType, *, ans
         if name in DIVISIONS:
             failed = valid & (b == 0)
             b = np.where(b == 0, np.ones_like(b), b)
-        if is_real(result):
+        if name == "pmod":
+            values = _positive(a, b)
+        elif is_real(result):
             values = _NUMPY[name](a, b)
         else:
             values, overflow = _integers(name, a, b, bits_of(result))
@@ -156,6 +165,43 @@ def _binary(name: str, left: pa.Array, right: pa.Array, result: DataType, *, ans
     if found.type != wanted:
         found = found.cast(wanted, safe=False)
     return found, pa.array(failed) if failed.any() else None
+
+
+def _positive(a: Any, b: Any) -> Any:
+    """The remainder, with the sign of `b`'s multiples above: Java adds in 32 bits, or in 64 for a BIGINT."""
+    if a.dtype.kind == "i":
+        a, b = (side.astype(np.int64 if a.dtype.itemsize == 8 else np.int32) for side in (a, b))
+        b = np.where(b == -1, 1, b)  # remainder 0 either way
+    rest = np.fmod(a, b)
+    return np.where(rest < 0, np.fmod(rest + b, b), rest)
+
+
+def _exact_quotient(a: Decimal, b: Decimal) -> int | None:
+    found = int(_WIDE.divide_int(a, b))
+    # The quotient is a decimal first, of which Java keeps the low bits.
+    return (found + 2**63) % 2**64 - 2**63 if abs(found) < 10**MAX_PRECISION else None
+
+
+def _exact_positive(a: Decimal, b: Decimal) -> Decimal:
+    rest = _WIDE.remainder(a, b)
+    return _WIDE.remainder(_WIDE.add(rest, b), b) if rest < 0 else rest
+
+
+def _by_pairs(
+    exact: Callable[[Decimal, Decimal], Any], left: pa.Array, right: pa.Array, result: DataType
+) -> tuple[pa.Array, pa.Array | None]:
+    """Calculates decimals pair by pair; what has no result has failed."""
+
+    def one(a: Any, b: Any) -> Any:
+        return None if a is None or not b else exact(Decimal(a), Decimal(b))
+
+    found = by_pairs(left, right, result, one)
+    failed = pc.and_(pc.and_(pc.is_valid(left), pc.is_valid(right)), pc.is_null(found))
+    return found, failed if failed.true_count else None
+
+
+#: Operators of decimals that the kernel lacks.
+_EXACT: Mapping[str, Callable[[Decimal, Decimal], Any]] = {"div": _exact_quotient, "pmod": _exact_positive}
 
 
 def _integers(name: str, a: Any, b: Any, bits: int) -> tuple[Any, Any]:

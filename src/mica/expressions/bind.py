@@ -31,7 +31,6 @@ from mica.expressions.tree import (
     Compare,
     Expr,
     In,
-    IntervalLiteral,
     IsNull,
     LeafRef,
     Literal,
@@ -43,11 +42,13 @@ from mica.expressions.tree import (
 )
 from mica.schema.ddl import type_to_ddl
 from mica.schema.hidden import field_named
+from mica.schema.interval_types import OF_MONTHS
 from mica.schema.types import (
     BOOLEAN,
     VARIANT,
     VOID,
     StructType,
+    contains,
     loosened,
 )
 from mica.variant import kernel
@@ -105,7 +106,7 @@ def bind_columns(
     if isinstance(columns, str):
         raise UserError.bad_value("columns", columns, "a list of names or a mapping of names to expressions")
     if isinstance(columns, dict):
-        return {name: bind_value(text, schema, **options) for name, text in columns.items()}
+        return {name: _as_column(bind_value(text, schema, **options), text) for name, text in columns.items()}
     found: dict[str, BoundExpr] = {}
     for name in columns:
         # A name is not parsed as an expression: a column may be called `end`.
@@ -115,6 +116,16 @@ def bind_columns(
             raise UserError("DUPLICATE_COLUMN", f"two columns would be called {output!r}", column=name)
         found[output] = bind_value(Column(hidden or (schema.field(name).name,)), schema, **options)
     return found
+
+
+def _as_column(bound: BoundExpr, text: str) -> BoundExpr:
+    if any(contains(bound.type, months) for months in OF_MONTHS):
+        raise UserError(
+            "UNSUPPORTED_EXPRESSION",
+            f"{text!r} is {type_to_ddl(bound.type)}, for which Arrow has no type that can be returned",
+            hint="Cast it to STRING, or to INT to get the months.",
+        )
+    return bound
 
 
 class _Binder(CallBinder):
@@ -143,9 +154,6 @@ class _Binder(CallBinder):
                 return And(tuple(self.boolean(p) for p in parts), at=expr.at)
             case Or(parts):
                 return Or(tuple(self.boolean(p) for p in parts), at=expr.at)
-            case IntervalLiteral():
-                what = "an interval can be added to a date or a time here, or subtracted from one"
-                raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at)
             case IsNull(child, negated):
                 return IsNull(stripped(self.bind(child)), negated, at=expr.at)
             case Compare():

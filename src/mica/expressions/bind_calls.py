@@ -10,7 +10,7 @@ from typing import Any
 
 from mica.collation.names import is_binary
 from mica.errors import UserError
-from mica.expressions import arithmetic, calls, casts
+from mica.expressions import arithmetic, calls, casts, intervals
 from mica.expressions.bind_comparisons import ComparisonBinder, written_as
 from mica.expressions.bind_leaves import needs_cast
 from mica.expressions.bound_expr import type_of
@@ -18,7 +18,6 @@ from mica.expressions.coerce import TIMES, common_type_of_list, is_exact, is_rea
 from mica.expressions.collations import searches, stripped
 from mica.expressions.conditionals import CASE
 from mica.expressions.functions import FUNCTIONS, Function, pattern_of
-from mica.expressions.intervals import DAY
 from mica.expressions.nested import taken
 from mica.expressions.signatures import Asked, Resolve
 from mica.expressions.tokens import OnlySparkError
@@ -27,13 +26,13 @@ from mica.expressions.tree import (
     Cast,
     Column,
     Expr,
-    IntervalLiteral,
     Literal,
     Path,
     to_sql,
 )
 from mica.expressions.variants import PATHS, ROOTLESS
 from mica.schema.ddl import type_to_ddl
+from mica.schema.interval_types import is_interval
 from mica.schema.types import BINARY as BYTES
 from mica.schema.types import (
     BYTE,
@@ -209,11 +208,10 @@ class CallBinder(ComparisonBinder):
 
     def arithmetic(self, expr: Call) -> Expr:
         """Binds an operator of arithmetic by the rules of `arithmetic`."""
-        if len(expr.args) == 2 and any(isinstance(a, IntervalLiteral) for a in expr.args):
-            return self.plus_interval(expr)
         args = [stripped(self.bind(a)) for a in expr.args]
-        if len(args) == 2 and DATE in map(type_of, args) and expr.name in "+-":
-            return self.plus_days(expr, args)
+        timed = self.of_times(expr, args)
+        if timed is not None:
+            return timed
         if len(args) == 1:
             own = DOUBLE if type_of(args[0]) in (STRING, VOID) else type_of(args[0])
             found: tuple[DataType, ...] | None = (own, own) if is_exact(own) or is_real(own) else None
@@ -227,13 +225,7 @@ class CallBinder(ComparisonBinder):
         if found is None:
             shown = " and ".join(type_to_ddl(type_of(a)) for a in args)
             hint = needs_cast(VARIANT) if VARIANT in map(type_of, args) else None
-            if expr.name == "div" and all(is_exact(type_of(a)) for a in args):
-                raise self.error("UNSUPPORTED_EXPRESSION", f"DIV of {shown} cannot be used here yet", expr.at)
-            if expr.name in "+-" and any(type_of(a) in TIMES for a in args):
-                if expr.name == "-" or VOID in map(type_of, args):
-                    hint = "datediff counts the days between two dates; unix_micros makes a number of a TIMESTAMP."
-                    what = f"{_word(expr)} for {shown}, which gives an interval, cannot be used here yet"
-                    raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at, hint)
+            if expr.name in ("+", "-") and any(type_of(a) in TIMES for a in args):
                 hint = "Add an INTERVAL."
             raise self.error("TYPE_MISMATCH", f"there is no {_word(expr)} for {shown}", expr.at, hint)
         *types, result = found
@@ -243,41 +235,31 @@ class CallBinder(ComparisonBinder):
             return args[0]
         return self.folded(Call(expr.name, tuple(args), result, at=expr.at))
 
-    def plus_interval(self, expr: Call) -> Expr:
-        """Binds `value + INTERVAL …`, `INTERVAL … + value` and `value - INTERVAL …`: see `intervals`."""
-        left, right = expr.args
-        value, interval = (right, left) if isinstance(left, IntervalLiteral) and expr.name == "+" else (left, right)
-        if expr.name not in "+-" or not isinstance(interval, IntervalLiteral) or isinstance(value, IntervalLiteral):
-            what = f"intervals can only be added to a date or a time here, or subtracted from one, not {_word(expr)}"
-            raise self.error("UNSUPPORTED_EXPRESSION", what, expr.at)
-        bound = stripped(self.bind(value))
-        if type_of(bound) not in TIMES:
-            shown = type_to_ddl(type_of(bound))
-            hint = "Cast it to TIMESTAMP or DATE first."
-            code = "UNSUPPORTED_EXPRESSION" if type_of(bound) in (STRING, VOID) else "TYPE_MISMATCH"
-            raise self.error(code, f"an interval cannot be added to {shown}", expr.at, hint)
-        sign = -1 if expr.name == "-" else 1
-        months, micros = sign * interval.months, sign * interval.micros
-        if type_of(bound) == DATE and interval.unit != "time":
-            name, count = ("add_months", months) if interval.unit == "month" else ("date_add", micros // DAY)
-            return self.folded(Call(name, (bound, Literal(count, INTEGER)), DATE, at=expr.at))
-        if type_of(bound) == DATE:
-            bound = self.cast_to(bound, TIMESTAMP, bound.at)
-        parts = Literal(months, LONG), Literal(micros, LONG)
-        return self.folded(Call("+ interval", (bound, *parts), type_of(bound), at=expr.at))
+    def of_times(self, expr: Call, args: Sequence[Expr]) -> Expr | None:
+        """Binds an operator of which one side is a time or an interval (see `intervals`); None for what it is not."""
+        types = [type_of(a) for a in args]
+        if len(args) == 1:
+            if not is_interval(types[0]):
+                return None
+            return args[0] if expr.name == "positive" else self.folded(Call("negate", (args[0],), types[0], at=expr.at))
+        found = intervals.signature(expr.name, types[0], types[1], ansi=self.ansi)
+        if found is None:
+            return self.plus_days(expr, args) if DATE in types and expr.name in ("+", "-") else None
+        *wanted, result = found
+        args = [self.cast_argument(a, t) for a, t in zip(args, wanted, strict=True)]
+        if result != STRING:
+            return self.folded(Call(expr.name, tuple(args), result, at=expr.at))
+        return self.cast_to(self.folded(Call(expr.name, tuple(args), TIMESTAMP, at=expr.at)), STRING, expr.at)
 
-    def plus_days(self, expr: Call, args: Sequence[Expr]) -> Expr:
+    def plus_days(self, expr: Call, args: Sequence[Expr]) -> Expr | None:
         """Binds `date + days`, `days + date` and `date - days`."""
         dates = [type_of(a) == DATE for a in args]
-        days = args[0] if dates[1] else args[1]
-        times = all(type_of(a) in (DATE, VOID) for a in args) or any(type_of(a) in TIMES[1:] for a in args)
-        if expr.name == "-" and times:  # of a date and NULL too, as Spark types it
-            hint = "datediff counts the days between two dates; unix_micros makes a number of a TIMESTAMP."
-            raise self.error("UNSUPPORTED_EXPRESSION", "the result would be an interval", expr.at, hint)
+        date, days = (args[1], args[0]) if dates[1] else (args[0], args[1])
+        if is_interval(type_of(days)) or type_of(days) in TIMES:
+            return None
         if type_of(days) not in (*_DAYS[:3], VOID) or (expr.name == "-" and dates[1]):
             what = f"there is no {_word(expr)} for {' and '.join(type_to_ddl(type_of(a)) for a in args)}"
             raise self.error("TYPE_MISMATCH", what, expr.at, "Days are an INT.")
-        date = args[1] if dates[1] else args[0]
         days = Literal(None, INTEGER) if type_of(days) == VOID else self.cast_to(days, INTEGER, days.at)
         name = "date_sub" if expr.name == "-" else "date_add"
         return self.folded(Call(name, (date, days), DATE, at=expr.at))

@@ -13,7 +13,7 @@ from mica.collation.names import BINARY, is_binary
 from mica.errors import UserError
 from mica.expressions.bind_leaves import LeafBinder, needs_cast
 from mica.expressions.bound_expr import type_of
-from mica.expressions.coerce import boolean_equality, common_type, common_type_of_list, holds, is_exact
+from mica.expressions.coerce import boolean_equality, common_type, common_type_of_list, holds, is_exact, is_plain
 from mica.expressions.collations import PLAIN, Held, Strength, common_of, stripped
 from mica.expressions.tree import (
     Call,
@@ -37,7 +37,6 @@ from mica.schema.types import (
     VARIANT,
     VOID,
     DataType,
-    Primitive,
     decimal,
 )
 
@@ -94,7 +93,7 @@ class ComparisonBinder(LeafBinder):
             what = f"{type_to_ddl(left)} and {type_to_ddl(right)} cannot be compared"
             hint = needs_cast(VARIANT) if VARIANT in (left, right) else "Cast one of them."
             raise self.error("TYPE_MISMATCH", what, expr.at, hint)
-        if not isinstance(common, Primitive) or not common.known:
+        if not is_plain(common):
             raise self.error("UNSUPPORTED_EXPRESSION", f"{type_to_ddl(common)} cannot be compared here yet", expr.at)
 
     # --- collations

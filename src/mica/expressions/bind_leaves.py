@@ -10,6 +10,7 @@ from mica.collation.names import BINARY
 from mica.errors import UserError
 from mica.expressions import casts
 from mica.expressions.bound_expr import Leaf, type_of
+from mica.expressions.coerce import is_plain
 from mica.expressions.collations import stripped
 from mica.expressions.tokens import syntax_error
 from mica.expressions.tree import (
@@ -25,13 +26,13 @@ from mica.expressions.tree import (
     to_sql,
 )
 from mica.schema.ddl import type_to_ddl
+from mica.schema.interval_types import is_interval
 from mica.schema.types import (
     BOOLEAN,
     STRING,
     VARIANT,
     VOID,
     DataType,
-    Primitive,
     StructField,
     StructType,
 )
@@ -184,14 +185,14 @@ class LeafBinder:
     def cast_to(self, bound: Expr, target: DataType, at: int, *, tries: bool = False) -> Expr:
         """Casts a bound expression. TRY_CAST follows ANSI in any session, with null instead of an error."""
         source, legacy = type_of(bound), not self.ansi and not tries
-        strict = self.ansi and not tries
+        strict = not tries and (self.ansi or is_interval(source) or is_interval(target))
         if source == target:
             return bound
         if not casts.can_cast(source, target, ansi=not legacy):
             shown = f"from {type_to_ddl(source)} to {type_to_ddl(target)}"
             if VARIANT in (source, target):
                 raise self.error("TYPE_MISMATCH", f"there is no cast {shown}", at, _VARIANT_CASTS)
-            if all(isinstance(t, Primitive) and t.known and t != VARIANT for t in (source, target)):
+            if all(is_plain(t) for t in (source, target)):
                 loose = not legacy and casts.can_cast(source, target, ansi=False)
                 raise self.error("TYPE_MISMATCH", f"there is no cast {shown}{' with ANSI' * loose}", at)
             raise self.error("UNSUPPORTED_EXPRESSION", f"a cast {shown} cannot be used here yet", at)

@@ -11,11 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from mica.expressions import arithmetic
+from mica.expressions import arithmetic, intervals
 from mica.expressions.compare import Datum
 from mica.expressions.functions import FUNCTIONS
 from mica.expressions.tree import Call, to_sql
 from mica.schema.ddl import type_to_ddl
+from mica.schema.interval_types import is_interval
 from mica.schema.types import DataType
 
 #: Functions that give null without ANSI where they fail with it.
@@ -62,6 +63,13 @@ def apply(
         if call.name in _NULL_WITHOUT_ANSI and not ansi:
             return found[0], None
         return found if isinstance(found, tuple) else (found, None)
+    if any(map(is_interval, (call.type, *types))):
+        if call.name == "negate":
+            return intervals.negate(args[0], call.type)
+        values, failed = intervals.calculate(
+            call.name, args[0], args[1], (types[0], types[1]), call.type, timezone
+        )  # fmt: skip
+        return values, failed if ansi or call.name != "div" else None
     if call.name == "negate":
         values, failed = arithmetic.negate(args[0], call.type, ansi=ansi)
     else:

@@ -13,7 +13,8 @@ only columns have, and Spark's rules without ANSI.
 | timestamp | string, date, timestamp_ntz, numbers | boolean |
 | timestamp_ntz | string, date, timestamp | |
 | any of these, arrays of them | variant | |
-| variant | any of these, arrays, structs, maps with keys of type string; to any depth | |
+| an interval | see `interval_casts` | |
+| variant | any of these but intervals, arrays, structs, maps with keys of type string; to any depth | |
 
 Source: Spark's Cast (canAnsiCast, canCast, castInternal), UTF8String.toLong; IntegralType and FractionalType casts.
 """
@@ -29,8 +30,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.expressions import interval_casts
 from mica.expressions.coerce import is_exact, is_real
 from mica.schema.arrow import to_arrow_type, variant_field
+from mica.schema.interval_types import is_interval
 from mica.schema.types import (
     BINARY,
     BOOLEAN,
@@ -92,6 +95,8 @@ def can_cast(source: DataType, target: DataType, *, ansi: bool) -> bool:
     one, other = _kind(source), _kind(target)
     if source in (target, VOID):
         return True
+    if is_interval(source) or is_interval(target):
+        return interval_casts.can_cast(source, target)
     if target == VARIANT:
         return one is not None or (isinstance(source, ArrayType) and can_cast(source.element, VARIANT, ansi=ansi))
     if source == VARIANT:
@@ -131,6 +136,8 @@ def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *
     """Returns the cast array, null where the cast failed, and the mask of failures (None when there is none)."""
     if source in (target, VOID):
         return array.cast(to_arrow_type(target)), None
+    if is_interval(source) or is_interval(target):
+        return interval_casts.cast_array(array, source, target, to_arrow_type(target))
     if target == VARIANT:
         return of_values(array), None
     if source == VARIANT:
@@ -343,10 +350,10 @@ def _each(array: pa.Array, target: DataType, one: Callable[[Any], Any]) -> Cast:
 
 
 def to_values(array: pa.Array, type_: DataType) -> list[Any]:
-    """Converts an array to Python values; dates and timestamps are ints."""
+    """Converts an array to Python values; dates, timestamps and intervals are ints."""
     if type_ == DATE:
         array = array.cast(pa.int32())
-    elif type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+    elif type_ in (TIMESTAMP, TIMESTAMP_NTZ) or pa.types.is_duration(array.type):
         array = array.cast(pa.int64())
     values: list[Any] = array.to_pylist()
     return values
@@ -357,6 +364,6 @@ def from_values(values: list[Any], type_: DataType) -> pa.Array:
     wanted = to_arrow_type(type_)
     if type_ == DATE:
         return pa.array(values, pa.int32()).cast(wanted)
-    if type_ in (TIMESTAMP, TIMESTAMP_NTZ):
+    if type_ in (TIMESTAMP, TIMESTAMP_NTZ) or pa.types.is_duration(wanted):
         return pa.array(values, pa.int64()).cast(wanted)
     return pa.array(values, wanted)

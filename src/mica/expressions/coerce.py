@@ -14,6 +14,7 @@ Spark.
 | string with date, timestamp, timestamp_ntz, boolean, binary | that type | that type |
 | date with timestamp(_ntz) | timestamp(_ntz) | timestamp(_ntz) |
 | timestamp with timestamp_ntz | timestamp | timestamp |
+| an interval with one of its kind | the units of both | the units of both |
 | NULL with anything | that type | that type |
 
 Source: Spark's AnsiTypeCoercion.findWiderTypeForTwo and TypeCoercion.findCommonTypeForBinaryComparison.
@@ -23,6 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from mica.schema.interval_types import is_interval, wider
 from mica.schema.types import (
     BINARY,
     BOOLEAN,
@@ -49,6 +51,11 @@ def is_exact(type_: DataType) -> bool:
     return type_ in INTEGRALS or (isinstance(type_, Primitive) and type_.decimal is not None)
 
 
+def is_plain(type_: DataType) -> bool:
+    """Whether values of the type can be compared: all but nested ones and what has no values here."""
+    return isinstance(type_, Primitive) and (type_.known or is_interval(type_))
+
+
 def is_real(type_: DataType) -> bool:
     """Whether the type is float or double."""
     return type_ in (FLOAT, DOUBLE)
@@ -66,6 +73,8 @@ def common_type(left: DataType, right: DataType, *, ansi: bool) -> DataType | No
         floats = FLOAT in (left, right) and DOUBLE not in (left, right)
         integer = left in INTEGRALS or right in INTEGRALS
         return FLOAT if floats and integer and not ansi else DOUBLE
+    if is_interval(left) and is_interval(right):
+        return wider(left, right)
     if left in TIMES and right in TIMES:
         return max(left, right, key=TIMES.index)
     if STRING in (left, right):

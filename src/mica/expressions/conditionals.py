@@ -9,7 +9,9 @@ error. As in Spark, a null condition is not true.
     nvl(a, b), ifnull(a, b)             coalesce(a, b)
     nvl2(a, x, y)                       CASE WHEN a IS NOT NULL THEN x ELSE y END
     mod(a, b)                           a % b
+    pmod(a, b)                          the operator of that name
     struct(a, s.b, 1)                   named_struct('a', a, 'b', s.b, 'col3', 1)
+    date(a), bigint(a), string(a), …    CAST(a AS DATE), …
 
 Source: Spark's CaseWhen, Coalesce; TypeCoercion.CaseWhenCoercion for the type of the result.
 """
@@ -17,13 +19,30 @@ Source: Spark's CaseWhen, Coalesce; TypeCoercion.CaseWhenCoercion for the type o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.expressions.compare import Datum
-from mica.expressions.tree import Call, Column, Compare, Expr, IsNull, Literal, Op
-from mica.schema.types import STRING, VOID
+from mica.expressions.tree import Call, Cast, Column, Compare, Expr, IsNull, Literal, Op
+from mica.schema.ddl import type_to_ddl
+from mica.schema.types import (
+    BINARY,
+    BOOLEAN,
+    BYTE,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    DataType,
+    decimal,
+)  # fmt: skip
 
 #: The bound forms. CASE: conditions and values alternate, the ELSE value is last. COALESCE: the values.
 CASE, COALESCE = "case", "coalesce"
@@ -60,6 +79,10 @@ def _coalesce(at: int, *values: Expr) -> Call:
     return Call(COALESCE, values, at=at)
 
 
+def _cast(at: int, value: Expr, type_: DataType) -> Cast:
+    return Cast(value, type_, at=at)
+
+
 def _struct(at: int, *values: Expr) -> Call:
     parts: list[Expr] = []
     for number, value in enumerate(values, 1):
@@ -68,9 +91,13 @@ def _struct(at: int, *values: Expr) -> Call:
     return Call("named_struct", tuple(parts), at=at)
 
 
+#: Types that are functions too; decimal(a) is of the default precision.
+_TYPES = (BOOLEAN, BYTE, SHORT, INTEGER, LONG, FLOAT, DOUBLE, DATE, TIMESTAMP, BINARY, STRING, decimal(10, 0))
+
 #: Functions that are rewritten: the number of arguments, and what builds the result.
 SPELLINGS: Mapping[str, tuple[range, Callable[..., Expr]]] = {
     "mod": (range(2, 3), lambda at, left, right: Call("%", (left, right), at=at)),
+    "pmod": (range(2, 3), lambda at, left, right: Call("pmod", (left, right), at=at)),
     "coalesce": (range(1, 1000), _coalesce),
     "struct": (range(1, 500), _struct),
     "nvl": (range(2, 3), _coalesce),
@@ -78,6 +105,7 @@ SPELLINGS: Mapping[str, tuple[range, Callable[..., Expr]]] = {
     "if": (range(3, 4), _if),
     "nullif": (range(2, 3), _nullif),
     "nvl2": (range(3, 4), _nvl2),
+    **{type_to_ddl(type_).partition("(")[0].lower(): (range(1, 2), partial(_cast, type_=type_)) for type_ in _TYPES},
 }
 
 

@@ -11,6 +11,7 @@ from typing import NoReturn, TypeVar
 from mica.errors import UserError
 from mica.expressions.tokens import Token, syntax_error, tokenize
 from mica.schema.ddl import parse_type, unquote
+from mica.schema.interval_types import MONTHS, TIMES, interval
 from mica.schema.types import DataType
 
 _SIZED = ("DECIMAL", "DEC", "NUMERIC", "CHAR", "VARCHAR")
@@ -115,6 +116,8 @@ class Cursor:
         rest = self.text[end:]
         opening = rest.lstrip()[:1]
         word = start.text.upper()
+        if word == "INTERVAL":
+            return self.interval_type()
         if (opening == "<" and word in ("ARRAY", "MAP", "STRUCT")) or (opening == "(" and word in _SIZED):
             end += len(rest) - len(rest.lstrip())
             end = _closing(self.text, end, opening)
@@ -125,6 +128,19 @@ class Cursor:
         while self.token.kind != "end" and self.token.at < end:
             self.at += 1
         return found
+
+    def interval_type(self) -> DataType:
+        """Reads INTERVAL DAY, INTERVAL DAY TO SECOND, ….: a type that no column has, so DDL does not."""
+        self.at += 1
+        first, last = self.word().lower(), ""
+        if self.word(1) == "TO":
+            last = self.word(2).lower()
+        units = [unit for unit in (first, last) if unit]
+        kinds = [kind for kind in (MONTHS, TIMES) if set(units) <= set(kind)]
+        if not kinds or (last and kinds[0].index(first) >= kinds[0].index(last)):
+            self.fail("YEAR TO MONTH, DAY TO SECOND or a part of either is expected")
+        self.at += 3 if last else 1
+        return interval(units)
 
 
 def _closing(text: str, at: int, opening: str) -> int:

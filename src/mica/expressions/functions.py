@@ -15,7 +15,7 @@ evaluated over arrays. It is null if an argument is, unless `of_null` is set; it
 | rlike, regexp, regexp_like, `x RLIKE y` | string, a constant pattern | boolean |
 | regexp_extract; regexp_replace | string, a constant pattern, a group; a replacement | string |
 | split | string, a constant pattern, maybe a number | array of strings |
-| round, bround; floor, ceil, ceiling | a number, maybe a constant; a number | see `rounding` |
+| round, bround, floor, ceil, ceiling | a number, maybe a constant | see `rounding` |
 | xxhash64 | any plain types | bigint |
 | array; map; struct, named_struct | values; constant keys and values; names and values | that |
 | `x[y]`; `x.name` | array, map or struct; struct | the value there |
@@ -262,10 +262,24 @@ FUNCTIONS: Mapping[str, Function] = {
         needs=("types", "result", "ansi"),
     ),
     "floor": Function(
-        (VOID,), VOID, rounding.whole("down"), resolve=rounding.to_whole, needs=("types", "result"), monotone=0
+        (VOID, VOID),
+        VOID,
+        rounding.whole("down"),
+        optional=1,
+        constants=(1,),
+        resolve=rounding.to_whole,
+        needs=("types", "result"),
+        monotone=0,
     ),
     "ceil": Function(
-        (VOID,), VOID, rounding.whole("up"), resolve=rounding.to_whole, needs=("types", "result"), monotone=0
+        (VOID, VOID),
+        VOID,
+        rounding.whole("up"),
+        optional=1,
+        constants=(1,),
+        resolve=rounding.to_whole,
+        needs=("types", "result"),
+        monotone=0,
     ),
     "xxhash64": Function(
         (VOID,), LONG, xxhash.xxhash64, repeats=True, of_null=True, resolve=xxhash.of_plain, needs=("types",)
@@ -316,7 +330,6 @@ FUNCTIONS: Mapping[str, Function] = {
     "date_add": Function((DATE, INTEGER), DATE, times.date_add),
     "date_sub": Function((DATE, INTEGER), DATE, times.date_sub),
     "add_months": Function((DATE, INTEGER), DATE, intervals.add_months),
-    "+ interval": Function((TIMESTAMP, LONG, LONG), TIMESTAMP, intervals.add, needs=("timezone",)),
     "datediff": Function((DATE, DATE), INTEGER, times.datediff),
     "timestamp_micros": Function((LONG,), TIMESTAMP, times.from_unit(1), exact=True),
     "timestamp_millis": Function((LONG,), TIMESTAMP, times.from_unit(1_000), exact=True),

@@ -15,13 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.expressions import intervals
 from mica.expressions.casts import bits_of
-from mica.expressions.coerce import TIMES, common_type, is_exact, is_real
+from mica.expressions.coerce import TIMES, common_type, is_exact, is_plain, is_real
 from mica.expressions.compare import Datum, compare
 from mica.expressions.pairs import as_array
 from mica.expressions.signatures import Asked, Resolve, Signature
 from mica.expressions.tree import Op
 from mica.schema.arrow import to_arrow_type
+from mica.schema.interval_types import is_interval
 from mica.schema.types import (
     BINARY,
     BOOLEAN,
@@ -72,9 +74,9 @@ def at_place(asked: Asked) -> Signature | None:
 
 
 def of_number(asked: Asked) -> Signature | None:
-    """A number gives one of its type; a text is a DOUBLE."""
+    """A number or an interval gives one of its type; a text is a DOUBLE."""
     own = DOUBLE if asked.types[0] in (STRING, VOID) else asked.types[0]
-    return ((own,), own) if is_exact(own) or is_real(own) else None
+    return ((own,), own) if is_exact(own) or is_real(own) or is_interval(own) else None
 
 
 def of_bytes(asked: Asked) -> Signature | None:
@@ -139,7 +141,7 @@ def of_common(asked: Asked) -> Signature | None:
         if found is not None and STRING in (found, other) and VOID not in (found, other) and found != other:
             return None
         found = None if found is None else common_type(found, other, ansi=asked.ansi)
-    if len(asked.types) < 2 or not isinstance(found, Primitive) or not found.known or found in (VARIANT, VOID):
+    if len(asked.types) < 2 or found is None or not is_plain(found) or found in (VARIANT, VOID):
         return None
     return tuple([found] * len(asked.types)), found
 
@@ -211,6 +213,8 @@ def value_of(values: pa.Array, keys: pa.Array) -> pa.Array:
 
 def absolute(values: pa.Array, types: Sequence[DataType], ansi: bool) -> tuple[pa.Array, pa.Array | None]:
     """The number without its sign; the smallest integer has none."""
+    if is_interval(types[0]):
+        return intervals.absolute(values, types[0])
     found = pc.abs(values)
     if not ansi or types[0] not in INTEGRALS:
         return found, None

@@ -1,122 +1,233 @@
-"""INTERVAL literals, and what is added to dates and times.
+"""Dates, times and intervals: `+`, `-`, `*`, `/` and DIV where one side is a time or an interval.
 
-The rule: an interval is a constant that is added to a date or a time, or subtracted from one. It holds months, or days
-and what is shorter, never both, as in Spark. Days and months are those of the local calendar in the session's time
-zone, also the whole days of a longer time (48 hours are two days); a local time that a clock change skips moves
-forward, one that occurs twice keeps its offset if it can. What is left is exact.
+The rule: the difference of two times is an interval of their local times; an interval holds months, or days and what is
+shorter, never both. Days and months are those of the local calendar in the session's time zone, also the whole days of
+a longer time (48 hours are two days); a local time that a clock change skips moves forward, one that occurs twice keeps
+its offset if it can. What is left is exact. A result that does not fit is an error, with ANSI and without.
 
-| operand | months | days alone | shorter parts |
-|---|---|---|---|
-| DATE | DATE | DATE | TIMESTAMP |
-| TIMESTAMP, TIMESTAMP_NTZ | the same type | the same type | the same type |
+| left | right | result |
+|---|---|---|
+| DATE | - DATE | INTERVAL DAY |
+| date or time | - time, time - DATE | INTERVAL DAY TO SECOND |
+| DATE | + - months, + - days alone | DATE |
+| DATE | + - shorter parts | TIMESTAMP |
+| TIMESTAMP, TIMESTAMP_NTZ | + - an interval | the same type |
+| an interval | + - an interval of its kind | the units of both |
+| an interval | * / a number | YEAR TO MONTH, or DAY TO SECOND, half up |
+| an interval | DIV an interval of its kind | BIGINT |
 
-A day that the month does not have becomes its last one. Source: Spark's visitInterval, IntervalUtils.stringToInterval;
-DateTimeUtils.timestampAddMonths, timestampAddDayTime, dateAddMonths.
+A NULL takes the type that the other side asks for. A day that the month does not have becomes its last one. Source:
+Spark's BinaryArithmeticWithDatetimeResolver; DateTimeUtils.timestampAddMonths, timestampAddDayTime, dateAddMonths,
+subtractTimestamps, subtractDates; MultiplyDTInterval, DivideDTInterval and those of months.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.expressions import arithmetic
 from mica.expressions.casts import cast_array
-from mica.expressions.tree import IntervalLiteral
+from mica.expressions.coerce import TIMES, is_exact, is_real
+from mica.expressions.compare import Datum
+from mica.expressions.interval_casts import counts_of, of_counts
+from mica.expressions.pairs import as_array
 from mica.schema.arrow import to_arrow_type
-from mica.schema.types import TIMESTAMP, TIMESTAMP_NTZ
+from mica.schema.interval_types import (
+    COUNTS,
+    DAY_TO_SECOND,
+    YEAR_TO_MONTH,
+    is_interval,
+    of_months,
+    wider,
+)
+from mica.schema.interval_types import DAY as DAYS
+from mica.schema.types import DATE, DOUBLE, INTEGRALS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, VOID, DataType
 
-_SECOND, _MINUTE, _HOUR, DAY = 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000
-#: Unit → months, microseconds.
-_UNITS: Mapping[str, tuple[int, int]] = {
-    "year": (12, 0), "month": (1, 0), "week": (0, 7 * DAY), "day": (0, DAY), "hour": (0, _HOUR),
-    "minute": (0, _MINUTE), "second": (0, _SECOND), "millisecond": (0, 1_000), "microsecond": (0, 1),
-}  # fmt: skip
-_WHOLE_DAYS = ("day", "week")
-#: The texts of `INTERVAL '…' a TO b`, by the units.
-_FROM_TO: Mapping[tuple[str, str], tuple[str, tuple[str, ...]]] = {
-    ("year", "month"): (r"(\d+)-(\d+)", ("year", "month")),
-    ("day", "hour"): (r"(\d+) (\d{1,2})", ("day", "hour")),
-    ("day", "minute"): (r"(\d+) (\d{1,2}):(\d{1,2})", ("day", "hour", "minute")),
-    ("day", "second"): (r"(\d+) (\d{1,2}):(\d{1,2}):(\d{1,2}(?:\.\d{1,9})?)", ("day", "hour", "minute", "second")),
-    ("hour", "minute"): (r"(\d+):(\d{1,2})", ("hour", "minute")),
-    ("hour", "second"): (r"(\d+):(\d{1,2}):(\d{1,2}(?:\.\d{1,9})?)", ("hour", "minute", "second")),
-    ("minute", "second"): (r"(\d+):(\d{1,2}(?:\.\d{1,9})?)", ("minute", "second")),
-}
-#: What a part that is not the first may be at most.
-_MOST = {"month": 11, "hour": 23, "minute": 59, "second": 59}
+DAY = COUNTS["day"]
 _LEAST, _LARGEST = -(2**63), 2**63 - 1
+_WIDE = Context(prec=120)
+
+#: The types of the two sides, and of the result.
+Signature = tuple[DataType, DataType, DataType]
+Made = tuple[pa.Array, "pa.Array | None"]
 
 
-def unit_of(word: str) -> str | None:
-    """Returns the unit that a word names: `DAYS` is `day`."""
-    name = word.lower()
-    return name if name in _UNITS else name[:-1] if name.endswith("s") and name[:-1] in _UNITS else None
+def signature(name: str, left: DataType, right: DataType, *, ansi: bool) -> Signature | None:
+    """The types that the sides are cast to, and that of the result; None if no such operator has these types."""
+    if not is_interval(left) and not is_interval(right):
+        return _difference(left, right, ansi=ansi) if name == "-" else None
+    if VOID in (left, right) and name not in ("*", "/"):
+        left = right = right if left == VOID else left
+    if is_interval(left) and is_interval(right):
+        common = wider(left, right)
+        if common is None or name not in ("+", "-", "div"):
+            return None
+        return common, common, LONG if name == "div" else common
+    if is_interval(left):
+        return _with_interval(name, left, right) if name in ("+", "*", "/") else None
+    found = _with_interval(name, right, left) if name in ("+", "-", "*") else None
+    return None if found is None else (found[1], found[0], found[2])
 
 
-def of_units(parts: Iterable[tuple[str, str]], at: int) -> IntervalLiteral:
-    """Builds `INTERVAL 1 DAY 2 HOURS` from numbers and units. Raises ValueError with the reason if it is none."""
-    months = micros = 0
-    units: set[str] = set()
-    for number, word in parts:
-        unit = unit_of(word)
-        if unit is None:
-            raise ValueError(f"{word} is not a unit of time")
-        units.add(unit)
-        try:
-            value = Decimal(number.strip())
-        except InvalidOperation:
-            raise ValueError(f"{number!r} is not a number of {unit}s") from None
-        if value != value.to_integral_value() and unit != "second":
-            raise ValueError(f"only seconds have a fraction, not {number} {unit}s")
-        of_month, of_time = _UNITS[unit]
-        months += int(value) * of_month
-        micros += int(value * of_time)
-    return _checked(months, micros, units, at)
+def _with_interval(name: str, interval: DataType, other: DataType) -> Signature | None:
+    """An interval and what is none: (the interval's type, that of the other, that of the result)."""
+    if name in ("*", "/"):
+        number = DOUBLE if other in (STRING, VOID) else other
+        full = YEAR_TO_MONTH if of_months(interval) else DAY_TO_SECOND
+        return (interval, number, full) if is_exact(number) or is_real(number) else None
+    if other in (TIMESTAMP, TIMESTAMP_NTZ) or (other == DATE and (of_months(interval) or interval == DAYS)):
+        return interval, other, other
+    if other == DATE:
+        return interval, TIMESTAMP, TIMESTAMP
+    # A text is cast to a time, and what is found back to a text.
+    return (interval, TIMESTAMP, STRING) if other == STRING and not of_months(interval) else None
 
 
-def of_text(text: str, at: int) -> IntervalLiteral:
-    """Builds `INTERVAL '1 day 2 hours'`."""
-    words = text.split()
-    if words and words[0].lower() == "interval":
-        words = words[1:]
-    if not words or len(words) % 2:
-        raise ValueError(f"{text!r} is not a list of numbers and units")
-    return of_units(zip(words[::2], words[1::2], strict=True), at)
-
-
-def from_to(text: str, first: str, last: str, at: int) -> IntervalLiteral:
-    """Builds `INTERVAL '1 02:03' DAY TO MINUTE`."""
-    known = _FROM_TO.get((unit_of(first) or "", unit_of(last) or ""))
-    if known is None:
-        raise ValueError(f"there is no interval {first} TO {last}")
-    match = re.fullmatch(rf"\s*([+-]?)\s*{known[0]}\s*", text)
-    if match is None:
-        raise ValueError(f"{text!r} is not an interval {first} TO {last}")
-    numbers = match.groups()[1:]
-    for number, unit in list(zip(numbers, known[1], strict=True))[1:]:
-        if int(Decimal(number)) > _MOST[unit]:
-            raise ValueError(f"{number} {unit}s are too many in {text!r}")
-    sign = "-" if match[1] == "-" else ""
-    return of_units(((sign + number, unit) for number, unit in zip(numbers, known[1], strict=True)), at)
-
-
-def _checked(months: int, micros: int, units: set[str], at: int) -> IntervalLiteral:
-    of_months = units <= {"year", "month"}
-    if not of_months and units & {"year", "month"}:
-        raise ValueError("months and shorter units are not mixed in one interval")
-    if not -(2**31) <= months < 2**31 or not _LEAST <= micros <= _LARGEST:
-        raise ValueError("the interval is too long")
-    return IntervalLiteral(
-        months, micros, "month" if of_months else "day" if units <= set(_WHOLE_DAYS) else "time", at=at
-    )
+def _difference(left: DataType, right: DataType, *, ansi: bool) -> Signature | None:
+    times = [t for t in (left, right) if t in TIMES]
+    if not times or any(t not in (*TIMES, STRING, VOID) for t in (left, right)):
+        return None
+    # Without ANSI a text is cast to no time, but to the date from which another one is subtracted.
+    if STRING in (left, right) and not ansi and (left, right) != (STRING, DATE):
+        return None
+    # Where one side has no zone, both are local times: one that a clock change skips is not moved.
+    common = next((t for t in (TIMESTAMP_NTZ, TIMESTAMP, DATE) if t in times), DATE)
+    return common, common, DAYS if common == DATE else DAY_TO_SECOND
 
 
 # --- evaluation ------------------------------------------------------------------------------------------------------
+
+
+def calculate(
+    name: str, left: Datum, right: Datum, types: tuple[DataType, DataType], result: DataType, timezone: str
+) -> Made:
+    """Returns the values and the mask of rows that have no result; those rows are null. At least one side is an array;
+    `types` are those of `signature`.
+    """
+    count = len(left) if isinstance(left, pa.Array) else len(right)
+    sides = as_array(left, count), as_array(right, count)
+    if not any(map(is_interval, types)):
+        return _between(*sides, types[0], timezone)
+    if all(map(is_interval, types)):
+        start, more = (counts_of(side).cast(pa.int64()) for side in sides)
+        found, failed = arithmetic.calculate(name, start, more, (LONG, LONG), LONG, ansi=True)
+        return (found, failed) if name == "div" else _as_interval(found, failed, result)
+    (values, by), (own, other) = (sides, types) if is_interval(types[0]) else (sides[::-1], types[::-1])
+    if name in ("*", "/"):
+        return _scaled(name, values, by, other, result)
+    return _moved(by, values, -1 if name == "-" else 1, own, timezone)
+
+
+def negate(values: pa.Array, type_: DataType) -> Made:
+    """The interval with the other sign; the least one has none."""
+    found, failed = arithmetic.negate(counts_of(values).cast(pa.int64()), LONG, ansi=True)
+    return _as_interval(found, failed, type_)
+
+
+def absolute(values: pa.Array, type_: DataType) -> Made:
+    """The interval without its sign; the least one has none."""
+    counts = counts_of(values)
+    made, failed = negate(values, type_)
+    below = pc.less(counts, 0)
+    return pc.if_else(below, made, values), None if failed is None else pc.and_(failed, pc.fill_null(below, False))
+
+
+def _as_interval(counts: pa.Array, failed: pa.Array | None, type_: DataType) -> Made:
+    """Intervals of 64-bit counts; of months there are only 32 bits."""
+    if of_months(type_):
+        numbers = np.asarray(pc.fill_null(counts, 0))
+        wrong = (numbers < -(2**31)) | (numbers >= 2**31)
+        failed = pa.array(wrong) if failed is None else pc.or_(failed, pa.array(wrong))
+        counts = pc.if_else(failed, pa.scalar(None, pa.int64()), counts)
+    made = counts.cast(to_arrow_type(type_))
+    return made, failed if failed is not None and failed.true_count else None
+
+
+def _between(end: pa.Array, start: pa.Array, type_: DataType, timezone: str) -> Made:
+    """The time from `start` to `end`, of the local times."""
+    valid = np.asarray(pc.and_(pc.is_valid(end), pc.is_valid(start)))
+    if type_ == DATE:
+        days = int64_of(end.cast(pa.int32())) - int64_of(start.cast(pa.int32()))
+        failed = valid & (np.abs(days) > _LARGEST // DAY)
+        found = np.where(failed, 0, days) * DAY
+    else:
+        clocks = (int64_of(local_of(side, timezone) if type_ == TIMESTAMP else side) for side in (end, start))
+        found, wrong = _less(*clocks)
+        failed = wrong & valid
+    made = pa.array(np.where(failed, 0, found), pa.int64(), mask=~valid | failed).cast(pa.duration("us"))
+    return made, pa.array(failed) if failed.any() else None
+
+
+def _scaled(name: str, values: pa.Array, by: pa.Array, type_: DataType, result: DataType) -> Made:
+    """An interval times a number, or divided by it, half up."""
+    valid = np.asarray(pc.and_(pc.is_valid(values), pc.is_valid(by)))
+    counts = np.asarray(pc.fill_null(counts_of(values).cast(pa.int64()), 0))
+    limit = 2**31 if of_months(result) else 2**63
+    failed = np.zeros(len(counts), np.bool_)
+    if is_real(type_):
+        factors = np.asarray(pc.fill_null(by.cast(pa.float64()), 1))
+        with np.errstate(all="ignore"):
+            exact = counts * factors if name == "*" else counts / factors
+            nearest = np.rint(exact)
+            nearest = np.where(np.abs(exact - nearest) == 0.5, exact + np.copysign(0.5, exact), nearest)
+            failed = ~((nearest >= -float(limit)) & (nearest < float(limit)))
+        found = np.where(failed, 0, nearest).astype(np.int64)
+    elif type_ in INTEGRALS and name == "*":
+        made, wrong = arithmetic.calculate("*", pa.array(counts), by.cast(pa.int64()), (LONG, LONG), LONG, ansi=True)
+        found = np.asarray(pc.fill_null(made, 0))
+        failed = np.zeros(len(counts), np.bool_) if wrong is None else np.asarray(wrong)
+    else:
+        each = [_exactly(name, *pair) for pair in zip(counts.tolist(), by.to_pylist(), strict=True)]
+        failed = np.array([one is None or not -limit <= one < limit for one in each], np.bool_)
+        found = np.array([0 if wrong else one for one, wrong in zip(each, failed, strict=True)], np.int64)
+    failed = valid & (failed | (found < -limit) | (found > limit - 1))
+    made = of_counts(np.where(failed, 0, found), valid & ~failed, to_arrow_type(result))
+    return made, pa.array(failed) if failed.any() else None
+
+
+def _exactly(name: str, count: int, by: Any) -> int | None:
+    """One interval scaled by an integer or a decimal; None for a division by zero."""
+    if by is None or (name == "/" and not by):
+        return None
+    found = _WIDE.multiply(Decimal(count), by) if name == "*" else _WIDE.divide(Decimal(count), Decimal(by))
+    return int(found.to_integral_value(ROUND_HALF_UP, _WIDE))
+
+
+def _moved(values: pa.Array, by: pa.Array, sign: int, interval: DataType, timezone: str) -> Made:
+    """Dates or times, later by an interval (`sign` -1: earlier)."""
+    valid = np.asarray(pc.and_(pc.is_valid(values), pc.is_valid(by)))
+    counts = np.asarray(pc.fill_null(counts_of(by), 0)).astype(np.int64)
+    failed = (counts == (-(2**31) if of_months(interval) else _LEAST)) & (sign < 0)
+    counts = sign * np.where(failed, 0, counts)
+    months, days = (counts, 0) if of_months(interval) else (0, (counts - np.fmod(counts, DAY)) // DAY)
+    if pa.types.is_date32(values.type):
+        start = int64_of(values.cast(pa.int32()))
+        found = _months_later(start, months) if of_months(interval) else (start + days).astype(np.int32)
+        failed = valid & (failed | (found < -(2**31)) | (found >= 2**31))
+        made = pa.array(np.where(failed, 0, found).astype(np.int32), mask=~valid | failed).cast(pa.date32())
+        return made, pa.array(failed) if failed.any() else None
+    instants = int64_of(values)
+    found = instants
+    if np.any(months) or np.any(days):
+        local_only = values.type.tz is None
+        clock = instants if local_only else int64_of(local_of(values, timezone))
+        day, within = np.divmod(clock, DAY)
+        day = _months_later(day, months) if of_months(interval) else day + days
+        failed |= np.abs(day) > _LARGEST // DAY
+        moved, wrong = _sum(np.where(failed, 0, day) * DAY, within)
+        failed |= wrong
+        found = moved if local_only else resolved(moved, clock - instants, timezone, values.type)
+    if not of_months(interval):
+        found, wrong = _sum(found, np.fmod(counts, DAY))
+        failed |= wrong
+    failed &= valid
+    made = pa.array(np.where(failed, 0, found), pa.int64(), mask=~valid | failed).cast(values.type)
+    return made, pa.array(failed) if failed.any() else None
 
 
 def add_months(days: Any, months: Any) -> tuple[pa.Array, pa.Array | None]:
@@ -129,30 +240,6 @@ def add_months(days: Any, months: Any) -> tuple[pa.Array, pa.Array | None]:
     found = _months_later(values, np.asarray(pc.fill_null(more, 0), np.int64))
     failed = valid & ((found < -(2**31)) | (found >= 2**31))
     made = pa.array(np.where(failed, 0, found).astype(np.int32), mask=~valid | failed).cast(pa.date32())
-    return made, pa.array(failed) if failed.any() else None
-
-
-def add(values: pa.Array, months: pa.Scalar, micros: pa.Scalar, *, timezone: str) -> tuple[pa.Array, pa.Array | None]:
-    """Adds months and microseconds to timestamps, of which the whole days are days of the local calendar."""
-    valid = np.asarray(pc.is_valid(values))
-    instants = int64_of(values)
-    local_only = values.type.tz is None
-    clock = instants if local_only else int64_of(local_of(values, timezone))
-    by_month, by_time = months.as_py(), micros.as_py()
-    days = abs(by_time) // DAY * (1 if by_time >= 0 else -1)
-    rest = by_time - days * DAY
-    failed = np.zeros(len(values), np.bool_)
-    found = instants
-    if by_month or days:
-        day, within = np.divmod(clock, DAY)
-        day = _months_later(day, by_month) if by_month else day + days
-        failed |= np.abs(day) > _LARGEST // DAY
-        moved, wrong = _sum(np.where(failed, 0, day) * DAY, within)
-        failed |= wrong
-        found = moved if local_only else resolved(moved, clock - instants, timezone, values.type)
-    found, wrong = _sum(found, np.int64(rest))
-    failed = (failed | wrong) & valid
-    made = pa.array(np.where(failed, 0, found), pa.int64(), mask=~valid | failed).cast(values.type)
     return made, pa.array(failed) if failed.any() else None
 
 
@@ -193,3 +280,10 @@ def _sum(left: Any, right: Any) -> tuple[Any, Any]:
     with np.errstate(over="ignore"):
         found = left + right
     return found, ((left ^ found) & (right ^ found)) < 0
+
+
+def _less(left: Any, right: Any) -> tuple[Any, Any]:
+    """The difference, and where it overflows."""
+    with np.errstate(over="ignore"):
+        found = left - right
+    return found, ((left ^ right) & (left ^ found)) < 0

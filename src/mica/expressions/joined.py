@@ -93,6 +93,8 @@ class Sides:
     partition_by: tuple[str, ...] = ()
     ansi: bool = True
     timezone: str = "UTC"
+    #: The columns of the target with the hidden ones, which expressions may name and no clause sets.
+    readable: StructType | None = None
 
     def __post_init__(self) -> None:
         for name, alias in (("target_alias", self.target_alias), ("source_alias", self.source_alias)):
@@ -107,7 +109,8 @@ class Sides:
         text = given if isinstance(given, str) else text
         tree = parse(given) if isinstance(given, str) else given
         names: dict[Side, str] = {"target": self.target_alias, "source": self.source_alias}
-        both = StructType((StructField(names["target"], self.target), StructField(names["source"], self.source)))
+        schemas = self._schemas
+        both = StructType(tuple(StructField(names[side], schemas[side]) for side in BOTH))
 
         def change(node: Expr) -> Expr | None:
             return self._resolved(node, sees) if isinstance(node, Column) else None
@@ -149,9 +152,14 @@ class Sides:
             tuple(keys), None if target is None else target.bound, None if source is None else source.bound, rest
         )
 
+    @property
+    def _schemas(self) -> dict[Side, StructType]:
+        """The columns that expressions may name."""
+        return {"target": self.readable or self.target, "source": self.source}
+
     def _resolved(self, column: Column, sees: Sequence[Side]) -> Column:
         aliases: dict[Side, str] = {"target": self.target_alias, "source": self.source_alias}
-        schemas: dict[Side, StructType] = {"target": self.target, "source": self.source}
+        schemas = self._schemas
         first, *rest = column.names
         named = next((side for side in BOTH if aliases[side].lower() == first.lower()), None) if rest else None
         if named is not None and named in sees and schemas[named].find(rest[0]) is not None:

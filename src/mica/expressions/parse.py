@@ -24,7 +24,7 @@ from collections.abc import Callable
 
 from mica.collation.names import from_sql
 from mica.errors import UserError
-from mica.expressions import constants, intervals
+from mica.expressions import constants, interval_literals
 from mica.expressions.conditionals import SPELLINGS, case
 from mica.expressions.cursor import Cursor
 from mica.expressions.functions import ALIASES, FUNCTIONS
@@ -39,7 +39,6 @@ from mica.expressions.tree import (
     Compare,
     Expr,
     In,
-    IntervalLiteral,
     IsNull,
     Literal,
     Not,
@@ -239,10 +238,6 @@ class _Parser(Cursor):
         else:
             found = self.postfix(self.primary())
         for mark, at in reversed(signs):
-            if isinstance(found, IntervalLiteral):
-                sign = -1 if mark == "-" else 1
-                found = IntervalLiteral(sign * found.months, sign * found.micros, found.unit, at=at)
-                continue
             found = Call("negate" if mark == "-" else "positive", (found,), at=at)
         return found
 
@@ -315,34 +310,34 @@ class _Parser(Cursor):
             self.fail("a value is expected")
         return Column((self.identifier(),), at=at)
 
-    def interval(self, at: int) -> IntervalLiteral:
+    def interval(self, at: int) -> Literal:
         """Reads what follows INTERVAL: a text, numbers with units, or a text with two units."""
         parts: list[tuple[str, str]] = []
         try:
             while True:
                 sign = self.mark() if self.mark() in ("+", "-") else ""
-                if parts and sign and intervals.unit_of(self.word(2)) is None:
-                    return intervals.of_units(parts, at)  # an operator
+                if parts and sign and interval_literals.unit_of(self.word(2)) is None:
+                    return interval_literals.of_units(parts, at)  # an operator
                 self.at += len(sign)
                 if self.at_string:
                     number = sign + self.string()
                 elif self.token.kind == "number":
                     number, self.at = sign + self.token.text, self.at + 1
                 elif parts and not sign:
-                    return intervals.of_units(parts, at)
+                    return interval_literals.of_units(parts, at)
                 else:
                     self.fail("a number or a text is expected")
-                if intervals.unit_of(self.word()) is None:
+                if interval_literals.unit_of(self.word()) is None:
                     if parts or sign:
                         self.fail("a unit of time is expected")
-                    return intervals.of_text(number, at)
+                    return interval_literals.of_text(number, at)
                 parts.append((number, self.word()))
                 self.at += 1
                 if self.accept("TO"):
-                    if len(parts) > 1 or intervals.unit_of(self.word()) is None:
+                    if len(parts) > 1 or interval_literals.unit_of(self.word()) is None:
                         self.fail("a unit of time is expected")
                     self.at += 1
-                    return intervals.from_to(*parts[0], self.tokens[self.at - 1].text, at)
+                    return interval_literals.from_to(*parts[0], self.tokens[self.at - 1].text, at)
         except ValueError as e:
             raise syntax_error(self.text, at, str(e)) from e
 

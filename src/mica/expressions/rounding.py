@@ -2,15 +2,16 @@
 
 The rule: a number is rounded as it is printed: 2.675 is a tie although its double is a little less. Doubles take the
 fast way where no tie is near; the others are rounded one by one, each distinct value once. An integer keeps its type, a
-decimal gets the digits that are left, floor and ceil of other numbers give a BIGINT.
+decimal gets the digits that are left, floor and ceil of other numbers give a BIGINT. With a number of places floor and
+ceil take any number as a decimal, and more than 38 digits are an error, with ANSI and without.
 
-Source: Spark's Round, BRound, Floor, Ceil; BigDecimal.setScale.
+Source: Spark's Round, BRound, Floor, Ceil, RoundFloor, RoundCeil; DecimalType.forType; BigDecimal.setScale.
 """
 
 from __future__ import annotations
 
 import decimal as exact
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -22,7 +23,18 @@ from mica.expressions.casts import bits_of, cast_array
 from mica.expressions.coerce import digits, is_exact, is_real
 from mica.expressions.signatures import Asked, Signature
 from mica.schema.arrow import to_arrow_type
-from mica.schema.types import DOUBLE, INTEGER, INTEGRALS, LONG, MAX_PRECISION, STRING, VOID, DataType, decimal
+from mica.schema.types import (
+    DOUBLE,
+    FLOAT,
+    INTEGER,
+    INTEGRALS,
+    LONG,
+    MAX_PRECISION,
+    STRING,
+    VOID,
+    DataType,
+    decimal,
+)
 
 Made = tuple[pa.Array, pa.Array | None]
 
@@ -53,9 +65,21 @@ def _rounded(type_: DataType, places: int) -> DataType:
     return decimal(min(whole + min(scale, places), MAX_PRECISION), min(scale, places))
 
 
+#: The decimals that hold numbers and texts where Spark needs decimals.
+_TAKEN: Mapping[DataType, DataType] = {
+    **{t: decimal(p, 0) for t, p in zip(INTEGRALS, (3, 5, 10, 20), strict=True)},
+    FLOAT: decimal(14, 7), DOUBLE: decimal(30, 15), STRING: decimal(38, 18), VOID: decimal(38, 18),
+}  # fmt: skip
+
+
 def to_whole(asked: Asked) -> Signature | None:
-    """A number gives a BIGINT, a decimal one without digits after the point."""
+    """A number gives a BIGINT, a decimal one without digits after the point; with places any gives a decimal."""
     own = asked.types[0]
+    if len(asked.types) > 1:
+        taken = own if is_exact(own) and own not in INTEGRALS else _TAKEN.get(own)
+        if taken is None or asked.types[1] != INTEGER or asked.values[1] is None:
+            return None
+        return (taken, INTEGER), _rounded(taken, asked.values[1])
     if own in INTEGRALS or own == LONG:
         return (LONG,), LONG
     if is_exact(own):
@@ -82,10 +106,16 @@ def rounded(mode: str) -> Callable[..., Made]:
     return found
 
 
-def whole(mode: str) -> Callable[..., pa.Array]:
+def whole(mode: str) -> Callable[..., Any]:
     """Returns the function that rounds `down` (floor) or `up` (ceil)."""
 
-    def found(values: pa.Array, types: Sequence[DataType], result: DataType) -> pa.Array:
+    def found(
+        values: pa.Array, places: pa.Scalar | None = None, *, types: Sequence[DataType], result: DataType
+    ) -> pa.Array | Made:
+        if places is not None:
+            made = _decimals(values, places.as_py(), mode, types[0], result)
+            failed = pc.and_(pc.is_valid(values), pc.is_null(made))
+            return made, failed if failed.true_count else None
         if types[0] == LONG or types[0] == result:
             return values
         if is_exact(types[0]):
@@ -161,10 +191,13 @@ def _reals(values: pa.Array, places: int, mode: str) -> pa.Array:
 def _decimals(values: pa.Array, places: int, mode: str, type_: DataType, result: DataType) -> pa.Array:
     precision, scale = digits(type_)
     if -places > precision - scale + 1:
-        return pa.array([Decimal(0)], to_arrow_type(result)).take(pc.if_else(pc.is_valid(values), 0, None))
+        away = pc.less(values, 0) if mode == "down" else pc.greater(values, 0) if mode == "up" else None
+        unit = Decimal(10) ** -places * (-1 if mode == "down" else 1)
+        made = pa.array([Decimal(0), unit if -places < digits(result)[0] else None], to_arrow_type(result))
+        return made.take(pc.if_else(pc.is_valid(values), 0, None) if away is None else away.cast(pa.int8()))
     wide = values.cast(pa.decimal256(min(76, precision + max(1, -places) + 1), scale))
     if places < scale:
-        wide = pc.round(wide, places, mode) if mode not in ("down", "up") else _to_integer(wide, mode)
+        wide = pc.round(wide, places, mode)
     wanted = to_arrow_type(result)
     # What 38 digits cannot hold is null, with ANSI too.
     whole_digits = wanted.precision - wanted.scale
@@ -172,7 +205,3 @@ def _decimals(values: pa.Array, places: int, mode: str, type_: DataType, result:
         fits = pc.less(pc.abs(wide), pa.scalar(Decimal(10) ** whole_digits, wide.type))
         wide = pc.if_else(fits, wide, pa.scalar(None, wide.type))
     return wide.cast(pa.decimal256(wide.type.precision, wanted.scale)).cast(wanted)
-
-
-def _to_integer(values: pa.Array, mode: str) -> pa.Array:
-    return pc.floor(values) if mode == "down" else pc.ceil(values)

@@ -1,10 +1,10 @@
 """The expression tree of `where` and of column texts.
 
-The rule: expressions are values, without knowledge of a schema, a file or a row. The parser produces `Column`, `Path`,
-`Text` and `IntervalLiteral`; binding replaces them by `LeafRef` and `Literal`, so later stages handle fewer nodes.
+The rule: expressions are values, without knowledge of a schema, a file or a row. The parser produces `Column`, `Path`
+and `Text`; binding replaces them by `LeafRef` and `Literal`, so later stages handle fewer nodes.
 
     And Or Not · Compare In IsNull · Cast Call · LeafRef Literal   (bound)
-    + Column Path Text IntervalLiteral                                   (as read)
+    + Column Path Text                                                   (as read)
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ class Expr:
 
 @dataclass(frozen=True, slots=True)
 class Literal(Expr):
-    """A constant. Dates are days and timestamps microseconds since the epoch (int); None is NULL."""
+    """A constant. Dates are days and timestamps microseconds since the epoch (int), intervals months or microseconds;
+    None is NULL."""
 
     value: Any
     type: DataType
@@ -78,15 +79,6 @@ class Text(Expr):
 
     type: DataType
     text: str
-
-
-@dataclass(frozen=True, slots=True)
-class IntervalLiteral(Expr):
-    """`INTERVAL 3 DAYS`: months, or microseconds. `unit` is its shortest: `month`, `day`, or `time`."""
-
-    months: int
-    micros: int
-    unit: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,8 +278,6 @@ def _sql(expr: Expr, outer: int) -> str:
         case Call(name, (left, right)) if name in BINDING:
             own = BINDING[name]
             text = f"{_sql(left, own)} {name.upper()} {_sql(right, own + 1)}"
-        case Call("+ interval", (child, Literal(months), Literal(micros))):
-            text, own = f"{_sql(child, 5)} + {_sql(IntervalLiteral(months, micros, ''), 6)}", 5
         case Call("negate", (child,)):
             text, own = f"- {_sql(child, 7)}", 7
         case Call("like", (child, pattern, *escape)):
@@ -317,8 +307,6 @@ def _sql(expr: Expr, outer: int) -> str:
             return ".".join(quote_if_needed(n) for n in names)
         case LeafRef(text=text):
             return text
-        case IntervalLiteral(months, micros):
-            return f"INTERVAL {months} MONTHS" if months else f"INTERVAL {micros} MICROSECONDS"
         case Text(type_, text):
             return f"{type_to_ddl(type_)}'{text}'"
         case Literal(value, type_):

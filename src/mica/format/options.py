@@ -41,6 +41,9 @@ OPTIONS: Mapping[str, str] = {
     "checkpointLocation": "stream writes: the folder of the stream's state",
 }
 
+#: Options that are a number of files or bytes.
+COUNTS = ("maxFilesPerTrigger", "maxBytesPerTrigger")
+
 #: Options with these prefixes are properties of a new table, and settings of an object store.
 PROPERTIES, STORAGE = ("delta.", "mica."), "storage."
 
@@ -53,7 +56,8 @@ class Options:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Options:
-        """Errors: INVALID_ARGUMENT for a name that is nearly one of ours."""
+        """Errors: INVALID_ARGUMENT for a name that is nearly one of ours, or no number where one is wanted: Spark shows
+        what is refused here better than what a stream refuses when it starts."""
         known = {name.lower(): name for name in OPTIONS}
         for name in given:
             if name.lower() in known or name.lower().startswith((*PROPERTIES, STORAGE)):
@@ -65,7 +69,10 @@ class Options:
                     f"format mica has no option {name!r}",
                     hint=f"The nearest one is {known[near[0]]}.",
                 )
-        return cls({name.lower(): value for name, value in given.items()})
+        options = cls({name.lower(): value for name, value in given.items()})
+        for name in COUNTS:
+            options.number(name)
+        return options
 
     def text(self, name: str) -> str | None:
         """The value of an option."""

@@ -12,6 +12,7 @@ from mica.errors import UserError
 from mica.expressions.cursor import Cursor
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import VARIANT, DataType, StructType
+from mica.variant.path import VariantPath
 
 
 @dataclass(frozen=True)
@@ -65,4 +66,4 @@ def _field(name: str, schema: StructType, cursor: Cursor) -> str:
     variants = [f.name for f in schema.fields if f.type == VARIANT]
     if len(variants) != 1:
         cursor.fail(f"the table has {len(variants)} VARIANT columns: `AS column:path` is expected")
-    return f"{quote_if_needed(variants[0])}:{quote_if_needed(name)}"
+    return f"{quote_if_needed(variants[0])}:{VariantPath((name,))}"

@@ -19,9 +19,10 @@ from mica.engines.spark.batches import for_spark
 from mica.engines.spark.types import from_spark, to_spark
 from mica.errors import UserError
 from mica.format import paths
-from mica.format.filters import text_of
+from mica.format.filters import pushed
 from mica.format.options import Options
 from mica.properties import TYPED_PATHS
+from mica.readers.terms import Terms
 from mica.scan.scan import Scan
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import StructField, StructType
@@ -161,18 +162,10 @@ class FilteredReader(Reader):
 
     def pushFilters(self, filters: Iterable[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's names
         """Takes the filters whose meaning is certain, for skipping; Spark evaluates all of them."""
+        terms = Terms(self._planned())
         for one in filters:
-            text = text_of(one, self._columns.schema, self._columns.spelled)
-            if text is not None and self._binds(text):
-                self._predicates.append(text)
+            self._predicates += pushed(one, terms)
             yield one
-
-    def _binds(self, text: str) -> bool:
-        try:
-            scan_of(self._table, self._options, self._columns, [text])
-        except UserError:
-            return False
-        return True
 
 
 def rows_of(spec: ReadSpec, files: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:

@@ -77,7 +77,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._files = options.number("maxFilesPerTrigger")
         self._bytes = options.number("maxBytesPerTrigger")
         self._table = Table.open(options.path, storage_options=options.storage)
-        self._end = self._table.snapshot
+        self._end = self._seen = self._table.snapshot
         self._columns = columns_of(self._table, options).chosen(from_spark(schema))
         self._known: dict[StreamPlace, pa.Table] = {}
         self._until: int | None = None
@@ -111,10 +111,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         newest = listing.latest if self._until is None else min(self._until, listing.latest)
         if start is None:
             return StreamPlace(self._end.metadata.id, newest + 1).offset()
+        place = self._place(start)
         unlimited = type(limit).__name__ == "ReadAllAvailable"
         files = None if unlimited else (self._files or (None if self._bytes else FILES))
         size = None if unlimited else self._bytes
-        place = StreamPlace.of(start)
         while place.initial or place.version <= newest:
             found = self._at(place, listing)
             rest = found.num_rows - place.file
@@ -149,13 +149,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Any, end: Any) -> Sequence[InputPartition]:
         """The files between two places."""
-        first, last = StreamPlace.of(start), StreamPlace.of(end)
-        if first.table != self._end.metadata.id:
-            raise UserError(
-                "STREAM_CHANGED",
-                f"{self._end.storage} is not the table that this stream has read: it was replaced",
-                hint="Give the stream a new checkpointLocation, to begin with all rows of the new table.",
-            )
+        first, last = self._place(start), self._place(end)
         listing, place, tables = self._listing(), first, [feed.FEED.empty_table()]
         while (place.version, place.file) < (last.version, last.file):
             whole, ends = self._at(place, listing), place.version == last.version
@@ -170,6 +164,21 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of the files."""
         return rows_of(self.spec, partition.value)
+
+    def _place(self, offset: Mapping[str, Any]) -> StreamPlace:
+        """A place in this table. Errors: STREAM_CHANGED."""
+        place = StreamPlace.of(offset)
+        if place.table != self._end.metadata.id:
+            raise self._changed()
+        return place
+
+    def _changed(self) -> UserError:
+        return UserError(
+            "STREAM_CHANGED",
+            f"{self._end.storage} is not the table that this stream has read: it was replaced, or the checkpoint "
+            "folder is that of another stream",
+            hint="Give the stream a checkpointLocation of its own: it begins with all rows of this table.",
+        )
 
     def _scan(self, files: pa.Table) -> Scan:
         source = ChangesSource(self._end, files, f"the stream of {self._end.storage}")
@@ -200,4 +209,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return feed.appended_files(self._end, listing, place.version, skip_changes=self._skips)
 
     def _listing(self) -> Listing:
+        """The log's files. Errors: STREAM_CHANGED if it is that of another table now; TABLE_NOT_FOUND."""
+        if not self._seen.stands():
+            self._seen = load(self._end.storage)
+            if self._seen.metadata.id != self._end.metadata.id:
+                raise self._changed()
         return read_listing(self._end.storage.list(LOG, recursive=False))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType as SparkStructType
@@ -22,7 +23,8 @@ from mica.engines.spark.types import from_spark
 from mica.errors import StorageError, UserError
 from mica.format.options import Options
 from mica.log.actions import Metadata, Protocol
-from mica.log.snapshot import load
+from mica.log.fingerprint import replaced
+from mica.log.snapshot import Snapshot, load
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
 from mica.schema.types import StructType
@@ -71,13 +73,19 @@ class Planned:
     spec: WriteSpec
 
     @classmethod
-    def of(cls, options: Options, properties: dict[str, str], schema: StructType, overwrite: bool) -> Planned:
-        """Errors: those of `Table.append` that need no row; INVALID_ARGUMENT."""
-        storage = Storage.open(options.path, options.storage)
+    def of(
+        cls,
+        options: Options,
+        properties: dict[str, str],
+        schema: StructType,
+        overwrite: bool,
+        storage: Storage,
+        snapshot: Snapshot | None,
+    ) -> Planned:
+        """The write into the table at a version. Errors: those of `Table.append` that need no row; INVALID_ARGUMENT."""
         where, partition_by = options.text("replaceWhere"), options.names("partitionBy") or []
         if where is not None and not overwrite:
             raise UserError.bad_value("replaceWhere", where, 'an option of mode("overwrite")')
-        snapshot = load_if_any(storage)
         target = open_target(
             storage, schema, partition_by, mode="overwrite" if overwrite else "append",
             properties=properties if snapshot is None else {}, snapshot=snapshot, where=where,
@@ -90,16 +98,25 @@ class Planned:
         leaves, version = collated.comparable(target.collated, IN_PROCESS)
         spec = replace(target.write_spec({}), tags=zone_tags(), rules=rules, collated=tuple(leaves), version=version)
         refuse_given(spec.schema, given.names, str(storage))
-        plan_write(spec.schema, unshredded_schema(given, spec.schema), variants=to_variants, supplied=rules.supplied)
+        try:
+            plan_write(
+                spec.schema, unshredded_schema(given, spec.schema), variants=to_variants, supplied=rules.supplied
+            )
+        except UserError as error:
+            if error.code == "UNKNOWN_COLUMN":
+                error.hint = 'Add it with .option("mergeSchema", "true"), or leave it out.'
+            raise
         found = None if snapshot is None else snapshot.version
         return cls(storage, overwrite, where, found, target.protocol, target.metadata, spec)
 
-    def target(self) -> Target:
+    def target(self, latest: Snapshot | None) -> Target:
         """The table as the target of the commit: changes since the plan are conflicts, as for any writer."""
         if self.version is None:
             joins = not self.overwrite
             return Target(self.storage, None, self.protocol, self.metadata, joins=joins)
-        snapshot = load(self.storage, self.version)
+        if latest is None or latest.metadata.id != self.metadata.id or latest.version < self.version:
+            raise replaced(self.storage, self.version)
+        snapshot = latest if latest.version == self.version else load(self.storage, self.version)
         target = open_target(
             self.storage, snapshot.schema, (), mode="overwrite" if self.overwrite else "append", properties={},
             snapshot=snapshot, where=self.where,
@@ -116,22 +133,40 @@ class Planned:
                 stream.write_batch(batch)
         return TaskFacts(sink.getvalue().to_pybytes())
 
-    def commit(self, messages: Sequence[Any], txn: Txn | None, operation: str, parameters: dict[str, Any]) -> Commit:
-        """Commits what the tasks wrote; a repeated `txn` leaves the table as it is."""
+    def commit(
+        self,
+        latest: Snapshot | None,
+        messages: Sequence[Any],
+        txn: Txn | None,
+        operation: str,
+        parameters: dict[str, Any],
+    ) -> Commit:
+        """Commits what the tasks wrote, to the newest version; a repeated `txn` leaves the table as it is."""
 
         def committed() -> Commit:
-            target = self.target()
+            target = self.target(latest)
             target.applications = dict([txn] if txn is not None else ())
             target.operation, target.parameters = operation, parameters
             return flow.commit(IN_PROCESS, target, self.spec, Reported(messages))[0]
 
-        done = once(self.storage, load_if_any(self.storage), txn, committed)
-        if done.repeated:
-            self.abort()
+        done = once(self.storage, latest, txn, committed)
+        if done.repeated and done.snapshot is not None and not self._named_in(done.snapshot):
+            self._discard()
         return compact.afterwards(done, IN_PROCESS)
 
-    def abort(self) -> None:
-        """Deletes what the tasks wrote."""
+    def abort(self, messages: Sequence[Any]) -> None:
+        """Deletes what the tasks wrote, if one of them failed. Spark also aborts after a commit that failed; that has
+        deleted what it may, for a commit whose answer was lost may be in the log."""
+        if not all(messages):
+            self._discard()
+
+    def _named_in(self, snapshot: Snapshot) -> bool:
+        """Whether the log names files of this write: then it is its own commit that is repeated."""
+        state = snapshot.state
+        paths = [part.column("path") for part in (state.files, state.removes)]
+        return any(pc.any(pc.match_substring(column, self.spec.mark)).as_py() for column in paths)
+
+    def _discard(self) -> None:
         self.spec.storage.discard(flow.marked(self.spec))
 
 
@@ -143,8 +178,10 @@ class BatchWriter(DataSourceArrowWriter):
         if (app is None) != (version is None):
             raise UserError.bad_value("txnAppId and txnVersion", (app, version), "both, or none of them")
         self.txn = checked((app, version)) if app is not None and version is not None else None
-        self.planned = Planned.of(options, properties, rows_of(schema), overwrite)
-        self.repeats = self.txn is not None and repeats(load_if_any(self.planned.storage), self.txn)
+        storage = Storage.open(options.path, options.storage)
+        snapshot = load_if_any(storage)
+        self.planned = Planned.of(options, properties, rows_of(schema), overwrite, storage, snapshot)
+        self.repeats = self.txn is not None and repeats(snapshot, self.txn)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Writes the rows of one task; none of a write that the table has already."""
@@ -152,39 +189,49 @@ class BatchWriter(DataSourceArrowWriter):
 
     def commit(self, messages: Any) -> None:
         """Commits."""
-        self.planned.commit(messages, self.txn, "WRITE", {})
+        self.planned.commit(load_if_any(self.planned.storage), messages, self.txn, "WRITE", {})
 
-    def abort(self, messages: Any) -> None:  # noqa: ARG002 - the mark in their names finds all files
+    def abort(self, messages: Any) -> None:
         """Deletes what was written."""
-        self.planned.abort()
+        self.planned.abort(messages)
+
+
+@dataclass(frozen=True)
+class BatchFacts(TaskFacts):
+    """What a task wrote of a stream's batch, and the plan: Spark commits by another writer than the one that wrote."""
+
+    planned: Planned
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """`df.writeStream.format("mica")`."""
+    """`df.writeStream.format("mica")`: Spark makes one for the tasks of each batch, and one for its commit."""
 
     def __init__(self, options: Options, properties: dict[str, str], schema: SparkStructType, overwrite: bool) -> None:
-        self.options, self.properties = options, properties
-        self.schema, self.overwrite = rows_of(schema), overwrite
-        self.query = query_id(options)
-        self.planned = Planned.of(options, properties, self.schema, overwrite)
+        self.overwrite, self.query = overwrite, query_id(options)
+        storage = Storage.open(options.path, options.storage)
+        self.latest = load_if_any(storage)
+        self.planned = Planned.of(options, properties, rows_of(schema), overwrite, storage, self.latest)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"planned": self.planned}  # the tasks need no more
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Writes the rows of one task."""
-        return self.planned.write(iterator)
+        return BatchFacts(self.planned.write(iterator).stream, self.planned)
 
     def commit(self, messages: Any, batchId: int) -> None:  # noqa: N803 - Spark's name
         """Commits the batch, once."""
         parameters = {"outputMode": "Complete" if self.overwrite else "Append", "queryId": self.query}
         parameters["epochId"] = str(batchId)
-        # Earlier batches of this query moved the table: an append is no conflict, an overwrite is planned anew.
-        planned = self.planned
-        if self.overwrite and planned.version is not None:
-            planned = replace(planned, version=load(planned.storage).version)
-        planned.commit(messages, (self.query, batchId), "STREAMING UPDATE", parameters)
+        planned = next((one.planned for one in messages if one is not None), None) or self.planned
+        planned.commit(self.latest, messages, (self.query, batchId), "STREAMING UPDATE", parameters)
 
     def abort(self, messages: Any, batchId: int) -> None:  # noqa: ARG002, N803 - as above
-        """Deletes what was written."""
-        self.planned.abort()
+        """Deletes what was written, as far as a task has reported."""
+        for one in messages:
+            if one is not None:
+                one.planned.abort(messages)
+                break
 
 
 def rows_of(schema: SparkStructType) -> StructType:

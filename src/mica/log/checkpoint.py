@@ -66,6 +66,18 @@ class PartSource:
                 self._read[name] = values
         return self._read[name]
 
+    def column_batches(self, name: str, rows: int) -> Iterator[tuple[int, pa.Array]]:
+        """Yields a column of `add`, `rows` rows at a time, each with the number of its first row; nothing is kept."""
+        with _open(self.storage, self.rel, self.size) as file:
+            start = 0
+            for batch in file.iter_batches(rows, columns=[f"add.{name}"]):
+                values = _field(batch.column(0), name, None)
+                values.validate(full=True)
+                yield start, values
+                start += len(values)
+            if start != file.metadata.num_rows:
+                raise ValueError(f"add has {start} rows, the file {file.metadata.num_rows}")
+
     def forget(self) -> None:
         """Frees the columns that were read."""
         self._read.clear()

@@ -19,6 +19,8 @@ from mica.log.column_mapping import configured, effective, mode_of
 from mica.log.configuration import checked, kept, needed_features
 from mica.schema import collations, special
 from mica.schema import json as schema_json
+from mica.schema.ddl import type_to_ddl
+from mica.schema.interval_types import is_interval
 from mica.schema.types import (
     VARIANT,
     VOID,
@@ -53,17 +55,17 @@ def schema_features(schema: StructType) -> set[str]:
 
 
 def refuse_columns(schema: StructType) -> None:
-    """Rejects columns that no file can hold, at any depth: of type VOID, or with a NUL in their name, which would end
-    the name in Arrow's C interface.
+    """Rejects columns that no file can hold, at any depth: of type VOID or of an interval, or with a NUL in their name,
+    which would end the name in Arrow's C interface.
     """
     todo: list[tuple[str, DataType]] = [("", schema)]
     while todo:
         at, type_ = todo.pop()
-        if type_ == VOID:
+        if type_ == VOID or is_interval(type_):
             raise UserError(
                 "UNSUPPORTED_TYPE",
-                f"the column {at!r} is VOID, which cannot be stored",
-                hint="Give it a type, or leave it out.",
+                f"the column {at!r} is {type_to_ddl(type_)}, which cannot be stored",
+                hint="Give it a type, or leave it out." if type_ == VOID else "Cast it to BIGINT or STRING.",
                 column=at,
             )
         if "\0" in at:

@@ -7,6 +7,7 @@ here; all spellings of one file (`/a`, `file:/a`, `file:///a`; `%2E` and `.`) ha
 from __future__ import annotations
 
 import re
+import string
 import uuid
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -76,6 +77,15 @@ def v2_checkpoint_name(version: int, unique: str) -> str:
 def encode_path(path: str) -> str:
     """Encodes a relative file name as the URI for an add line, including `:`, so that no name looks like a scheme."""
     return quote(path, safe="/!$&'()*+,;=@-._~", errors="surrogateescape")
+
+
+def as_uri(path: str) -> str:
+    """A place (a local path, or a URL) as Spark's `_metadata.file_path` has it: what Java's URI forbids is encoded."""
+    scheme, rest = ("file:", path) if path.startswith("/") else ("", path)
+    return scheme + "".join(c if c > "\x7f" or c in _IN_JAVA_URIS else f"%{ord(c):02X}" for c in rest)
+
+
+_IN_JAVA_URIS = frozenset(string.ascii_letters + string.digits + "_-!.~'()*,;:$&+=/@")
 
 
 def decode_path(uri: str) -> str:

@@ -8,7 +8,7 @@ of an unsupported table can still be shown.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +23,7 @@ from mica import properties
 from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log import applications, features, row_tracking, time_travel, type_changes
 from mica.log.actions import Metadata, Protocol
+from mica.log.arrays import taken
 from mica.log.checkpoint import PartSource, read_checkpoint
 from mica.log.column_mapping import effective, mode_of
 from mica.log.commit_info import commit_info, in_commit_timestamp
@@ -34,6 +35,7 @@ from mica.log.stats_struct import format_stats
 from mica.properties import Mode
 from mica.schema import json as schema_json
 from mica.schema.types import StructType
+from mica.stats.read import SHARE, Share, shares_of
 from mica.storage import Entry, Storage
 
 _READERS = 16
@@ -123,6 +125,22 @@ class Snapshot:
         If a checkpoint holds only `stats_parsed`, the JSON is made from it."""
         return self._gather(indices, pa.string(), _stats_of)
 
+    def stats_shares(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> Iterator[Share]:
+        """Yields the statistics of the files (all, or those at `indices`) some files at a time, with places in
+        `indices`. Of a checkpoint only what is yielded is in memory."""
+        sources, rows = self._places(indices)
+        for number in np.unique(sources):
+            place = np.flatnonzero(sources == number)
+            source, own = self.state.sources[number], rows[place]
+            if not isinstance(source, PartSource) or "stats" not in source.columns or len(own) <= SHARE:
+                yield from ((place[at], texts) for at, texts in shares_of(_stats_of(source, own)))
+                continue
+            for start, texts in source.column_batches("stats", SHARE):
+                here = np.flatnonzero((own >= start) & (own < start + len(texts)))
+                if len(here):
+                    found = taken(texts, own[here] - start).cast(pa.string())
+                    yield place[here], _or_parsed(source, own[here], found)
+
     def tags(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> pa.Array:
         """Returns the tags of the files as map<string, string>."""
         kind = pa.map_(pa.string(), pa.string())
@@ -140,6 +158,14 @@ class Snapshot:
             return pa.nulls(self.state.files.num_rows if indices is None else len(indices), pa.string())
         return self._gather(indices, pa.string(), _providers_of)
 
+    def _places(self, indices: Sequence[int] | np.ndarray | pa.Array | None) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the files' sources, and their rows there."""
+        sources, rows = (self.state.files[name].to_numpy() for name in ("source", "row"))
+        if indices is None:
+            return sources, rows
+        wanted = np.asarray(indices, np.int64)
+        return sources[wanted], rows[wanted]
+
     def _gather(
         self,
         indices: Sequence[int] | np.ndarray | pa.Array | None,
@@ -147,11 +173,7 @@ class Snapshot:
         read: Callable[[Any, np.ndarray], pa.Array],
     ) -> pa.Array:
         """Collects a column from the files' sources, in the order of the files."""
-        sources = self.state.files["source"].to_numpy()
-        rows = self.state.files["row"].to_numpy()
-        if indices is not None:
-            wanted = np.asarray(indices, np.int64)
-            sources, rows = sources[wanted], rows[wanted]
+        sources, rows = self._places(indices)
         parts, places = [], []
         for number in np.unique(sources):
             place = np.flatnonzero(sources == number)
@@ -309,17 +331,22 @@ def _names(storage: Storage, deltas: Sequence[LogFile]) -> str:
 
 
 def _stats_of(source: Any, rows: np.ndarray) -> pa.Array:
-    index = pa.array(rows)
     if isinstance(source, LineSource):
-        return source.stats.take(index)
+        return taken(source.stats, rows)
     assert isinstance(source, PartSource)
     text = source.add_column("stats")
-    found = pa.nulls(len(rows), pa.string()) if text is None else text.take(index).cast(pa.string())
+    return _or_parsed(
+        source, rows, pa.nulls(len(rows), pa.string()) if text is None else taken(text, rows).cast(pa.string())
+    )
+
+
+def _or_parsed(source: PartSource, rows: np.ndarray, found: pa.Array) -> pa.Array:
+    """The texts, those that are missing made from `stats_parsed`."""
     if not found.null_count or "stats_parsed" not in source.columns:
         return found
     parsed = source.add_column("stats_parsed")
     assert parsed is not None
-    return pc.coalesce(found, format_stats(parsed.take(index)))
+    return pc.coalesce(found, format_stats(taken(parsed, rows)))
 
 
 def _tags(found: object) -> dict[str, str] | None:
@@ -338,11 +365,10 @@ def _providers_of(source: Any, rows: np.ndarray) -> pa.Array:
             out[at] = found if isinstance(found, str) else None
         return pa.array(out, pa.string())
     column = source.add_column("clusteringProvider")
-    return pa.nulls(len(rows), pa.string()) if column is None else column.take(pa.array(rows)).cast(pa.string())
+    return pa.nulls(len(rows), pa.string()) if column is None else taken(column, rows).cast(pa.string())
 
 
 def _tags_of(source: Any, rows: np.ndarray, kind: pa.DataType) -> pa.Array:
-    index = pa.array(rows)
     if isinstance(source, LineSource):
         lines = source.lines(rows)
         has = np.asarray(pc.match_substring(lines, b'"tags"'))
@@ -351,4 +377,4 @@ def _tags_of(source: Any, rows: np.ndarray, kind: pa.DataType) -> pa.Array:
             out[at] = _tags(orjson.loads(lines[int(at)].as_buffer().to_pybytes())["add"].get("tags"))
         return pa.array([None if tags is None else list(tags.items()) for tags in out], kind)
     column = source.add_column("tags")
-    return pa.nulls(len(rows), kind) if column is None else column.take(index).cast(kind)
+    return pa.nulls(len(rows), kind) if column is None else taken(column, rows).cast(kind)

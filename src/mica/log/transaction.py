@@ -70,6 +70,7 @@ class Transaction:
     _protocol: Protocol | None = None
     _domains: dict[str, str | None] = field(default_factory=dict)
     _transactions: dict[str, int] = field(default_factory=dict)
+    _following: Callable[[Snapshot | None], Mapping[str, int]] | None = field(default=None, repr=False)
     _committed: bool = False
     _in_doubt: bool = False
 
@@ -121,9 +122,17 @@ class Transaction:
         """Sets (None: removes) the metadata of a domain; the table needs the feature `domainMetadata`."""
         self._domains[domain] = configuration
 
-    def set_application_transactions(self, versions: Mapping[str, int]) -> None:
-        """Records per application id that the batch of that version was written, for exactly-once writes."""
+    def set_application_transactions(
+        self,
+        versions: Mapping[str, int],
+        following: Callable[[Snapshot | None], Mapping[str, int]] | None = None,
+    ) -> None:
+        """Records per application id that the batch of that version was written, for exactly-once writes.
+
+        `following` gives further ones for the version that the commit follows (None: it creates the table). It is asked
+        again when another writer was first, and raises a ConflictError where that matters."""
         self._transactions.update(versions)
+        self._following = following
 
     def read(self, predicate: conflicts.FilePredicate = conflicts.every_file) -> None:
         """Declares that the outcome depends on the files for which `predicate` is true. An append reads nothing."""
@@ -182,8 +191,8 @@ class Transaction:
             version = 0 if base is None else base.version + 1
             if base is not None and not base.stands():
                 raise replaced(self.storage, base.version)
-            if tracks and attempt:
-                body = self._body(int(started * 1000), base)  # the ids of its rows are taken
+            if attempt and (tracks or self._following is not None):
+                body = self._body(int(started * 1000), base)  # the ids of its rows are taken, or its record is
             if self._put(version, self._head(base, version, int(clock() * 1000)) + body):
                 return self._finish(base, version)
             if attempt > 2:
@@ -251,9 +260,8 @@ class Transaction:
 
     def _body(self, now: int, base: Snapshot | None) -> bytes:
         """Returns the lines that do not depend on the version; those of files do if the table tracks rows."""
-        lines = [
-            format_line("txn", {"appId": a, "version": v, "lastUpdated": now}) for a, v in self._transactions.items()
-        ]
+        versions = {**self._transactions, **({} if self._following is None else self._following(base))}
+        lines = [format_line("txn", {"appId": a, "version": v, "lastUpdated": now}) for a, v in versions.items()]
         for domain, configuration in self._domains.items():
             action = {"domain": domain, "configuration": configuration or "", "removed": configuration is None}
             lines.append(format_line("domainMetadata", action))

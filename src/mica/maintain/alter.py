@@ -31,7 +31,7 @@ from mica.schema.ddl import parse_ddl
 from mica.schema.types import StructType
 from mica.storage import Storage
 from mica.variant import kernel
-from mica.write.inputs import forgotten
+from mica.write.ingested import forgotten
 from mica.write.rules import rules_of, uses
 from mica.write.target import load_if_any
 

@@ -33,18 +33,25 @@ from mica.tasks.variant_bounds import PATHS, VariantBoundsSpec, bounds_of_files
 from mica.variant import kernel
 from mica.variant.shredding import Limits
 from mica.write.collated import collated_bounds, comparable, tagged
+from mica.write.once import Txn, once
 from mica.write.target import Commit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSession | None) -> Commit:
+def restats(
+    snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSession | None, txn: Txn | None = None
+) -> Commit:
     """Commits new bounds for all files of a version; `columns` (None: all) are collated or Variant columns.
 
     Errors: NEEDS_SPARK for collated columns without a session, UNKNOWN_COLUMN, those of `features.check_write`,
     ConflictError if a file was removed meanwhile.
     """
+    return once(snapshot.storage, snapshot, txn, lambda: _restats(snapshot, columns, spark, txn))
+
+
+def _restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSession | None, txn: Txn | None) -> Commit:
     table, engine = str(snapshot.storage), engines.of(spark)
     features.check_write(snapshot.protocol, snapshot.metadata, table)
     collations.check(snapshot.schema, table)
@@ -58,6 +65,7 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
         snapshot, "COMPUTE STATS", {} if columns is None else {"columns": list(columns)},
         engine_info=f"mica/{kernel.version()}",
     )  # fmt: skip
+    transaction.set_application_transactions(dict([txn] if txn is not None else ()))
     if leaves and numbered:
         made, version = comparable(leaves, engine)
         left = [".".join(leaf.column) for leaf in leaves if leaf not in made]
@@ -84,11 +92,11 @@ def restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSessi
             for text, own in zip(texts, paths, strict=True)
         ]  # fmt: skip
     changed = [i for i, now in enumerate(zip(texts, tags, strict=True)) if now != before[i]]
-    if not changed:
+    if not changed and txn is None:
         return Commit(snapshot.version, 0, 0, snapshot=snapshot)
-    rows = files.take(pa.array(changed)).to_pylist()
-    ids = snapshot.file_ids(np.array(changed)).to_pylist()
-    providers = snapshot.clustering_providers(np.array(changed)).to_pylist()
+    rows = files.take(pa.array(changed, pa.int64())).to_pylist()
+    ids = snapshot.file_ids(np.array(changed, np.int64)).to_pylist()
+    providers = snapshot.clustering_providers(np.array(changed, np.int64)).to_pylist()
     transaction.update_files(
         changed,
         [

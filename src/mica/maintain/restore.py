@@ -24,10 +24,12 @@ from mica.log.arrays import one_array
 from mica.log.deletion_vectors import file_of
 from mica.log.paths import file_keys
 from mica.log.row_tracking import ROW_IDS
-from mica.log.snapshot import Snapshot
+from mica.log.snapshot import Snapshot, load
+from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
 from mica.variant import kernel
-from mica.write.inputs import forgotten
+from mica.write.ingested import forgotten
+from mica.write.once import Txn, once_or
 
 #: Number of concurrent checks for missing files.
 LOOKERS = 16
@@ -41,7 +43,9 @@ _STAY = (
 
 @dataclass(frozen=True)
 class Restore:
-    """The result of a restore: the new version, the restored version, files and bytes."""
+    """The result of a restore: the new version, the restored version, files and bytes. Where nothing was restored
+    (`repeated`), a time counts as the newest version.
+    """
 
     table: str
     version: int
@@ -51,20 +55,37 @@ class Restore:
     restored_bytes: int
     removed_bytes: int
     snapshot: Snapshot = field(repr=False, compare=False)
+    #: Whether nothing was restored, because the table has this version of the application (`txn`) already.
+    repeated: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name != "snapshot"}
 
     def __str__(self) -> str:
+        if self.repeated:
+            return f"{self.table}, version {self.version}: done before"
         return (
             f"{self.table}, version {self.version}, has the content of version {self.restored_version}: "
             f"{self.restored_files:,} files restored, {self.removed_files:,} removed"
         )
 
 
-def restore(newest: Snapshot, older: Snapshot) -> Restore:
-    """Commits the content of `older` on top of `newest`; see `Table.restore`."""
+def restore(newest: Snapshot, version: int | None, timestamp: Timestamp | None, txn: Txn | None = None) -> Restore:
+    """Commits the content of an older version on top of `newest`; see `Table.restore`."""
+
+    def repeated(found: Snapshot) -> Restore:
+        # What a repetition would restore may be gone meanwhile, so a time is not resolved.
+        at = found.version if version is None else version
+        return Restore(str(found.storage), found.version, at, 0, 0, 0, 0, found, repeated=True)
+
+    def write() -> Restore:
+        return _restore(newest, load(newest.storage, version, timestamp), txn)
+
+    return once_or(newest.storage, newest, txn, write, repeated)
+
+
+def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     table = str(newest.storage)
     features.check_write(newest.protocol, newest.metadata, table)
     mine, theirs = _keys(newest.files), _keys(older.files)
@@ -95,8 +116,8 @@ def restore(newest: Snapshot, older: Snapshot) -> Restore:
         if domain != ROW_IDS and newest.domains.get(domain) != older.domains.get(domain):
             transaction.set_domain(domain, older.domains.get(domain))
     # Input files whose rows are removed may be ingested again.
-    since = {app: v for app, v in newest.app_transactions.items() if older.app_transactions.get(app) != v}
-    transaction.set_application_transactions(forgotten(since))
+    again = forgotten(newest.app_transactions, older.app_transactions)
+    transaction.set_application_transactions({**again, **dict([txn] if txn is not None else ())})
     done = transaction.commit()
     return Restore(table, done.version, older.version, len(back), len(gone), restored, removed, done.snapshot)
 

@@ -136,7 +136,7 @@ class _Reader:
             case "is_in":
                 return self.is_in(parts, negated=negated)
             case "starts_with" if not _option(parts, "ignore_case"):
-                return terms.starts_with(self.term(parts[0]), str(_option(parts, "pattern")))
+                return terms.matches("startswith", self.term(parts[0]), str(_option(parts, "pattern")))
         if name in _COMPARISONS:
             return terms.compare(_COMPARISONS[name], self.term(parts[0]), self.term(parts[1]), negated=negated)
         return None

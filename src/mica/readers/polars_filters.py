@@ -58,7 +58,7 @@ class _Reader:
                 return self.boolean(of, others, kind, negated=negated)
             case {"Function": {"input": [of, {"Literal": {"Scalar": {"String": str(prefix)}}}], "function": function}}:
                 if function == {"StringExpr": "StartsWith"}:
-                    return self.terms.starts_with(self.term(of), prefix)
+                    return self.terms.matches("startswith", self.term(of), prefix)
             case {"Column": _} | {"Literal": _}:
                 return self.terms.true(self.term(tree))
         return None

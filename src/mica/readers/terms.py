@@ -9,7 +9,7 @@ Under NOT that must hold the other way round, so there only parts are translated
 | floats | not under NOT, not beside NaN, not with another column: libraries differ on NaN; constants are exact |
 | strings | without a collation: libraries compare bytes |
 | IN | as comparisons, with the nulls of the list as the library treats them |
-| a boolean column, IS NULL, a prefix, AND, OR, NOT | the same |
+| a boolean column, IS NULL, a prefix, a suffix, a part, AND, OR, NOT | the same |
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from mica.expressions.constants import number
 from mica.expressions.parse import parse
 from mica.expressions.tree import And, Call, Cast, Column, Compare, Expr, In, IsNull, Literal, Not, Op, Or, to_sql
 from mica.scan.scan import Scan
-from mica.schema.arrow import to_arrow_type
+from mica.schema.arrow import from_arrow_type, to_arrow_type
 from mica.schema.types import BINARY, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, StructType
 
 #: Integers below it are doubles without an error.
@@ -112,9 +112,9 @@ class Terms:
             return None
         return of.expr
 
-    def starts_with(self, of: Term | None, prefix: str) -> Expr | None:
-        """Whether a string column has a prefix."""
-        return None if of is None or of.type != STRING else Call("startswith", (of.expr, Literal(prefix, STRING)))
+    def matches(self, function: str, of: Term | None, text: str) -> Expr | None:
+        """Whether a string column begins (`startswith`) or ends with a text, or contains it."""
+        return None if of is None or of.type != STRING else Call(function, (of.expr, Literal(text, STRING)))
 
     def joined(self, parts: Iterable[Expr | None], *, conjunction: bool, negated: bool) -> Expr | None:
         """AND or OR; a part of an AND may be missing, under NOT one of an OR."""
@@ -163,6 +163,17 @@ def of_arrow(value: Any, type_: DataType) -> Term | None:
     except pa.ArrowInvalid:
         return None
     return constant(to_values(array, type_)[0], type_)
+
+
+def of_python(value: Any) -> Term | None:
+    """A constant from a Python value; None for a null and what has no type of Delta's."""
+    if value is None:
+        return None
+    try:
+        scalar = pa.scalar(value)
+        return of_arrow(scalar, from_arrow_type(scalar.type))
+    except (pa.ArrowInvalid, MicaError):
+        return None
 
 
 def negation(part: Expr | None) -> Expr | None:

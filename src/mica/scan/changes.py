@@ -7,7 +7,7 @@ values, so a predicate on them opens no file. The columns are those of the last 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from mica.scan.table import rows_in
 from mica.schema.types import LONG, STRING, TIMESTAMP, StructField, StructType
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan, plan_files
+from mica.stats.read import Share, shares_of
 from mica.storage.tails import Tails
 
 #: The columns that a scan of changes has beside those of the table.
@@ -85,6 +86,10 @@ class _Planned:
         """The statistics of added files; null for the others."""
         found = self.files.column("stats").combine_chunks()
         return found if indices is None else found.take(pa.array(np.asarray(indices, np.int64)))
+
+    def stats_shares(self, indices: Any = None) -> Iterator[Share]:
+        """The same, some files at a time."""
+        yield from shares_of(self.stats(indices))
 
     def tags(self, indices: Any = None) -> pa.Array:
         """None: without them, bounds by collations are not used."""

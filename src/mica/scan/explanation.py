@@ -19,7 +19,9 @@ import pyarrow.compute as pc
 from mica.engines import local
 from mica.errors import MicaError
 from mica.expressions.tree import to_sql
+from mica.scan.table import TableSource
 from mica.schema.ddl import type_to_ddl
+from mica.skipping.kept import kept_files
 from mica.skipping.reasons import dropped_files, undecided_files
 from mica.tasks.costs import COSTS, footer_costs, measured_costs
 from mica.tasks.file import ReadSpec
@@ -28,6 +30,7 @@ from mica.tasks.parts import FilePart, packed
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
+    from mica.pictures.page import Html
     from mica.scan.scan import Scan
 
 #: Skipped files that are shown to a person; `to_dict` has them all.
@@ -86,7 +89,8 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """`files` has `total`, `kept`, `dropped` (path, bounds and reason of each skipped file), `undecided` (each kept
-        file whose collated bounds could not be evaluated: path, column, collation, reason); `bytes` has totals.
+        file whose collated bounds could not be evaluated: path, column, collation, reason), `kept_because` (the reasons
+        for which files stay, with their numbers of files); `bytes` has totals.
 
         If the footers of the kept files were opened (`footers`: `opened`, `of`, and `why` not), `row_groups`, `pages`
         and `rows` have `total` and `kept`, and `row_groups` has `dropped` (by what, reason, spans, rows).
@@ -109,6 +113,9 @@ class Explanation:
                 "kept": len(scan.plan.kept),
                 "dropped": dropped_files(scan.plan, paths),
                 "undecided": undecided_files(scan.plan, paths),
+                "kept_because": [
+                    {"reason": group.reason, "files": len(group.files)} for group in kept_files(scan.plan)
+                ],
             },
             "bytes": {"total": self._bytes[0], "kept": self._bytes[1]},
         }
@@ -152,7 +159,7 @@ class Explanation:
         from rich.table import Table
         from rich.text import Text
 
-        yield Text(self._title(), style="bold")
+        yield Text(self.title(), style="bold")
         if self.scan.where is not None:
             yield Text(f"  where {self.scan.where}")
         table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 2))
@@ -160,12 +167,12 @@ class Explanation:
         for name in ("read", "of"):
             table.add_column(name, justify="right")
         table.add_column("share", no_wrap=True)
-        for level, read, total in self._levels():
+        for level, read, total in self.levels():
             full = round(BAR * read / total) if total else 0
             bar = Text("━" * full, style="cyan") + Text("━" * (BAR - full), style="bright_black")
             table.add_row(level, f"{read:,}", f"{total:,}", bar + Text(f" {_share(read, total)}"))
         yield table
-        for line in self._notes():
+        for line in self.notes():
             yield Text("  " + line)
         dropped = dropped_files(self.scan.plan, self.scan.source.all_files().column("path"), SHOWN)
         if dropped:
@@ -182,10 +189,10 @@ class Explanation:
     def __str__(self) -> str:
         scan = self.scan
         dropped = dropped_files(scan.plan, scan.source.all_files().column("path"), SHOWN)
-        lines = [self._title()]
+        lines = [self.title()]
         lines += [f"  where {scan.where}"] if scan.where is not None else []
-        lines += [f"  {level}: {read:,} of {total:,} ({_share(read, total)})" for level, read, total in self._levels()]
-        lines += ["  " + line for line in self._notes()]
+        lines += [f"  {level}: {read:,} of {total:,} ({_share(read, total)})" for level, read, total in self.levels()]
+        lines += ["  " + line for line in self.notes()]
         lines += [f"  skipped {file['path']}: {file['reason']}" for file in dropped]
         if len(scan.plan.dropped) > len(dropped):
             lines.append(f"  … and {len(scan.plan.dropped) - len(dropped):,} more")
@@ -194,11 +201,27 @@ class Explanation:
     def __repr__(self) -> str:
         return str(self)
 
-    def _title(self) -> str:
+    def to_html(self) -> str:
+        """The explanation as a page of HTML that needs no network: the levels, the files along each value of the
+        condition, and why each is read or skipped."""
+        from mica.pictures.page import document
+
+        return document(self.title(), self._page())
+
+    def _repr_html_(self) -> str:
+        return self._page()
+
+    def _page(self) -> Html:
+        from mica.scan.pictured import page_of
+
+        return page_of(self)
+
+    def title(self) -> str:
+        """The source and its version."""
         at = "" if self.scan.source.version is None else f", version {self.scan.source.version}"
         return f"{self.scan.source.name}{at}"
 
-    def _levels(self) -> Iterator[tuple[str, int, int]]:
+    def levels(self) -> Iterator[tuple[str, int, int]]:
         """(level, number read, total number)."""
         plan = self.scan.plan
         yield "files", len(plan.kept), plan.total
@@ -210,9 +233,11 @@ class Explanation:
             yield name, _sum(costs, level), _sum(costs, f"{level}_total")
         yield "bytes", _sum(costs, "bytes"), self._bytes[0]
 
-    def _notes(self) -> Iterator[str]:
+    def notes(self) -> Iterator[str]:
+        """What is to be said beside the numbers, a line each."""
         costs, why = self._costs
         undecided = undecided_files(self.scan.plan, self.scan.source.all_files().column("path"))
+        yield from self._unknown()
         reasons = Counter(file["reason"] for file in undecided)
         for reason, count in reasons.most_common(SHOWN):
             yield f"kept {_counted(count, 'file')} whose bounds could not be evaluated: {reason}"
@@ -228,6 +253,18 @@ class Explanation:
             yield f"returned {rows} in {seconds:.3f} s, fetched {fetched:,} bytes (footers and indexes included)"
         elif self.scan.predicate is not None:
             yield "pages and bytes are upper bounds: columns outside the predicate are read for passing rows only"
+
+    def _unknown(self) -> Iterator[str]:
+        """What the log does not say of the kept files; a path that no file has is named with the nearest one."""
+        plan, source = self.scan.plan, self.scan.source
+        for group in kept_files(plan):
+            if group.leaf is None:
+                continue
+            line = f"kept {_counted(len(group.files), 'file')}: {group.reason}"
+            near = None
+            if isinstance(source, TableSource) and len(group.files) == len(plan.kept) + len(plan.dropped):
+                near = source.nearest_path(group.leaf, int(group.files[0]))
+            yield line if near is None else f"{line}; the nearest path that has is {near}"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ lacks is null there, and a column with different types in two files is an error.
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +27,7 @@ from mica.schema.ddl import type_to_ddl
 from mica.schema.types import VARIANT, DataType, StructField, StructType
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan, plan_files
+from mica.stats.read import Share, shares_of
 from mica.storage import Storage
 from mica.storage.options import ALLOW_EXTERNAL
 from mica.storage.patterns import Found
@@ -109,6 +110,10 @@ class _WithoutLog:
     def stats(self, indices: Any = None) -> pa.Array:
         """None."""
         return pa.nulls(self.files.num_rows if indices is None else len(indices), pa.string())
+
+    def stats_shares(self, indices: Any = None) -> Iterator[Share]:
+        """None."""
+        yield from shares_of(self.stats(indices))
 
     def tags(self, indices: Any = None) -> pa.Array:
         """None."""

@@ -7,7 +7,7 @@ running it twice returns the same rows.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,12 +19,12 @@ from mica import engines
 from mica.arguments import COLUMNS, COUNT, FLAG, SESSION, TEXT, refuse_other, takes
 from mica.engines import local
 from mica.errors import UnsupportedTableError, UserError, extra
-from mica.expressions.bind import BoundExpr, bind, bind_columns
+from mica.expressions.bind import BoundExpr, Leaf, bind, bind_columns
 from mica.expressions.collations import collations_of, refuse_in_process
 from mica.scan.source import Source
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
-from mica.schema.hidden import METADATA, ROW_ID, ROW_VERSION, is_hidden
+from mica.schema.hidden import FIELDS, METADATA, ROW_ID, ROW_VERSION, is_hidden
 from mica.schema.types import VARIANT, StructType, contains
 from mica.skipping.partitions import holds, is_decided
 from mica.skipping.plan import FilePlan
@@ -92,7 +92,7 @@ class Scan:
         if self.where is None:
             return None
         found = bind(self.where, self.source.readable, **self._options(ansi))
-        self._refuse_hidden(found)
+        self.refuse_hidden(found.leaves)
         return found
 
     def _bind_columns(self, ansi: bool) -> Mapping[str, BoundExpr]:
@@ -101,7 +101,7 @@ class Scan:
         if not isinstance(columns, dict | str) and len(set(columns)) < len(list(columns)):
             raise UserError.bad_value("columns", asked, "a list of distinct names, or a dict of names to expressions")
         found = bind_columns(columns, self.source.readable, **self._options(ansi))
-        self._refuse_hidden(*(found or {}).values())
+        self.refuse_hidden(leaf for one in (found or {}).values() for leaf in one.leaves)
         if not found:
             raise UserError.bad_value("columns", self.columns, "a list or dict of at least one column")
         return found
@@ -109,19 +109,20 @@ class Scan:
     def _options(self, ansi: bool) -> dict[str, Any]:
         return {"ansi": ansi, "timezone": self.timezone, "partition_columns": self.source.partition_by}
 
-    def _refuse_hidden(self, *bound: BoundExpr) -> None:
+    def refuse_hidden(self, leaves: Iterable[Leaf]) -> None:
         """Errors: FEATURE_NEEDED for ids of rows that are not tracked; UNKNOWN_COLUMN for the hidden column itself."""
-        asked = {leaf.column for one in bound for leaf in one.leaves if is_hidden(self.source.schema, leaf.column)}
-        if asked and self.source.row_ids is None:
-            name = ".".join(min(asked))
+        asked = {leaf.column for leaf in leaves if is_hidden(self.source.schema, leaf.column)}
+        if (METADATA,) in asked:
+            raise UserError.unknown_column(METADATA, [".".join(one) for one in FIELDS])
+        tracked = asked & {ROW_ID, ROW_VERSION}
+        if tracked and self.source.row_ids is None:
+            name = ".".join(min(tracked))
             raise UserError(
                 "FEATURE_NEEDED",
                 f"{self.source.name} does not track rows (delta.enableRowTracking is not true), so they have no {name}",
                 hint="Set delta.enableRowTracking to true.",
                 column=name,
             )
-        if (METADATA,) in asked:
-            raise UserError.unknown_column(METADATA, [".".join(one) for one in (ROW_ID, ROW_VERSION)])
 
     @cached_property
     def collations(self) -> tuple[str, ...]:
@@ -158,7 +159,7 @@ class Scan:
     def kept(self) -> pa.Table:
         """The files that are read: path, size, partition_values, deletion_vector."""
         hidden = any(is_hidden(self.source.schema, leaf.column) for value in self._bound for leaf in value.leaves)
-        return self.source.files(pa.array(self.plan.kept), ids=hidden)
+        return self.source.files(pa.array(self.plan.kept), ids=hidden and self.source.row_ids is not None)
 
     def explain(self, *, analyze: bool = False, footers: bool | None = None) -> Explanation:
         """Explains what the scan will read and why it skips the rest; the result prints well and has `to_dict()`.
@@ -174,6 +175,9 @@ class Scan:
         if analyze or footers:
             self._refuse_collated()
         return Explanation(self, analyze, footers)
+
+    def _repr_html_(self) -> str:
+        return self.explain()._repr_html_()
 
     # --- in process --------------------------------------------------------------------------------------------------
 
@@ -415,7 +419,8 @@ def _compared_by(spark: SparkSession, scan: Scan, unsupported: Literal["error", 
     values = [*scan.outputs.values(), *([] if scan.predicate is None else [scan.predicate])]
     named = {leaf.column[0] for value in values for leaf in value.leaves}
     names = [name for name in scan.source.schema.names if name in named] or scan.source.schema.names[:1]
-    hidden = {f"{NESTED}{field}": f"{METADATA}.{field}" for _, field in (ROW_ID, ROW_VERSION)}
+    used = {leaf.column for value in values for leaf in value.leaves}
+    hidden = {f"{NESTED}{field}": f"{METADATA}.{field}" for top, field in FIELDS if (top, field) in used}
     asked = names if METADATA in names or METADATA not in named else {n: quote_if_needed(n) for n in names} | hidden
     whole = replace(scan, where=None, columns=asked, limit=None, spark=None, planned=scan.plan)
     frame = whole.to_df(spark, unsupported=unsupported)

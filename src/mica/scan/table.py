@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from mica.expressions.bind import BoundExpr, bind_value
+from mica.expressions.bind import BoundExpr, Leaf, bind_value
 from mica.expressions.tree import Column
 from mica.log import row_tracking
+from mica.log.arrays import one_array
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.scan.source import Source
 from mica.schema.hidden import ROW_ID, ROW_VERSION, Readable
 from mica.schema.types import StructType
 from mica.skipping.collated import Ordering
+from mica.skipping.kept import nearest_path
 from mica.skipping.plan import FilePlan, plan_files
+from mica.stats import documents
 from mica.stats.columns import physical_names
 from mica.stats.partition import column_texts, parse_values
 from mica.storage.tails import Tails
 from mica.tasks.late_types import may_hold_late_types
 from mica.tasks.parts import FilePart, parts_of
+from mica.variant import kernel
 
 
 class TableSource(Source):
@@ -83,6 +85,13 @@ class TableSource(Source):
         """`numRecords` of the files at `indices`; null if the log does not have it."""
         return rows_in(self.snapshot.stats(indices))
 
+    def nearest_path(self, leaf: Leaf, file: int) -> str | None:
+        """Returns the path most like the leaf's that has bounds in a file; None if that file has the leaf's own."""
+        text = self.snapshot.stats([file])[0].as_py()
+        bounds = documents.at(documents.read(text), ("minValues", *physical_names(self.schema, leaf.column)))
+        near = nearest_path(leaf, bounds if isinstance(bounds, str) else None)
+        return None if near is None else f"{leaf.name.partition(':')[0]}:{near}"
+
     def partitions(self) -> pa.Table:
         """The partitions that have files, sorted: typed partition columns, then files, bytes, rows (null: unknown)."""
         files, names = self.snapshot.files, list(self.partition_by)
@@ -111,15 +120,7 @@ class TableSource(Source):
         return bool(self._cache[key])
 
 
-def rows_in(stats: pa.Array) -> pa.Array:
-    """`numRecords` of each of these statistics; null if unknown."""
-    return pa.array([_rows(text) for text in stats.to_pylist()], pa.int64())
-
-
-def _rows(stats: str | None) -> int | None:
-    """`numRecords` of a file's statistics; None if missing or damaged, since statistics are only a hint."""
-    with contextlib.suppress(orjson.JSONDecodeError):
-        found = orjson.loads(stats) if stats is not None else None
-        rows = found.get("numRecords") if isinstance(found, dict) else None
-        return rows if type(rows) is int and 0 <= rows < 1 << 63 else None
-    return None
+def rows_in(stats: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """`numRecords` of each of these statistics; null if unknown, since statistics are only a hint."""
+    found = kernel.stats_leaves(one_array(stats), [(("numRecords",), pa.int64())]).column(0)
+    return pc.if_else(pc.less(found, 0), pa.scalar(None, pa.int64()), found)

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from mica.errors import UserError
+from mica.schema.interval_types import arrow_type, is_interval
 from mica.schema.types import (
     TYPES,
     VARIANT,
@@ -74,6 +75,8 @@ def to_arrow_type(type_: DataType, *, marked: bool = False) -> pa.DataType:
         case Primitive(name):
             if (ps := type_.decimal) is not None:
                 return pa.decimal128(*ps)
+            if is_interval(type_):
+                return arrow_type(type_)
             if name not in TYPES:
                 raise UserError("UNSUPPORTED_TYPE", f"columns of type {name!r} cannot be read or written")
             return TYPES[name].arrow

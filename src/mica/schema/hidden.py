@@ -1,8 +1,8 @@
 """Columns that rows have beside those of the schema: `_metadata`, as Spark names it.
 
 The rule: a hidden column is found by its name and never listed, so `*` and messages leave it out. A column of the table
-with that name hides it. Its fields come from the log, or from columns of files that no schema names
-(`log/row_tracking.py`).
+with that name hides it. Its fields come from the log (a file's path, size and time), or from columns of files that no
+schema names (`log/row_tracking.py`). mica's tasks may read any share of a file, so its block is the whole file.
 
 Source: Spark SQL reference, "File Metadata"; PROTOCOL.md, "Row Tracking".
 """
@@ -11,14 +11,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mica.schema.types import LONG, StructField, StructType
+from mica.schema.types import LONG, STRING, TIMESTAMP, StructField, StructType
 
 METADATA = "_metadata"
 
 #: The fields: the stable id of a row, and the version that inserted or last updated it.
 ROW_ID, ROW_VERSION = (METADATA, "row_id"), (METADATA, "row_commit_version")
 
-_COLUMN = StructField(METADATA, StructType(tuple(StructField(name, LONG) for _, name in (ROW_ID, ROW_VERSION))))
+_TYPES = {
+    "file_path": STRING, "file_name": STRING, "file_size": LONG, "file_block_start": LONG, "file_block_length": LONG,
+    "file_modification_time": TIMESTAMP, ROW_ID[1]: LONG, ROW_VERSION[1]: LONG,
+}  # fmt: skip
+_COLUMN = StructField(METADATA, StructType(tuple(StructField(name, type_) for name, type_ in _TYPES.items())))
+FIELDS = tuple((METADATA, name) for name in _TYPES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,4 +45,4 @@ def field_named(schema: StructType, text: str) -> tuple[str, ...] | None:
     """The names of a field of a hidden column, written with a dot, as in `_metadata.row_id`; else None."""
     names = tuple(text.lower().split("."))
     known = schema.find(text) is None and schema.find(METADATA) is _COLUMN
-    return names if known and names in (ROW_ID, ROW_VERSION) else None
+    return names if known and names in FIELDS else None

@@ -10,6 +10,7 @@ import datetime as dt
 from decimal import Decimal
 from typing import Any
 
+from mica.schema import interval_types
 from mica.schema.types import DataType, Primitive
 
 _DAY = 86_400_000_000
@@ -31,6 +32,8 @@ def show(value: Any, type_: DataType) -> str:
             return "NULL"
         case bool():
             return str(value).upper()
+        case int() if interval_types.is_interval(type_):
+            return interval_types.show(value, type_)
         case int() if name == "date":
             return f"DATE'{show_date(value)}'"
         case int() if name == "timestamp":

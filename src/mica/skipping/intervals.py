@@ -56,6 +56,8 @@ class Interval:
     may_be_null: Datum
     all_null: Datum
     may_be_nan: bool = False
+    #: Per file: there are bounds, but of a type that says nothing about the one asked for. For explain.
+    unfit: NDArray[np.bool_] | None = None
 
 
 def unknown(count: int, type_: DataType) -> Interval:
@@ -72,7 +74,9 @@ def from_stats(leaf: Leaf, stats: ColumnStats) -> Interval:
         # Bounds of integers and decimals prove that the file holds no other class, so no NaN.
         nan = is_real(leaf.type) and any(np.isin(side.kinds, _REALS).any() for side in (stats.min, stats.max))
         # A row without the path is null too, and statistics do not count those.
-        return Interval(low, high, pa.repeat(True, len(equal)), equal, nan)
+        known = (stats.min.kinds != paths.NONE) | (stats.max.kinds != paths.NONE)
+        unfit = known & np.asarray(pc.and_(pc.is_null(low), pc.is_null(high)))
+        return Interval(low, high, pa.repeat(True, len(equal)), equal, nan, unfit)
     # Writers differ in whether a field of a null struct counts as a null: a count of 0 proves nothing there.
     some = pc.fill_null(pc.not_equal(stats.null_count, 0), True)
     some = pa.repeat(True, len(equal)) if len(leaf.column) > 1 else some

@@ -6,7 +6,7 @@ remaining files and only for the leaves in the predicate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -23,8 +23,7 @@ from mica.skipping.judge import judge
 from mica.stats.collated import Evidence, read_bounds
 from mica.stats.columns import PHYSICAL_NAME, field_of, physical_names, was_float
 from mica.stats.partition import column_texts, parse_values
-from mica.stats.paths import PathSide
-from mica.stats.read import ColumnStats, Wanted, read_stats
+from mica.stats.read import ColumnStats, Share, Wanted, read_shares
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -42,6 +41,9 @@ class Files(Protocol):
 
     def stats(self, indices: Any = None) -> pa.Array:
         """The statistics of the files at `indices` as JSON."""
+
+    def stats_shares(self, indices: Any = None) -> Iterable[Share]:
+        """The same, some files at a time."""
 
     def tags(self, indices: Any = None) -> pa.Array:
         """The tags of the files at `indices`, maps of strings."""
@@ -192,20 +194,13 @@ def _read(
         return []
     if cache is None:
         indices = None if len(rows) == total else rows
-        return read_stats(snapshot.stats(indices), wanted)
+        return read_shares(snapshot.stats_shares(indices), wanted)
     # The type of a path belongs to the predicate: the same statistics serve every type.
     keys = [(w.names, w.path, None if w.path is not None else w.type) for w in wanted]
     missing = [(k, w) for k, w in zip(keys, wanted, strict=True) if k not in cache]
     if missing:
-        texts = snapshot.stats(None)
-        for (key, _), stats in zip(missing, read_stats(texts, [w for _, w in missing]), strict=True):
-            cache[key] = stats
+        found = read_shares(snapshot.stats_shares(), [w for _, w in missing])
+        cache.update(zip((key for key, _ in missing), found, strict=True))
     if len(rows) == total:
         return [cache[k] for k in keys]
-    return [_take(cache[k], rows) for k in keys]
-
-
-def _take(stats: ColumnStats, rows: Rows) -> ColumnStats:
-    places = pa.array(rows)
-    sides = [side.take(rows if isinstance(side, PathSide) else places) for side in (stats.min, stats.max)]
-    return ColumnStats(sides[0], sides[1], stats.null_count.take(places), stats.num_rows.take(places))
+    return [cache[k].take(rows) for k in keys]

@@ -7,7 +7,7 @@ Source: Delta RFC "Variant Shredding", "Statistics for Variant Columns".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any, NamedTuple
@@ -52,6 +52,20 @@ class PathSide:
         """Returns the bounds of these files."""
         decimals = {i: self.decimals[row] for i, row in enumerate(rows.tolist()) if row in self.decimals}
         return PathSide(self.kinds[rows], self.ints[rows], self.reals[rows], self.texts.take(pa.array(rows)), decimals)
+
+    @classmethod
+    def concat(cls, sides: Sequence[PathSide]) -> PathSide:
+        """Returns the bounds of all files of several sides, one after the other."""
+        starts = np.cumsum([0, *(len(side.kinds) for side in sides)]).tolist()
+        decimals = {
+            start + row: value
+            for start, side in zip(starts, sides, strict=False)
+            for row, value in side.decimals.items()
+        }
+        kinds, ints, reals = (
+            np.concatenate([getattr(side, name) for side in sides]) for name in ("kinds", "ints", "reals")
+        )
+        return cls(kinds, ints, reals, pa.concat_arrays([side.texts for side in sides]), decimals)
 
 
 def read_side(texts: pa.Array, key: str) -> PathSide:

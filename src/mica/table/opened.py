@@ -154,6 +154,11 @@ class OpenedTable:
     def __repr__(self) -> str:
         return f"Table({self.path!r}, version={self.version})"
 
+    def _repr_html_(self) -> str:
+        from mica.scan.pictured import table_page
+
+        return table_page(self._source)
+
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def scan(

@@ -230,7 +230,8 @@ class Table(ShapedTable):
         handled as in `update`; inserted rows get new files.
 
         A DataFrame is merged on its Spark session, other sources on `spark` or on threads of this process. Every task
-        gets the whole source; on Spark many rows are shuffled by their keys instead. Errors: see
+        gets the whole source; on Spark many rows are shuffled by their keys instead, or, where `on` has no equality,
+        cut into blocks, each of which meets the whole table. Errors: see
         `Merge.execute`.
         """
         done = partial(self._written, on=source if spark is None else spark)

@@ -25,7 +25,6 @@ from mica.arguments import (
 from mica.errors import UserError
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import clean_log
-from mica.log.snapshot import load
 from mica.log.time_travel import Timestamp
 from mica.maintain import alter, constraints
 from mica.maintain import columns as columns_of
@@ -163,15 +162,18 @@ class ShapedTable(OpenedTable):
         """
         return self._moved(alter.set_collation(self._snapshot, column, collation))
 
-    @takes(columns=NAMES, spark=SESSION)
-    def restats(self, columns: Sequence[str] | None = None, spark: SparkSession | None = None) -> Commit:
+    @takes(columns=NAMES, spark=SESSION, txn=TXN)
+    def restats(
+        self, columns: Sequence[str] | None = None, spark: SparkSession | None = None, *, txn: Txn | None = None
+    ) -> Commit:
         """Adds or refreshes bounds of collated columns and variant paths of existing files; no data is rewritten.
         `columns` (None: all) are collated or Variant columns.
 
-        Collated bounds need the comparator of `spark`; variant paths need no session. Errors: NEEDS_SPARK,
+        Collated bounds need the comparator of `spark`; variant paths need no session. Where no bound changes, nothing
+        is committed, but for the version of a `txn`, which is as in `Table.append`. Errors: NEEDS_SPARK,
         UNKNOWN_COLUMN, ConflictError if another writer removed a file meanwhile.
         """
-        return self._changed(restats(self._snapshot, columns, spark))
+        return self._changed(restats(self._snapshot, columns, spark, checked(txn)))
 
     @takes(where=TEXT, zorder_by=NAMES, target_file_size=SIZE, spark=SESSION, txn=TXN)
     def optimize(
@@ -242,18 +244,20 @@ class ShapedTable(OpenedTable):
         self._snapshot = done.snapshot
         return done
 
-    @takes(version=COUNT, timestamp=TIME)
-    def restore(self, version: int | None = None, timestamp: Timestamp | None = None) -> Restore:
+    @takes(version=COUNT, timestamp=TIME, txn=TXN)
+    def restore(
+        self, version: int | None = None, timestamp: Timestamp | None = None, *, txn: Txn | None = None
+    ) -> Restore:
         """Restores the content of an older version as the newest one, in one commit; nothing is rewritten. Schema,
-        properties and domains are restored too; the protocol is never lowered.
+        properties and domains are restored too; the protocol is never lowered. `txn` is as in `Table.append`, and
+        `Restore.repeated` says that it was found.
 
         Errors: VERSION_NOT_FOUND, VERSION_EXPIRED, TIMESTAMP_OUT_OF_RANGE, NOT_FOUND if files of that version were
         vacuumed, ConflictError if another writer changed the table meanwhile. The table is then unchanged.
         """
         if version is None and timestamp is None:
             raise UserError("INVALID_ARGUMENT", "restore needs a version", hint="Give version= or timestamp=.")
-        newest = self._snapshot.refresh()
-        done = restore(newest, load(newest.storage, version, timestamp))
+        done = restore(self._snapshot.refresh(), version, timestamp, checked(txn))
         self._snapshot = done.snapshot
         return done
 

@@ -16,13 +16,15 @@ import pyarrow as pa
 
 from mica.errors import CorruptDataError, StorageError, UserError
 from mica.expressions.bind import BoundExpr, Leaf
+from mica.expressions.compare import literal
 from mica.expressions.evaluate import RowError, filter_rows
 from mica.log.deletion_vectors import deleted_rows
 from mica.log.feed import CHANGE_TYPE
+from mica.log.paths import as_uri
 from mica.schema.arrow import to_arrow_type
 from mica.schema.collations import COLLATIONS
 from mica.schema.ddl import type_to_ddl
-from mica.schema.hidden import ROW_ID, is_hidden
+from mica.schema.hidden import ROW_ID, ROW_VERSION, is_hidden
 from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bloom import questions
 from mica.skipping.within_files import Ranges, Verdicts, intersect, ranges_of, verdicts
@@ -311,7 +313,7 @@ class DataFileReader:
     def column(self, leaf: Leaf) -> FileColumn:
         """The leaf as a column of this file."""
         if is_hidden(self.spec.columns, leaf.column):
-            return self._tracked(leaf)
+            return self._tracked(leaf) if leaf.column in (ROW_ID, ROW_VERSION) else self._of_file(leaf)
         top = self.spec.columns.field(leaf.column[0])
         constants = self.part.constants
         if top.name in constants or top.name in self.spec.partition_by:
@@ -336,6 +338,19 @@ class DataFileReader:
                 raise self._other_type(at, found.field, wanted) from e
 
         return FileColumn(leaf, leaf.request(found.names), cast=checked)
+
+    def _of_file(self, leaf: Leaf) -> FileColumn:
+        """What `_metadata` says of the file itself."""
+        size, modified = self.part.size, self.part.modified
+        known = {
+            "file_path": as_uri(self.name),
+            "file_name": self.name.rpartition("/")[2],
+            "file_size": size,
+            "file_block_start": 0,
+            "file_block_length": size,
+            "file_modification_time": None if modified is None else modified * 1000,
+        }
+        return FileColumn(leaf, None, value=literal(known[leaf.column[1]], leaf.type))
 
     def _tracked(self, leaf: Leaf) -> FileColumn:
         """The ids or versions of the rows. Errors: CORRUPT_LOG."""

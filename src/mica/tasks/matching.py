@@ -12,8 +12,9 @@ Source: Spark SQL reference, "MERGE INTO"; Delta's documentation of merge for am
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -49,6 +50,8 @@ SOURCE = "the source of the merge"
 
 When = Literal["matched", "not matched", "not matched by source"]
 Action = Literal["update", "delete", "insert"]
+
+NOT_BY_SOURCE: When = "not matched by source"
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,11 @@ class Changes:
             return cls(*(np.zeros(0, np.int64) for _ in range(3)))
         return cls(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("rows", "clauses", "sources")))
 
+    def by_row(self) -> Changes:
+        """The same, sorted by row."""
+        order = np.argsort(self.rows, kind="stable")
+        return Changes(self.rows[order], self.clauses[order], self.sources[order])
+
 
 class SourceRows:
     """The rows of a source, ready to be matched with any number of target rows."""
@@ -174,8 +182,12 @@ class SourceRows:
         passing = mask.to_numpy(zero_copy_only=False)
         return rows[passing], sources[passing]
 
-    def changes(self, target: Leaves, matched: NDArray[np.bool_] | None = None) -> Changes:
-        """What the clauses do to these target rows; marks the source rows that match one in `matched`."""
+    def changes(
+        self, target: Leaves, matched: NDArray[np.bool_] | None = None, seen: NDArray[np.bool_] | None = None
+    ) -> Changes:
+        """What the clauses do to these target rows; marks the source rows that match one in `matched`. With `seen`
+        there are more rows of the source: target rows that match one are marked there, nothing happens to the others.
+        """
         spec = self.spec
         every: list[Changes] = []
         free = np.ones(target.rows, np.bool_)
@@ -185,48 +197,50 @@ class SourceRows:
                 matched[sources] = True
             chosen = choose(spec, "matched", len(rows), target, rows, self.leaves, sources)
             acting = chosen >= 0
-            every.append(self._single(Changes(rows[acting], chosen[acting], sources[acting]), target))
-        if spec.numbers("not matched by source"):
+            acted = Changes(rows[acting], chosen[acting], sources[acting])
+            every.append(single(spec, acted, partial(self._keys_of, target)))
+        if seen is not None:
+            seen |= ~free
+        elif spec.numbers(NOT_BY_SOURCE):
             rows = np.flatnonzero(free).astype(np.int64)
-            chosen = choose(spec, "not matched by source", len(rows), target, rows, None, None)
+            chosen = choose(spec, NOT_BY_SOURCE, len(rows), target, rows, None, None)
             acting = chosen >= 0
             none = np.full(int(acting.sum()), -1, np.int64)
             every.append(Changes(rows[acting], chosen[acting], none))
-        found = Changes.of(every)
-        order = np.argsort(found.rows, kind="stable")
-        return Changes(found.rows[order], found.clauses[order], found.sources[order])
+        return Changes.of(every).by_row()
 
-    def _single(self, found: Changes, target: Leaves) -> Changes:
-        """The changes, at most one for each target row; they are sorted by row."""
-        again = np.flatnonzero(np.diff(found.rows) == 0) + 1
-        if not len(again):
-            return found
-        matched = self.spec.numbers("matched")
-        only = self.spec.clauses[matched[0]]
-        if len(matched) == 1 and only.action == "delete" and only.condition is None:
-            once = np.setdiff1d(np.arange(len(found.rows)), again)
-            return Changes(found.rows[once], found.clauses[once], found.sources[once])
-        raise self._ambiguous(target, found, again)
-
-    def _ambiguous(self, target: Leaves, found: Changes, again: Rows) -> UserError:
-        rows = np.unique(found.rows[again])
+    def _keys_of(self, target: Leaves, rows: Rows) -> str:
+        """The keys of some target rows, for an error."""
         keys = self.spec.on.keys
-        few = pa.array(rows[:_SHOWN])
         texts = []
         for key in keys:
-            values = evaluate(key.target, target.of(key.target), num_rows=target.rows).take(few)
+            values = evaluate(key.target, target.of(key.target), num_rows=target.rows).take(pa.array(rows))
             texts.append([literals.show(v, key.target.type) for v in to_values(values, key.target.type)])
         named = [
             " and ".join(f"{to_sql(key.target.expr)} = {text}" for key, text in zip(keys, row, strict=True))
             for row in zip(*texts, strict=True)
         ]
-        shown = "; ".join(named) or "rows that no equality joins"
-        more = "" if len(rows) <= _SHOWN else f", and {len(rows) - _SHOWN:,} more"
-        return UserError(
-            "AMBIGUOUS_MERGE",
-            f"several rows of the source match the same row of the table and would change it: {shown}{more}",
-            hint="Keep one row for each key in the source, or make the conditions of the clauses exclude the others.",
-        )
+        return "; ".join(named)
+
+
+def single(spec: MatchSpec, found: Changes, keys_of: Callable[[Rows], str] = lambda _: "") -> Changes:
+    """The changes, at most one for each target row; they are sorted by row. Errors: AMBIGUOUS_MERGE, with the keys."""
+    again = np.flatnonzero(np.diff(found.rows) == 0) + 1
+    if not len(again):
+        return found
+    matched = spec.numbers("matched")
+    only = spec.clauses[matched[0]]
+    if len(matched) == 1 and only.action == "delete" and only.condition is None:
+        once = np.setdiff1d(np.arange(len(found.rows)), again)
+        return Changes(found.rows[once], found.clauses[once], found.sources[once])
+    rows = np.unique(found.rows[again])
+    shown = keys_of(rows[:_SHOWN]) or "rows that no equality joins"
+    more = "" if len(rows) <= _SHOWN else f", and {len(rows) - _SHOWN:,} more"
+    raise UserError(
+        "AMBIGUOUS_MERGE",
+        f"several rows of the source match the same row of the table and would change it: {shown}{more}",
+        hint="Keep one row for each key in the source, or make the conditions of the clauses exclude the others.",
+    )
 
 
 def choose(

@@ -48,6 +48,8 @@ class FilePart:
     constants: Mapping[str, str | None] = field(default_factory=dict)
     #: The id of the file's first row, and the version of all rows, where a file has no others for them.
     base_row_id: int | None = None
+    #: When it was written, in ms, as the log has it.
+    modified: int | None = None
     row_version: int | None = None
 
 
@@ -61,6 +63,9 @@ def parts_of(files: pa.Table, *, of_log: bool = False) -> list[FilePart]:
         FilePart(decode_path(path) if of_log else path, size, dict(values or ()), vector, number=number)
         for number, (path, size, values, vector) in enumerate(zip(*columns, strict=True))
     ]
+    if "modification_time" in files.column_names:
+        times = files.column("modification_time").to_pylist()
+        found = [replace(part, modified=time) for part, time in zip(found, times, strict=True)]
     if "ids" in files.column_names:
         ids = files.column("ids").to_pylist()
         return [

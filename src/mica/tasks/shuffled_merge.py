@@ -8,6 +8,7 @@ read by the task that writes the file again, and only of files that change.
                                one bucket of keys         some files, or rows to insert
 
 A bucket's source rows are in memory, its target rows stream by. Matching and writing are those of `tasks.merge`.
+Without an equality in ON there are no keys: see `blocked_merge`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import itertools
 import pickle
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -103,6 +104,10 @@ class ShuffleSpec:
         return {part.number: task for task, parts in enumerate(self.files) for part in parts}
 
 
+#: From what was found of a file, sorted by row and maybe with several changes of one, to its changes.
+Settled = Callable[[ShuffleSpec, DataFileReader, Changes], Changes]
+
+
 def _nothing(type_: Any, is_path: bool) -> list[pa.Array]:
     values = pa.nulls(0, to_arrow_type(type_))
     return [values, pa.nulls(0, pa.bool_())] if is_path else [values]
@@ -181,7 +186,7 @@ def _shuffled(
     for key, values in zip(spec.match.on.keys, keys, strict=True):
         if not key.null_safe and values.null_count:
             salt = np.where(np.asarray(values.is_null()), np.arange(rows, dtype=np.int32) % 4096 + 1, salt)
-    own = [*_hashable(keys), pa.array(salt, pa.int32()), _all(side, rows), _all(file, rows)]
+    own = [*_hashable(keys), pa.array(salt, pa.int32()), all_of(side, rows), all_of(file, rows)]
     own += [pa.nulls(rows, pa.int64()) if row is None else row]
     fields = list(schema)[len(own) :]
     given = [source, *leaves]
@@ -192,7 +197,8 @@ def _shuffled(
     yield from cut(pa.RecordBatch.from_arrays([*own, *arrays], schema=schema))
 
 
-def _all(value: int, rows: int) -> pa.Array:
+def all_of(value: int, rows: int) -> pa.Array:
+    """A number for each row."""
     return pa.repeat(pa.scalar(value, pa.int32()), rows)
 
 
@@ -218,7 +224,7 @@ def match_rows(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]:
         if not theirs.num_rows:
             continue
         if source is None:
-            source = _together(spec, ours)
+            source = together(spec, ours)
             matched = np.zeros(source.batch.num_rows, np.bool_)
         try:
             found = source.changes(_leaves(spec, theirs), matched)
@@ -227,13 +233,14 @@ def match_rows(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]:
         if len(found.rows):
             yield from _changes(spec, source.batch, found, theirs)
     if source is None:
-        source = _together(spec, ours)
+        source = together(spec, ours)
         matched = np.zeros(source.batch.num_rows, np.bool_)
     if spec.match.numbers("not matched"):
-        yield from _inserts(spec, source, np.flatnonzero(~matched).astype(np.int64))
+        yield from inserts(spec, source, np.flatnonzero(~matched).astype(np.int64))
 
 
-def _together(spec: ShuffleSpec, batches: Sequence[pa.RecordBatch]) -> SourceRows:
+def together(spec: ShuffleSpec, batches: Sequence[pa.RecordBatch]) -> SourceRows:
+    """Rows of the source, ready to be matched."""
     whole = pa.Table.from_batches(batches, to_arrow(spec.source)).combine_chunks().to_batches()
     return SourceRows(spec.match, whole[0] if whole else pa.RecordBatch.from_pylist([], to_arrow(spec.source)))
 
@@ -255,18 +262,19 @@ def _changes(
     updating = [i for i, c in enumerate(spec.match.clauses) if c.action == "update" and c.when == "matched"]
     needed = np.isin(found.clauses, updating)
     taken = pa.array(found.sources, pa.int64(), mask=~needed)
-    yield from _moving(spec, tasks, files, rows.column("row").take(places), found.clauses, source, taken)
+    yield from moving(spec, tasks, files, rows.column("row").take(places), found.clauses, source, taken)
 
 
-def _inserts(spec: ShuffleSpec, source: SourceRows, free: Rows) -> Iterator[pa.RecordBatch]:
+def inserts(spec: ShuffleSpec, source: SourceRows, free: Rows) -> Iterator[pa.RecordBatch]:
+    """The rows to insert among those of the source that match nothing."""
     chosen = choose(spec.match, "not matched", len(free), None, None, source.leaves, free)
     rows, clauses = free[chosen >= 0], chosen[chosen >= 0]
     count = len(rows)
     tasks = pa.array(_insert_tasks(spec, source, rows, clauses) + len(spec.files), pa.int32())
-    yield from _moving(
+    yield from moving(
         spec,
         tasks,
-        _all(_INSERTED, count),
+        all_of(_INSERTED, count),
         pa.array(np.zeros(count), pa.int64()),
         clauses,
         source.batch,
@@ -288,7 +296,7 @@ def _insert_tasks(spec: ShuffleSpec, source: SourceRows, rows: Rows, clauses: Ro
     return found
 
 
-def _moving(
+def moving(
     spec: ShuffleSpec,
     tasks: pa.Array,
     files: pa.Array,
@@ -297,13 +305,16 @@ def _moving(
     source: pa.RecordBatch,
     taken: pa.Array,
 ) -> Iterator[pa.RecordBatch]:
+    """Changes on their way to the tasks of their files; `taken` numbers the rows of the source that they need."""
     structs = _struct(source, spec.source).take(taken)
     arrays = [tasks, files, rows, pa.array(clauses, pa.int32()), structs]
     yield from cut(pa.RecordBatch.from_arrays(arrays, schema=to_arrow(spec.changes)))
 
 
-def change_files(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]:
-    """Changes the files of one task, whose changes are sorted by file and row, or inserts rows; yields facts."""
+def change_files(spec: ShuffleSpec, settled: Settled | None, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Changes the files of one task, whose changes are sorted by file and row, or inserts rows; yields facts. `settled`
+    says what happens to a file of which several tasks found changes.
+    """
     parts = {part.number: part for some in spec.files for part in some}
     by_file = itertools.groupby(_by_file(in_schema(batches, spec.changes)), lambda one: one[0])
     for number, some in by_file:
@@ -316,7 +327,8 @@ def change_files(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch
         unpacked = _unpacked(whole.column("source"), spec.source)
         leaves = extract(spec.match.leaves("source", updating), unpacked, spec.match.timezone)
         file = DataFileReader(spec.merge.read, parts[number])
-        yield from change_file(spec.merge, file, Changes(rows, clauses, np.arange(len(rows))), leaves)
+        changes = Changes(rows, clauses, np.arange(len(rows)))
+        yield from change_file(spec.merge, file, changes if settled is None else settled(spec, file, changes), leaves)
 
 
 def _by_file(batches: Batches) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -45,7 +45,7 @@ from mica.tasks.zones import zone_tags
 from mica.write import flow
 from mica.write.assignment import Place, as_bytes, in_field, place_of, shown, stored, together, unquoted
 from mica.write.facts import NO_FACTS, Facts
-from mica.write.inputs import forgotten
+from mica.write.ingested import forgotten
 from mica.write.once import Txn, once
 from mica.write.rules import refuse_given, regenerated
 from mica.write.target import Commit, open_target

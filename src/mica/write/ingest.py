@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import pyarrow as pa
 
 from mica import engines
-from mica.arguments import CALLABLE, FLAG, INPUTS, NAMES, OPTIONS, PATH, SESSION, SIZE, TEXT, TEXTS, TXN, Mode, takes
+from mica.arguments import CALLABLE, INPUTS, PATH, SESSION, TXN, Mode, takes
 from mica.engines.base import Engine, MadeRows, Order
 from mica.log.snapshot import Snapshot
 from mica.storage import Storage
 from mica.tasks import ranges
 from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits
 from mica.write import compact, flow, inputs
-from mica.write.ingest_options import IngestOptions, largest_of, size_of
+from mica.write.ingest_options import KINDS, IngestOptions
 from mica.write.ingest_plan import IngestPlan, plan
+from mica.write.ingested import Ingested, Taken
 from mica.write.once import Txn, checked, once, repeats
 from mica.write.target import Commit, load_if_any
 
@@ -80,11 +81,7 @@ class Progress:
     files: int = 0
 
 
-@takes(
-    paths=INPUTS, table=PATH, spark=SESSION, column=TEXT, columns=TEXTS, partition_by=NAMES, sort_by=NAMES,
-    quarantine=PATH, target_file_size=SIZE, properties=TEXTS, max_size=SIZE, idempotent=FLAG, txn=TXN,
-    schema_evolution=FLAG, ansi=FLAG, timezone=TEXT, storage_options=OPTIONS, progress=CALLABLE,
-)  # fmt: skip
+@takes(paths=INPUTS, table=PATH, spark=SESSION, txn=TXN, progress=CALLABLE, **KINDS)
 def ingest_json(
     paths: inputs.Paths,
     table: str | os.PathLike[str],
@@ -125,8 +122,8 @@ def ingest_json(
     decides per file. `mode` is `append` (creates a missing table), `error` (refuses an existing one), `ignore` (reads
     nothing if the table exists) or `overwrite`. `on_error="quarantine"` writes bad lines to the table's `_quarantine/`
     (or to `quarantine`) instead of failing. A line that is not UTF-8 is a bad line; `invalid_utf8="replace"` replaces
-    such bytes by U+FFFD, as Spark does. With `idempotent` each file is ingested once: the commit records it (a `txn`
-    action with its full name and modification time), and later runs skip it. With `txn=(application, version)` the
+    such bytes by U+FFFD, as Spark does. With `idempotent` each file is ingested once: the commit records it (its
+    full name and modification time), and later runs skip it. With `txn=(application, version)` the
     whole run happens once: nothing is read if the table has this version of the application, or a later one. Sizes are
     bytes or texts such as `128MB`.
 
@@ -140,57 +137,98 @@ def ingest_json(
     partition column has no expression; INPUT_CHANGED for a file that changed since it was ingested; NOT_FOUND,
     IS_A_DIRECTORY, NOT_A_FILE, PERMISSION_DENIED, DISK_FULL. Nothing is committed then.
     """
-    began, engine = time.monotonic(), engines.of(spark)
+    engine = engines.of(spark)
     ansi, timezone = engine.settings(ansi, timezone)
-    options = IngestOptions(
-        column, columns or {}, partition_by, sort_by, shredding, mode, format, on_error, quarantine,
-        size_of(target_file_size), properties or {}, duplicate_keys, invalid_utf8, largest_of(max_size), idempotent,
-        ansi, timezone, storage_options, schema_evolution,
+    options = IngestOptions.of(
+        {
+            "column": column, "columns": columns, "partition_by": partition_by, "sort_by": sort_by,
+            "shredding": shredding, "mode": mode, "format": format, "on_error": on_error, "quarantine": quarantine,
+            "target_file_size": target_file_size, "properties": properties, "duplicate_keys": duplicate_keys,
+            "invalid_utf8": invalid_utf8, "max_size": max_size, "idempotent": idempotent, "ansi": ansi,
+            "timezone": timezone, "storage_options": storage_options, "schema_evolution": schema_evolution,
+        }
     )  # fmt: skip
-    storage = Storage.open(table, storage_options)
-    found = load_if_any(storage)
-    if found is not None and mode == "ignore":
-        note = f"a table already exists at {storage}: nothing was read"
-        return _nothing(str(storage), found.version, 0, time.monotonic() - began, [note])
-    batch = checked(txn)
-    if found is not None and repeats(found, batch):
-        return _repeated(found, batch, began)
-    planned = plan(storage, found, options)
-    target = planned.target
-    every = files = inputs.find(paths, storage_options, format)
-    if idempotent:
-        files, target.applications = inputs.unread(every, {} if found is None else found.app_transactions)
-    if not files:
-        assert found is not None
-        return _nothing(str(storage), found.version, len(every), time.monotonic() - began, target.notes)
-    if batch is not None:
-        target.applications = {**target.applications, batch[0]: batch[1]}
-    bad = 0
+    job = Ingest(engine, options, Storage.open(table, storage_options), progress)
+    return job.run(lambda: inputs.find(paths, storage_options, format), checked(txn))
 
-    def write() -> Commit:
-        nonlocal bad
-        commit, bad = _run(engine, planned, files, options.descending, progress)
-        return commit
 
-    commit = once(storage, found, batch, write)
-    if commit.repeated:
-        return _repeated(commit.snapshot, batch, began)
-    compact.afterwards(commit, engine)
-    kept_aside = planned.spec.quarantine
-    return IngestReport(
-        table=str(target.storage),
-        version=commit.version,
-        rows=commit.rows,
-        files=commit.files,
-        bytes=commit.bytes,
-        seconds=time.monotonic() - began,
-        input_files=len(files),
-        input_bytes=sum(f.size for f in files),
-        skipped_files=len(every) - len(files),
-        bad_lines=bad,
-        quarantine=str(kept_aside) if bad else None,
-        notes=target.notes,
-    )
+@dataclass
+class Ingest:
+    """Ingests into one table. A stream runs one for each batch: what it knows of the table stays."""
+
+    engine: Engine
+    options: IngestOptions
+    storage: Storage
+    progress: Callable[[Progress], None] | None = None
+    #: The table as it is known, the version that the last run committed, and the input files of the table.
+    snapshot: Snapshot | None = None
+    committed: Snapshot | None = None
+    ingested: Ingested = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ingested = Ingested(self.storage)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Reads the newest version of the table, if there is one."""
+        self.snapshot = load_if_any(self.storage) if self.snapshot is None else self.snapshot.refresh()
+
+    def unread(self, files: Sequence[Split]) -> list[Split]:
+        """The files that the table does not have. Errors: INPUT_CHANGED."""
+        return list(self.ingested.move(self.snapshot).fresh(files).values())
+
+    def run(self, source: Sequence[Split] | Callable[[], list[Split]], txn: Txn | None = None) -> IngestReport:
+        """Ingests files, or those that a function finds, in one commit. Errors: those of `ingest_json`."""
+        began, found, table = time.monotonic(), self.snapshot, str(self.storage)
+        if found is not None and self.options.mode == "ignore":
+            note = f"a table already exists at {table}: nothing was read"
+            return _nothing(table, found.version, 0, time.monotonic() - began, [note])
+        if found is not None and repeats(found, txn):
+            return _repeated(found, txn, began)
+        planned = plan(self.storage, found, self.options)
+        target = planned.target
+        every = files = source() if callable(source) else source
+        taken: Taken | None = None
+        if self.options.idempotent:
+            taken = Taken(self.ingested, self.ingested.move(found).fresh(every))
+            files, target.following = list(taken.files.values()), taken
+        if not files:
+            assert found is not None
+            return _nothing(table, found.version, len(every), time.monotonic() - began, target.notes)
+        if txn is not None:
+            target.applications = {txn[0]: txn[1]}
+        bad = 0
+
+        def write() -> Commit:
+            nonlocal bad
+            try:
+                commit, bad = _run(self.engine, planned, files, self.options.descending, self.progress)
+            except BaseException:
+                if taken is not None and target.certainly_not_written:
+                    taken.discard()
+                raise
+            return commit
+
+        commit = once(self.storage, found, txn, write)
+        if commit.repeated:
+            self.snapshot = commit.snapshot
+            return _repeated(commit.snapshot, txn, began)
+        self.committed, self.snapshot = commit.snapshot, compact.afterwards(commit, self.engine).snapshot
+        kept_aside = planned.spec.quarantine
+        return IngestReport(
+            table=table,
+            version=commit.version,
+            rows=commit.rows,
+            files=commit.files,
+            bytes=commit.bytes,
+            seconds=time.monotonic() - began,
+            input_files=len(files),
+            input_bytes=sum(f.size for f in files),
+            skipped_files=len(every) - len(files),
+            bad_lines=bad,
+            quarantine=str(kept_aside) if bad else None,
+            notes=target.notes,
+        )
 
 
 def _repeated(snapshot: Snapshot | None, txn: Txn | None, began: float) -> IngestReport:

@@ -5,12 +5,13 @@ The rule: an invalid option is refused here, by name, before anything is opened.
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, Self, cast
 
-from mica.arguments import one_of
+from mica.arguments import FLAG, NAMES, OPTIONS, PATH, SIZE, TEXT, TEXTS, Kind, one_of, refuse_other
 from mica.errors import UserError
 from mica.properties import BYTES
 from mica.variant import kernel
@@ -45,6 +46,23 @@ class IngestOptions:
     #: Whether an existing table gets the columns that it lacks.
     schema_evolution: bool = False
 
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """The options of `ingest_json` by name: None is the default, sizes may be texts. Errors: INVALID_ARGUMENT."""
+        names = {one.name: one for one in fields(cls)}
+        for name, value in given.items():
+            if name not in names:
+                near = difflib.get_close_matches(name, names, 1)
+                raise UserError(
+                    "INVALID_ARGUMENT",
+                    f"an ingest has no option {name!r}",
+                    hint=f"The nearest one is {near[0]}." if near else f"There are {', '.join(names)}.",
+                )
+            if name in KINDS and value is not None:
+                refuse_other(name, value, KINDS[name])
+        values = {name: value for name, value in given.items() if value is not None}
+        return cls(**values | {name: read(values[name]) for name, read in _SIZES.items() if name in values})
+
     def __post_init__(self) -> None:
         for name, allowed in _ALLOWED.items():
             one_of(name, getattr(self, name), allowed)
@@ -74,6 +92,13 @@ class IngestOptions:
         }
 
 
+#: The types of the options that are not one of some words.
+KINDS: Mapping[str, Kind] = {
+    "column": TEXT, "columns": TEXTS, "partition_by": NAMES, "sort_by": NAMES, "quarantine": PATH,
+    "target_file_size": SIZE, "properties": TEXTS, "max_size": SIZE, "idempotent": FLAG, "schema_evolution": FLAG,
+    "ansi": FLAG, "timezone": TEXT, "storage_options": OPTIONS,
+}  # fmt: skip
+
 _ALLOWED: Mapping[str, Sequence[str]] = {
     "mode": ("append", "error", "ignore", "overwrite"),
     "format": ("auto", "ndjson", "json"),
@@ -101,3 +126,6 @@ def largest_of(size: int | str) -> int:
     if found is None or found > MAX_SIZE:
         raise UserError.bad_value("max_size", size, "at most 128MB (the largest Variant that Spark reads)")
     return found
+
+
+_SIZES: Mapping[str, Callable[[Any], int | None]] = {"target_file_size": size_of, "max_size": largest_of}

@@ -113,7 +113,7 @@ def _sort_keys(
 def _tree(shredding: Any, column: str) -> pa.DataType | None:
     if isinstance(shredding, Mapping) and not {str(name).lower() for name in shredding} <= {column.lower()}:
         warnings.warn(
-            f"a shredding= mapping is by column: give {{{column!r}: {{…}}}}", DeprecationWarning, stacklevel=5
+            f"a shredding= mapping is by column: give {{{column!r}: {{…}}}}", DeprecationWarning, stacklevel=6
         )
         return ShreddingSchema.of(shredding).tree
     return trees_of(shredding, [(column,)]).get((column,))

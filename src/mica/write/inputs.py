@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from mica.errors import StorageError, UserError
-from mica.storage import SCHEMES, patterns, split_scheme
+from mica.storage import patterns
 from mica.tasks.ingest import Split, look
 from mica.tasks.parts import packed
 
@@ -27,10 +27,6 @@ LEAST_BYTES = 8 << 20
 
 #: Estimated compression ratio of compressed JSON, used only to balance tasks.
 _GROWS = {".gz": 6, ".gzip": 6, ".zst": 8, ".zstd": 8}
-
-#: What the transactions of input files are named by, and the time of a file whose rows are not in the table.
-PREFIX = "mica.ingest:"
-NEVER = -1
 
 
 def find(paths: Paths, storage_options: Mapping[str, str] | None = None, format: str = "auto") -> list[Split]:  # noqa: A002 - the public name
@@ -55,41 +51,6 @@ def find(paths: Paths, storage_options: Mapping[str, str] | None = None, format:
     if not found:
         raise UserError("NO_INPUT", "no input file was named")
     return [replace(split, format=format) for split in found]
-
-
-def unread(files: Sequence[Split], done: Mapping[str, int]) -> tuple[list[Split], dict[str, int]]:
-    """The files that were not ingested before, each once, and the application transactions to commit for them.
-
-    A file is identified by its full name, its state by its modification time; `done` has the application transactions
-    of the table. Errors: INPUT_CHANGED for a file that was ingested in another state, since neither skipping it nor
-    ingesting it again would be right.
-    """
-    fresh: dict[str, Split] = {}
-    for file in files:
-        name = _application(file)
-        if done.get(name, NEVER) == NEVER:
-            fresh.setdefault(name, file)
-        elif done[name] != file.modified:
-            raise UserError(
-                "INPUT_CHANGED",
-                f"{file.name} was ingested before and has changed since",
-                hint="Put new rows into a new file, or leave idempotent=True out to ingest all of it.",
-                path=file.name,
-            )
-    return list(fresh.values()), {name: file.modified for name, file in fresh.items()}
-
-
-def forgotten(done: Mapping[str, int]) -> dict[str, int]:
-    """The transactions to commit when all rows of a table are removed: its input files may be ingested again."""
-    return dict.fromkeys((name for name in done if name.startswith(PREFIX)), NEVER)
-
-
-def _application(file: Split) -> str:
-    """The application id of a file: one name per file, however its scheme is spelled."""
-    scheme, rest = split_scheme(file.name)
-    kind = None if scheme is None else SCHEMES.get(scheme, scheme)
-    # Links are resolved, so that a file has one name.
-    return PREFIX + (os.path.realpath(file.name) if kind is None else f"{kind}:{rest}")
 
 
 def share(files: Sequence[Split], parallelism: int) -> list[list[Split]]:

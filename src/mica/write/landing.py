@@ -1,7 +1,7 @@
 """A folder of JSON files that grows, into a table, batch by batch.
 
-The rule: each file once. The commit of a batch records its files (`inputs.unread`), so a run that is killed anywhere
-goes on where the table stands, and needs no state of its own. Files are taken in the order in which they came.
+The rule: each file once. The commit of a batch records its files (`ingested`), so a run that is killed anywhere goes on
+where the table stands. Files are taken in the order in which they came.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from mica import engines
 from mica.arguments import COUNT, OPTIONS, PATH, SECONDS, SESSION, SIZE, takes
-from mica.errors import CorruptDataError, StorageError, UserError
-from mica.log import feed
-from mica.log.paths import LOG, decode_path
-from mica.log.segment import read_listing
+from mica.errors import ConflictError, CorruptDataError, StorageError, UserError
+from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.schema.types import VARIANT, walk
 from mica.stats.columns import physical_names
@@ -24,10 +23,8 @@ from mica.storage import Storage, patterns
 from mica.tasks.ingest import Split
 from mica.variant import kernel
 from mica.variant.shredding import typed_paths
-from mica.write import inputs
-from mica.write.ingest import IngestReport, ingest_json
-from mica.write.ingest_options import size_of
-from mica.write.target import load_if_any
+from mica.write.ingest import Ingest, IngestReport
+from mica.write.ingest_options import IngestOptions, size_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -73,41 +70,44 @@ def stream_json(
     for name in ("mode", "idempotent", "txn"):
         if name in options:
             raise UserError.bad_value(name, options[name], "no option of stream_json: each file is ingested once")
-    place = os.fspath(source)
-    limits = (max(max_files, 1), size_of(max_bytes))
-    return _batches(place, os.fspath(table), spark, interval, limits, storage_options, options)
+    engine = engines.of(spark)
+    ansi, timezone = engine.settings(options.pop("ansi", True), options.pop("timezone", "UTC"))
+    kept = {"idempotent": True, "storage_options": storage_options, "ansi": ansi, "timezone": timezone}
+    job = Ingest(engine, IngestOptions.of(options | kept), Storage.open(table, storage_options))
+    return _batches(os.fspath(source), job, interval, max(max_files, 1), size_of(max_bytes))
 
 
 def _batches(
-    place: str,
-    table: str,
-    spark: SparkSession | None,
-    interval: float | None,
-    limits: tuple[int, int | None],
-    storage_options: Mapping[str, str] | None,
-    options: Mapping[str, Any],
+    place: str, job: Ingest, interval: float | None, max_files: int, max_bytes: int | None
 ) -> Iterator[IngestReport]:
-    storage = Storage.open(table, storage_options)
-    snapshot = load_if_any(storage)
-    known: Types | None = None if snapshot is None else _types(snapshot, _newest(snapshot))
+    known = None if job.snapshot is None else _types(job.snapshot, LOOKED_AT)
     while True:
-        done = {} if snapshot is None else snapshot.app_transactions
-        fresh, _ = inputs.unread(_files(place, storage_options, options.get("format", "auto")), done)
-        batch = _head(sorted(fresh, key=lambda file: (file.modified, file.name)), *limits)
-        if batch:
-            names = [file.name for file in batch]
-            report = ingest_json(names, table, spark=spark, idempotent=True, storage_options=storage_options, **options)
-            snapshot = load_if_any(storage)
-            found = {} if snapshot is None else _types(snapshot, _added(snapshot, report.version))
+        there = _files(place, job.options.storage_options, job.options.format)
+        fresh = sorted(job.unread(there), key=lambda file: (file.modified, file.name))
+        if not fresh and interval is None:
+            return
+        if not fresh and interval is not None:
+            time.sleep(interval)
+            job.refresh()
+            continue
+        while fresh:
+            batch, fresh = _head(fresh, max_files, max_bytes)
+            job.refresh()  # what others did meanwhile is no conflict
+            try:
+                report = job.run(batch)
+            except ConflictError as error:
+                if error.code != "CONCURRENT_TRANSACTION":
+                    raise
+                job.refresh()
+                break  # another stream took some of the files
+            if not report.input_files:
+                break  # or all of them
+            assert job.committed is not None
+            found = _types(job.committed, min(report.files, LOOKED_AT))
             if known is not None:
                 report.notes.extend(drift(known, found))
             known = {**(known or {}), **found}
             yield report
-        elif interval is None:
-            return
-        else:
-            time.sleep(interval)
-            snapshot = load_if_any(storage)
 
 
 def _files(place: str, storage_options: Mapping[str, str] | None, format_: str) -> list[Split]:
@@ -132,15 +132,13 @@ def _files(place: str, storage_options: Mapping[str, str] | None, format_: str) 
     ]
 
 
-def _head(files: list[Split], max_files: int, max_bytes: int | None) -> list[Split]:
-    """The first files, at least one."""
-    files = files[:max_files]
-    if max_bytes is None:
-        return files
-    sums = itertools.accumulate(file.size for file in files)
-    return [
-        file for number, (file, size) in enumerate(zip(files, sums, strict=True)) if size <= max_bytes or not number
-    ]
+def _head(files: list[Split], max_files: int, max_bytes: int | None) -> tuple[list[Split], list[Split]]:
+    """The first files, at least one, and the others."""
+    count = max_files
+    if max_bytes is not None:
+        sums = itertools.accumulate(file.size for file in files[:max_files])
+        count = max(1, sum(size <= max_bytes for size in sums))
+    return files[:count], files[count:]
 
 
 def drift(known: Types, found: Types) -> list[str]:
@@ -154,25 +152,12 @@ def drift(known: Types, found: Types) -> list[str]:
     return notes if more <= 0 else [*notes[:NOTED], f"{more} more paths are new or have another type"]
 
 
-def _newest(snapshot: Snapshot) -> list[str]:
-    return [str(path) for path in snapshot.files.column("path").slice(max(0, snapshot.files.num_rows - LOOKED_AT))]
-
-
-def _added(snapshot: Snapshot, version: int) -> list[str]:
-    """Some of the files that a version added."""
-    listing = read_listing(snapshot.storage.list(LOG, recursive=False))
-    if version not in listing.commits:
-        return []
-    files = feed.appended_files(snapshot, listing, version, skip_changes=True)
-    return [str(path) for path in files.column("path").slice(0, LOOKED_AT)]
-
-
-def _types(snapshot: Snapshot, paths: list[str]) -> Types:
-    """The shredded types in some files, by path."""
+def _types(snapshot: Snapshot, newest: int) -> Types:
+    """The shredded types in the newest files, by path."""
     columns = [at for at, f in walk(snapshot.schema) if f.type == VARIANT]
     physical = {at: physical_names(snapshot.schema, at) for at in columns}
     found: Types = {}
-    for path in paths:
+    for path in snapshot.files.column("path").slice(max(0, snapshot.files.num_rows - newest)).to_pylist():
         try:
             reader = kernel.open_file(*snapshot.storage.locate(decode_path(path)), variants=list(physical.values()))
             trees = {at: reader.tree(names) for at, names in physical.items()}

@@ -167,11 +167,12 @@ class _Merge:
         else:
             schema, given_rows = merge_source.rows_of(data, table)
         self.sides = Sides(
-            table, schema, given.target_alias, given.source_alias, snapshot.partition_columns, ansi, timezone
-        )
+            table, schema, given.target_alias, given.source_alias, snapshot.partition_columns, ansi, timezone,
+            self.table.readable,
+        )  # fmt: skip
         clauses = tuple(bound(self.sides, clause, self.table.row_ids) for clause in given.clauses)
         self.match = MatchSpec(self.sides.condition(given.on), clauses, timezone)
-        self._refuse_collations()
+        self._check()
         named = {leaf.column[0] for leaf in self.match.source_leaves}
         fields = tuple(replace(f, nullable=True) for f in schema.fields if f.name in named) or schema.fields[:1]
         self.columns = StructType(fields)
@@ -179,16 +180,18 @@ class _Merge:
             spark = cast("Spark", self.engine)
             self.frame = spark.kept(data, self.columns.names)
             self.batch = merge_source.collected(spark, self.frame, self.columns, table)
-        elif self.engine.shuffles and self.match.on.keys and not cast("Spark", self.engine).few(given_rows):
+        elif self.engine.shuffles and not cast("Spark", self.engine).few(given_rows):
             self.frame = cast("Spark", self.engine).spread(given_rows.select(self.columns.names), self.columns)
             self.batch = None
         else:
             self.batch = merge_source.batch_of(given_rows)
 
-    def _refuse_collations(self) -> None:
-        on = self.sides.predicate(self.given.on).bound
-        for one in [on, *(one.bound for clause in self.match.clauses for one in clause.expressions())]:
-            refuse_in_process(one.expr)
+    def _check(self) -> None:
+        """Refuses comparisons by collation that need Spark, and ids of rows that are not tracked."""
+        on = self.sides.predicate(self.given.on)
+        for one in [on, *(one for clause in self.match.clauses for one in clause.expressions())]:
+            refuse_in_process(one.bound.expr)
+            self.scan.refuse_hidden(one.leaves("target"))
 
     def commit(self) -> Commit:
         """Reads, writes and commits; commits nothing if nothing changes."""

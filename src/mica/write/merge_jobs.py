@@ -1,6 +1,7 @@
-"""How a merge runs: with the whole source in every task, or with a shuffle of the keys of both sides.
+"""How a merge runs: with the whole source in every task, with a shuffle of the keys of both sides, or, where ON has no
+equality, with a block of a large source in each task.
 
-The rule: both ways match and write by the same functions (`tasks.merge`), and report the same facts.
+The rule: all ways match and write by the same functions (`tasks.merge`), and report the same facts.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from mica.engines.base import Engine, Watch
 from mica.engines.spark.engine import by_keys, by_number
 from mica.schema.types import StructType
 from mica.skipping.keys import KeyValues
+from mica.tasks.blocked_merge import match_block, settled
 from mica.tasks.matching import MatchSpec
 from mica.tasks.merge import MergeSpec, SharedSource, insert_rows, matched_rows, merge_files
 from mica.tasks.parts import FilePart, in_tasks
@@ -86,7 +88,8 @@ def summary_of(engine: Engine, frame: Any, match: MatchSpec, schema: StructType)
 
 @dataclass(frozen=True)
 class Shuffled(flow.RowSource):
-    """The rows of the source and the keys of the target meet by key, and changes meet the files that they change."""
+    """The rows of the source and the keys of the target meet by key, or blocks of the source meet the whole target;
+    then changes meet the files that they change."""
 
     spec: MergeSpec
     #: A DataFrame of the source, computed once; its columns; its bytes.
@@ -103,12 +106,20 @@ class Shuffled(flow.RowSource):
         inserting = max(1, min(4 * engine.parallelism, self.size // _INSERT_BYTES))
         files = tuple(map(tuple, tasks))
         merging = ShuffleSpec(replace(self.spec, write=spec), self.columns, files, inserting)
+        buckets = max(engine.parallelism, -(-self.size // _BUCKET_BYTES))
+        if merging.match.on.keys:
+            changes = self._met(on, merging, buckets)
+        else:
+            changes = on.mapped(self.frame.repartition(buckets), partial(match_block, merging), merging.changes)
+        moved = by_number(changes, "task", len(tasks) + inserting, ["file", "row"])
+        change = partial(change_files, merging, None if merging.match.on.keys else settled)
+        yield from engine.write(moved, change, schema, ends=ends, watch=watch)
+
+    def _met(self, on: Spark, merging: ShuffleSpec, buckets: int) -> Any:
+        """The changes that are found where the keys of both sides meet."""
         rows = [on.mapped(self.frame, partial(source_rows, merging), merging.rows)]
         if self.parts:
-            reading = in_tasks(self.parts, engine.parallelism, shared=True)
+            reading = in_tasks(self.parts, on.parallelism, shared=True)
             rows.append(on.made(partial(target_key_rows, merging), reading, merging.rows))
-        buckets = max(engine.parallelism, -(-self.size // _BUCKET_BYTES))
         met = by_keys(rows, merging.keys, buckets, ["side"])
-        changes = on.mapped(met, partial(match_rows, merging), merging.changes)
-        moved = by_number(changes, "task", len(tasks) + inserting, ["file", "row"])
-        yield from engine.write(moved, partial(change_files, merging), schema, ends=ends, watch=watch)
+        return on.mapped(met, partial(match_rows, merging), merging.changes)

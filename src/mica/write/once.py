@@ -10,15 +10,18 @@ Source: PROTOCOL.md, "Transaction Identifiers"; delta-spark's `txnAppId` and `tx
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from mica.errors import ConflictError, UserError
 from mica.log.snapshot import Snapshot
 from mica.storage import Storage
-from mica.write.inputs import PREFIX
+from mica.write.ingested import PREFIX
 from mica.write.target import Commit, load_if_any
 
 #: Application id and version.
 Txn = tuple[str, int]
+
+Result = TypeVar("Result")
 
 
 def checked(txn: Txn | None) -> Txn | None:
@@ -41,18 +44,29 @@ def repeats(snapshot: Snapshot | None, txn: Txn | None) -> bool:
 
 def once(storage: Storage, snapshot: Snapshot | None, txn: Txn | None, write: Callable[[], Commit]) -> Commit:
     """Runs the write, unless it is a repetition."""
+    return once_or(storage, snapshot, txn, write, _repeated)
+
+
+def once_or(
+    storage: Storage,
+    snapshot: Snapshot | None,
+    txn: Txn | None,
+    write: Callable[[], Result],
+    repeated: Callable[[Snapshot], Result],
+) -> Result:
+    """Runs the write; a repetition is what `repeated` makes of the version that has it."""
     if txn is None:
         return write()
     if repeats(snapshot, txn):
         assert snapshot is not None
-        return _repeated(snapshot)
+        return repeated(snapshot)
     try:
         return write()
     except ConflictError:
         latest = load_if_any(storage)
         if latest is None or not repeats(latest, txn):
             raise
-        return _repeated(latest)
+        return repeated(latest)
 
 
 def _repeated(snapshot: Snapshot) -> Commit:

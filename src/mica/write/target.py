@@ -49,7 +49,7 @@ from mica.tasks.write import WriteSpec, new_mark
 from mica.variant import kernel
 from mica.variant.shredding import Limits
 from mica.write.facts import Facts
-from mica.write.inputs import forgotten
+from mica.write.ingested import forgotten
 from mica.write.rules import numbered, rules_of
 
 #: Conflicts (code, whether the write creates the table) after which an append retries on the winner's version.
@@ -114,6 +114,8 @@ class Target:
     versions: tuple[Sequence[str], str] | None = None
     #: Application transactions (appId → version) of the commit, for idempotent writes.
     applications: Mapping[str, int] = field(default_factory=dict)
+    #: Further ones, which depend on the version that the commit follows.
+    following: Callable[[Snapshot | None], Mapping[str, int]] | None = None
     _last: Transaction | None = field(default=None, repr=False)
 
     @property
@@ -257,7 +259,7 @@ class Target:
         transaction.add_files(facts.files)
         if facts.changes.num_rows:
             transaction.add_changes(facts.changes.select(["path", "partition_values", "size"]))
-        transaction.set_application_transactions(self.applications)
+        transaction.set_application_transactions(self.applications, self.following)
         if self.versions is not None:
             before = None if self.snapshot is None else self.snapshot.domains.get(COLLATIONS_DOMAIN)
             domain = with_versions(before, *self.versions, str(self.storage))

@@ -231,7 +231,7 @@ def test_daily_functions(text: str, first: object) -> None:
         ("regexp_replace(s, 'a*', 'x')", "UNSUPPORTED_EXPRESSION"), ("split(s, '')", "UNSUPPORTED_EXPRESSION"),
         ("date_format(current_timestamp(), 'YYYY')", "UNSUPPORTED_EXPRESSION"), ("v['a']", "TYPE_MISMATCH"),
         ("map(1, 2, 1, 3)", "INVALID_EXPRESSION"), ("map(i, 2)", "UNSUPPORTED_EXPRESSION"),
-        ("1.5 DIV 2", "UNSUPPORTED_EXPRESSION"),
+        ("1.5 DIV 0", "DIVIDE_BY_ZERO"), ("1.5 DIV 2D", "TYPE_MISMATCH"), ("floor(1.5, 1L)", "TYPE_MISMATCH"),
         ("xxhash64(v)", "TYPE_MISMATCH"), ("struct(i).x", "TYPE_MISMATCH"),
     ],
 )  # fmt: skip

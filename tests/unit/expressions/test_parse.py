@@ -34,6 +34,8 @@ from mica.expressions.tree import to_sql
         ("a - -1::string", "a - -1::STRING"), ("- - a", "- - a"), ("a not like 'x%' escape '/' and b",
         "NOT a LIKE 'x%' ESCAPE '/' AND b"), ("startswith(v:a[0].b, 'x') = true", "startswith(v:a[0].b, 'x')"),
         ("a + 1 between 2 and 3 + b", "a + 1 >= 2 AND a + 1 <= 3 + b"), ("-5 + +5", "-5 + positive(5)"),
+        ("date(ts)", "ts::DATE"),
+        ("bigint(v:x) + decimal('1')", "v:x::BIGINT + '1'::DECIMAL(10,0)"),
     ],
 )  # fmt: skip
 def test_reads(text: str, shown: str) -> None:

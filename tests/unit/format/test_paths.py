@@ -14,7 +14,7 @@ ONE, TWO = parse_ddl("id INT, v VARIANT"), parse_ddl("v VARIANT, w VARIANT")
 def test_a_declaration_is_ddl_with_paths() -> None:
     found = parse("t BIGINT, `a b` STRING, c DECIMAL(3, 1) AS v:x['y, z'], l ARRAY<INT> AS v:tags", ONE)
     assert [one.expression for one in found] == [
-        "try_cast(v:t AS BIGINT)", "try_cast(v:`a b` AS STRING)", "try_cast(v:x['y, z'] AS DECIMAL(3,1))",
+        "try_cast(v:t AS BIGINT)", "try_cast(v:['a b'] AS STRING)", "try_cast(v:x['y, z'] AS DECIMAL(3,1))",
         "try_cast(v:tags AS ARRAY<INT>)",
     ]  # fmt: skip
     assert {one.column for one in found} == {"v"}

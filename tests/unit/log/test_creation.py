@@ -49,7 +49,7 @@ def test_told_otherwise_a_table_only_has_the_type() -> None:
             Protocol(1, 7, frozenset(), frozenset({"inCommitTimestamp"})),
         ),
     ],
-    ids=str,
+    ids=lambda p: p if isinstance(p, str) else "-".join(p) if isinstance(p, dict) else "protocol",
 )
 def test_another_table_has_the_smallest_protocol(ddl: str, properties: dict[str, str], protocol: Protocol) -> None:
     assert make(ddl, **properties)[0] == protocol

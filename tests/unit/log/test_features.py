@@ -74,7 +74,7 @@ def test_legacy_versions_imply_their_features() -> None:
             Protocol(3, 7, frozenset({"variantType"}), frozenset({"variantType", "appendOnly"})),
         ),
     ],
-    ids=str,
+    ids=lambda p: "protocol" if isinstance(p, Protocol) else str(p),
 )
 def test_the_smallest_protocol(wanted: list[str], protocol: Protocol) -> None:
     assert features.minimal_protocol(wanted) == protocol

@@ -135,6 +135,11 @@ REWRITES: dict[str, tuple[Callable[[mica.Table], Any], Chosen, Chosen]] = {
         .execute(),
         lambda n: n in (3, 7), lambda n: n == 5,
     ),
+    "merge by id": (
+        lambda t: t.merge([{"id": 1, "last": 1}], f"target.{ID} = source.id AND {VERSION} = source.last")
+        .when_matched_update({"p": f"cast({ID} AS INT) - 1"}, f"{ID} < 2").execute(),
+        lambda n: n == 2, lambda _: False,
+    ),
     "optimize": (lambda t: t.optimize(), lambda _: False, lambda _: False),
     "optimize along a curve": (lambda t: t.optimize(zorder_by=["n", "v:a"]), lambda _: False, lambda _: False),
     "reshred": (lambda t: t.reshred("STRUCT<b: INT>"), lambda _: False, lambda _: False),
@@ -187,7 +192,11 @@ def test_ids_need_tracked_rows(tmp_path: Path) -> None:
         with pytest.raises(UserError, match="does not track rows") as caught:
             table.scan(**asked)
         assert caught.value.code == "FEATURE_NEEDED"
+    with pytest.raises(UserError, match="does not track rows"):
+        table.merge([{"id": 1}], f"{ID} = source.id").when_matched_delete().execute()
     table.set_properties(ON)
+    with pytest.raises(UserError, match="there is no column"):
+        table.merge([{"id": 1}], "target.n = source.id").when_matched_update({ID: "1"}).execute()
     assert table.scan(columns=["n", ID, VERSION.upper()]).to_arrow().to_pylist() == [
         {"n": 1, "row_id": 0, "row_commit_version": 2}
     ]

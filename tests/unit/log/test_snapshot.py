@@ -289,7 +289,7 @@ def test_a_changed_byte_of_a_checkpoint_is_never_another_file(storage: Storage) 
         ({"delta__checkpoint__writeStatsAsStruct": "true"}, {"stats", "stats_parsed"}),
         ({"delta__checkpoint__writeStatsAsJson": "false"}, set()),
     ],
-    ids=str,
+    ids=lambda p: "-".join(sorted(p)) or "default",
 )
 def test_a_checkpoint_holds_the_statistics_that_the_protocol_asks_for(
     tmp_path: Path, properties: dict[str, str], kept: set[str]

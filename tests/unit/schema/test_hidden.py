@@ -12,7 +12,7 @@ def test_a_hidden_column_is_found_and_not_listed() -> None:
     readable = Readable(schema.fields)
     assert readable.names == ["a"]
     assert readable.find("A") == schema.fields[0]
-    assert ddl.type_to_ddl(readable.field("_Metadata").type).startswith("STRUCT<row_id: BIGINT")
+    assert ddl.type_to_ddl(readable.field("_Metadata").type).endswith("row_id: BIGINT, row_commit_version: BIGINT>")
     assert schema.find(METADATA) is None
     assert is_hidden(schema, ROW_ID)
     assert field_named(readable, "_metadata.ROW_ID") == ROW_ID

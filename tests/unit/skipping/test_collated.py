@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ from mica.skipping import collated
 from mica.skipping.plan import FilePlan, plan_files
 from mica.skipping.reasons import dropped_files, other_versions, undecided_files
 from mica.stats.collated import MADE_BY, MAX_BYTES, TAG
+from mica.stats.read import Share, shares_of
 
 SCHEMA = parse_ddl("low string collate UTF8_LCASE, de string collate de, p string, part string, id int")
 KEY = "spark.UTF8_LCASE.78.3"
@@ -41,6 +43,9 @@ class Log:
     def stats(self, indices: Any = None) -> pa.Array:
         texts = [s if isinstance(s, str) or s is None else orjson.dumps(s).decode() for s, _ in self.entries]
         return pa.array(texts, pa.string()).take(_places(indices, texts))
+
+    def stats_shares(self, indices: Any = None) -> Iterator[Share]:
+        yield from shares_of(self.stats(indices))
 
     def tags(self, indices: Any = None) -> pa.Array:
         found = [None if t is None else list(t.items()) for _, t in self.entries]

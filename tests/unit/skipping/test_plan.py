@@ -2,6 +2,7 @@
 
 import json
 import struct
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from mica.expressions.bind import bind
 from mica.schema.ddl import parse_ddl
 from mica.skipping.plan import plan_files
 from mica.skipping.reasons import dropped_files
+from mica.stats.read import Share, shares_of
 from mica.stats.variant import encode_bounds
 
 SCHEMA = parse_ddl(
@@ -47,9 +49,12 @@ class Snapshot:
         })  # fmt: skip
         self.asked: list[Any] = []
 
-    def stats(self, indices: Any = None, *, formatter: Any = None) -> pa.Array:
+    def stats(self, indices: Any = None) -> pa.Array:
         self.asked.append(indices)
         return self.texts if indices is None else self.texts.take(pa.array(indices))
+
+    def stats_shares(self, indices: Any = None) -> Iterator[Share]:
+        yield from shares_of(self.stats(indices))
 
 
 def stats(

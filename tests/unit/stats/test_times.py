@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import random
 
+import pyarrow as pa
 import pytest
 
-from mica.stats.times import json_date, json_timestamp, read_date, read_timestamp
+from mica.stats.times import json_date, json_timestamp
+from mica.variant import kernel
 
 FIRST, LAST = -719_162, 2_932_896  # days of years 1 and 9999
 DAY = 86_400_000_000
+
+
+def read_date(text: str | None) -> int | None:
+    (days,) = read(text, pa.date32()).cast(pa.int32()).to_pylist()
+    return days
+
+
+def read_timestamp(text: str | None) -> tuple[int, bool] | None:
+    """Microseconds, and whether the text has a zone."""
+    both = [read(text, pa.timestamp("us", zone)).cast(pa.int64())[0].as_py() for zone in (None, "UTC")]
+    assert None in both
+    found = [(micros, utc) for micros, utc in zip(both, (False, True), strict=True) if micros is not None]
+    return found[0] if found else None
+
+
+def read(text: str | None, kind: pa.DataType) -> pa.Array:
+    statistics = pa.array([json.dumps({"maxValues": {"t": text}})])
+    return kernel.stats_leaves(statistics, [(("maxValues", "t"), kind)]).column(0)
 
 
 def test_every_day_and_moment_comes_back(rng: random.Random) -> None:

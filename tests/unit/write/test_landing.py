@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
-import subprocess
-import sys
-import textwrap
-import time
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -17,8 +13,7 @@ import pytest
 import mica
 from mica.errors import MicaError
 from mica.write.landing import drift
-
-KILLED = 20 if os.environ.get("MICA_PROFILE") == "campaign" else 3
+from tests.killed import TIMES, Run
 
 
 def put(folder: Path, name: str, *documents: object) -> None:
@@ -45,6 +40,20 @@ def test_each_file_is_taken_once_in_batches(tmp_path: Path) -> None:
     put(landing, "later.json", {"id": 6}, {"id": 7})
     (report,) = mica.stream_json(f"{landing}/*.json", table, max_bytes=1)
     assert (report.rows, ids(table)) == (2, list(range(8)))
+
+
+def test_a_table_may_change_between_batches(tmp_path: Path) -> None:
+    landing, table = tmp_path / "landing", tmp_path / "table"
+    for number in range(6):
+        put(landing, f"{number}.json", {"id": number})
+    reports = mica.stream_json(landing, table, max_files=2)
+    next(reports)
+    mica.Table.open(table).add_columns("more INT")
+    next(reports)
+    shutil.rmtree(table)
+    mica.Table.create(table, "v VARIANT")
+    assert sum(report.rows for report in reports) == 6  # none of them is in the new table
+    assert ids(table) == list(range(6))
 
 
 def test_it_waits_for_files_that_come(tmp_path: Path) -> None:
@@ -82,6 +91,8 @@ def test_wrong_places_and_options_are_errors(tmp_path: Path) -> None:
         assert raised.value.code == code
     with pytest.raises(MicaError, match="no option of stream_json"):
         mica.stream_json(tmp_path, tmp_path / "table", idempotent=False)
+    with pytest.raises(MicaError, match=r"no option .colum.\nThe nearest"):
+        mica.stream_json(tmp_path, tmp_path / "table", colum="v")
     bad = tmp_path / "bad"
     put(bad, "1.json", {"id": 1})
     (bad / "2.json").write_text('{"id": 2}\n{"id": \n')
@@ -102,19 +113,27 @@ RUN = """
 """
 
 
-def test_a_stream_that_is_killed_has_every_row_once(tmp_path: Path, seed: int) -> None:
-    rng, landing, table = random.Random(seed), tmp_path / "landing", tmp_path / "table"
-    program, count = textwrap.dedent(RUN), 0
-    for _ in range(KILLED):
+def test_a_stream_that_is_killed_has_every_row_once(tmp_path: Path, rng: random.Random) -> None:
+    landing, table, count = tmp_path / "landing", tmp_path / "table", 0
+    for _ in range(TIMES):
         for _ in range(12):
             put(landing, f"{count}.json", {"id": count}, {"id": count + 1})
             count += 2
-        run = subprocess.Popen([sys.executable, "-c", program, str(landing), str(table)], stdout=subprocess.PIPE)
-        assert run.stdout is not None
-        run.stdout.readline()
-        time.sleep(rng.random() * 0.2)
-        run.send_signal(signal.SIGKILL)
+        run = Run(RUN, landing, table)
         run.wait()
+        run.kill(rng, 0.2)
     list(mica.stream_json(landing, table))
     assert ids(table) == list(range(count))
     assert mica.check(table).ok
+
+
+def test_streams_at_once_share_the_files(tmp_path: Path) -> None:
+    landing, table = tmp_path / "landing", tmp_path / "table"
+    for number in range(60):
+        put(landing, f"{number}.json", {"id": number})
+    mica.Table.create(table, "v VARIANT")
+    with ThreadPoolExecutor(3) as pool:
+        reports = list(pool.map(lambda _: list(mica.stream_json(landing, table, max_files=4)), range(3)))
+    assert sum(report.input_files for each in reports for report in each) == 60
+    assert ids(table) == list(range(60))
+    assert len(mica.Table.open(table).snapshot.app_transactions) == 1

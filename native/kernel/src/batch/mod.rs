@@ -2,7 +2,7 @@
 //!
 //! - `values`: JSON text to Variants and back; `type_text`: their types as text
 //! - `cast`, `decimals`: plain columns to another type, and calculated with
-//! - `bounds`: the bounds of Variant paths in the statistics of a log
+//! - `stats`: leaves of the statistics of a log; `bounds`: the bounds of Variant paths in them
 //! - `edit`: Variants changed at a path; `place`: where a path leads in a row
 //! - `late`: Variants without the types that the encoding got late; `nested`: those inside of lists and maps
 
@@ -13,5 +13,6 @@ pub mod edit;
 pub mod late;
 pub mod nested;
 pub mod place;
+pub mod stats;
 pub mod type_text;
 pub mod values;

@@ -34,7 +34,7 @@ def session(master: str = "local[*]", **conf: Any) -> SparkSession:
             hint="pip install pyspark==4.2.1",
         ) from e
     if SparkSession.getActiveSession() is None:
-        _require_java()
+        java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("mica").master(master)
@@ -96,16 +96,19 @@ def _memory_mib() -> int:
     return max(1024, min(total // 4, 8192))
 
 
-def _require_java() -> None:
+def java() -> tuple[str, int]:
+    """The path of Java and its major version (0: it does not say). Errors: NO_JAVA, also if it is too old."""
     home = os.environ.get("JAVA_HOME")
-    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    path = str(Path(home, "bin", "java")) if home else shutil.which("java")
     hint = f"Install Java {JAVA} or newer and set JAVA_HOME, or work in process: leave `spark=` out."
-    if java is None or not Path(java).exists():
+    if path is None or not Path(path).exists():
         raise UserError("NO_JAVA", f"Spark needs Java {JAVA} or newer, and no `java` was found", hint=hint)
     try:
-        text = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
+        text = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
     except OSError as e:
-        raise UserError("NO_JAVA", f"{java} could not be run: {e.strerror}", hint=hint) from e
+        raise UserError("NO_JAVA", f"{path} could not be run: {e.strerror}", hint=hint) from e
     found = re.search(r'version "(?:1\.)?(\d+)', text)
-    if found and int(found[1]) < JAVA:
-        raise UserError("NO_JAVA", f"Spark needs Java {JAVA} or newer, and {java} is Java {found[1]}", hint=hint)
+    version = int(found[1]) if found else 0
+    if found and version < JAVA:
+        raise UserError("NO_JAVA", f"Spark needs Java {JAVA} or newer, and {path} is Java {version}", hint=hint)
+    return path, version

@@ -81,6 +81,14 @@ def calculate(batch: pa.RecordBatch, operator: str, precision: int, scale: int) 
     return call(native.calculate, batch, operator, precision, scale)
 
 
+def stats_leaves(texts: pa.Array, leaves: Sequence[tuple[Sequence[str], pa.DataType]]) -> pa.RecordBatch:
+    """Reads leaves of statistics, JSON texts: a column for each leaf, given by its keys and its type.
+
+    A value that is missing, or does not fit the type exactly, is null; so are all of a text that is no JSON object.
+    """
+    return call(native.stats_leaves, _column(texts), [(list(keys), kind) for keys, kind in leaves])
+
+
 def path_bounds(texts: pa.Array, key: str | None = None) -> pa.RecordBatch:
     """Reads bounds of Variant paths from z85 texts: those of the path `key`, one row per text, or all, one row each.
 

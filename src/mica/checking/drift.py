@@ -1,0 +1,331 @@
+"""How the shape of a table's Variants has changed: between files up to a version and files after it.
+
+The rule: footers and the log alone are read. A path is known where files give it a column, so a path that is too rare
+to be one is not seen; an example is a bound, which the log has. Files are taken evenly from both sides.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from mica.arguments import COUNT, OPTIONS, takes
+from mica.checking.survey import Look, evenly, look_at
+from mica.errors import UserError
+from mica.log.opened import Opened, snapshot_of
+from mica.log.paths import LOG
+from mica.log.replay import parse_commits
+from mica.log.segment import read_listing
+from mica.log.snapshot import Snapshot
+from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.types import VARIANT, DataType
+from mica.stats import documents
+from mica.stats.columns import physical_names
+from mica.stats.paths import read_all
+from mica.variant.path import VariantPath
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+    from mica.pictures.page import Html
+
+#: At most so many files are looked at on each side.
+FILES = 32
+
+#: At most so many commits are read for the versions of files.
+COMMITS = 10_000
+
+#: A path's residual has drifted if this much more of its values are of another type than before.
+MORE = 0.1
+
+Kind = Literal["new", "vanished", "type", "residual"]
+KINDS: tuple[Kind, ...] = ("new", "vanished", "type", "residual")
+
+
+@dataclass(frozen=True, slots=True)
+class PathDrift:
+    """A path that changed: `new`, `vanished`, its `type`, or more values of other types (`residual`).
+
+    `before` and `after` are its types (None: not there); `typed_before` and `typed_after` the shares of its values that
+    have them. `file`, `version` (None: unknown) and `time` (ms since 1970) are of the first file that shows the change;
+    `example` is a value there, as text (None: no bounds).
+    """
+
+    path: str
+    kind: Kind
+    before: str | None
+    after: str | None
+    typed_before: float | None
+    typed_after: float | None
+    file: str
+    version: int | None
+    time: int
+    example: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A file on the way: its version (None: unknown), time (ms), rows, share of typed values, bytes of residuals."""
+
+    file: str
+    version: int | None
+    time: int
+    rows: int
+    typed: float
+    residual_bytes: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What changed after version `since`, and how files look over time. `residual_bytes` of the files that were looked
+    at are the most that another shredding schema could turn into columns."""
+
+    table: str
+    version: int
+    since: int | None
+    files: int
+    total_files: int
+    paths: Sequence[PathDrift] = field(default_factory=list)
+    moments: Sequence[Moment] = field(default_factory=list)
+
+    @property
+    def residual_bytes(self) -> int:
+        """The bytes of the residuals in the files that were looked at."""
+        return sum(moment.residual_bytes for moment in self.moments)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain values."""
+        return {**asdict(self), "residual_bytes": self.residual_bytes}
+
+    def to_html(self) -> str:
+        """The report as a page."""
+        from mica.pictures.page import document
+
+        return document(self._title(), self._page())
+
+    def _repr_html_(self) -> str:
+        return self._page()
+
+    def _title(self) -> str:
+        return f"{self.table}, version {self.version}"
+
+    def _page(self) -> Html:
+        from mica.pictures.page import bar, code, fragment, heading, paragraph, table
+
+        rows = [(*(code(text) if at == 0 else text for at, text in enumerate(row)),) for row in self._rows()]
+        parts = [paragraph(line) for line in self._notes()]
+        parts += [heading("Paths that changed"), table(NAMES, rows)] if rows else []
+        moments = [
+            (
+                "" if m.version is None else m.version,
+                f"{m.rows:,}",
+                f"{m.typed:.1%}",
+                bar(m.typed, 1),
+                f"{m.residual_bytes:,}",
+            )
+            for m in self.moments
+        ]
+        names = ("version", "rows", "typed", " ", "residual bytes")
+        parts += [
+            heading("Files over time"),
+            table(names, moments, right=("version", "rows", "typed", "residual bytes")),
+        ]
+        return fragment(self._title(), parts)
+
+    def _notes(self) -> Iterator[str]:
+        of = f"{self.files:,} of {self.total_files:,} files were looked at"
+        yield of if self.since is None else f"{of}; those after version {self.since} are held against those before"
+        size = sum(moment.bytes for moment in self.moments)
+        yield f"residuals: {self.residual_bytes:,} of {size:,} bytes, the most that reshred could turn into columns"
+        if not self.paths:
+            yield "no path has changed"
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        for path in self.paths:
+            before, after = (
+                "" if type_ is None else f"{type_} ({share:.1%})"
+                for type_, share in ((path.before, path.typed_before), (path.after, path.typed_after))
+            )
+            first = path.file if path.version is None else f"version {path.version}"
+            yield path.path, path.kind, before, after, first, path.example or ""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.table import Table
+        from rich.text import Text
+
+        yield Text(self._title(), style="bold")
+        for line in self._notes():
+            yield Text(f"  {line}")
+        if self.paths:
+            shown = Table(box=None, pad_edge=False, header_style="bold")
+            for name in NAMES:
+                shown.add_column(name, overflow="fold")
+            for row in self._rows():
+                shown.add_row(*map(Text, row))
+            yield shown
+
+
+NAMES = ("path", "change", "before", "after", "first in", "example")
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file that was looked at."""
+
+    place: int
+    name: str
+    version: int | None
+    time: int
+    look: Look
+
+
+@takes(since=COUNT, storage_options=OPTIONS)
+def drift(
+    table: str | os.PathLike[str] | Opened,
+    since: int | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Drift:
+    """Compares the Variants in files that came after version `since` with those in files before; None: the older half
+    of the files with the newer one. At most 64 footers are read, and commits for the versions of files.
+
+    Errors: those of `Table.open`; INVALID_ARGUMENT if no file is older or none newer than `since`.
+    """
+    snapshot = snapshot_of(table, storage_options)
+    if snapshot is None:
+        raise UserError("TABLE_NOT_FOUND", f"{table} is not a Delta table", hint="Name the folder of a table.")
+    files = snapshot.files
+    versions = _versions(snapshot)
+    times = files.column("modification_time").to_numpy()
+    order = np.lexsort((times, versions))
+    older = len(order) // 2 if since is None else int((versions <= since).sum())
+    if since is not None and len(order) and older in (0, len(order)):
+        side = "no file is older" if older == 0 else "no file is newer"
+        raise UserError("INVALID_ARGUMENT", f"{side} than version {since}", hint="Name another version with since.")
+    names = files.column("path")
+
+    def looked(places: np.ndarray) -> list[_File]:
+        found = []
+        for at in evenly(len(places), FILES):
+            place = int(places[at])
+            name, version = names[place].as_py(), int(versions[place])
+            known = None if version < 0 else version
+            found.append(_File(place, name, known, int(times[place]), look_at(snapshot, name)))
+        return found
+
+    before, after = looked(order[:older]), looked(order[older:])
+    paths = sorted(_changes(snapshot, before, after), key=lambda one: (KINDS.index(one.kind), one.path))
+    sizes = files.column("size")
+    moments = [_moment(file, sizes[file.place].as_py()) for file in (*before, *after)]
+    return Drift(str(snapshot.storage), snapshot.version, since, len(moments), len(order), paths, moments)
+
+
+def _versions(snapshot: Snapshot) -> np.ndarray:
+    """The version that added each file; -1 where its commit is gone, or too far back."""
+    listing = read_listing(snapshot.storage.list(LOG, recursive=False))
+    found: dict[str, int] = {}
+    for version in sorted(v for v in listing.commits if v <= snapshot.version)[-COMMITS:]:
+        commit = parse_commits([snapshot.storage.read(listing.commits[version].path)], [], f"version {version}")
+        found.update(dict.fromkeys(commit.adds.column("path").to_pylist(), version))
+    return np.array([found.get(path, -1) for path in snapshot.files.column("path").to_pylist()], np.int64)
+
+
+def _moment(file: _File, size: int) -> Moment:
+    typed = sum(path.typed_rows for path in file.look.paths.values())
+    other = sum(path.residual_rows for path in file.look.paths.values())
+    share = typed / (typed + other) if typed + other else 1.0
+    return Moment(file.name, file.version, file.time, file.look.rows, round(share, 4), file.look.residual_bytes, size)
+
+
+@dataclass
+class _Side:
+    """A path on one side: its rows by type."""
+
+    types: Counter[DataType] = field(default_factory=Counter)
+    other: int = 0
+
+    @property
+    def type(self) -> DataType | None:
+        """The type of most values; None if no row has the path."""
+        known = +self.types
+        return known.most_common(1)[0][0] if known else None
+
+    @property
+    def typed(self) -> float | None:
+        """The share of the values that have it."""
+        total = self.types.total() + self.other
+        return None if not total else round(max(self.types.values(), default=0) / total, 4)
+
+
+def _sides(files: Sequence[_File]) -> dict[tuple[str, ...], _Side]:
+    found: dict[tuple[str, ...], _Side] = {}
+    for file in files:
+        for path, rows in file.look.paths.items():
+            side = found.setdefault(path, _Side())
+            side.types[rows.type] += rows.residual_rows if rows.type == VARIANT else rows.typed_rows
+            side.other += 0 if rows.type == VARIANT else rows.residual_rows
+    return {path: side for path, side in found.items() if side.typed is not None}
+
+
+def _changes(snapshot: Snapshot, before: Sequence[_File], after: Sequence[_File]) -> Iterator[PathDrift]:
+    """Without files on one side nothing has changed."""
+    if not before or not after:
+        return
+    olds, news = _sides(before), _sides(after)
+    for path in sorted(olds.keys() | news.keys()):
+        old, new = olds.get(path), news.get(path)
+        if old is None:
+            yield _drifted(snapshot, path, "new", old, new, _first(after, path, None))
+        elif new is None:
+            gone = next((file for file in after if path not in file.look.paths), after[0])
+            yield _drifted(snapshot, path, "vanished", old, new, gone)
+        elif old.type != new.type:
+            yield _drifted(snapshot, path, "type", old, new, _first(after, path, old.type))
+        elif (old.typed or 0) - (new.typed or 0) > MORE:
+            yield _drifted(snapshot, path, "residual", old, new, _first(after, path, None, residual=True))
+
+
+def _first(files: Sequence[_File], path: tuple[str, ...], unlike: DataType | None, *, residual: bool = False) -> _File:
+    """The first file that has the path, with another type or with a residual if asked for."""
+    for file in files:
+        rows = file.look.paths.get(path)
+        if rows is None or (residual and not rows.residual_rows) or not rows.typed_rows + rows.residual_rows:
+            continue
+        if unlike is None or rows.type != unlike:
+            return file
+    return files[0]
+
+
+def _drifted(
+    snapshot: Snapshot, path: tuple[str, ...], kind: Kind, old: _Side | None, new: _Side | None, file: _File
+) -> PathDrift:
+    steps = VariantPath(path[1:])
+    return PathDrift(
+        path=f"{quote_if_needed(path[0])}:{steps}",
+        kind=kind,
+        before=_type(old),
+        after=_type(new),
+        typed_before=None if old is None else old.typed,
+        typed_after=None if new is None else new.typed,
+        file=file.name,
+        version=file.version,
+        time=file.time,
+        example=None if new is None else _example(snapshot, path[0], steps, file),
+    )
+
+
+def _type(side: _Side | None) -> str | None:
+    return None if side is None or side.type is None else type_to_ddl(side.type)
+
+
+def _example(snapshot: Snapshot, column: str, path: VariantPath, file: _File) -> str | None:
+    """The smallest value of a path in a file, as the log has it."""
+    document = documents.read(snapshot.stats([file.place])[0].as_py())
+    text = documents.at(document, ("minValues", *physical_names(snapshot.schema, (column,))))
+    found = read_all(text).get(path.normalized) if isinstance(text, str) else None
+    return None if found is None else str(found.value)

@@ -1,0 +1,82 @@
+"""What the footer of a file says of the paths of its Variants.
+
+The rule: footers alone are read. A path is known where the file gives it a column: what lies in a residual is counted
+with the nearest path above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from mica.log.paths import decode_path
+from mica.log.snapshot import Snapshot
+from mica.schema.arrow import from_arrow_type
+from mica.schema.types import VARIANT, DataType
+from mica.stats.columns import physical_names
+from mica.variant import kernel
+from mica.variant.path import VariantPath
+
+
+@dataclass(frozen=True, slots=True)
+class PathRows:
+    """The rows of a file that have a path: with a value of the column's type, and with another one (the residual).
+
+    The type is VARIANT where the file gives the path no typed column: then all of its values are residual.
+    """
+
+    type: DataType
+    typed_rows: int
+    residual_rows: int
+    residual_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A file: its rows, the bytes of its residuals, and the paths with columns of their own."""
+
+    rows: int
+    residual_bytes: int
+    paths: Mapping[tuple[str, ...], PathRows]
+
+
+def variants_of(snapshot: Snapshot) -> list[str]:
+    """The Variant columns that are not in a struct."""
+    return [f.name for f in snapshot.schema.fields if f.type == VARIANT]
+
+
+def evenly(count: int, most: int) -> list[int]:
+    """At most so many places of `count`, evenly taken."""
+    return [int(at) for at in np.unique(np.linspace(0, count - 1, most, dtype=int))] if count else []
+
+
+def look_at(snapshot: Snapshot, path: str) -> Look:
+    """Reads the footer of a file; `path` is as in `snapshot.files`."""
+    physical = {column: physical_names(snapshot.schema, (column,)) for column in variants_of(snapshot)}
+    place, name = snapshot.storage.locate(decode_path(path))
+    reader = kernel.open_file(place, name, variants=list(physical.values()))
+    report = {(row["column"], row["path"]): row for row in reader.inspect().to_pylist()} if physical else {}
+    found: dict[tuple[str, ...], PathRows] = {}
+    residual = 0
+    for column, names in physical.items():
+        own = [row for (name, _), row in report.items() if name == ".".join(names) and row["residual_rows"]]
+        residual += sum(row["residual_bytes"] for row in own)
+        tree = reader.tree(names)
+        for steps, type_ in _leaves(tree[0]) if tree is not None else ():
+            row = report.get((".".join(names), VariantPath(steps).normalized))
+            if row is not None:
+                kind = VARIANT if pa.types.is_null(type_) else from_arrow_type(type_)
+                found[(column, *steps)] = PathRows(kind, row["typed_rows"], row["residual_rows"], row["residual_bytes"])
+    return Look(reader.num_rows, residual, found)
+
+
+def _leaves(tree: pa.DataType, steps: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    """The leaves of a shredding tree that lead through objects alone; of type null where they are not typed."""
+    if pa.types.is_struct(tree):
+        for one in tree:
+            yield from _leaves(one.type, (*steps, one.name))
+    elif steps and not pa.types.is_list(tree):
+        yield steps, tree

@@ -1,0 +1,118 @@
+"""Casts from intervals and to them, as in Spark.
+
+The rule: a number counts the least unit of the interval's type, and so does what a cast to a number gives, towards zero
+for an integer. To fewer units an interval loses what is shorter. What does not fit fails, with ANSI and without;
+TRY_CAST gives null.
+
+| from | to |
+|---|---|
+| an interval | string, integer, decimal, an interval of the same kind (months, or days and times) |
+| string, integer, decimal | an interval |
+
+Source: Spark's Cast, IntervalUtils (durationToMicros, dayTimeIntervalToLong, decimalToDayTimeInterval,
+castStringToDTInterval, castStringToYMInterval).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal, Inexact, InvalidOperation
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.expressions.coerce import digits, is_exact
+from mica.expressions.interval_literals import of_cast
+from mica.schema.interval_types import COUNTS, arrow_type, is_interval, of_months, show, units_of
+from mica.schema.types import INTEGRALS, STRING, DataType
+
+_WIDE = Context(prec=120)
+#: What Spark trims from a text before it is cast.
+_TRIM = "".join(map(chr, range(33))) + "\x7f"
+
+Cast = tuple[pa.Array, pa.Array | None]
+
+
+def can_cast(source: DataType, target: DataType) -> bool:
+    """Whether Spark has the cast, of which one side is an interval."""
+    if is_interval(source) and is_interval(target):
+        return of_months(source) == of_months(target)
+    other = target if is_interval(source) else source
+    return other == STRING or is_exact(other)
+
+
+def cast_array(array: pa.Array, source: DataType, target: DataType, arrow: pa.DataType) -> Cast:
+    """Returns the cast array (of the Arrow type of `target`), null where the cast failed, and the mask of failures."""
+    if not is_interval(source):
+        return _to_interval(array, source, target)
+    if target == STRING:
+        return _each(counts_of(array), arrow, lambda value: show(value, source))
+    values, unit = counts_of(array), COUNTS[units_of(source)[-1]]
+    if is_interval(target):
+        least = COUNTS[units_of(target)[-1]]
+        numbers = _numbers(values)
+        kept = numbers - np.fmod(numbers, least) if least > unit else numbers
+        return of_counts(kept, np.asarray(pc.is_valid(values)), arrow), None
+    if target in INTEGRALS:
+        found = _truncated(_numbers(values), unit)
+        limits = np.iinfo(arrow.to_pandas_dtype())
+        failed = np.asarray(pc.is_valid(values)) & ((found < limits.min) | (found > limits.max))
+        made = pa.array(np.where(failed, 0, found), pa.int64(), mask=np.asarray(pc.is_null(values)) | failed)
+        return made.cast(arrow), pa.array(failed) if failed.any() else None
+    whole = unit != COUNTS["second"] or of_months(source)
+    return _each(values, arrow, lambda v: _fitted(Decimal(_quotient(v, unit)) if whole else Decimal(v) / unit, target))
+
+
+def counts_of(values: pa.Array) -> pa.Array:
+    """The months or microseconds of intervals."""
+    return values if pa.types.is_integer(values.type) else values.cast(pa.int64())
+
+
+def of_counts(counts: Any, valid: Any, arrow: pa.DataType) -> pa.Array:
+    """Intervals of so many months or microseconds, null where they are not valid."""
+    return pa.array(counts, pa.int64(), mask=~valid).cast(arrow)
+
+
+def _to_interval(array: pa.Array, source: DataType, target: DataType) -> Cast:
+    arrow, unit, limit = arrow_type(target), COUNTS[units_of(target)[-1]], 2**31 if of_months(target) else 2**63
+
+    def one(value: Any) -> int | None:
+        if source == STRING:
+            return of_cast(value.strip(_TRIM), target)
+        count = int(_WIDE.multiply(Decimal(value), unit).to_integral_value(ROUND_HALF_UP, _WIDE))
+        return count if -limit <= count < limit else None
+
+    return _each(array, arrow, one)
+
+
+def _fitted(value: Decimal, target: DataType) -> Decimal | None:
+    precision, scale = digits(target)
+    try:
+        found = value.quantize(Decimal(1).scaleb(-scale), ROUND_HALF_UP, _WIDE)
+    except (InvalidOperation, Inexact):
+        return None
+    return found if abs(found) < Decimal(10) ** (precision - scale) else None
+
+
+def _each(array: pa.Array, arrow: pa.DataType, one: Callable[[Any], Any]) -> Cast:
+    """Casts each distinct value once; None is a failure."""
+    encoded = array.dictionary_encode()
+    found: Sequence[Any] = [None if v is None else one(v) for v in encoded.dictionary.to_pylist()]
+    made = pa.array(found, pa.int64()).cast(arrow) if pa.types.is_duration(arrow) else pa.array(found, arrow)
+    made = made.take(encoded.indices)
+    failed = pc.and_(pc.is_null(made), pc.is_valid(array))
+    return made, failed if failed.true_count else None
+
+
+def _numbers(values: pa.Array) -> Any:
+    return np.asarray(pc.fill_null(values, 0)).astype(np.int64)
+
+
+def _truncated(values: Any, unit: int) -> Any:
+    return (values - np.fmod(values, unit)) // unit
+
+
+def _quotient(value: int, unit: int) -> int:
+    return value // unit if value >= 0 else -(-value // unit)

@@ -1,0 +1,1 @@
+"""Pages for people who would rather look than read: plain values in, HTML out."""

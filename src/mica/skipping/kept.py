@@ -1,0 +1,74 @@
+"""Why files were kept.
+
+The rule: a file stays because nothing is known about a value that the predicate asks for, because what is known is of
+another type, or because its bounds meet the predicate. The first that holds is the reason.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow.compute as pc
+
+from mica.expressions.bind import Leaf
+from mica.expressions.rewrite import leaves_of
+from mica.expressions.tree import Expr, IsNull
+from mica.skipping.intervals import Interval
+from mica.skipping.plan import FilePlan, Rows
+from mica.stats.paths import read_all
+from mica.variant.path import VariantPath
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFiles:
+    """Files that were kept for one reason. `leaf` is the value without usable bounds, if that is the reason."""
+
+    reason: str
+    files: Rows
+    leaf: Leaf | None = None
+
+
+def kept_files(plan: FilePlan) -> list[KeptFiles]:
+    """Groups the kept files by the reason for which they stay, the largest group first; without a condition on whole
+    files there is none."""
+    if plan.bound is None:
+        return []
+    groups = []
+    rest = plan.kept
+    for files, intervals in plan.stages:
+        for index in sorted(_compared(plan.parts) & intervals.keys()):
+            leaf, interval = plan.bound.leaves[index], intervals[index]
+            places = np.searchsorted(files, rest)
+            for reason, holds in _unknown(leaf, interval):
+                mine = holds[places]
+                if mine.any():
+                    groups.append(KeptFiles(reason, rest[mine], leaf))
+                    rest, places = rest[~mine], places[~mine]
+    if len(rest):
+        groups.append(KeptFiles("their bounds meet the condition", rest))
+    return sorted(groups, key=lambda group: -len(group.files))
+
+
+def _unknown(leaf: Leaf, interval: Interval) -> Iterator[tuple[str, np.ndarray]]:
+    nothing = np.asarray(pc.and_not(pc.and_(pc.is_null(interval.low), pc.is_null(interval.high)), interval.all_null))
+    unfit = np.zeros(len(nothing), np.bool_) if interval.unfit is None else interval.unfit
+    yield f"{leaf.name} has values of another type in them", nothing & unfit
+    yield f"they have no bounds of {leaf.name}", nothing & ~unfit
+
+
+def _compared(parts: Iterable[Expr]) -> frozenset[int]:
+    """The leaves that are compared: those that are only asked for NULL need no bounds."""
+    return frozenset().union(*(leaves_of(part) for part in parts if not isinstance(part, IsNull)))
+
+
+def nearest_path(leaf: Leaf, text: str | None) -> VariantPath | None:
+    """Returns the path most like `leaf`'s among those with bounds in a file's bounds of its column (`text`, z85)."""
+    if leaf.path is None or text is None:
+        return None
+    known = list(read_all(text))
+    asked = leaf.path.normalized
+    near = difflib.get_close_matches(asked, known, 1, 0.75)
+    return VariantPath.parse_normalized(near[0]) if near and asked not in known else None

@@ -1,0 +1,88 @@
+"""Merges a large source whose ON has no equality: every block of the source meets all rows of the target.
+
+The rule: a task holds one block of the source and reads what matching needs of every file. What it finds goes to the
+task of the file, which knows then what all blocks found: a row that two blocks would change is ambiguous, and one that
+no block has marked is matched by no row of the source.
+
+    source ── blocks ──▶ match_block ── by file ──▶ change_files (`shuffled_merge`) ──▶ facts
+                             ▲                            ▲
+          columns of ON of every file            settled: the changes of a file
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from mica.expressions.evaluate import RowError
+from mica.tasks.file import DataFileReader
+from mica.tasks.leaf_values import Leaves
+from mica.tasks.matching import NOT_BY_SOURCE, Changes, Rows, SourceRows, choose, single
+from mica.tasks.merge import numbers, target_rows
+from mica.tasks.row_errors import located
+from mica.tasks.shuffled_merge import Batches, ShuffleSpec, all_of, in_schema, inserts, moving, together
+
+#: The clause of a row that a block matches and no clause changes, and of the first row of each file.
+_MARK = -1
+
+
+def match_block(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]:
+    """The changes of one block of the source, and its rows to insert."""
+    source = together(spec, list(in_schema(batches, spec.source)))
+    count = source.batch.num_rows
+    if not count:
+        return
+    matched = np.zeros(count, np.bool_)
+    for part in (part for some in spec.files for part in some):
+        file = DataFileReader(spec.merge.read, part)
+        for found in _found(spec, file, source, matched):
+            task, rows = all_of(spec.task_of[part.number], len(found.rows)), pa.array(found.rows, pa.int64())
+            updating = [i for i, c in enumerate(spec.match.clauses) if c.action == "update" and c.when == "matched"]
+            taken = pa.array(found.sources, pa.int64(), mask=~np.isin(found.clauses, updating))
+            numbered = all_of(part.number, len(found.rows))
+            yield from moving(spec, task, numbered, rows, found.clauses, source.batch, taken)
+    if spec.match.numbers("not matched"):
+        yield from inserts(spec, source, np.flatnonzero(~matched).astype(np.int64))
+
+
+def _found(
+    spec: ShuffleSpec, file: DataFileReader, source: SourceRows, matched: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> Iterator[Changes]:
+    """What the block does to the rows of a file, and which of them it matches, by their numbers in the file."""
+    marks = bool(spec.match.numbers(NOT_BY_SOURCE))
+    if marks:  # the file's task sees every file, whatever is found in it
+        yield Changes(*(np.array([number], np.int64) for number in (-1, _MARK, -1)))
+    for chunk, places in _numbered(spec, file):
+        seen = np.zeros(chunk.rows, np.bool_)
+        try:
+            found = source.changes(chunk, matched, seen)
+        except RowError as e:
+            raise located(e, file.name, lambda _leaf, _row: None) from None
+        changed = Changes(places[found.rows], found.clauses, found.sources)
+        seen[found.rows] = False
+        others = places[seen] if marks else places[:0]
+        nothing = np.full(len(others), _MARK, np.int64)
+        yield Changes.of([changed, Changes(others, nothing, nothing)])
+
+
+def _numbered(spec: ShuffleSpec, file: DataFileReader) -> Iterator[tuple[Leaves, Rows]]:
+    """What matching needs of the rows of a file, and their numbers in it."""
+    before = 0
+    for chunk in target_rows(spec.merge, file):
+        yield chunk, numbers(file.passed, np.arange(before, before + chunk.rows))
+        before += chunk.rows
+
+
+def settled(spec: ShuffleSpec, file: DataFileReader, found: Changes) -> Changes:
+    """What happens to the rows of a file, from what the blocks found, which is sorted by row."""
+    match = spec.match
+    acting = found.clauses != _MARK
+    changes = [single(match, Changes(found.rows[acting], found.clauses[acting], found.sources[acting]))]
+    for chunk, places in _numbered(spec, file) if match.numbers(NOT_BY_SOURCE) else ():
+        free = np.flatnonzero(~np.isin(places, found.rows)).astype(np.int64)
+        chosen = choose(match, NOT_BY_SOURCE, len(free), chunk, free, None, None)
+        taken = chosen >= 0
+        changes.append(Changes(places[free[taken]], chosen[taken], np.full(int(taken.sum()), -1, np.int64)))
+    return Changes.of(changes).by_row()

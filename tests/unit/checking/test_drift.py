@@ -1,0 +1,85 @@
+"""Drift: which paths are new, gone or of another type, since when, and with which example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from typer.testing import CliRunner
+
+import mica
+from mica.cli.app import app
+from tests.unit.pictures.test_page import Read
+
+Rows = Callable[[int], dict[str, Any]]
+
+
+def filled(path: Path, *versions: Rows) -> mica.Table:
+    table = mica.Table.create(path, "`V 1` VARIANT", properties={"delta.columnMapping.mode": "name"})
+    for rows in versions:
+        table.append([{"V 1": rows(i)} for i in range(50)])
+    return table
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> mica.Table:
+    """Versions 1 and 2 are alike, 3 has what is new, 4 everything."""
+    return filled(
+        tmp_path / "t",
+        lambda i: {"kind": "a", "price": i, "old": i, "mix": i},
+        lambda i: {"kind": "b", "price": i, "old": i, "mix": i},
+        lambda i: {"kind": "c", "price": f"{i} EUR", "mix": i, "deep": {"fresh": f"f{i:02}"}},
+        lambda i: {"kind": "d", "price": f"{i} EUR", "mix": i if i % 7 else "x", "deep": {"fresh": "g"}},
+    )
+
+
+def test_what_changed_and_when(table: mica.Table) -> None:
+    found = mica.drift(table)
+    changes = {(p.path, p.kind): (p.before, p.after, p.version, p.example) for p in found.paths}
+    assert changes == {
+        ("`V 1`:deep.fresh", "new"): (None, "STRING", 3, "f00"),
+        ("`V 1`:old", "vanished"): ("BIGINT", None, 3, None),
+        ("`V 1`:price", "type"): ("BIGINT", "STRING", 3, "0 EUR"),
+        ("`V 1`:mix", "residual"): ("BIGINT", "BIGINT", 4, None),  # half of the newer files have no column for it
+    }
+    assert [m.version for m in found.moments] == [1, 2, 3, 4]
+    assert found.files == found.total_files == 4
+    (late,) = [p for p in mica.drift(table, since=3).paths if p.path.endswith("mix")]
+    assert (late.kind, late.before, late.after, late.version) == ("type", "BIGINT", "VARIANT", 4)
+    assert mica.drift(table, since=1).since == 1
+
+
+def test_people_programs_and_ci_are_told(table: mica.Table) -> None:
+    runner = CliRunner()
+    text = runner.invoke(app, ["drift", table.path, "--fail-on", "new, type"])
+    assert text.exit_code == 1
+    assert "price" in text.output
+    done = runner.invoke(app, ["drift", table.path, "--json", "--since", "2", "--fail-on", "vanished"])
+    assert done.exit_code == 1
+    assert orjson.loads(done.stdout) == orjson.loads(orjson.dumps(mica.drift(table.path, since=2).to_dict()))
+    assert runner.invoke(app, ["drift", table.path, "--since", "1", "--fail-on", "vanished"]).exit_code == 0
+    assert "Files over time" in Read(mica.drift(table).to_html()).text
+    assert runner.invoke(app, ["drift", table.path, "--fail-on", "newer"]).exit_code == 2
+
+
+def test_tables_without_a_before(tmp_path: Path) -> None:
+    empty = mica.Table.create(tmp_path / "e", "id INT, v VARIANT")
+    assert mica.drift(empty).paths == mica.drift(empty).moments == []
+    one = filled(tmp_path / "o", lambda i: {"k": i})
+    assert mica.drift(one).paths == []
+    with pytest.raises(mica.UserError, match="no file is newer than version 9"):
+        mica.drift(one, since=9)
+    with pytest.raises(mica.UserError, match="is not a Delta table"):
+        mica.drift(tmp_path / "nothing")
+
+
+def test_a_table_whose_commits_are_gone_goes_by_time(table: mica.Table) -> None:
+    table.checkpoint()
+    for commit in Path(table.path, "_delta_log").glob("*[123].json"):
+        commit.unlink()
+    found = mica.drift(table.path)
+    assert {p.path for p in found.paths} == {"`V 1`:deep.fresh", "`V 1`:mix", "`V 1`:old", "`V 1`:price"}
+    assert [m.version for m in found.moments].count(None) == 3

@@ -1,0 +1,61 @@
+"""What a table suggests about itself can be pasted, and is true of its rows."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+import mica
+from mica.format import read
+from mica.format.options import Options
+
+NAMES = ("id", "a b", "it's", "deep", "`q`", "v", "Kind", "kind", "é.x")
+
+
+def document(rng: random.Random, number: int, depth: int = 0) -> dict[str, object]:
+    found: dict[str, object] = {
+        "id": number << (number % 3 * 16), "a b": f"x{number}", "it's": number / 4, "v": number % 2 == 0,
+        "Kind": "k", "kind": "K", "é.x": None if number % 40 == 0 else number, "list": [number],
+        "odd": number if rng.random() < 0.5 else str(number), "mostly": "odd" if number % 50 == 0 else number,
+    }  # fmt: skip
+    if number % 300 == 0:
+        found["rare"] = 1
+    if depth < 2:
+        found["deep"] = document(rng, number, depth + 1)
+    return found
+
+
+@pytest.mark.parametrize("properties", [{}, {"delta.columnMapping.mode": "name"}], ids=["plain", "mapped"])
+def test_typed_paths_are_columns_of_the_paths_values(
+    tmp_path: Path, rng: random.Random, properties: dict[str, str]
+) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, `v` VARIANT", properties=properties)
+    for start in (0, 400):
+        table.append([{"id": i, "v": document(rng, i)} for i in range(start, start + 400)])
+    (found,) = mica.suggest(tmp_path / "t")
+    paths = {one["path"]: one for one in found.details}
+    assert paths["v:['a b']"] == {"name": "a b", "type": "STRING", "path": "v:['a b']", "rows": 1.0, "typed": 1.0}
+    assert {one["type"] for path, one in paths.items() if path.endswith(":id")} == {"BIGINT"}
+    assert not [path for path in paths if "list" in path or "odd" in path or "rare" in path]
+    assert len({one["name"].lower() for one in found.details} | {"id", "v"}) == len(found.details) + 2
+    options = Options.of({"path": str(tmp_path / "t"), "typedPaths": found.value, "columns": "id"})
+    columns = read.columns_of(read.opened(options), options)
+    rows = table.scan(columns=columns.spelled).to_arrow()
+    for one in found.details:
+        values = rows.column(one["name"])
+        assert 1 - values.null_count / len(values) == pytest.approx(one["rows"] * one["typed"], abs=0.001), one
+
+
+def test_what_is_applied_or_unknown_is_not_suggested(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, v VARIANT")
+    assert mica.suggest(table) == []
+    table.append([{"id": i, "v": {"k": i, "s": {"t": "x"}}} for i in range(10)])
+    (found,) = mica.suggest(table)
+    assert found.value == "k BIGINT, t STRING AS v:s.t"
+    assert found.command == f"mica alter {table.path} --set 'mica.paths={found.value}'"
+    table.set_properties({"mica.paths": found.value})
+    assert mica.suggest(table) == []
+    with pytest.raises(mica.UserError, match="is not a Delta table"):
+        mica.suggest(tmp_path / "none")

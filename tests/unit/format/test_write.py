@@ -1,0 +1,89 @@
+"""The writers of the format, as Spark calls them: in several processes, and with messages that may be missing."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.types import IntegerType, StructType
+
+import mica
+from mica.errors import StorageError
+from mica.format.options import Options
+from mica.format.write import BatchWriter, StreamWriter
+from mica.log.transaction import Transaction
+
+SCHEMA = StructType().add("id", IntegerType())
+
+
+def rows(*ids: int) -> Any:
+    return iter([pa.record_batch({"id": pa.array(ids, pa.int32())})])
+
+
+def sent(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))
+
+
+def files(table: Path) -> int:
+    return len(list(table.glob("*.parquet")))
+
+
+def stream(folder: Path) -> StreamWriter:
+    """A writer of a batch, or of its commit: Spark makes one for each."""
+    (folder / "state").mkdir(exist_ok=True)
+    (folder / "state" / "metadata").write_text(json.dumps({"id": "query"}))
+    options = {"path": str(folder / "t"), "checkpointLocation": str(folder / "state")}
+    return StreamWriter(Options.of(options), {}, SCHEMA, overwrite=False)
+
+
+def test_a_batch_is_committed_by_another_writer_and_once(tmp_path: Path) -> None:
+    for number in range(2):
+        message = sent(sent(stream(tmp_path)).write(rows(number)))
+        for _ in range(2):
+            stream(tmp_path).commit([message, None], number)
+    table = mica.Table.open(tmp_path / "t")
+    assert (table.version, table.count(), table.snapshot.app_transactions) == (1, 2, {"query": 1})
+    # A run that was killed after its commit writes the batch again.
+    stream(tmp_path).commit([sent(stream(tmp_path)).write(rows(1))], 1)
+    assert (table.refresh().count(), files(tmp_path / "t")) == (2, 2)
+    stream(tmp_path).commit([], 2)
+    assert table.refresh().snapshot.app_transactions == {"query": 2}
+
+
+def test_a_failed_task_leaves_no_files(tmp_path: Path) -> None:
+    stream(tmp_path).commit([stream(tmp_path).write(rows(0))], 0)
+    message = stream(tmp_path).write(rows(1))
+    assert files(tmp_path / "t") == 2
+    stream(tmp_path).abort([None, message], 1)
+    assert files(tmp_path / "t") == 1
+    assert mica.Table.open(tmp_path / "t").count() == 1
+
+
+def test_a_commit_in_doubt_keeps_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark aborts a write whose commit failed: the log may name its files all the same."""
+    writer = BatchWriter(Options.of({"path": str(tmp_path)}), {}, SCHEMA, overwrite=False)
+    message = sent(writer).write(rows(1, 2))
+
+    def lost(*_: Any) -> Any:
+        raise StorageError("COMMIT_NOT_READ", "the answer is lost")
+
+    monkeypatch.setattr(Transaction, "_reloaded", lost)
+    with pytest.raises(StorageError):
+        writer.commit([message])
+    writer.abort([message])
+    monkeypatch.undo()
+    assert mica.Table.open(tmp_path).to_arrow().column("id").to_pylist() == [1, 2]
+
+
+def test_a_table_that_changed_since_the_tasks_wrote_is_a_conflict(tmp_path: Path) -> None:
+    stream(tmp_path).commit([stream(tmp_path).write(rows(0))], 0)
+    message = stream(tmp_path).write(rows(1))
+    mica.Table.open(tmp_path / "t").add_constraint("small", "id < 1")
+    with pytest.raises(mica.ConflictError):
+        stream(tmp_path).commit([message], 1)
+    with pytest.raises(mica.UserError, match="small"):
+        stream(tmp_path).write(rows(1))

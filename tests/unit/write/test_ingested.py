@@ -1,0 +1,105 @@
+"""The record of ingested files: one transaction for any number of them, as sure as one for each."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mica
+from mica.log.snapshot import Snapshot, load
+from mica.log.transaction import Transaction
+from mica.storage import Storage
+from mica.tasks.ingest import Split
+from mica.write.ingested import FOLDER, NEVER, RECORD, Ingested, Taken
+from mica.write.target import Target
+
+
+def split(name: str, modified: int = 1) -> Split:
+    return Split(Storage.open("/landing"), name, 1, modified=modified)
+
+
+def taken(snapshot: Snapshot, *names: str) -> Snapshot:
+    """The next version, whose commit records these files."""
+    known = Ingested(snapshot.storage).move(snapshot)
+    transaction = Transaction(snapshot, "WRITE")
+    transaction.set_application_transactions({}, Taken(known, known.fresh(map(split, names))))
+    return transaction.commit().snapshot
+
+
+def ingested(snapshot: Snapshot, names: list[str]) -> list[str]:
+    known = Ingested(snapshot.storage).move(snapshot)
+    return [name for name in names if not known.fresh([split(name)])]
+
+
+def test_many_batches_are_one_transaction_and_few_records(tmp_path: Path, rng: random.Random) -> None:
+    snapshot, names = mica.Table.create(tmp_path, "v VARIANT").snapshot, list[str]()
+    for batch in range(40):
+        more = [f"{batch}-{i}" for i in range(rng.randrange(1, 4))]
+        snapshot, names = taken(snapshot, *more), [*names, *more]
+    assert list(snapshot.app_transactions) == [RECORD]
+    assert ingested(snapshot, [*names, "other"]) == names
+    known = Ingested(snapshot.storage).move(snapshot)
+    assert [at >> 31 for at in known._chain] == [40, 39, 38, 37, 36, 35, 34, 33, 32, 16]
+    assert known.fresh([split("other"), split("other")]).keys() == {"/landing/other"}
+    with pytest.raises(mica.UserError, match="has changed since"):
+        known.fresh([split(names[0], modified=2)])
+
+
+def test_a_run_that_was_overtaken_takes_its_files_unless_they_are_the_same(tmp_path: Path) -> None:
+    start = mica.Table.create(tmp_path, "v VARIANT").snapshot
+    taken(start, "a")
+    after = taken(start, "b")
+    assert ingested(after, ["a", "b", "c"]) == ["a", "b"]
+    with pytest.raises(mica.ConflictError, match="/landing/b concurrently") as caught:
+        taken(start, "c", "b")
+    assert caught.value.code == "CONCURRENT_TRANSACTION"
+    assert ingested(load(start.storage), ["a", "b", "c"]) == ["a", "b"]
+
+
+def test_runs_of_other_files_at_once_both_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.json").write_text("{}\n")
+    first, commit = [True], Target.commit
+
+    def late(target: Target, *rest: Any) -> Any:
+        if first.pop() if first else False:
+            mica.ingest_json(tmp_path / "b.json", tmp_path / "t", idempotent=True)
+        return commit(target, *rest)
+
+    monkeypatch.setattr(Target, "commit", late)
+    mica.ingest_json(tmp_path / "a.json", tmp_path / "t", idempotent=True)
+    again = mica.ingest_json(tmp_path / "*.json", tmp_path / "t", idempotent=True)
+    assert (again.skipped_files, mica.Table.open(tmp_path / "t").count()) == (2, 2)
+    assert len(list((tmp_path / "t" / FOLDER).iterdir())) == 2
+
+
+def test_tables_with_a_transaction_for_each_file_go_on(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.json").write_text("{}\n")
+    table = mica.Table.create(tmp_path / "t", "v VARIANT")
+    table.append([{"v": {}}])
+    old = {"appId": f"mica.ingest:{tmp_path}/a.json", "version": (tmp_path / "a.json").stat().st_mtime_ns // 1_000_000}
+    log = tmp_path / "t" / "_delta_log" / f"{1:020d}.json"
+    log.write_text(f"{log.read_text()}{json.dumps({'txn': old})}\n")
+    report = mica.ingest_json(tmp_path / "*.json", tmp_path / "t", idempotent=True)
+    assert (report.rows, report.skipped_files) == (1, 1)
+    mica.Table.open(tmp_path / "t").delete()
+    done = mica.Table.open(tmp_path / "t").snapshot.app_transactions
+    assert set(done.values()) == {NEVER}
+    assert mica.ingest_json(tmp_path / "*.json", tmp_path / "t", idempotent=True).rows == 2
+
+
+def test_a_record_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{}\n")
+    mica.ingest_json(tmp_path / "a.json", tmp_path / "t", idempotent=True)
+    mica.Table.open(tmp_path / "t").vacuum(0, enforce_retention=False)
+    (record,) = (tmp_path / "t" / FOLDER).iterdir()
+    record.unlink()
+    with pytest.raises(mica.CorruptDataError) as caught:
+        mica.ingest_json(tmp_path / "a.json", tmp_path / "t", idempotent=True)
+    assert caught.value.code == "RECORD_MISSING"
+    assert mica.ingest_json(tmp_path / "a.json", tmp_path / "t").rows == 1
