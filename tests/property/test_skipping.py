@@ -19,8 +19,9 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 from mica.expressions.bind import BoundExpr, bind
-from mica.expressions.casts import CastFailedError, can_cast, cast_value, from_values
+from mica.expressions.casts import CastFailedError, can_cast, cast_value
 from mica.expressions.evaluate import filter_rows
+from mica.expressions.plain_values import from_values
 from mica.schema.ddl import parse_ddl, parse_type
 from mica.schema.literals import show_timestamp
 from mica.schema.types import DATE, DOUBLE, FLOAT, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, decimal

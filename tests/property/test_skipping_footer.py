@@ -13,8 +13,8 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 from mica.expressions.bind import bind
-from mica.expressions.casts import from_values
 from mica.expressions.evaluate import filter_rows
+from mica.expressions.plain_values import from_values
 from mica.skipping.within_files import verdicts
 from mica.variant.kernel import FileReader
 from tests.property.test_skipping import PLAIN, PREDICATES, SCHEMA, files

@@ -6,6 +6,7 @@ Spark's side reads the same tables whole (`to_df`), so it is Spark that evaluate
 from __future__ import annotations
 
 import datetime as dt
+import os
 import random
 import re
 from collections import Counter
@@ -22,6 +23,8 @@ from mica.query import names
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+CASES = 4_000 if os.environ.get("MICA_PROFILE") == "campaign" else 25
+
 WORDS = ["a", "b", "Ä", "ä", "x'y", "", "zz"]
 #: What a generated query may use as a value, by type.
 VALUES = {
@@ -36,7 +39,15 @@ VALUES = {
     "DECIMAL": ["m", "variant_get(v, '$.m', 'decimal(10,2)')"],
     "BOOLEAN": ["b", "v:b::boolean"],
 }  # fmt: skip
+#: What rows are grouped by.
+KEYS = {
+    "STRING": VALUES["STRING"], "BIGINT": VALUES["BIGINT"], "BOOLEAN": VALUES["BOOLEAN"],
+    "TIME": ["hour(timestamp_micros(v:us::bigint))", "year(d)", "date_trunc('MONTH', t)", "minute(t)", "date(t)",
+             "month(timestamp_micros(v:us::bigint))", "to_date(v:d::string)", "day(v:d::date)"],
+}  # fmt: skip
+VALUES["INT"] = KEYS["TIME"][:2] + KEYS["TIME"][3:4]
 CONSTANTS = {
+    "INT": ["1970", "2020", "10", "NULL", "3L"],
     "BIGINT": ["0", "7", "20", "33L", "NULL", "3S"],
     "STRING": ["'a'", "'b'", "'x\\'y'", "''", "NULL", "'Ä'"],
     "COLLATED": ["'A'", "'ä'", "'zz'"],
@@ -149,6 +160,17 @@ class Generator:
         kinds = self.rng.choices([k for k in sorted(VALUES) if k != "COLLATED"], k=self.rng.randint(1, 3))
         return ", ".join(f"{self.value(kind, alias)} AS c{i}" for i, kind in enumerate(kinds))
 
+    def measures(self) -> str:
+        """What an aggregate may take of rows in groups, and now and then something else."""
+        rng, found = self.rng, []
+        for i in range(rng.randint(1, 3)):
+            value = self.value(rng.choice(["BIGINT", "STRING", "DATE", "TIMESTAMP", "DECIMAL", "BOOLEAN"]))
+            one = rng.choice(
+                ["count(*)", "count({0})", "min({0})", "max({0})", "count(DISTINCT {0})", "count({0}) + 1"]
+            )
+            found.append(f"{rng.choice([one] * 9 + ['any_value({0}) IS NULL']).format(value)} AS m{i}")
+        return ", ".join(found)
+
     def query(self) -> str:
         rng = self.rng
         table = self.table()
@@ -158,6 +180,12 @@ class Generator:
             lambda: f"SELECT {self.value('STRING')} AS k, count(*), max({self.value('BIGINT')}), "
             f"count(DISTINCT {self.value('STRING')}), min({self.value('DOUBLE')}) FROM {table} "
             f"WHERE {self.condition()} GROUP BY k HAVING count(*) > 1",
+            lambda: f"SELECT {rng.choice(rng.choice(list(KEYS.values())))} AS k, {self.measures()} FROM {table} "
+            f"WHERE {self.condition()} GROUP BY ALL",
+            lambda: f"SELECT {self.measures()} FROM {table} WHERE {self.condition()}",
+            lambda: f"SELECT DISTINCT {self.values()} FROM {table} WHERE {self.condition()}",
+            lambda: f"SELECT k, {self.measures().replace('v:', 'w:')} FROM (SELECT v AS w, id, s, st, d, t, m, b, v, "
+            f"{rng.choice(KEYS['TIME'])} AS k FROM {table}) GROUP BY k",
             lambda: f"SELECT a.id, {self.values('e')} FROM {table} a {rng.choice(['', 'LEFT ', 'FULL '])}"
             f"JOIN {self.table()} e ON a.id = e.id AND {self.condition('e', 1)} WHERE {self.condition('a', 1)}",
             lambda: f"WITH w AS (SELECT id, v, s FROM {table} WHERE {self.condition()}) "
@@ -192,7 +220,7 @@ def _answer(work: Any) -> Any:
         return f"{type(e).__name__}"
 
 
-@settings(max_examples=25)
+@settings(max_examples=CASES)
 @given(st.integers(0, 2**32))
 def test_the_same_rows_as_spark(tables: None, spark: SparkSession, number: int) -> None:
     text = Generator(number).query()

@@ -1,4 +1,4 @@
-"""A Spark Connect session does the whole job: ingest, append, scan."""
+"""A Spark Connect session does the whole job: ingest, append, scan, SQL."""
 
 from __future__ import annotations
 
@@ -46,6 +46,35 @@ if __name__ == "__main__":
         raise SystemExit("a broken line went in")
     except mica.CorruptDataError as e:
         assert "bad.json" in str(e), e
+    several = mica.Table.create(home / "several", "id BIGINT, s STRING, v VARIANT")
+    for first in (0, 10):
+        values = [(i, {"n": i, "k": "ab"[i % 2], "odd": "x" if i == 3 else i}) for i in range(first, first + 10)]
+        several.append([{"id": i, "s": f"s{i}", "v": v} for i, v in values])
+    mica.register("several", several.path)
+    several.to_df(spark).createOrReplaceTempView("whole")
+    low = "v:n::int < 5 AND hash(s) IS NOT NULL"
+    for text in (
+        f"SELECT v:k::string, count(*), '{{}}' FROM [] WHERE {low} GROUP BY ALL ORDER BY 1",
+        "SELECT a.id, b.v:n::int + 1 AS m FROM [] a JOIN [] b ON a.id = b.id WHERE a.id < 7 AND b.v:k::string = 'b'",
+        "WITH w AS (SELECT v:n::int AS n FROM [] WHERE s LIKE 's%') SELECT max(n) FROM w WHERE n > 1",
+        "SELECT * EXCEPT (v), to_json(v) FROM [] WHERE v:odd::string = 'x'",
+        "SELECT sum(CASE WHEN v:k::string = 'a' THEN v:odd::int END) FROM []",
+        "SELECT count(*) FROM [] WHERE id < :n",
+    ):
+        args = {"n": 4} if ":n" in text and "v:n" not in text else None
+        found = mica.sql(text.replace("[]", "several"), spark, args)
+        other = spark.sql(text.replace("[]", "whole"), args)
+        assert sorted(map(str, found.collect())) == sorted(map(str, other.collect())), text
+        assert found.columns == other.columns, text
+    try:
+        mica.sql("SELECT idd FROM several", spark)
+        raise SystemExit("an unknown column was found")
+    except Exception as e:
+        assert "UNRESOLVED_COLUMN" in str(e), e
+    # Files that are skipped need not be there.
+    (gone,) = several.scan("v:n::int >= 10").file_uris()
+    Path(gone).unlink()
+    assert mica.sql(f"SELECT v:n::int AS n FROM delta.`{several.path}` WHERE {low}", spark).count() == 5
     print("connected and done")
 """
 

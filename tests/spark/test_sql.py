@@ -71,8 +71,11 @@ def test_extractions_above_joins_and_aggregates_become_columns_of_the_scan(
 def test_a_cast_that_a_condition_guards_stays_with_spark(spark: SparkSession, tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "odd", "v VARIANT")
     table.append([{"v": {"k": "n", "x": 1}}, {"v": {"k": "s", "x": "one"}}])
-    text = f"SELECT sum(CASE WHEN v:k::string = 'n' THEN v:x::int END) FROM delta.`{table.path}`"
-    assert mica.sql(text, spark).collect()[0][0] == 1
+    for value in (
+        "sum(CASE WHEN v:k::string = 'n' THEN v:x::int END)",
+        "max(v:x::int) FILTER (WHERE v:k::string = 'n')",
+    ):
+        assert mica.sql(f"SELECT {value} FROM delta.`{table.path}`", spark).collect()[0][0] == 1
 
 
 def test_what_only_spark_can_evaluate_says_so(spark: SparkSession, events: mica.Table) -> None:
@@ -135,6 +138,47 @@ def test_errors_are_sparks_own_and_say_what_is_near(spark: SparkSession, events:
     assert caught.value.__notes__ == ["mica.register has: events."]
     with pytest.raises(mica.MicaError, match="not a Delta table"):
         mica.sql("SELECT * FROM delta.`/no/such`", spark)
+
+
+def test_rows_in_groups(spark: SparkSession, events: mica.Table) -> None:
+    text = (
+        "SELECT v:k::string AS k, count(*), min(v:n::int), count(DISTINCT s) FROM events WHERE v:n::int >= 5 GROUP BY k"
+    )
+    assert sorted(map(tuple, mica.sql(text, spark).collect())) == [("a", 17, 6, 17), ("b", 18, 5, 18)]
+    assert [scan.grouped for scan in scans(spark, text)] == [True]
+    # Each row counts for itself where Spark filters, or the aggregate takes more than counts and ends.
+    for other in (text.replace("count(*)", "sum(v:n::int)"), text.replace("WHERE", "WHERE hash(s) <> 0 AND")):
+        assert [scan.grouped for scan in scans(spark, other)] == [False]
+
+
+def test_fields_of_structs(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "st STRUCT<x: BIGINT, y: STRUCT<z: STRING>>, v VARIANT")
+    table.append([{"st": {"x": 1, "y": {"z": "a"}}, "v": {"n": 1}}, {"st": None, "v": {"n": 2}}])
+    text = f"SELECT st.y.z, st.x IS NULL AS none FROM delta.`{table.path}` WHERE v:n::int >= 1 ORDER BY none"
+    assert list(map(tuple, mica.sql(text, spark).collect())) == [("a", False), (None, True)]
+    assert [scan.columns for scan in scans(spark, text)] == [("st.y.z", "st.x IS NULL")]
+
+
+def test_names_of_files(spark: SparkSession, events: mica.Table) -> None:
+    text = "SELECT DISTINCT input_file_name() FROM events WHERE v:n::int >= 30"
+    (name,) = (row[0] for row in mica.sql(text, spark).collect())
+    assert name.removeprefix("file://") == events.scan("v:n::int >= 30").file_uris()[0]
+
+
+def test_spark_s_own_statements_over_our_tables(spark: SparkSession, events: mica.Table, tmp_path: Path) -> None:
+    try:
+        mica.sql("CREATE OR REPLACE TEMPORARY VIEW late (n, k) AS SELECT v:n::int, v:k::string FROM events", spark)
+        assert spark.sql("SELECT count(*), max(n) FROM late WHERE k = 'b'").collect()[0] == (20, 39)
+        place = f"USING parquet LOCATION '{tmp_path / 'copy'}'"
+        mica.sql(f"CREATE TABLE copied {place} AS SELECT id, s FROM events WHERE v:n::int < 2", spark)
+        mica.sql("INSERT INTO copied (id) SELECT id FROM events WHERE id = 7;", spark)
+        assert sorted(map(tuple, spark.table("copied").collect())) == [(0, "s0"), (1, "s1"), (7, None)]
+        mica.sql("INSERT INTO copied BY NAME SELECT 8L AS id, 'x' AS s", spark)
+        assert spark.table("copied").count() == 4
+        assert not [t for t in spark.catalog.listTables() if t.name.startswith("mica_")]
+    finally:
+        spark.catalog.dropTempView("late")
+        spark.sql("DROP TABLE IF EXISTS copied")
 
 
 def test_explain_says_what_each_scan_does(spark: SparkSession, events: mica.Table) -> None:

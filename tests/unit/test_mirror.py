@@ -16,6 +16,8 @@ ELSEWHERE: dict[str, dict[str, str]] = {
     "Needs a JVM.": {
         "engines/spark/": "tests/spark",
         "query/changes.py": "tests/spark/test_sql_statements.py",
+        "query/conditions.py": "tests/property/test_sql_spark.py",
+        "query/connect.py": "tests/spark/test_connect.py",
         "query/enabled.py": "tests/spark/test_sql.py",
         "query/entry.py": "tests/spark/test_sql.py",
         "query/explained.py": "tests/spark/test_sql.py",
@@ -40,6 +42,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "expressions/compare.py": "tests/unit/expressions/test_evaluate.py",
         "expressions/conditionals.py": "tests/unit/expressions/test_functions.py",
         "schema/interval_types.py": "tests/unit/expressions/test_intervals.py",
+        "expressions/plain_values.py": "tests/unit/expressions/test_casts.py",
         "expressions/interval_casts.py": "tests/unit/expressions/test_intervals.py",
         "expressions/interval_literals.py": "tests/unit/expressions/test_intervals.py",
         "expressions/constants.py": "tests/unit/expressions/test_parse.py",

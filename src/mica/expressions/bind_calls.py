@@ -10,7 +10,7 @@ from typing import Any
 
 from mica.collation.names import is_binary
 from mica.errors import UserError
-from mica.expressions import arithmetic, calls, casts, intervals
+from mica.expressions import arithmetic, calls, intervals, plain_values
 from mica.expressions.bind_comparisons import ComparisonBinder, written_as
 from mica.expressions.bind_leaves import needs_cast
 from mica.expressions.bound_expr import type_of
@@ -274,12 +274,12 @@ class CallBinder(ComparisonBinder):
         nested = not isinstance(call.type, Primitive) or call.type == VARIANT
         if nested or VARIANT in map(type_of, call.args) or not all(isinstance(a, Literal) for a in call.args):
             return call
-        constants = [casts.from_values([a.value], a.type) for a in call.args if isinstance(a, Literal)]
+        constants = [plain_values.from_values([a.value], a.type) for a in call.args if isinstance(a, Literal)]
         args = [constants[0], *(c[0] for c in constants[1:])]
         found, failed = calls.apply(call, args, [type_of(a) for a in call.args], ansi=self.ansi, timezone=self.timezone)
         if failed is not None:
             return call
-        return Literal(casts.to_values(found, type_of(call))[0], type_of(call), at=call.at)
+        return Literal(plain_values.to_values(found, type_of(call))[0], type_of(call), at=call.at)
 
     def check_pattern(self, call: Call) -> None:
         """Errors: INVALID_EXPRESSION for a constant that is not a valid LIKE pattern."""

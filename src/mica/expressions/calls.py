@@ -66,9 +66,7 @@ def apply(
     if any(map(is_interval, (call.type, *types))):
         if call.name == "negate":
             return intervals.negate(args[0], call.type)
-        values, failed = intervals.calculate(
-            call.name, args[0], args[1], (types[0], types[1]), call.type, timezone
-        )  # fmt: skip
+        values, failed = intervals.calculate(call.name, args[0], args[1], (types[0], types[1]), call.type, timezone)
         return values, failed if ansi or call.name != "div" else None
     if call.name == "negate":
         values, failed = arithmetic.negate(args[0], call.type, ansi=ansi)

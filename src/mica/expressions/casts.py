@@ -32,6 +32,7 @@ import pyarrow.compute as pc
 
 from mica.expressions import interval_casts
 from mica.expressions.coerce import is_exact, is_real
+from mica.expressions.plain_values import TRIMMED, Cast, each, from_values, to_values
 from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.interval_types import is_interval
 from mica.schema.types import (
@@ -58,13 +59,9 @@ from mica.variant import kernel
 from mica.variant.plain import of_values
 
 _INTEGER_LOOSE = re.compile(r"([+-]?[0-9]*)(?:\.[0-9]*)?")
-_TRIM = "".join(map(chr, range(33))) + "\x7f"
 _MICROS = 1_000_000
 _WIDE = Context(prec=60)
 _LEAST, _MOST = -(2**63), 2**63 - 1
-
-#: The values, and the mask of rows that failed (None when none did).
-Cast = tuple[pa.Array, pa.Array | None]
 
 
 class _Ask(NamedTuple):
@@ -137,7 +134,7 @@ def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *
     if source in (target, VOID):
         return array.cast(to_arrow_type(target)), None
     if is_interval(source) or is_interval(target):
-        return interval_casts.cast_array(array, source, target, to_arrow_type(target))
+        return interval_casts.cast_array(array, source, target)
     if target == VARIANT:
         return of_values(array), None
     if source == VARIANT:
@@ -200,7 +197,7 @@ def _decimal_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
     def one(value: Decimal) -> int:
         return _wrap(int(_WIDE.multiply(value, Decimal(_MICROS))), 63)  # Java keeps the low bits
 
-    return _each(array, to.target, one)
+    return each(array, to.target, one)
 
 
 def _real_to_timestamp(array: pa.Array, _to: _Ask) -> Cast:
@@ -224,11 +221,11 @@ def _real_to_integer(array: pa.Array, to: _Ask) -> Cast:
 
 
 def _decimal_to_integer(array: pa.Array, to: _Ask) -> Cast:
-    return _each(array, to.target, lambda v: _wrap(int(v), to.bits))
+    return each(array, to.target, lambda v: _wrap(int(v), to.bits))
 
 
 def _decimal_to_string(array: pa.Array, to: _Ask) -> Cast:
-    return _each(array, to.target, str)  # Python and Java print an exponent in the same cases
+    return each(array, to.target, str)  # Python and Java print an exponent in the same cases
 
 
 def _string_to_integer(array: pa.Array, to: _Ask) -> Cast:
@@ -236,14 +233,14 @@ def _string_to_integer(array: pa.Array, to: _Ask) -> Cast:
     bits = to.bits
 
     def one(text: str) -> int | None:
-        text = text.strip(_TRIM)
+        text = text.strip(TRIMMED)
         match = _INTEGER_LOOSE.fullmatch(text)
         if match is None or not text.strip("+-"):
             return None
         value = int(match[1] if match[1].strip("+-") else 0)
         return value if -(1 << bits) <= value < 1 << bits else None
 
-    return _each(array, to.target, one)
+    return each(array, to.target, one)
 
 
 def _boolean_to_timestamp(array: pa.Array, to: _Ask) -> Cast:
@@ -338,32 +335,3 @@ def _instants(micros: Any, valid: Any) -> pa.Array:
 
 def _wrap(value: int, bits: int) -> int:
     return (value + (1 << bits)) % (1 << bits + 1) - (1 << bits)
-
-
-def _each(array: pa.Array, target: DataType, one: Callable[[Any], Any]) -> Cast:
-    """Casts each distinct value once; None is a failure."""
-    encoded = array.dictionary_encode()
-    results = [None if v is None else one(v) for v in encoded.dictionary.to_pylist()]
-    found = from_values(results, target).take(encoded.indices)
-    failed = pc.and_(pc.is_null(found), pc.is_valid(array))
-    return found, failed if failed.true_count else None
-
-
-def to_values(array: pa.Array, type_: DataType) -> list[Any]:
-    """Converts an array to Python values; dates, timestamps and intervals are ints."""
-    if type_ == DATE:
-        array = array.cast(pa.int32())
-    elif type_ in (TIMESTAMP, TIMESTAMP_NTZ) or pa.types.is_duration(array.type):
-        array = array.cast(pa.int64())
-    values: list[Any] = array.to_pylist()
-    return values
-
-
-def from_values(values: list[Any], type_: DataType) -> pa.Array:
-    """The inverse of `to_values`."""
-    wanted = to_arrow_type(type_)
-    if type_ == DATE:
-        return pa.array(values, pa.int32()).cast(wanted)
-    if type_ in (TIMESTAMP, TIMESTAMP_NTZ) or pa.types.is_duration(wanted):
-        return pa.array(values, pa.int64()).cast(wanted)
-    return pa.array(values, wanted)

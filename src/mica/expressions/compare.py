@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.expressions.casts import from_values
 from mica.expressions.coerce import digits, is_exact, is_real
+from mica.expressions.plain_values import from_values
 from mica.expressions.tree import Op
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import BOOLEAN, VOID, DataType

@@ -130,7 +130,7 @@ class Cursor:
         return found
 
     def interval_type(self) -> DataType:
-        """Reads INTERVAL DAY, INTERVAL DAY TO SECOND, ….: a type that no column has, so DDL does not."""
+        """Reads INTERVAL DAY, INTERVAL DAY TO SECOND, …: a type that no column has, so DDL does not."""
         self.at += 1
         first, last = self.word().lower(), ""
         if self.word(1) == "TO":

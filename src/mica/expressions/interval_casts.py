@@ -15,7 +15,6 @@ castStringToDTInterval, castStringToYMInterval).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 
@@ -25,14 +24,12 @@ import pyarrow.compute as pc
 
 from mica.expressions.coerce import digits, is_exact
 from mica.expressions.interval_literals import of_cast
-from mica.schema.interval_types import COUNTS, arrow_type, is_interval, of_months, show, units_of
+from mica.expressions.plain_values import TRIMMED, Cast, each
+from mica.schema.arrow import to_arrow_type
+from mica.schema.interval_types import COUNTS, is_interval, of_months, show, units_of
 from mica.schema.types import INTEGRALS, STRING, DataType
 
 _WIDE = Context(prec=120)
-#: What Spark trims from a text before it is cast.
-_TRIM = "".join(map(chr, range(33))) + "\x7f"
-
-Cast = tuple[pa.Array, pa.Array | None]
 
 
 def can_cast(source: DataType, target: DataType) -> bool:
@@ -43,13 +40,13 @@ def can_cast(source: DataType, target: DataType) -> bool:
     return other == STRING or is_exact(other)
 
 
-def cast_array(array: pa.Array, source: DataType, target: DataType, arrow: pa.DataType) -> Cast:
-    """Returns the cast array (of the Arrow type of `target`), null where the cast failed, and the mask of failures."""
+def cast_array(array: pa.Array, source: DataType, target: DataType) -> Cast:
+    """Returns the cast array, null where the cast failed, and the mask of failures."""
     if not is_interval(source):
         return _to_interval(array, source, target)
     if target == STRING:
-        return _each(counts_of(array), arrow, lambda value: show(value, source))
-    values, unit = counts_of(array), COUNTS[units_of(source)[-1]]
+        return each(counts_of(array), target, lambda value: show(value, source))
+    values, unit, arrow = counts_of(array), COUNTS[units_of(source)[-1]], to_arrow_type(target)
     if is_interval(target):
         least = COUNTS[units_of(target)[-1]]
         numbers = _numbers(values)
@@ -62,7 +59,7 @@ def cast_array(array: pa.Array, source: DataType, target: DataType, arrow: pa.Da
         made = pa.array(np.where(failed, 0, found), pa.int64(), mask=np.asarray(pc.is_null(values)) | failed)
         return made.cast(arrow), pa.array(failed) if failed.any() else None
     whole = unit != COUNTS["second"] or of_months(source)
-    return _each(values, arrow, lambda v: _fitted(Decimal(_quotient(v, unit)) if whole else Decimal(v) / unit, target))
+    return each(values, target, lambda v: _fitted(Decimal(_quotient(v, unit)) if whole else Decimal(v) / unit, target))
 
 
 def counts_of(values: pa.Array) -> pa.Array:
@@ -76,15 +73,15 @@ def of_counts(counts: Any, valid: Any, arrow: pa.DataType) -> pa.Array:
 
 
 def _to_interval(array: pa.Array, source: DataType, target: DataType) -> Cast:
-    arrow, unit, limit = arrow_type(target), COUNTS[units_of(target)[-1]], 2**31 if of_months(target) else 2**63
+    unit, limit = COUNTS[units_of(target)[-1]], 2**31 if of_months(target) else 2**63
 
     def one(value: Any) -> int | None:
         if source == STRING:
-            return of_cast(value.strip(_TRIM), target)
+            return of_cast(value.strip(TRIMMED), target)
         count = int(_WIDE.multiply(Decimal(value), unit).to_integral_value(ROUND_HALF_UP, _WIDE))
         return count if -limit <= count < limit else None
 
-    return _each(array, arrow, one)
+    return each(array, target, one)
 
 
 def _fitted(value: Decimal, target: DataType) -> Decimal | None:
@@ -94,16 +91,6 @@ def _fitted(value: Decimal, target: DataType) -> Decimal | None:
     except (InvalidOperation, Inexact):
         return None
     return found if abs(found) < Decimal(10) ** (precision - scale) else None
-
-
-def _each(array: pa.Array, arrow: pa.DataType, one: Callable[[Any], Any]) -> Cast:
-    """Casts each distinct value once; None is a failure."""
-    encoded = array.dictionary_encode()
-    found: Sequence[Any] = [None if v is None else one(v) for v in encoded.dictionary.to_pylist()]
-    made = pa.array(found, pa.int64()).cast(arrow) if pa.types.is_duration(arrow) else pa.array(found, arrow)
-    made = made.take(encoded.indices)
-    failed = pc.and_(pc.is_null(made), pc.is_valid(array))
-    return made, failed if failed.true_count else None
 
 
 def _numbers(values: pa.Array) -> Any:

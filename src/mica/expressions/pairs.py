@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.expressions.casts import from_values
 from mica.expressions.compare import Datum
+from mica.expressions.plain_values import from_values
 from mica.schema.types import DataType
 
 

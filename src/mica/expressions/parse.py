@@ -21,6 +21,7 @@ Source: Spark's SqlBaseParser.g4: booleanExpression, predicate, valueExpression,
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from mica.collation.names import from_sql
 from mica.errors import UserError
@@ -84,6 +85,19 @@ def parse(text: str) -> Expr:
 
     Errors: INVALID_EXPRESSION, UNSUPPORTED_EXPRESSION, with the place in the text.
     """
+    return _short(text) if len(text) <= _SHORT else _parse(text)
+
+
+#: Trees do not change: a query binds the same short texts again and again.
+_SHORT = 1_000
+
+
+@lru_cache(maxsize=512)
+def _short(text: str) -> Expr:
+    return _parse(text)
+
+
+def _parse(text: str) -> Expr:
     parser = _Parser(text)
     found = parser.whole()
     if depth(found) > _MAX_LEVELS:

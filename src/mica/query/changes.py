@@ -7,12 +7,13 @@ that delta-spark gives. A table that is not mica's leaves the statement to Spark
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from mica.engines.spark import catalyst
+from mica.engines.spark import catalog
 from mica.engines.spark.session import is_connect
 from mica.errors import UserError
 from mica.query import names
@@ -23,9 +24,11 @@ from mica.query.statements import (
     Insert,
     MergeInto,
     Optimize,
+    Selected,
     Statement,
     Update,
     VacuumOf,
+    View,
 )
 from mica.schema.ddl import quote_if_needed
 from mica.table import Table
@@ -38,12 +41,24 @@ if TYPE_CHECKING:
 Query = Callable[[str], "DataFrame"]
 
 
-def run(spark: SparkSession, statement: Statement, query: Query) -> DataFrame | None:
-    """The statement's result; None if its table is not mica's. Errors: those of the calls of `Table`."""
+def run(
+    spark: SparkSession, statement: Statement, query: Query, text: str, ours: Callable[[str], bool]
+) -> DataFrame | None:
+    """The statement's result; None if it names no table of mica's. `ours` says whether a query does.
+
+    Errors: those of the calls of `Table`.
+    """
     if isinstance(statement, Create):
         return _create(spark, statement, query)
+    if isinstance(statement, View):
+        return _view(spark, statement, query) if ours(statement.query) else None
+    if isinstance(statement, Selected):
+        return _selected(spark, statement, query) if ours(statement.query) else None
     table = target(spark, statement.table)
     if table is None:
+        if isinstance(statement, Insert) and ours(statement.query):
+            before = text.rstrip().rstrip(";").removesuffix(statement.query)
+            return _selected(spark, Selected(before, statement.query), query)
         return None
     match statement:
         case Delete(where=where):
@@ -78,7 +93,7 @@ def target(spark: SparkSession, parts: tuple[str, ...]) -> Table | None:
             return found if names.is_table(parts[0]) else Table(found.snapshot)
     if is_connect(spark):
         return None
-    place = catalyst.delta_location(spark, ".".join(map(quote_if_needed, parts)))
+    place = catalog.delta_location(spark, ".".join(map(quote_if_needed, parts)))
     return None if place is None else Table.open(place)
 
 
@@ -152,6 +167,30 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> DataFrame:
         table.append(rows)
     if len(parts) == 1:
         names.register(parts[0], place)
+    return _nothing(spark)
+
+
+def _view(spark: SparkSession, statement: View, query: Query) -> DataFrame:
+    """Makes the view; it keeps the versions of its tables."""
+    rows = query(statement.query)
+    rows = rows.toDF(*statement.columns) if statement.columns else rows
+    kind = "GlobalTempView" if statement.shared else "TempView"
+    getattr(rows, f"create{'OrReplace' if statement.replace else ''}{kind}")(statement.name)
+    return _nothing(spark)
+
+
+def _selected(spark: SparkSession, statement: Selected, query: Query) -> DataFrame:
+    """Spark runs its statement over the rows of the query, which it has as a view for as long."""
+    name = f"mica_{uuid.uuid4().hex}"
+    query(statement.query).createOrReplaceTempView(name)
+    try:
+        # Not the method of an enabled session.
+        return type(spark).sql(spark, f"{statement.before}SELECT * FROM {name}")  # noqa: S608 - the user's statement
+    finally:
+        spark.catalog.dropTempView(name)
+
+
+def _nothing(spark: SparkSession) -> DataFrame:
     return spark.createDataFrame([], "one INT").drop("one")
 
 

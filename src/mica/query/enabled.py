@@ -21,7 +21,9 @@ def enable(spark: SparkSession | None = None) -> SparkSession:
     """Lets `spark.sql` and `spark.table` of this session (None: the active one) go through `mica.sql`, makes
     `format("mica")` known to it, and returns it; `disable` undoes the former. Off by default.
 
-    Texts with `{names}` of Python objects (keyword arguments of `spark.sql`) go to Spark unchanged.
+    What a DataFrame filters after `spark.table` stays with Spark, whose own reader then prunes columns and paths; a
+    condition in the text of `spark.sql` skips files too. Texts with `{names}` of Python objects (keyword arguments of
+    `spark.sql`) go to Spark unchanged.
     """
     session: Any = current(spark)
     if "sql" in session.__dict__:

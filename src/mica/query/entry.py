@@ -12,9 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mica.arguments import SESSION, TEXT, takes
-from mica.engines.spark import catalyst
+from mica.engines.spark import catalog
 from mica.engines.spark.session import current, is_connect
-from mica.query import changes, names, select
+from mica.errors import UserError
+from mica.query import changes, connect, names, select
 from mica.query.statements import parse_statement
 
 if TYPE_CHECKING:
@@ -40,9 +41,11 @@ def sql(
 
     DELETE, UPDATE, INSERT, MERGE, OPTIMIZE, VACUUM, DESCRIBE HISTORY of such a table, and CREATE TABLE … USING mica,
     are done by the calls of `Table` on this session; their expressions are those that these calls take. The result has
-    delta-spark's columns (`num_affected_rows`, …).
+    delta-spark's columns (`num_affected_rows`, …). CREATE TEMPORARY VIEW … AS, CREATE TABLE … AS and INSERT of Spark's
+    take their rows from a query of such tables; the view keeps their versions.
 
-    On Spark Connect, which shows no plan, tables are read whole, with Spark's own pruning of columns.
+    On Spark Connect, which shows no plan, the text is read with sqlglot (the extra `connect`): what it says with
+    certainty of a table is done by its scan, and a text that sqlglot cannot read runs over whole tables.
 
     Errors: Spark's own for the text (a wrong syntax, an unknown column); TABLE_NOT_FOUND for a path without a table;
     those of reading.
@@ -53,16 +56,39 @@ def sql(
 
 def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataFrame]) -> DataFrame:
     """The rows of a text, or what `otherwise` makes of it if it names no table of mica's."""
-    statement = None if args else parse_statement(text)
+    try:
+        statement = None if args else parse_statement(text)
+    except UserError:
+        if _is_sparks(text, spark):
+            return _hinted(otherwise)
+        raise
     if statement is not None:
-        done = changes.run(spark, statement, lambda query: sql(query, spark))
+        done = changes.run(spark, statement, lambda query: sql(query, spark), text, lambda query: _ours(query, spark))
         return _hinted(otherwise) if done is None else done
     found = tables_of(text, spark)
     if found is None or not found.views:
         return _hinted(otherwise)
     if is_connect(spark):
-        return _whole(spark, found, args)
+        return _hinted(lambda: connect.run(spark, found, args))
     return _hinted(lambda: select.run(spark, found.text, found.views, args))
+
+
+def _ours(query: str, spark: SparkSession) -> bool:
+    """Whether a query names a table of mica's."""
+    found = tables_of(query, spark)
+    return found is not None and bool(found.views)
+
+
+def _is_sparks(text: str, spark: SparkSession) -> bool:
+    """Whether a statement that mica does not know is one of Spark's, of tables that are not mica's."""
+    if is_connect(spark):
+        return False
+    try:
+        parsed = catalog.relations(spark, text).names
+    except Exception:  # noqa: BLE001 - not Spark's either: the error is mica's
+        return False
+    known = (names.registered_name(name) or catalog.delta_location(spark, name) is not None for name in parsed)
+    return bool(parsed) and not names.by_path(text).views and not any(known)
 
 
 def tables_of(text: str, spark: SparkSession) -> names.Named | None:
@@ -74,7 +100,7 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
         mentioned = sorted(names.words(text))
         own = {name: table for name in mentioned if (table := names.registered(name)) is not None}
         return names.Named(named.text, {**named.views, **own})
-    parsed = catalyst.relations(spark, named.text)
+    parsed = catalog.relations(spark, named.text)
     if _COMMANDS.search(parsed.tree):
         return None
     views = dict(named.views)
@@ -86,7 +112,7 @@ def tables_of(text: str, spark: SparkSession) -> names.Named | None:
         if table is not None:
             views[name] = table
             continue
-        place = catalyst.delta_location(spark, name)
+        place = catalog.delta_location(spark, name)
         if place is None:
             continue
         table = names.opened(place)
@@ -114,12 +140,3 @@ def _hinted(work: Callable[[], DataFrame]) -> DataFrame:
             if near:
                 e.add_note(f"mica.register has: {', '.join(near)}.")
         raise
-
-
-def _whole(spark: SparkSession, found: names.Named, args: Any) -> DataFrame:
-    """The query over whole tables, in views that hide the session's own for as long as the text is analysed."""
-    for view, table in found.views.items():
-        table.to_df(spark).createOrReplaceTempView(view)
-    frame = _by_spark(spark, found.text, args)
-    _ = frame.schema  # analysed now
-    return frame

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from mica.engines.spark.catalyst import Node
+from mica.engines.spark.nodes import Node
 from mica.schema.ddl import quote_if_needed
 from mica.schema.literals import show
 from mica.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ
@@ -26,6 +26,18 @@ _COMPARISONS: Mapping[str, str] = {
 }
 _PATTERNS: Mapping[str, str] = {"StartsWith": "startswith", "EndsWith": "endswith", "Contains": "contains"}
 _JOINS: Mapping[str, str] = {"And": "AND", "Or": "OR"}
+#: Parts of a time, which mica and Spark compute alike.
+_PARTS: Mapping[str, str] = {
+    "Hour": "hour",
+    "Minute": "minute",
+    "Second": "second",
+    "Year": "year",
+    "Month": "month",
+    "DayOfMonth": "day",
+    "MicrosToTimestamp": "timestamp_micros",
+}
+#: Expressions whose parts are all evaluated for every row.
+_VALUES = frozenset(("Column", "GetStructField", "VariantGet", "Cast", "Literal", "TruncTimestamp", *_PARTS))
 _NULLS: Mapping[str, str] = {"IsNull": "IS NULL", "IsNotNull": "IS NOT NULL"}
 #: What is not true where an operand (of a list: the value) is null.
 _STRICT = frozenset((*_COMPARISONS, *_PATTERNS, "In", "InSet", "Like", "IsNotNull")) - {"EqualNullSafe"}
@@ -61,6 +73,16 @@ def translate(node: Node) -> Pushed | None:
     nodes = list(_every(node))
     strict = any(n.name in ("VariantGet", "Cast") and n.strict and n.type != "STRING" for n in nodes)
     return Pushed(text, strict, any(" COLLATE " in n.type for n in nodes))
+
+
+def value_text(node: Node) -> str | None:
+    """The text of an expression that is evaluated for every row; None if a part of it is not known here."""
+    if not all(one.name in _VALUES for one in _every(node)):
+        return None
+    try:
+        return _text(node)
+    except _Unknown:
+        return None
 
 
 def implied(node: Node, others: Iterable[Node]) -> bool:
@@ -171,7 +193,16 @@ def _cast(node: Node) -> str:
         return _got(Node("VariantGet", child.children, type=node.type, strict=node.strict))
     if node.type in _WIDER.get(child.type, ()):
         return f"CAST({_text(child)} AS {node.type})"
+    if node.type == "DATE" and child.type in ("TIMESTAMP", "TIMESTAMP_NTZ"):
+        return f"CAST({_text(child)} AS DATE)"
     raise _Unknown
+
+
+def _truncated(node: Node) -> str:
+    unit, time = node.children
+    if unit.name != "Literal" or unit.value is None:
+        raise _Unknown
+    return f"date_trunc({_text(unit)}, {_text(time)})"
 
 
 def _literal(node: Node) -> str:
@@ -203,6 +234,8 @@ _RULES: Mapping[str, Callable[[Node], str]] = {
     **dict.fromkeys(_JOINS, _joined),
     **dict.fromkeys(_PATTERNS, _matched),
     **dict.fromkeys(_NULLS, lambda node: f"({_text(node.children[0])} {_NULLS[node.name]})"),
+    **dict.fromkeys(_PARTS, lambda node: f"{_PARTS[node.name]}({_text(node.children[0])})"),
+    "TruncTimestamp": _truncated,
     "Not": lambda node: f"(NOT {_text(node.children[0])})",
     "In": _listed,
     "InSet": _set,

@@ -1,27 +1,42 @@
 """Runs a query with narrowed scans in the places of its tables.
 
-The rule: Spark runs the text. A scan evaluates a conjunct instead of Spark only if mica reads it exactly as Spark does;
-it skips files by a conjunct that Spark evaluates again (a comparison by a collation); everything else is Spark's.
+The rule: Spark runs the text. A scan does of it what `conditions` allows, and reads no column that Spark does not need.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
+
 from mica import engines
-from mica.engines.spark.catalyst import Node, Query, Relation
-from mica.errors import MicaError
-from mica.expressions.bind import bind
-from mica.query.pushed import Pushed, implied, translate
+from mica.engines.spark import reader
+from mica.engines.spark.batches import REFUSED
+from mica.engines.spark.catalyst import Query, Relation
+from mica.engines.spark.engine import Spark
+from mica.engines.spark.folds import Folded, find
+from mica.engines.spark.nodes import Node
+from mica.engines.spark.replaced import with_scans
+from mica.errors import MicaError, UserError
+from mica.expressions.bind import bind_value
+from mica.query.conditions import Conditions
+from mica.query.names import words
+from mica.query.pushed import implied, translate, value_text
 from mica.scan.scan import Scan
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import VARIANT, StructType, contains
 from mica.table import Table
+from mica.tasks.fold import ReadFolded, foldable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+#: Functions that ask Spark's own reader where a row comes from.
+_FILES = frozenset(("input_file_name", "input_file_block_start", "input_file_block_length"))
 
 
 @dataclass(frozen=True)
@@ -30,7 +45,9 @@ class Narrowed:
 
     view: str
     table: Table
-    scan: Scan
+    #: What is read for Spark, and by which conditions files are skipped.
+    read: Scan
+    where: str | None
     #: The conjuncts that the scan evaluates, those by which it only skips files, and those that only Spark evaluates,
     #: with the reason.
     evaluated: tuple[str, ...]
@@ -38,6 +55,13 @@ class Narrowed:
     left: tuple[tuple[str, str], ...]
     columns: tuple[str, ...]
     reader: str
+    #: Whether Spark gets rows that are alike as one, with their number.
+    grouped: bool = False
+
+    @property
+    def scan(self) -> Scan:
+        """The scan with all conditions by which it skips."""
+        return replace(self.read, where=self.where)
 
 
 def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> DataFrame:
@@ -53,12 +77,26 @@ def narrowed(
     query = Query(spark, text, {view: table.schema for view, table in views.items()}, args)
     ansi, timezone = engines.of(spark).settings(True, "UTC")  # the session decides
     chosen = [_Place(relation, views[relation.view], spark, ansi, timezone) for relation in query.relations]
+    if words(text) & _FILES:
+        for place in chosen:
+            place.leave_files()
     query.decide()
-    given_back = [place.leave_to_spark() for place in chosen]
-    if any(given_back):
+    # Not any(): each place is asked.
+    if [place for place in chosen if place.leave_to_spark()]:
         query.decide()
-    found = [place.read() for place in chosen]
-    return query.with_scans([frame for frame, _ in found]), [place for _, place in found]
+    folded = _folded(query, chosen)
+    found = [place.read(folded.get(number)) for number, place in enumerate(chosen)]
+    return with_scans(query, [frame for frame, _ in found], folded), [place for _, place in found]
+
+
+def _folded(query: Query, places: list[_Place]) -> dict[int, Folded]:
+    """The places whose rows come in groups, by number."""
+    numbers = {id(place.relation): number for number, place in enumerate(places)}
+
+    def text(relation: Relation, node: Node, type_: str) -> str | None:
+        return places[numbers[id(relation)]].text(node, type_)
+
+    return {numbers[id(fold.relation)]: fold for fold in find(query, text)}
 
 
 class _Place:
@@ -67,76 +105,109 @@ class _Place:
     def __init__(self, relation: Relation, table: Table, spark: SparkSession, ansi: bool, timezone: str) -> None:
         self.relation, self.table, self.spark = relation, table, spark
         self.options: dict[str, Any] = {"ansi": ansi, "timezone": timezone}
-        self.evaluated: dict[int, Pushed] = {}
-        self.skipping: dict[int, Pushed] = {}
-        self.left: list[tuple[str, str]] = []
-        for number, node in enumerate(relation.conjuncts):
-            self._take(number, node)
-        relation.dropped = frozenset(self.evaluated)
-        for number in list(self.evaluated):
-            others = [relation.conjuncts[other] for other in self.evaluated if other != number]
+        self.conditions = Conditions(table, engines.of(spark), self.options)
+        for tree, node in zip(relation.expressions, relation.conjuncts, strict=True):
+            found = translate(node)
+            self.conditions.take(found, "" if found else str(tree.java.toString()))
+        evaluated = self.conditions.evaluated
+        relation.dropped = frozenset(evaluated)
+        for number in list(evaluated):
+            others = [relation.conjuncts[other] for other in evaluated if other != number]
             if implied(relation.conjuncts[number], others):
-                del self.evaluated[number]
+                del evaluated[number]
 
     def leave_to_spark(self) -> bool:
-        """Gives the conjuncts back if all that is read are plain columns: Spark's own reader is faster on those."""
+        """Gives the conjuncts and structs back if all that is read are plain columns, and Spark's own reader may read
+        them: it is faster on those."""
         relation = self.relation
-        read = StructType(tuple(self.table.schema.field(name) for name in relation.needed))
-        variants = relation.extractions or contains(read, VARIANT)
-        if variants or not self.evaluated or not all(_plain(relation.conjuncts[number]) for number in self.evaluated):
+        if not self.conditions.evaluated and not relation.extractions:
             return False
-        self.skipping |= self.evaluated
-        self.evaluated = {}
+        if self.reads_variants or not self._may_be_sparks():
+            return False
+        relation.whole_structs = True
+        self.conditions.give_back()
         relation.dropped = frozenset()
         return True
 
-    def _take(self, number: int, node: Node) -> None:
-        found = translate(node)
-        if found is None:
-            self.left.append((str(self.relation.expressions[number].toString()), "not an expression of mica's"))
-            return
-        try:
-            bound = bind(found.text, self.table.schema, partition_columns=self.table.partition_by, **self.options)
-        except MicaError as e:
-            self.left.append((found.text, e.message.splitlines()[0]))
-            return
-        if engines.of(self.spark).read_alike(bound) is not bound:
-            self.left.append((found.text, "it depends on a time zone's rules, which Spark has in another version"))
-        elif found.collated or (found.strict and len(self.evaluated) < number):
-            # A cast that fails must not fail for a row that an earlier conjunct, Spark's, excludes.
-            self.skipping[number] = found
-        else:
-            self.evaluated[number] = found
+    def leave_files(self) -> None:
+        """Leaves the files to Spark's own reader, which knows their names. Errors: UNSUPPORTED_EXPRESSION if it cannot
+        read them."""
+        self.conditions.give_back()
+        scan = replace(self.source, where=None, columns=None, planned=self.source.plan)
+        reason = reader.reason_for_kernel(scan.reading())
+        if reason is not None:
+            raise UserError(
+                "UNSUPPORTED_EXPRESSION",
+                f"Spark does not read the files of {self.table.path} itself, so it has no names for them: {reason}",
+                hint="Leave input_file_name() and its like out; mica.explain shows which files are read.",
+            )
+        self.relation.dropped = frozenset()
+        self.relation.whole_structs = self.relation.whole_variants = True
 
-    def read(self) -> tuple[DataFrame, Narrowed]:
-        relation = self.relation
-        every = [p.text for p in [*self.evaluated.values(), *self.skipping.values()]]
-        source = self.table.scan(" AND ".join(every) or None, spark=self.spark, **self.options)
-        plan = source.plan
-        where = " AND ".join(p.text for p in self.evaluated.values()) or None
-        plain = list(relation.needed)
-        if not relation.extractions and where is None:
-            names = plain or [_cheapest(self.table)]
-            scan = self.table.scan(None, names, **self.options)
-            reader = "Spark" if all(n in self.table.schema.names for n in names) else "mica"
-        else:
-            columns = {name: quote_if_needed(name) for name in plain}
+    @property
+    def reads_variants(self) -> bool:
+        """Whether a Variant is read, whole or a path of it."""
+        read = StructType(tuple(self.table.schema.field(name) for name in self.relation.needed))
+        extracted = any(e.variant for e in self.relation.extractions)
+        conditions = (self.relation.conjuncts[number] for number in self.conditions.evaluated)
+        return extracted or contains(read, VARIANT) or not all(map(_plain, conditions))
+
+    def _may_be_sparks(self) -> bool:
+        structs = (e.column for e in self.relation.extractions)
+        names = list(dict.fromkeys((*self.relation.needed, *structs))) or [_cheapest(self.table)]
+        scan = replace(self.source, where=None, columns=names, planned=self.source.plan)
+        return reader.reason_for_kernel(scan.reading()) is None
+
+    @cached_property
+    def source(self) -> Scan:
+        """The rows that any condition leaves."""
+        return self.table.scan(self.conditions.every, spark=self.spark, **self.options)
+
+    def text(self, node: Node, type_: str) -> str | None:
+        """The text of an expression by whose values rows may be told from each other; None if there is none."""
+        found = value_text(node) if self.reads_variants else None
+        if found is None:
+            return None
+        try:
+            bound = bind_value(found, self.table.schema, partition_columns=self.table.partition_by, **self.options)
+        except MicaError:
+            return None
+        alike = engines.of(self.spark).read_alike(bound) is bound
+        return found if alike and foldable(bound.type) and type_to_ddl(bound.type) == type_ else None
+
+    def read(self, folded: Folded | None) -> tuple[DataFrame, Narrowed]:
+        """The rows for Spark, and how they are read."""
+        relation, where = self.relation, self.conditions.where
+        columns: dict[str, str] | list[str] | None = list(relation.needed) or [_cheapest(self.table)]
+        if folded is not None:
+            columns = folded.columns or {"one": "true"}
+        elif relation.whole_variants:
+            columns, relation.needed = None, list(relation.columns.values())
+        elif relation.extractions or where is not None:
+            columns = {name: quote_if_needed(name) for name in relation.needed}
             columns |= {_unlike(columns, i): e.sql for i, e in enumerate(relation.extractions)}
-            scan = self.table.scan(where, columns or {"one": "true"}, **self.options)
-            reader = "mica"
-        shown = replace(scan, where=source.where, planned=plan, spark=self.spark)
-        scan = replace(scan, planned=plan)
-        frame = scan.to_df(self.spark)
+            columns = columns or {"one": "true"}
+        scan = replace(self.source, where=where, columns=columns, planned=self.source.plan)
+        frame = scan.to_df(self.spark) if folded is None else self._grouped(scan, folded)
+        whole = [*relation.needed, *(e.sql for e in relation.extractions)]
         return frame, Narrowed(
             relation.view,
             self.table,
-            shown,
-            tuple(p.text for p in self.evaluated.values()),
-            tuple(p.text for p in self.skipping.values()),
-            tuple(self.left),
-            (*plain, *(e.sql for e in relation.extractions)),
-            reader,
+            scan,
+            self.source.where,
+            tuple(p.text for p in self.conditions.evaluated.values()),
+            tuple(p.text for p in self.conditions.skipping.values()),
+            tuple(self.conditions.left),
+            tuple(whole if folded is None else folded.columns.values()),
+            "mica" if isinstance(columns, dict) else "Spark",
+            folded is not None,
         )
+
+    def _grouped(self, scan: Scan, folded: Folded) -> DataFrame:
+        engine, fold = Spark(self.spark), folded.fold
+        size = pc.sum(scan.kept.column("size")).as_py() or 0
+        task = ReadFolded(scan.spec(), fold)
+        return engine.frame(task, scan.tasks(engine.parallelism), fold.schema(scan.schema), size, REFUSED)
 
 
 def _plain(node: Node) -> bool:

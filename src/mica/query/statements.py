@@ -10,6 +10,7 @@ an error that names the place.
     OPTIMIZE t [WHERE …] [ZORDER BY (c, …)]    VACUUM t [RETAIN n HOURS] [DRY RUN]
     {DESCRIBE | DESC} HISTORY t [LIMIT n]
     CREATE TABLE [IF NOT EXISTS] t (…) USING mica [PARTITIONED BY (c, …)] [LOCATION '…'] [TBLPROPERTIES (…)] [AS query]
+    CREATE [OR REPLACE] [GLOBAL] TEMPORARY VIEW w [(c, …)] AS query          CREATE [OR REPLACE] TABLE … AS query
 
 Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
 """
@@ -112,12 +113,33 @@ class Create:
     query: str | None = None
 
 
-Statement = Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create
+@dataclass(frozen=True)
+class View:
+    """CREATE TEMPORARY VIEW … AS; `columns` as they are named, or none."""
+
+    name: str
+    columns: tuple[str, ...]
+    replace: bool
+    shared: bool
+    query: str
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A statement of Spark's that ends with a query."""
+
+    before: str
+    query: str
+
+
+Statement = Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | View | Selected
 
 _BEGINS = re.compile(
     r"(?is)(?:\s|--[^\r\n]*|/\*.*?\*/)*(DELETE\s+FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?\s+HISTORY|"
-    r"CREATE\s+TABLE(?=.*\bUSING\s+mica\b))\b"
+    r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+VIEW)(?=.*\b(?:USING\s+mica|AS)\b))\b"
 )
+_QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
+_OURS = re.compile(r"(?is)\bUSING\s+mica\b")
 
 
 def parse_statement(text: str) -> Statement | None:
@@ -126,6 +148,8 @@ def parse_statement(text: str) -> Statement | None:
     if begin is None:
         return None
     word = begin[1].split()[0].upper()
+    if word == "CREATE" and (_OURS.search(text) is None or begin[1].upper().split()[1] != "TABLE"):
+        return _Statement(text.rstrip().rstrip(";")).selected()
     return _STATEMENTS["DESCRIBE" if word == "DESC" else word](_Statement(text.rstrip().rstrip(";")))
 
 
@@ -156,7 +180,7 @@ class _Statement(Cursor):
         self.accept("TABLE")
         table = self.table()
         columns = self.listed() if self.mark() == "(" and self.word(1) not in ("SELECT", "WITH", "VALUES") else ()
-        if self.word() not in ("SELECT", "WITH", "VALUES", "FROM", "TABLE") and self.mark() != "(":
+        if self.word() not in _QUERY and self.mark() != "(":
             self.fail("a query or VALUES is expected")
         return Insert(table, columns, self.text[self.token.at :], overwrite)
 
@@ -251,11 +275,33 @@ class _Statement(Cursor):
                 properties = self.pairs()
             else:
                 self.accept("AS")
-                if self.word() not in ("SELECT", "WITH", "VALUES", "FROM", "TABLE") and self.mark() != "(":
+                if self.word() not in _QUERY and self.mark() != "(":
                     self.fail("PARTITIONED BY, LOCATION, TBLPROPERTIES or AS is expected")
                 query = self.text[self.token.at :]
                 break
         return Create(table, ddl, unless, partition_by, location, properties, query)
+
+    def selected(self) -> View | Selected | None:
+        """CREATE … AS a query, of a view or of a table of Spark's."""
+        self.accept("CREATE")
+        replace = self.accept("OR", "REPLACE")
+        shared = self.accept("GLOBAL")
+        is_view = self.accept("TEMP") or self.accept("TEMPORARY")
+        self.at += 1
+        unless = self.accept("IF", "NOT", "EXISTS")
+        name = self.table()
+        columns: tuple[str, ...] = ()
+        if is_view and not unless and len(name) == 1 and self.mark() == "(":
+            columns = self.listed()
+        plain = is_view and not unless and len(name) == 1 and self.word() == "AS"
+        depth = 0
+        while self.token.kind != "end":
+            depth += (self.mark() == "(") - (self.mark() == ")")
+            if not depth and self.word() == "AS" and (self.word(1) in _QUERY or self.mark(1) == "("):
+                before, query = self.text[: self.tokens[self.at + 1].at], self.text[self.tokens[self.at + 1].at :]
+                return View(name[0], columns, replace, shared, query) if plain else Selected(before, query)
+            self.at += 1
+        return None
 
     # --- parts -------------------------------------------------------------------------------------------------------
 

@@ -25,11 +25,11 @@ import pyarrow as pa
 
 from mica.errors import MicaError
 from mica.expressions.bind import bind
-from mica.expressions.casts import to_values
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.collations import collations_of
 from mica.expressions.constants import number
 from mica.expressions.parse import parse
+from mica.expressions.plain_values import to_values
 from mica.expressions.tree import And, Call, Cast, Column, Compare, Expr, In, IsNull, Literal, Not, Op, Or, to_sql
 from mica.scan.scan import Scan
 from mica.schema.arrow import from_arrow_type, to_arrow_type

@@ -97,7 +97,9 @@ class Explanation:
         `bytes.columns` is the size of the requested columns, `bytes.read` an upper bound of the bytes read.
 
         `analyze` adds `rows` (returned), `rows_judged` (evaluated), `row_groups`, `pages`, `bytes`, `bytes_fetched`
-        (footers and indexes included), `seconds` (summed over all threads), and `files` with the same per file.
+        (footers and indexes included), `seconds` (summed over all threads), and `files` with the same per file; also
+        `paths`: for each path of a Variant that was read, how many of its values came from its typed column (`typed`),
+        how many from a residual (`residual`).
         """
         scan = self.scan
         paths = scan.source.all_files().column("path")
@@ -139,11 +141,18 @@ class Explanation:
                     {name: row[name] for name in ("path", "rows_passed", "rows", "pages", "bytes", "bytes_fetched")}
                     for row in files.to_pylist()
                 ],
+                "paths": list(self._origins(costs)),
             }
         return found
 
+    def _origins(self, costs: pa.Table) -> Iterator[dict[str, Any]]:
+        read = costs.filter(costs.column("leaf").is_valid())
+        sums = read.group_by("leaf", use_threads=False).aggregate([("typed", "sum"), ("residual", "sum")])
+        for row in sums.sort_by("leaf").to_pylist():
+            yield {"path": row["leaf"], "typed": row["typed_sum"], "residual": row["residual_sum"]}
+
     def _reasons(self, costs: pa.Table) -> Iterator[dict[str, Any]]:
-        gone = costs.filter(costs.column("path").is_null())
+        gone = costs.filter(costs.column("what").is_valid())
         sums = gone.group_by(["what", "part"], use_threads=False).aggregate([("spans", "sum"), ("rows", "sum")])
         parts = () if self.scan.predicate is None else self.scan.predicate.parts
         for row in sums.to_pylist():
@@ -251,6 +260,9 @@ class Explanation:
             rows, fetched = _counted(_sum(costs, "rows_passed"), "row"), _sum(costs, "bytes_fetched")
             seconds = pc.sum(costs.column("seconds")).as_py() or 0.0
             yield f"returned {rows} in {seconds:.3f} s, fetched {fetched:,} bytes (footers and indexes included)"
+            for one in self._origins(costs):
+                typed = _counted(one["typed"], "value")
+                yield f"{one['path']}: {typed} from the typed column, {one['residual']:,} from the residual"
         elif self.scan.predicate is not None:
             yield "pages and bytes are upper bounds: columns outside the predicate are read for passing rows only"
 

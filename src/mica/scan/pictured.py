@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.expressions.casts import to_values
+from mica.expressions.plain_values import to_values
 from mica.expressions.tree import And, Compare, Expr, In, LeafRef, Literal, Op, to_sql
 from mica.pictures.page import Html, bar, code, folded, fragment, heading, paragraph, table
 from mica.pictures.spans import DRAWN, Axis, Span, picture

@@ -36,10 +36,11 @@ import pyarrow.compute as pc
 
 from mica.expressions.bind import type_of
 from mica.expressions.calls import apply
-from mica.expressions.casts import cast_array, to_values
+from mica.expressions.casts import cast_array
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.compare import Datum, compare, literal
 from mica.expressions.functions import FUNCTIONS, pattern_of
+from mica.expressions.plain_values import to_values
 from mica.expressions.strings import Pattern
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or
 from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType

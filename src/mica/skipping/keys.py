@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from mica.collation import lcase
 from mica.expressions.bind import BoundExpr
-from mica.expressions.casts import from_values, to_values
 from mica.expressions.coerce import is_real
 from mica.expressions.joined import Condition, Key, conjunction
+from mica.expressions.plain_values import from_values, to_values
 from mica.expressions.tree import And, Compare, Expr, In, IsNull, Literal, Op, Or
 from mica.schema.types import BINARY, BOOLEAN, DataType
 
@@ -31,7 +31,7 @@ MOST_IN_FILES = 1_000
 
 @dataclass(frozen=True)
 class KeyValues:
-    """The values of a key in the source, as in `casts.to_values`."""
+    """The values of a key in the source, as in `plain_values.to_values`."""
 
     #: The distinct ones, without null; None: too many.
     values: tuple[Any, ...] | None

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from mica.expressions.bind import BoundExpr
-from mica.expressions.casts import to_values
 from mica.expressions.collations import collations_of
+from mica.expressions.plain_values import to_values
 from mica.expressions.tree import Expr, LeafRef, to_sql, walk
 from mica.schema import literals
 from mica.schema.types import STRING, DataType

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mica.skipping.within_files import Ranges
 from mica.tasks.file import DataFileReader, ReadSpec
+from mica.tasks.leaf_columns import FileColumn
 from mica.tasks.leaf_values import distinct
 from mica.tasks.parts import FilePart
 
-#: One row per file (`path`), and one per reason that skipped something (`path` is null then): by what, for which part
-#: of the predicate, how many spans (row groups or pages) and rows.
+#: One row per file (`path`). One per reason that skipped something (`what`): for which part of the predicate, how many
+#: spans (row groups or pages) and rows. One per path of a Variant that was read (`leaf`): how many of its values came
+#: from its typed column, how many from a residual.
 COSTS = pa.schema(
     [
         ("path", pa.string()),
@@ -35,6 +39,9 @@ COSTS = pa.schema(
         ("rows_passed", pa.int64()),
         ("bytes_fetched", pa.int64()),
         ("seconds", pa.float64()),
+        ("leaf", pa.string()),
+        ("typed", pa.int64()),
+        ("residual", pa.int64()),
     ]
 )
 
@@ -72,6 +79,29 @@ def measured_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.Rec
             "seconds": time.perf_counter() - began,
         }
         yield _rows(file, ranges, file.passed, took)
+        yield pa.RecordBatch.from_pylist(list(_origins(file, ranges)), schema=COSTS)
+
+
+def _origins(file: DataFileReader, ranges: Ranges) -> Iterator[dict[str, Any]]:
+    """Where the values of each path came from, in the rows in which it was read."""
+    spec = file.spec
+    judged = [] if spec.predicate is None else distinct(spec.predicate.leaves)
+    given = distinct(leaf for value in spec.outputs.values() for leaf in value.leaves)
+    places = {leaf.name: (leaf, file.passed) for leaf in given} | {leaf.name: (leaf, ranges) for leaf in judged}
+    groups = range(file.reader.row_groups().num_rows)
+    for name, (leaf, rows) in places.items():
+        column = file.column(leaf)
+        if leaf.path is None or not leaf.path.steps or column.request is None:
+            continue
+        every, residual = (_count(file, asked, rows) for asked in (column, column.untyped_in(groups)))
+        yield {"leaf": name, "typed": every - residual, "residual": residual}
+
+
+def _count(file: DataFileReader, column: FileColumn, rows: Ranges) -> int:
+    """How many rows have a value there, one of the asked type or another."""
+    assert column.request is not None
+    asked = [] if not rows else file.reader.scan([column.request], ranges=rows, timezone=file.spec.timezone)
+    return sum(pc.sum(pc.or_(batch.column(0).is_valid(), batch.column(1))).as_py() or 0 for batch in asked)
 
 
 def _rows(file: DataFileReader, ranges: Ranges, passed: Ranges, took: dict[str, float]) -> pa.RecordBatch:

@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 
 from mica.errors import UserError
 from mica.expressions.bind import Leaf
-from mica.expressions.casts import to_values
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.collations import in_process
 from mica.expressions.compare import exact_pair
 from mica.expressions.evaluate import RowError, evaluate, filter_rows
 from mica.expressions.joined import Condition, JoinedExpr, Key, Side
+from mica.expressions.plain_values import to_values
 from mica.expressions.tree import to_sql
 from mica.schema import literals
 from mica.schema.arrow import to_arrow_type

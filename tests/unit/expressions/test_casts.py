@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 from mica.errors import UserError
-from mica.expressions.casts import CastFailedError, can_cast, cast_array, cast_value, from_values
+from mica.expressions.casts import CastFailedError, can_cast, cast_array, cast_value
+from mica.expressions.plain_values import from_values
 from mica.schema.ddl import parse_type
 from mica.variant import kernel
 

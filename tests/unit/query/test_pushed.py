@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mica.engines.spark.catalyst import Node
+from mica.engines.spark.nodes import Node
 from mica.query.pushed import implied, translate
 
 ID = Node("Column", value="id", type="BIGINT")

@@ -13,9 +13,11 @@ from mica.query.statements import (
     MergeInto,
     MergeWhen,
     Optimize,
+    Selected,
     Statement,
     Update,
     VacuumOf,
+    View,
     parse_statement,
 )
 
@@ -28,6 +30,13 @@ STATEMENTS: dict[str, Statement] = {
     "-- why\nUPDATE t SET a = CASE WHEN b THEN 1 END": Update(("t",), {"a": "CASE WHEN b THEN 1 END"}, None),
     "INSERT INTO t (a, `b c`) VALUES (1, 'x')": Insert(("t",), ("a", "b c"), "VALUES (1, 'x')", overwrite=False),
     "INSERT INTO TABLE t (SELECT 1)": Insert(("t",), (), "(SELECT 1)", overwrite=False),
+    "CREATE OR REPLACE TEMP VIEW w (a, b) AS WITH x AS (SELECT 1) SELECT *, 2 FROM x": View(
+        "w", ("a", "b"), replace=True, shared=False, query="WITH x AS (SELECT 1) SELECT *, 2 FROM x"
+    ),
+    "CREATE TABLE s.c USING parquet COMMENT 'AS SELECT' AS (SELECT a AS b FROM t);": Selected(
+        "CREATE TABLE s.c USING parquet COMMENT 'AS SELECT' AS ", "(SELECT a AS b FROM t)"
+    ),
+    "CREATE TEMP VIEW IF NOT EXISTS w AS SELECT 1": Selected("CREATE TEMP VIEW IF NOT EXISTS w AS ", "SELECT 1"),
     "INSERT OVERWRITE s.t SELECT * FROM x": Insert(("s", "t"), (), "SELECT * FROM x", overwrite=True),
     "MERGE INTO t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED AND s.id > 0 THEN UPDATE SET t.a = s.id, "
     "b = 2 WHEN MATCHED THEN DELETE WHEN NOT MATCHED BY TARGET THEN INSERT (id, a) VALUES (s.id, coalesce(1, 2)) "

@@ -70,6 +70,20 @@ def test_rows_that_fail_spare_the_pages_of_other_columns(file: str) -> None:
     assert found["pages"]["total"] == 200
 
 
+def test_values_are_counted_by_where_they_come_from(tmp_path: Path) -> None:
+    texts = [f'{{"n":{n},"x":{n if n % 10 else f"{chr(34)}{n}{chr(34)}"},"u":true}}' for n in range(100)]
+    batch = pa.record_batch([from_json(pa.array(texts))], schema=pa.schema([variant_field("v")]))
+    shredded = kernel.shred(batch, {("v",): pa.struct([("n", pa.int64()), ("x", pa.int64())])})
+    writer = kernel.FileWriter(shredded.schema, path=str(tmp_path / "f.parquet"))
+    writer.write(shredded)
+    writer.close()
+    columns = {"x": "v:x::string", "u": "v:u::boolean", "none": "v:none::int"}
+    found = mica.read_parquet(tmp_path / "f.parquet", where="v:n::bigint < 50", columns=columns).explain(analyze=True)
+    counts = {one["path"]: (one["typed"], one["residual"]) for one in found.to_dict()["analyze"]["paths"]}
+    assert counts == {"v:n": (100, 0), "v:none": (0, 0), "v:u": (0, 50), "v:x": (45, 5)}
+    assert "v:x: 45 values from the typed column, 5 from the residual" in str(found)
+
+
 def test_a_limit_stops_the_reading(file: str) -> None:
     found = mica.read_parquet(file, where="v:n::bigint + 0 >= 0", limit=3).explain(analyze=True).to_dict()["analyze"]
     assert found["rows"] == 3

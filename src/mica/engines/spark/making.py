@@ -1,0 +1,79 @@
+"""Catalyst's expressions and collections, made through py4j.
+
+The rule: what is made here is plain: no name in it is left for Spark to resolve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+
+class Maker:
+    """Makes expressions in a session's JVM. Each name that py4j looks up is a call, so classes are looked up once."""
+
+    def __init__(self, jvm: Any) -> None:
+        self._utils, self._map, system = jvm.PythonUtils, jvm.java.util.HashMap, jvm.java.lang.System
+        catalyst = jvm.org.apache.spark.sql.catalyst
+        self.attribute_reference = catalyst.expressions.AttributeReference
+        self._alias, self._and, self._named = (
+            catalyst.expressions.Alias,
+            catalyst.expressions.And,
+            catalyst.expressions.NamedExpression,
+        )
+        self._sum, self._coalesce, self._literal = (
+            catalyst.expressions.aggregate.Sum,
+            catalyst.expressions.Coalesce,
+            catalyst.expressions.Literal,
+        )
+        self.negated = catalyst.expressions.Not
+        self.project, self.filter = catalyst.plans.logical.Project, catalyst.plans.logical.Filter
+        self.type = jvm.org.apache.spark.sql.types.DataType
+        self._nothing = jvm.org.apache.spark.sql.types.Metadata.empty()
+        self.dataset = jvm.org.apache.spark.sql.classic.Dataset
+        self.identity = system.identityHashCode
+        self._none = jvm.scala.Option.empty()
+        self._empty = self.seq([])
+
+    @staticmethod
+    def of(spark: Any) -> Maker:
+        """The one of a session."""
+        if spark not in _MAKERS:
+            _MAKERS[spark] = Maker(spark.sparkContext._jvm)  # noqa: SLF001
+        return _MAKERS[spark]
+
+    def seq(self, items: Iterable[Any]) -> Any:
+        """A Scala sequence."""
+        return self._utils.toSeq(list(items))
+
+    def rule(self, pairs: Iterable[tuple[Any, Any]]) -> Any:
+        """A Scala map, which is what `transform` takes: a tree's nodes equal to the first become the second."""
+        found = self._map()
+        for old, new in pairs:
+            found.put(old, new)
+        return self._utils.toScalaMap(found)
+
+    def attribute(self, name: str, ddl: str, *, nullable: bool = True) -> Any:
+        """A column with an id of its own."""
+        number = self._named.newExprId()
+        return self.attribute_reference(name, self.type.fromDDL(ddl), nullable, self._nothing, number, self._empty)
+
+    def alias(self, child: Any, name: str, number: Any) -> Any:
+        """An expression under a name and an id."""
+        return self._alias(child, name, number, self._empty, self._none, self._empty)
+
+    def all_of(self, conditions: list[Any]) -> Any:
+        """Conditions joined by AND."""
+        found = conditions[0]
+        for other in conditions[1:]:
+            found = self._and(found, other)
+        return found
+
+    def summed(self, column: Any) -> Any:
+        """The sum of a BIGINT column, 0 of no rows."""
+        total = self._sum(column).toAggregateExpression()
+        return self._coalesce(self.seq([total, self._literal.default(self.type.fromDDL("BIGINT"))]))
+
+
+_MAKERS: WeakKeyDictionary[Any, Maker] = WeakKeyDictionary()

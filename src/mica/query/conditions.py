@@ -1,0 +1,62 @@
+"""What a scan does with the conditions above a table.
+
+The rule: it evaluates a condition only if mica reads it exactly as Spark does. By one that only Spark can evaluate (a
+comparison by a collation) it skips files. Everything else is Spark's.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mica.engines.base import Engine
+from mica.errors import MicaError
+from mica.expressions.bind import bind
+from mica.expressions.collations import collations_of
+from mica.query.pushed import Pushed
+from mica.table import Table
+
+
+class Conditions:
+    """The conjuncts above one table, by their numbers in Spark's order; `options` are those of `bind`."""
+
+    def __init__(self, table: Table, engine: Engine, options: dict[str, Any]) -> None:
+        self.table, self.engine, self.options = table, engine, options
+        self.evaluated: dict[int, Pushed] = {}
+        self.skipping: dict[int, Pushed] = {}
+        self.left: list[tuple[str, str]] = []
+        self._taken = 0
+
+    def take(self, found: Pushed | None, shown: str) -> None:
+        """The next conjunct, if it is one of mica's, and how Spark shows it."""
+        number = self._taken
+        self._taken += 1
+        if found is None:
+            self.left.append((shown, "not an expression of mica's"))
+            return
+        try:
+            bound = bind(found.text, self.table.schema, partition_columns=self.table.partition_by, **self.options)
+        except MicaError as e:
+            self.left.append((found.text, e.message.splitlines()[0]))
+            return
+        if self.engine.read_alike(bound) is not bound:
+            self.left.append((found.text, "it depends on a time zone's rules, which Spark has in another version"))
+        elif found.collated or collations_of(bound.expr) or (found.strict and len(self.evaluated) < number):
+            # A cast that fails must not fail for a row that an earlier conjunct, Spark's, excludes.
+            self.skipping[number] = found
+        else:
+            self.evaluated[number] = found
+
+    def give_back(self) -> None:
+        """Spark evaluates them all; files are skipped by them."""
+        self.skipping |= self.evaluated
+        self.evaluated = {}
+
+    @property
+    def where(self) -> str | None:
+        """What the scan evaluates."""
+        return " AND ".join(p.text for p in self.evaluated.values()) or None
+
+    @property
+    def every(self) -> str | None:
+        """By what the scan skips files."""
+        return " AND ".join(p.text for p in [*self.evaluated.values(), *self.skipping.values()]) or None

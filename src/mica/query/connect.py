@@ -1,0 +1,130 @@
+"""Runs a query on Spark Connect, with narrowed frames in the places of its tables.
+
+The rule: the text is Spark's; only names of tables, and paths of Variants that a scan reads as columns, are others. If
+sqlglot cannot read it, or Spark not what became of it, it runs over whole tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from mica import engines
+from mica.query.conditions import Conditions
+from mica.query.names import Named
+from mica.schema.ddl import quote_if_needed
+from mica.schema.types import VARIANT, StructType, contains
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from mica.query.texts import TextAsks, TextPlace
+    from mica.table import Table
+
+
+def run(spark: SparkSession, named: Named, args: Any) -> DataFrame:
+    """The rows of a query over these tables. Errors: Spark's own for the text."""
+    found = _read(named)
+    if found is not None and not found.places:
+        return spark.sql(named.text, args)
+    if found is not None:
+        try:
+            return _narrowed(spark, named, found, args)
+        except Exception as e:
+            if type(e).__module__.partition(".")[0] != "pyspark":
+                raise
+    return _whole(spark, named, args)
+
+
+def _read(named: Named) -> TextAsks | None:
+    try:
+        from mica.query import texts
+    except ImportError:  # sqlglot comes with the extra `connect`
+        return None
+    return texts.read(named.text, {view: table.schema for view, table in named.views.items()})
+
+
+def _narrowed(spark: SparkSession, named: Named, found: TextAsks, args: Any) -> DataFrame:
+    frames: list[DataFrame] = []
+    replaced: list[tuple[int, int, str]] = []
+    for number, place in enumerate(found.places):
+        frame, columns = _frame(spark, place, named.views[place.view], f"mica_{number}_")
+        frames.append(frame)
+        replaced += columns
+    frame = _over(spark, named, found, frames, replaced, args)
+    names = frame.columns  # analysed now
+    if found.unnamed and replaced:
+        whole = [named.views[place.view].to_df(spark) for place in found.places]
+        asked = _over(spark, named, found, whole, [], args).columns
+        return frame if asked == names else frame.toDF(*asked)
+    return frame
+
+
+def _over(
+    spark: SparkSession,
+    named: Named,
+    found: TextAsks,
+    frames: Sequence[DataFrame],
+    replaced: Sequence[tuple[int, int, str]],
+    args: Any,
+) -> DataFrame:
+    """The text over these frames, with other parts of it replaced too: (first, last, new)."""
+    changes = list(replaced)
+    for number, place in enumerate(found.places):
+        called = "" if place.aliased else f" AS `{place.view}`"
+        changes.append((place.start, place.end, f"{{frame_{number}}}{called}"))
+    text, at = "", 0
+    for start, end, new in sorted(changes):
+        text += _escaped(named.text[at:start]) + new
+        at = end + 1
+    text += _escaped(named.text[at:])
+    return spark.sql(text, args, **{f"frame_{number}": frame for number, frame in enumerate(frames)})
+
+
+def _frame(
+    spark: SparkSession, place: TextPlace, table: Table, prefix: str
+) -> tuple[DataFrame, list[tuple[int, int, str]]]:
+    """The rows and columns that the text may need, and the columns that stand for parts of it."""
+    engine = engines.of(spark)
+    ansi, timezone = engine.settings(True, "UTC")  # the session decides
+    options: dict[str, Any] = {"ansi": ansi, "timezone": timezone}
+    conditions = Conditions(table, engine, options)
+    for pushed, shown in place.conditions:
+        conditions.take(pushed, shown)
+    # Spark casts only where a condition asks for it; the scan casts in every row that it gives.
+    sure = [pushed.text for pushed in conditions.evaluated.values() if " OR " not in pushed.text]
+    risky = {p.column for p in place.paths if p.strict and p.conditional and not any(p.sql in text for text in sure)}
+    kept = table.schema.names if place.columns is None else {*place.columns, *risky}
+    names = [name for name in table.schema.names if name in kept]
+    columns = {name: quote_if_needed(name) for name in names}
+    replaced = []
+    for path in place.paths:
+        if path.column not in risky:
+            known = next((name for name, sql in columns.items() if sql == path.sql), f"{prefix}{len(columns)}")
+            columns[known] = path.sql
+            replaced.append((path.start, path.end, f"`{known}`"))
+    variants = contains(StructType(tuple(map(table.schema.field, names))), VARIANT)
+    asked: Mapping[str, str] | Sequence[str] | None = columns or {"one": "true"}
+    if not replaced and not variants and not any("variant_get" in p.text for p in conditions.evaluated.values()):
+        conditions.give_back()  # Spark's own reader is faster on plain columns
+        asked = names or table.schema.names[:1]
+    elif not replaced and conditions.where is None:
+        asked = None  # Spark's own reader takes only the paths that the text needs
+    source = table.scan(conditions.every, spark=spark, **options)
+    scan = replace(source, where=conditions.where, columns=asked, planned=source.plan)
+    return scan.to_df(spark), replaced
+
+
+def _escaped(text: str) -> str:
+    """The text for `spark.sql` with frames, which reads braces."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _whole(spark: SparkSession, named: Named, args: Any) -> DataFrame:
+    """The query over whole tables, in views that hide the session's own."""
+    for view, table in named.views.items():
+        table.to_df(spark).createOrReplaceTempView(view)
+    frame = spark.sql(named.text, args)
+    _ = frame.schema  # analysed now
+    return frame

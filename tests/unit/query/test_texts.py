@@ -1,0 +1,79 @@
+"""What a text says of its tables with certainty, and what it does not say."""
+
+from __future__ import annotations
+
+import pytest
+
+from mica.query import texts
+from mica.schema.ddl import parse_ddl
+
+TABLES = {"events": parse_ddl("id BIGINT, s STRING, v VARIANT, st STRUCT<x: BIGINT>")}
+
+
+def _read(text: str) -> list[tuple[list[str | None], list[str] | None, list[str]]]:
+    """Of each place its conditions, columns and paths as they stand in the text."""
+    found = texts.read(text, TABLES)
+    assert found is not None, text
+    return [
+        (
+            [None if pushed is None else pushed.text for pushed, _ in place.conditions],
+            place.columns,
+            [text[path.start : path.end + 1] for path in place.paths],
+        )
+        for place in sorted(found.places, key=lambda one: one.start)
+    ]
+
+
+N, K = "variant_get(v, '$[\\'n\\']', 'INT')", "variant_get(v, '$[\\'k\\']', 'STRING')"
+
+
+def test_conditions_columns_and_paths_of_each_place() -> None:
+    text = (
+        "WITH late AS (SELECT id, v:n::int AS n FROM events WHERE v:n::int >= 30 AND hash(s) <> 0) "
+        "SELECT late.n FROM late JOIN events e ON late.id = e.id WHERE e.v:k::string IN ('a', 'b') AND e.st.x = -3"
+    )
+    assert _read(text) == [
+        ([f"({N} >= 30)", None], ["id", "s", "st"], ["v:n::int", "v:n::int"]),
+        ([f"({K} IN ('a', 'b'))", "(st.x = (- 3))"], ["id", "s", "st"], ["e.v:k::string"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "conditions", "columns", "paths"),
+    [
+        ("SELECT * FROM events WHERE id = 3", ["(id = 3)"], None, []),
+        ("SELECT to_json(v) FROM events WHERE v:n::int > 3", [f"({N} > 3)"], ["v"], []),
+        (
+            "SELECT count(*) FROM events WHERE try_cast(v:n AS INT) = 1",
+            [f"(try_{N} = 1)"],
+            [],
+            ["try_cast(v:n AS INT)"],
+        ),
+        # An outer join makes rows without one of the table.
+        ("SELECT 1 FROM few LEFT JOIN events ON few.id = events.id WHERE events.id IS NULL", [], ["id"], []),
+        ("SELECT 1 FROM events FULL JOIN few USING (id) WHERE events.id = 1", [], ["id"], []),
+        # Whose column it is, is not certain; nor is a string that is read in two ways.
+        ("SELECT 1 FROM events JOIN few ON true WHERE s = 'a'", [None], ["s"], []),
+        (r"SELECT 1 FROM events WHERE s = 'a\tb'", [None], ["s"], []),
+        ('SELECT 1 FROM events WHERE s = "a"', [None], ["s"], []),
+        # Names of the result, and a Variant under another name.
+        ("SELECT n FROM (SELECT v:n::int FROM events)", [], ["v"], []),
+        ("SELECT v FROM (SELECT v:n::int AS v FROM events)", [], ["v"], []),
+        ("SELECT 1 FROM events NATURAL JOIN few", [], None, []),
+    ],
+)
+def test_what_is_certain(text: str, conditions: list[str | None], columns: list[str] | None, paths: list[str]) -> None:
+    assert _read(text) == [(conditions, columns, paths)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT FROM WHERE (",
+        "WITH events AS (SELECT 1) SELECT * FROM events",
+        "SELECT 1 FROM events TABLESAMPLE (1 ROWS)",
+        "SELECT 1 FROM events AS e (s, id, v, st) WHERE e.id = 3",
+    ],
+)
+def test_a_text_that_is_not_certain_at_all(text: str) -> None:
+    assert texts.read(text, TABLES) is None
