@@ -24,6 +24,8 @@ pub enum ItemKind {
     /// The whole column; variants in it shredded as they are, in this layout. A mask besides says which rows became
     /// whole Variants on the way.
     Moved(Layout),
+    /// A variant column, true where it is not null; where only that matters.
+    There,
     /// A path of a variant column.
     Path { steps: Vec<Step>, target: Target },
 }

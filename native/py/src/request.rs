@@ -23,6 +23,8 @@ pub struct Request {
     wanted: Option<PyArrowType<DataType>>,
     /// Of a whole column: the storage layout that it is given in, or unshredded.
     layout: Option<String>,
+    /// Of a variant column: whether it is null, and nothing else of it.
+    there: bool,
     /// Row groups in which no value of the typed leaf matters.
     untyped_in: Vec<usize>,
 }
@@ -46,6 +48,7 @@ pub fn steps(path: Vec<PathStep>) -> Vec<Step> {
 impl Request {
     fn item(self, index: usize) -> mica_kernel::Result<Item> {
         let kind = match (self.path, self.layout) {
+            (None, None) if self.there => ItemKind::There,
             (None, None) => ItemKind::Whole,
             (None, Some(name)) => ItemKind::Moved(layout(&name)?),
             (Some(path), _) => {

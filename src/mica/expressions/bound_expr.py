@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from mica.expressions.rewrite import conjuncts
-from mica.expressions.tree import Call, Cast, Collate, Expr, LeafRef, Literal
+from mica.expressions.tree import Call, Cast, Collate, Expr, IsNull, LeafRef, Literal
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import BOOLEAN, VARIANT, DataType
@@ -63,6 +63,20 @@ class BoundExpr:
     def parts(self) -> tuple[Expr, ...]:
         """The parts of a predicate that must all be true, without NOT; see `rewrite`."""
         return conjuncts(self.expr)
+
+    @cached_property
+    def only_nulls(self) -> frozenset[Leaf]:
+        """The leaves that are in IS NULL and nowhere else: their values are irrelevant."""
+        asked, used, todo = set(), set(), [self.expr]
+        while todo:
+            match todo.pop():
+                case IsNull(LeafRef(index)):
+                    asked.add(self.leaves[index])
+                case LeafRef(index):
+                    used.add(self.leaves[index])
+                case other:
+                    todo.extend(other.children)
+        return frozenset(asked - used)
 
 
 def type_of(expr: Expr) -> DataType:

@@ -303,6 +303,7 @@ class DataFileReader:
         the predicate is not true in either case.
         """
         columns = [self.column(leaf) for leaf in distinct(predicate.leaves)]
+        columns = [column.nulls() if column.leaf in predicate.only_nulls else column for column in columns]
         return [column.untyped_in(self.untyped.get(column.leaf, ())) for column in columns]
 
     def requests(self, leaves: Sequence[Leaf]) -> list[kernel.Request]:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from mica.expressions.bind import Leaf
+from mica.schema.types import VARIANT
 from mica.skipping.within_files import Ranges
 from mica.tasks.file_columns import Cast
 from mica.tasks.leaf_values import Leaves
@@ -43,6 +44,12 @@ class FileColumn:
         if self.request is None:
             return self
         return replace(self, request=replace(self.request, untyped_in=tuple(sorted(groups))))
+
+    def nulls(self) -> FileColumn:
+        """The column with any value where it has one, for a predicate that asks nothing else of it."""
+        if self.request is None or self.leaf.path is not None or self.leaf.type != VARIANT:
+            return self
+        return replace(self, request=replace(self.request, there=True), cast=lambda array: array)
 
     def constant(self, rows: int) -> list[pa.Array]:
         """Its columns if the file does not have it."""

@@ -45,3 +45,16 @@ def test_ids_are_those_of_the_rows_that_are_read(
         ]
         assert table.scan(where).count() == len(expected)
         assert table.scan(where, columns=asked, limit=5).to_arrow().to_pylist() == expected[:5]
+
+
+def test_whether_a_variant_is_null_is_asked_of_one_leaf(tmp_path: Path, rng: random.Random) -> None:
+    table = mica.Table.create(tmp_path, "n INT, v VARIANT")
+    table.append([{"n": n, "v": {"a": rng.randbytes(50).hex(), "n": n} if n else None} for n in range(500)])
+    asked = {"there": "v IS NOT NULL", "missing": "v IS NULL", "either": "v IS NULL OR v:n::bigint = 7"}
+    found = {name: table.scan(where, ["n"]).to_arrow()["n"].to_pylist() for name, where in asked.items()}
+    assert found == {"there": list(range(1, 500)), "missing": [0], "either": [0, 7]}
+    fetched = [table.scan(where, ["n"]).explain(analyze=True).to_dict()["analyze"]["bytes"] for where in asked.values()]
+    whole = table.scan(None, ["v"]).explain(analyze=True).to_dict()["analyze"]["bytes"]
+    assert fetched[0] < whole / 4
+    both = table.scan("v IS NOT NULL", ["v"]).to_arrow()["v"]
+    assert both.to_pylist() == table.scan(None, ["v"]).to_arrow()["v"].to_pylist()[1:]

@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Decimal128Builder, PrimitiveBuilder, RecordBatch, StringBuilder, TimestampMicrosecondBuilder,
+    Array, ArrayRef, AsArray, Decimal128Builder, PrimitiveBuilder, RecordBatch, StringBuilder,
+    TimestampMicrosecondBuilder,
 };
 use arrow::datatypes::{
     ArrowPrimitiveType, DataType, Date32Type, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
@@ -257,15 +258,12 @@ impl Column {
             DataType::Float64 => Column::F64(PrimitiveBuilder::new()),
             DataType::Utf8 => Column::Text(StringBuilder::new()),
             DataType::Date32 => Column::Date(PrimitiveBuilder::new()),
-            DataType::Timestamp(TimeUnit::Microsecond, zone) => Column::Timestamp(
-                TimestampMicrosecondBuilder::new().with_data_type(data_type.clone()),
-                zone.is_some(),
-            ),
-            DataType::Decimal128(precision, scale) if *scale >= 0 => Column::Decimal(
-                Decimal128Builder::new().with_data_type(data_type.clone()),
-                *precision,
-                *scale,
-            ),
+            DataType::Timestamp(TimeUnit::Microsecond, zone) => {
+                Column::Timestamp(TimestampMicrosecondBuilder::new().with_data_type(data_type.clone()), zone.is_some())
+            }
+            DataType::Decimal128(precision, scale) if *scale >= 0 => {
+                Column::Decimal(Decimal128Builder::new().with_data_type(data_type.clone()), *precision, *scale)
+            }
             other => {
                 let message = format!("statistics have no values of type {other}");
                 return Err(Error::new(Code::InvalidArgument, message));
@@ -447,7 +445,8 @@ mod tests {
         for end in 0..whole.len() {
             assert_eq!(read(&whole[..end], &["a"], DataType::Int64), None, "{}", &whole[..end]);
         }
-        for text in ["", "[]", "1", r#"{"a":1}x"#, r#"{"a":1,}"#, r#"{,"a":1}"#, r#"{"a":1 "b":2}"#, r#"{"a":1,"b":x}"#] {
+        for text in ["", "[]", "1", r#"{"a":1}x"#, r#"{"a":1,}"#, r#"{,"a":1}"#, r#"{"a":1 "b":2}"#, r#"{"a":1,"b":x}"#]
+        {
             assert_eq!(read(text, &["a"], DataType::Int64), None, "{text}");
         }
     }

@@ -11,7 +11,7 @@ use arrow::datatypes::{DataType, Field};
 
 use crate::check::findings::{Findings, ViolationKind};
 use crate::codec::head::{head, number};
-use crate::codec::known::KnownNames;
+use crate::codec::known::{KnownNames, RowNames};
 use crate::codec::validate::{FieldSpan, Validator};
 use crate::error::{Code, Error, Result};
 use crate::layout::Layout;
@@ -138,7 +138,7 @@ impl RowChecker {
             }
             let mut dictionary = KnownNames::default();
             let number = match dictionary.load(bytes) {
-                Ok(()) => {
+                Ok(_) => {
                     self.names.push(dictionary);
                     Some(self.names.len() as u32 - 1)
                 }
@@ -244,7 +244,13 @@ impl RowChecker {
             let Some(bytes) = value.filter(|v| v.is_valid(slot as usize)).map(|v| v.value(slot as usize)) else {
                 continue;
             };
-            let Some(names) = self.of_row.get(at as usize).copied().flatten().and_then(|n| self.names.get(n as usize))
+            let Some(names) = self
+                .of_row
+                .get(at as usize)
+                .copied()
+                .flatten()
+                .and_then(|n| self.names.get(n as usize))
+                .map(KnownNames::current)
             else {
                 continue;
             };
@@ -286,7 +292,7 @@ impl RowChecker {
             let Some(number) = self.of_row.get(at as usize).copied().flatten() else { continue };
             let Some(slot_of) = known.get_mut(number as usize) else { continue };
             let has = *slot_of.get_or_insert_with(|| {
-                self.names.get(number as usize).is_none_or(|names| holds(names, name.as_bytes()))
+                self.names.get(number as usize).is_none_or(|names| holds(names.current(), name.as_bytes()))
             });
             if !has && present(column, slot as usize) {
                 let row = rows.get(at as usize).copied();
@@ -298,7 +304,7 @@ impl RowChecker {
     /// The bytes of one value: rules 6 to 16 and 20; ids out of order are told apart.
     fn value(&mut self, bytes: &[u8], at: u32, depth: usize, path: &str, row: Option<u64>, findings: &mut Findings) {
         let names = self.of_row.get(at as usize).copied().flatten().and_then(|n| self.names.get(n as usize));
-        let Some(names) = names else { return };
+        let Some(names) = names.map(KnownNames::current) else { return };
         match self.residual.at_depth(depth).validate(names, bytes) {
             Err(e) => report(&e, path, row, findings),
             Ok(()) => {
@@ -337,7 +343,7 @@ fn report(error: &Error, path: &str, row: Option<u64>, findings: &mut Findings) 
 }
 
 /// Whether the metadata names this; one that says that it is sorted was found to be.
-fn holds(names: &KnownNames, name: &[u8]) -> bool {
+fn holds(names: RowNames<'_>, name: &[u8]) -> bool {
     let count = names.len() as u32;
     if !names.is_sorted() {
         return (0..count).any(|id| names.name(id) == name);
@@ -405,7 +411,7 @@ fn binary(column: &ArrayRef) -> Option<BinaryArray> {
 }
 
 /// Whether the names of the object at `at` rise by UTF-16 units, which is how Java compares texts.
-fn is_utf16_order(dictionary: &KnownNames, value: &[u8], at: usize) -> bool {
+fn is_utf16_order(dictionary: RowNames<'_>, value: &[u8], at: usize) -> bool {
     let Ok(head) = head(value, at) else { return false };
     let name = |index: usize| {
         let id = number(value, head.ids + index * head.id_width, head.id_width).ok()?;

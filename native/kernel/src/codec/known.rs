@@ -6,7 +6,7 @@ use crate::codec::metadata::{is_sorted, parse};
 use crate::codec::recent::Recent;
 use crate::error::Result;
 
-/// The metadata of the row at hand.
+/// The metadata that rows had lately.
 #[derive(Default)]
 pub struct KnownNames {
     /// By their bytes.
@@ -37,44 +37,37 @@ impl KnownNames {
         self.by_level[level] = number;
     }
 
-    /// The field id of a shredded field's name in the metadata loaded last.
+    /// Makes this metadata the current one; gives its number, by which it is found again as long as nothing was
+    /// [forgotten](KnownNames::forgotten).
     #[inline]
-    pub fn id_of_level(&self, level: usize) -> Option<u32> {
-        let number = *self.by_level.get(level)?;
-        self.recent.current()?.1.ids.get(number as usize).copied().filter(|&id| id != NONE)
-    }
-
-    /// The name with this id; empty for an id that the metadata does not have (validation refused it before).
-    #[inline]
-    pub fn name(&self, id: u32) -> &[u8] {
-        let Some((bytes, loaded)) = self.recent.current() else { return &[] };
-        loaded.names.get(id as usize).map_or(&[], |&(start, end)| &bytes[start as usize..end as usize])
-    }
-
-    /// Whether it says that its names are sorted.
-    pub fn is_sorted(&self) -> bool {
-        self.recent.current().is_some_and(|(bytes, _)| is_sorted(bytes))
-    }
-
-    /// Number of names.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.recent.current().map_or(0, |(_, loaded)| loaded.names.len())
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    #[inline]
-    pub fn load(&mut self, metadata: &[u8]) -> Result<()> {
-        if self.recent.find(metadata) {
-            return Ok(());
+    pub fn load(&mut self, metadata: &[u8]) -> Result<u32> {
+        if !self.recent.find(metadata) {
+            let loaded = self.resolve(metadata)?;
+            let cost = metadata.len() + 8 * loaded.names.len() + 4 * loaded.ids.len();
+            self.recent.insert(metadata, loaded, cost);
         }
-        let loaded = self.resolve(metadata)?;
-        let cost = metadata.len() + 8 * loaded.names.len() + 4 * loaded.ids.len();
-        self.recent.insert(metadata, loaded, cost);
-        Ok(())
+        Ok(self.recent.number() as u32)
+    }
+
+    /// How often all numbers were given up.
+    pub fn forgotten(&self) -> usize {
+        self.recent.cleared()
+    }
+
+    /// The names of the metadata loaded last.
+    #[inline]
+    pub fn current(&self) -> RowNames<'_> {
+        self.of(self.recent.number() as u32)
+    }
+
+    /// The names of the metadata of this number.
+    #[inline]
+    pub fn of(&self, number: u32) -> RowNames<'_> {
+        let by_level = &self.by_level;
+        match self.recent.get(number as usize) {
+            Some((bytes, loaded)) => RowNames { bytes, names: &loaded.names, ids: &loaded.ids, by_level },
+            None => RowNames { bytes: &[], names: &[], ids: &[], by_level },
+        }
     }
 
     fn resolve(&self, metadata: &[u8]) -> Result<Loaded> {
@@ -91,5 +84,44 @@ impl KnownNames {
             }
         }
         Ok(Loaded { names, ids })
+    }
+}
+
+/// The names of one metadata.
+#[derive(Clone, Copy)]
+pub struct RowNames<'a> {
+    bytes: &'a [u8],
+    names: &'a [(u32, u32)],
+    ids: &'a [u32],
+    by_level: &'a [u32],
+}
+
+impl<'a> RowNames<'a> {
+    /// The field id of a shredded field's name.
+    #[inline]
+    pub fn id_of_level(&self, level: usize) -> Option<u32> {
+        let number = *self.by_level.get(level)?;
+        self.ids.get(number as usize).copied().filter(|&id| id != NONE)
+    }
+
+    /// The name with this id; empty for an id that the metadata does not have (validation refused it before).
+    #[inline]
+    pub fn name(&self, id: u32) -> &'a [u8] {
+        self.names.get(id as usize).map_or(&[], |&(start, end)| &self.bytes[start as usize..end as usize])
+    }
+
+    /// Whether it says that its names are sorted.
+    pub fn is_sorted(&self) -> bool {
+        is_sorted(self.bytes)
+    }
+
+    /// Number of names.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
     }
 }

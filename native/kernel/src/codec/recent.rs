@@ -13,12 +13,13 @@ pub struct Recent<K, V, const COST: usize> {
     hasher: DefaultHashBuilder,
     cost: usize,
     current: usize,
+    cleared: usize,
 }
 
 impl<K, V, const COST: usize> Default for Recent<K, V, COST> {
     fn default() -> Self {
         let (table, hasher) = (HashTable::new(), DefaultHashBuilder::default());
-        Recent { entries: Vec::new(), table, hasher, cost: 0, current: 0 }
+        Recent { entries: Vec::new(), table, hasher, cost: 0, current: 0, cleared: 0 }
     }
 }
 
@@ -27,6 +28,22 @@ impl<K: Hash + Eq + Clone, V, const COST: usize> Recent<K, V, COST> {
     #[inline]
     pub fn current(&self) -> Option<&(Vec<K>, V)> {
         self.entries.get(self.current)
+    }
+
+    /// The number of the current one: it stands for it until all are forgotten.
+    #[inline]
+    pub fn number(&self) -> usize {
+        self.current
+    }
+
+    #[inline]
+    pub fn get(&self, number: usize) -> Option<&(Vec<K>, V)> {
+        self.entries.get(number)
+    }
+
+    /// How often all were forgotten.
+    pub fn cleared(&self) -> usize {
+        self.cleared
     }
 
     pub fn current_mut(&mut self) -> Option<&mut V> {
@@ -64,5 +81,6 @@ impl<K: Hash + Eq + Clone, V, const COST: usize> Recent<K, V, COST> {
         self.entries.clear();
         self.table.clear();
         self.cost = 0;
+        self.cleared += 1;
     }
 }

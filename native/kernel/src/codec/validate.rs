@@ -8,7 +8,7 @@
 
 use crate::codec::children::{Children, check_ids, id};
 use crate::codec::head::{check_decimal, cut, fault, head, is_container, length, number, sign_extended, too_deep};
-use crate::codec::known::KnownNames;
+use crate::codec::known::RowNames;
 use crate::error::{Code, Error, Result};
 use crate::limits::MAX_VALUE_DEPTH;
 use crate::text::utf8::is_utf8;
@@ -19,8 +19,8 @@ pub struct FieldSpan {
     pub id: u32,
     pub start: u32,
     pub end: u32,
-    /// Some object of the value it came from has its ids out of order.
-    unsorted: bool,
+    /// Some object of the value it came from has its ids out of order: it has to be [copied](Validator::copy).
+    pub unsorted: bool,
 }
 
 #[derive(Default)]
@@ -43,7 +43,7 @@ impl Validator {
     }
 
     /// Validates the value and appends it, object ids sorted.
-    pub fn copy(&mut self, names: &KnownNames, value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    pub fn copy(&mut self, names: RowNames<'_>, value: &[u8], out: &mut Vec<u8>) -> Result<()> {
         self.validate(names, value)?;
         if !self.unsorted.is_empty() {
             self.check_disjoint(value)?;
@@ -58,7 +58,7 @@ impl Validator {
     }
 
     /// Validates an object and appends its fields to `entries`, sorted by name.
-    pub fn open_object(&mut self, names: &KnownNames, value: &[u8], entries: &mut Vec<FieldSpan>) -> Result<()> {
+    pub fn open_object(&mut self, names: RowNames<'_>, value: &[u8], entries: &mut Vec<FieldSpan>) -> Result<()> {
         self.validate(names, value)?;
         let unsorted = !self.unsorted.is_empty();
         let head = head(value, 0)?;
@@ -76,26 +76,8 @@ impl Validator {
         Ok(())
     }
 
-    /// Appends the value of a field that [`Validator::open_object`] found in `value`.
-    pub fn copy_entry(
-        &mut self,
-        names: &KnownNames,
-        value: Option<&[u8]>,
-        entry: FieldSpan,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let bytes = value
-            .and_then(|v| v.get(entry.start as usize..entry.end as usize))
-            .ok_or_else(|| fault(15, entry.start as usize, "a field is outside of its object"))?;
-        if entry.unsorted {
-            return self.copy(names, bytes, out);
-        }
-        out.extend_from_slice(bytes);
-        Ok(())
-    }
-
     /// Checks every rule of the encoding (6 to 16) and notes the objects whose ids are out of order.
-    pub fn validate(&mut self, names: &KnownNames, value: &[u8]) -> Result<()> {
+    pub fn validate(&mut self, names: RowNames<'_>, value: &[u8]) -> Result<()> {
         self.walk(names, value, false)
     }
 
@@ -106,11 +88,11 @@ impl Validator {
 
     /// The same for a value of which one path is wanted: a primitive of an unknown type inside it spoils itself and
     /// nothing beside it (rule 7), so it is passed over here, and refused by whoever reads it.
-    pub fn validate_around_unknown(&mut self, names: &KnownNames, value: &[u8]) -> Result<()> {
+    pub fn validate_around_unknown(&mut self, names: RowNames<'_>, value: &[u8]) -> Result<()> {
         self.walk(names, value, true)
     }
 
-    fn walk(&mut self, names: &KnownNames, value: &[u8], unknown: bool) -> Result<()> {
+    fn walk(&mut self, names: RowNames<'_>, value: &[u8], unknown: bool) -> Result<()> {
         self.unsorted.clear();
         self.work.clear();
         if value.len() > u32::MAX as usize {
@@ -131,7 +113,7 @@ impl Validator {
 
     fn check_children(
         &mut self,
-        names: &KnownNames,
+        names: RowNames<'_>,
         value: &[u8],
         at: usize,
         around: u32,
@@ -184,7 +166,7 @@ impl Validator {
     }
 
     /// Rewrites ids and offsets of the object at `at` in the order of the names.
-    fn sort_head(&mut self, names: &KnownNames, value: &mut [u8], at: usize) -> Result<()> {
+    fn sort_head(&mut self, names: RowNames<'_>, value: &mut [u8], at: usize) -> Result<()> {
         let head = head(value, at)?;
         self.pairs.clear();
         for index in 0..head.count {

@@ -27,7 +27,8 @@ use crate::tape::Tape;
 use crate::tree::Tree;
 use crate::values::level::{Level, VariantColumn, is_null};
 use crate::values::nested::{holds_variant, unshred_nested, unshredded_field};
-use crate::values::reconstruct::{check_shape, unshred};
+use crate::values::reconstruct::unshred;
+use crate::values::shape::check_shape;
 use crate::values::standardize::{compose, standardize_column};
 
 /// The field, its values and which rows became whole Variants. Variants inside of structs move too; those inside of

@@ -6,7 +6,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::{Buf, Bytes};
 use parquet::arrow::array_reader::RowGroups;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
@@ -16,13 +15,12 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::page_index::PageIndexProvider;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
 use parquet::file::page_index::offset_index::PageLocation;
-use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::error::Result;
 use crate::parquet::file::FileReader;
 use crate::parquet::page_check::MAX_PAGE_BYTES;
-use crate::parquet::part::Part;
+use crate::parquet::parts::Parts;
 use crate::parquet::rows::{self, Rows};
 use crate::parquet::unzstd;
 
@@ -61,15 +59,14 @@ impl FileReader {
             ends.push(ranges.len());
         }
         let bytes = self.fetch_pages(group, leaves, &ranges)?;
-        let mut parts = ranges.iter().zip(bytes).map(|(range, bytes)| Part { start: range.start, bytes });
+        let mut parts = ranges.iter().map(|range| range.start).zip(bytes);
         let mut chunks = vec![None; meta.columns().len()];
         let mut taken = 0;
         for (&leaf, end) in leaves.iter().zip(ends) {
-            let mut own: Vec<Part> = parts.by_ref().take(end - taken).collect();
-            own.sort_by_key(|part| part.start);
+            let own = Parts::new(parts.by_ref().take(end - taken).collect());
             taken = end;
             if let Some(chunk) = chunks.get_mut(leaf) {
-                *chunk = Some(Arc::new(Parts(own)));
+                *chunk = Some(Arc::new(own));
             }
         }
         let mask = ProjectionMask::leaves(self.arrow.parquet_schema(), leaves.iter().copied());
@@ -104,39 +101,6 @@ fn wanted(
         ranges.push(start..first);
     }
     ranges.extend(selection.scan_ranges(locations));
-}
-
-/// Parts of a column chunk in memory, sorted, each at its place in the file.
-struct Parts(Vec<Part>);
-
-impl Parts {
-    /// The bytes from `start` on, to the end of the part that holds it.
-    fn from(&self, start: u64) -> Bytes {
-        let at = self.0.partition_point(|part| part.start <= start);
-        at.checked_sub(1).and_then(|at| self.0.get(at)).map_or_else(Bytes::new, |part| part.from(start))
-    }
-}
-
-impl Length for Parts {
-    fn len(&self) -> u64 {
-        self.0.last().map_or(0, Length::len)
-    }
-}
-
-impl ChunkReader for Parts {
-    type T = bytes::buf::Reader<Bytes>;
-
-    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
-        Ok(self.from(start).reader())
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        let found = self.from(start);
-        if found.len() < length {
-            return Err(ParquetError::EOF(format!("{length} bytes at {start} were not fetched")));
-        }
-        Ok(found.slice(..length))
-    }
 }
 
 /// One row group, of which some column chunks were fetched.

@@ -1,7 +1,7 @@
 //! A Parquet file: what is checked before the Parquet library sees it, what its footer and its pages say, and its leaf
 //! columns decoded. No Variant is read here.
 //!
-//! - `source`, `part`: where bytes come from; `file`: one open file; `guard`: the library's panics are corrupt files;
+//! - `source`, `parts`: where bytes come from; `file`: one open file; `guard`: the library's panics are corrupt files;
 //!   `unzstd`: pages decompressed
 //! - `thrift`, `footer_check`, `page_header`, `page_check`: checked before anything trusts it
 //! - `footer`, `pages`: what stands behind the rows: the footer, and the parts of the page index that are needed
@@ -28,7 +28,7 @@ pub(crate) mod page_check;
 pub(crate) mod page_header;
 pub(crate) mod page_index;
 pub(crate) mod pages;
-pub(crate) mod part;
+pub(crate) mod parts;
 pub(crate) mod physical;
 pub mod projection;
 pub mod residuals;

@@ -20,7 +20,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use crate::error::{Code, Error, Result};
 use crate::parquet::file::FileReader;
 use crate::parquet::page_header::{PageHeader, PageKind, page_header};
-use crate::parquet::part::Part;
+use crate::parquet::parts::Parts;
 use crate::parquet::unzstd::Lent;
 
 /// Bytes of a page before compression at most.
@@ -307,7 +307,7 @@ fn decompress(column: &ColumnChunkMetaData, header: &PageHeader, page: &Bytes) -
         .set_total_compressed_size(size as i64)
         .build()
         .ok()?;
-    let part = Arc::new(Part { start, bytes: page.slice(..size) });
+    let part = Arc::new(Parts::one(start, page.slice(..size)));
     let rows = usize::try_from(header.values).ok()?;
     match SerializedPageReader::new(part, &meta, rows, None).ok()?.get_next_page().ok()?? {
         Page::DataPage { buf, .. } | Page::DataPageV2 { buf, .. } => Some(buf),

@@ -4,6 +4,7 @@
 //! - Below a shredded object the residuals of the levels above are not read for a field that is shredded: a
 //!   residual holds no shredded field (rules 32, 35, 38).
 //! - A path that leaves the shredded tree needs the residual of the level where it leaves, and the metadata.
+//! - Whether a variant is null is asked of one leaf.
 //! - The typed leaf of a path is not read where none of its values matters (`Item::untyped_in`).
 //! - Early columns of other writers: the residuals above may hold any field (`residuals.rs`), and one leaf of each
 //!   shape on the way says what a row has typed.
@@ -37,6 +38,7 @@ pub fn leaves<'a>(file: &FileReader, items: impl Iterator<Item = &'a Item>, inde
         match &item.kind {
             ItemKind::Whole => whole(node, group, &mut leaves),
             ItemKind::Moved(_) => leaves.extend(node.leaves.clone()),
+            ItemKind::There => leaves.push(node.child("metadata").unwrap_or(node).leaves.start),
             ItemKind::Path { steps, .. } => {
                 let before = leaves.len();
                 path(node, steps, hides_above(&item.column, node, file.metadata()), group, &mut leaves);

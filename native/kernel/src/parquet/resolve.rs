@@ -35,7 +35,7 @@ pub(crate) fn resolve(file: &FileReader, item: &Item) -> Result<Resolved> {
         Error::new(Code::InvalidArgument, format!("{} has no column {name}", file.name())).path(name)
     })?;
     Ok(match &item.kind {
-        ItemKind::Whole | ItemKind::Moved(_) => resolve_column(node),
+        ItemKind::Whole | ItemKind::Moved(_) | ItemKind::There => resolve_column(node),
         ItemKind::Path { steps, .. } => resolve_path(node, steps, hides_above(&item.column, node, file.metadata())),
     })
 }

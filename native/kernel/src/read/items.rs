@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
 };
-use arrow::buffer::NullBuffer;
+use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 
 use crate::convert::moving::move_nested;
@@ -59,6 +59,11 @@ pub fn answer(
                 wanted.as_ref().clone().with_name(&item.name).with_data_type(data_type).with_nullable(true),
                 array,
             );
+        }
+        ItemKind::There => {
+            let nulls = column.map_or_else(|| Some(NullBuffer::new_null(rows)), |array| array.nulls().cloned());
+            let there = Arc::new(BooleanArray::new(BooleanBuffer::new_set(rows), nulls));
+            out.push(Field::new(&item.name, DataType::Boolean, true), there);
         }
         ItemKind::Moved(layout) => {
             let missing = || Error::new(Code::InvalidArgument, format!("{path} was not read")).path(&path);

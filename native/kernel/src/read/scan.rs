@@ -334,7 +334,7 @@ impl Scan {
                     let field = field.clone().with_name(format!("{}{mark}", item.name));
                     out.push(field, extracted.column(at).clone());
                 }
-                if item.kind == ItemKind::Whole {
+                if matches!(item.kind, ItemKind::Whole | ItemKind::There) {
                     break;
                 }
             }
@@ -399,7 +399,7 @@ fn check(file: &FileReader, item: &Item) -> Result<()> {
     let Some(node) = find(file.columns(), &item.column) else {
         return Err(Error::new(Code::InvalidArgument, format!("{} has no column {name}", file.name())).path(name));
     };
-    if matches!(item.kind, ItemKind::Path { .. }) && !node.is_struct() {
+    if matches!(item.kind, ItemKind::Path { .. } | ItemKind::There) && !node.is_struct() {
         return Err(Error::new(
             Code::CorruptFile,
             format!("the column {name} of {} is {}, not a variant", file.name(), node.field.data_type()),

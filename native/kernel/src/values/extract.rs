@@ -9,12 +9,13 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, MutableArrayData, make_array, new_null_array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::cast;
+use arrow::compute::kernels::nullif::nullif;
 use arrow::datatypes::{DataType, Field};
 
 use crate::codec::decode::VariantDecoder;
 use crate::codec::head::scalar;
 use crate::codec::metadata::NO_NAMES;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::item::Target;
 use crate::layout::Layout;
 use crate::layout::standard::mark;
@@ -25,6 +26,7 @@ use crate::text::zone::Zone;
 use crate::values::bytes::{ByteColumn, build_variant};
 use crate::values::cast::CastBuilder;
 use crate::values::find::{Finder, Found};
+use crate::values::leaf::Leaf;
 use crate::values::level::{Level, VariantColumn};
 use crate::values::nested_cast::{NestedBuilder, is_nested};
 
@@ -49,7 +51,7 @@ pub fn extract_path(column: &VariantColumn, steps: &[Step], target: &Target, tim
     match target {
         Target::Variant => extract_variant(column, &mut finder),
         Target::Type(wanted) if is_nested(wanted) => extract_nested(column, &mut finder, wanted, timezone),
-        Target::Type(wanted) => match typed(column, steps, wanted) {
+        Target::Type(wanted) => match typed(column, steps) {
             Some(typed) => extract_typed(column, &mut finder, &typed, wanted, timezone),
             None => extract_cast(column, &mut finder, wanted, 0..column.len, timezone),
         },
@@ -65,9 +67,8 @@ struct Typed<'a> {
     untyped: Vec<usize>,
 }
 
-/// The level where the path ends, when its typed leaf has the type asked for, or was not read, and its residual holds
-/// something in few rows at most.
-fn typed<'a>(column: &'a VariantColumn, steps: &[Step], wanted: &DataType) -> Option<Typed<'a>> {
+/// The level where the path ends, when all that its residual holds is in few rows.
+fn typed<'a>(column: &'a VariantColumn, steps: &[Step]) -> Option<Typed<'a>> {
     let levels = levels(&column.root, steps);
     if levels.len() <= steps.len() || steps.iter().any(|step| matches!(step, Step::Index(_))) {
         return None;
@@ -85,12 +86,10 @@ fn typed<'a>(column: &'a VariantColumn, steps: &[Step], wanted: &DataType) -> Op
         nulls = NullBuffer::union(nulls.as_ref(), field.nulls.as_ref());
     }
     let level = levels.last()?;
-    let typed = level.leaf.as_ref().map(|leaf| leaf.array.data_type());
     if level.object.is_some()
         || level.array.is_some()
         || level.has_several_shapes()
-        || level.layout == Layout::Early && (typed.is_none() || holds_values(level))
-        || typed.is_some_and(|typed| typed != wanted && !widens(typed, wanted))
+        || level.layout == Layout::Early && (level.leaf.is_none() || holds_values(level))
     {
         return None;
     }
@@ -105,7 +104,7 @@ fn typed<'a>(column: &'a VariantColumn, steps: &[Step], wanted: &DataType) -> Op
     Some(Typed { level, nulls, untyped })
 }
 
-/// The typed leaf as it is, and row by row what the residual holds.
+/// The typed leaf as one column, and row by row what the residual holds.
 fn extract_typed(
     column: &VariantColumn,
     finder: &mut Finder<'_>,
@@ -113,23 +112,20 @@ fn extract_typed(
     wanted: &DataType,
     timezone: &str,
 ) -> Result<Extracted> {
-    let values = match &typed.level.leaf {
-        None => new_null_array(wanted, column.len),
-        Some(leaf) => {
-            let nulls = NullBuffer::union(typed.nulls.as_ref(), leaf.array.nulls());
-            let values = make_array(leaf.array.to_data().into_builder().nulls(nulls).build()?);
-            if values.data_type() == wanted { values } else { cast(&values, wanted)? }
-        }
+    let (values, failed) = match &typed.level.leaf {
+        None => (new_null_array(wanted, column.len), None),
+        Some(leaf) => cast_leaf(leaf, typed.nulls.as_ref(), wanted, timezone)?,
     };
+    let failed = failed.unwrap_or_else(|| BooleanArray::new(BooleanBuffer::new_unset(column.len), None));
     if typed.untyped.is_empty() {
-        let failed = BooleanArray::new(BooleanBuffer::new_unset(column.len), None);
         return Ok(Extracted { values, failed, variant: false });
     }
     let found = extract_cast(column, finder, wanted, typed.untyped.iter().copied(), timezone)?;
     let (whole, few) = (values.to_data(), found.values.to_data());
     let mut merged = MutableArrayData::new(vec![&whole, &few], true, column.len);
+    let (bits, _) = failed.into_parts();
     let mut failed = BooleanBufferBuilder::new(column.len);
-    failed.append_n(column.len, false);
+    failed.append_buffer(&bits);
     let mut next = 0;
     for (at, &row) in typed.untyped.iter().enumerate() {
         merged.try_extend(0, next, row)?;
@@ -142,9 +138,46 @@ fn extract_typed(
     Ok(Extracted { values: make_array(merged.freeze()), failed, variant: false })
 }
 
-/// Integers that become wider ones: no row fails.
+/// A leaf where `nulls` is not null, cast, and which values failed; `None` where none can.
+fn cast_leaf(
+    leaf: &Leaf,
+    nulls: Option<&NullBuffer>,
+    wanted: &DataType,
+    timezone: &str,
+) -> Result<(ArrayRef, Option<BooleanArray>)> {
+    let found = leaf.array.data_type();
+    if found == wanted || widens(found, wanted) {
+        let values = masked(&leaf.array, nulls)?;
+        return Ok((if found == wanted { values } else { cast(&values, wanted)? }, None));
+    }
+    let all = NullBuffer::union(nulls, leaf.array.nulls());
+    let mut casts = CastBuilder::new(wanted, Zone::parse(timezone)?)?;
+    for row in 0..leaf.array.len() {
+        if all.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            casts.append_null();
+        } else {
+            casts.append(&leaf.scalar(row));
+        }
+    }
+    let (values, failed) = casts.finish();
+    Ok((values, Some(failed)))
+}
+
+/// The array with more nulls; its values are not validated again.
+fn masked(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
+    let all = NullBuffer::union(nulls, array.nulls());
+    match nulls {
+        Some(nulls) if all.as_ref().map_or(0, NullBuffer::null_count) > array.null_count() => {
+            Ok(nullif(array, &BooleanArray::new(!nulls.inner(), None))?)
+        }
+        _ => Ok(array.clone()),
+    }
+}
+
+/// Numbers that become wider ones: no row fails.
 fn widens(from: &DataType, to: &DataType) -> bool {
-    from.is_signed_integer() && to.is_signed_integer() && from.primitive_width() < to.primitive_width()
+    let wider = to.is_signed_integer() && from.primitive_width() < to.primitive_width();
+    from.is_signed_integer() && (wider || to == &DataType::Float64)
 }
 
 fn holds_values(level: &Level) -> bool {
@@ -155,30 +188,28 @@ fn extract_variant(column: &VariantColumn, finder: &mut Finder<'_>) -> Result<Ex
     let mut metadata = ByteColumn::new(column.len);
     let mut values = ByteColumn::new(column.len);
     let mut nulls = Vec::with_capacity(column.len);
-    for row in 0..column.len {
-        let place = |e: Error| e.row(row as u64);
-        let found = finder.find(row).map_err(place)?;
+    finder.each(0..column.len, true, |finder, found| {
         let out = &mut values.bytes;
         // A leaf names no field: it needs nothing of the row's metadata, which was not validated for it.
-        let there = !matches!(found, Found::Missing);
+        nulls.push(!matches!(found, Found::Missing));
         match found {
-            Found::Missing => {}
+            Found::Missing | Found::Subtree(_) => {}
             Found::Leaf(leaf, at) => {
                 leaf.write(at, out);
                 metadata.bytes.extend_from_slice(NO_NAMES);
             }
             Found::Bytes { metadata: dictionary, value } => {
-                finder.copy(value, out).map_err(place)?;
+                finder.copy(dictionary, value, out)?;
                 metadata.bytes.extend_from_slice(dictionary);
             }
-            Found::Subtree(level, at) => {
-                finder.write_subtree(level, (at, row), &mut metadata.bytes, out).map_err(place)?;
+            Found::Rebuilt { metadata: dictionary, value } => {
+                out.extend_from_slice(value);
+                metadata.bytes.extend_from_slice(dictionary);
             }
         }
-        nulls.push(there);
         metadata.end_row()?;
-        values.end_row()?;
-    }
+        values.end_row()
+    })?;
     let values = build_variant(&metadata.finish()?, values.finish()?, Some(NullBuffer::from(nulls)))?;
     let failed = BooleanArray::new(BooleanBuffer::new_unset(column.len), None);
     Ok(Extracted { values: Arc::new(values), failed, variant: true })
@@ -193,9 +224,9 @@ fn extract_cast(
 ) -> Result<Extracted> {
     let mut casts = CastBuilder::new(wanted, Zone::parse(timezone)?)?;
     let mut printer = Printer::default();
-    for row in rows {
-        let place = |e: Error| e.row(row as u64);
-        match finder.find(row).map_err(place)? {
+    // An object or array is text or nothing: only the text is worth the reconstruction.
+    finder.each(rows, wanted == &DataType::Utf8, |_, found| {
+        match found {
             Found::Missing => casts.append_null(),
             Found::Leaf(leaf, at) => {
                 casts.append(&leaf.scalar(at));
@@ -204,20 +235,13 @@ fn extract_cast(
                 Some(scalar) => {
                     casts.append(&scalar);
                 }
-                None => printer.append(&mut casts, metadata, value).map_err(place)?,
+                None => printer.append(&mut casts, metadata, value)?,
             },
-            // An object or array is text or nothing: only the text is worth the reconstruction.
-            Found::Subtree(..) if wanted != &DataType::Utf8 => casts.append_failed(),
-            Found::Subtree(level, at) => {
-                let (mut metadata, mut bytes) = std::mem::take(&mut printer.bytes);
-                metadata.clear();
-                bytes.clear();
-                finder.write_subtree(level, (at, row), &mut metadata, &mut bytes).map_err(place)?;
-                printer.append(&mut casts, &metadata, &bytes).map_err(place)?;
-                printer.bytes = (metadata, bytes);
-            }
+            Found::Subtree(_) => casts.append_failed(),
+            Found::Rebuilt { metadata, value } => printer.append(&mut casts, metadata, value)?,
         }
-    }
+        Ok(())
+    })?;
     let (values, failed) = casts.finish();
     Ok(Extracted { values, failed, variant: false })
 }
@@ -232,23 +256,16 @@ fn extract_nested(
     let mut builder = NestedBuilder::new(wanted, Zone::parse(timezone)?)?;
     let mut failed = BooleanBufferBuilder::new(column.len);
     let (mut decoder, mut tape, mut names) = (VariantDecoder::new(), Tape::default(), Names::new());
-    let (mut metadata, mut value) = (Vec::new(), Vec::new());
-    for row in 0..column.len {
-        let place = |e: Error| e.row(row as u64);
-        let found = match finder.find(row).map_err(place)? {
-            Found::Missing => None,
+    let mut leaf_bytes = Vec::new();
+    finder.each(0..column.len, true, |_, found| {
+        let found = match found {
+            Found::Missing | Found::Subtree(_) => None,
             Found::Leaf(leaf, at) => {
-                value.clear();
-                leaf.write(at, &mut value);
-                Some((NO_NAMES, value.as_slice()))
+                leaf_bytes.clear();
+                leaf.write(at, &mut leaf_bytes);
+                Some((NO_NAMES, leaf_bytes.as_slice()))
             }
-            Found::Bytes { metadata, value } => Some((metadata, value)),
-            Found::Subtree(level, at) => {
-                metadata.clear();
-                value.clear();
-                finder.write_subtree(level, (at, row), &mut metadata, &mut value).map_err(place)?;
-                Some((metadata.as_slice(), value.as_slice()))
-            }
+            Found::Bytes { metadata, value } | Found::Rebuilt { metadata, value } => Some((metadata, value)),
         };
         let fits = match found {
             None => {
@@ -259,12 +276,13 @@ fn extract_nested(
                 if names.is_full() {
                     names.truncate(0);
                 }
-                decoder.decode(metadata, value, &mut tape, &mut names).map_err(place)?;
-                builder.append(&tape.view(value, &names), 0).map_err(place)?
+                decoder.decode(metadata, value, &mut tape, &mut names)?;
+                builder.append(&tape.view(value, &names), 0)?
             }
         };
         failed.append(!fits);
-    }
+        Ok(())
+    })?;
     let failed = BooleanArray::new(failed.finish(), None);
     Ok(Extracted { values: builder.finish()?, failed, variant: false })
 }
@@ -275,7 +293,6 @@ struct Printer {
     decoder: VariantDecoder,
     tape: Tape,
     names: Names,
-    bytes: (Vec<u8>, Vec<u8>),
 }
 
 impl Printer {

@@ -4,7 +4,7 @@
 //! In an early column a field is where `object` has it, or else in the `untyped_value` of a level above it: "if
 //! object[field] is null: (key, untyped_value[field])". In both it is refused.
 
-use arrow::array::Array;
+use arrow::array::{Array, BinaryViewArray};
 
 use crate::codec::head::{head, length, number};
 use crate::codec::known::KnownNames;
@@ -18,7 +18,8 @@ use crate::path::{Step, levels};
 use crate::values::early::State;
 use crate::values::leaf::Leaf;
 use crate::values::level::{Level, VariantColumn, is_null};
-use crate::values::reconstruct::{Reconstructor, check_shape};
+use crate::values::reconstruct::{Reconstructor, Spot, Values};
+use crate::values::shape::check_shape;
 use crate::values::standardize::standardize;
 
 /// Where a row's value was found.
@@ -30,9 +31,17 @@ pub enum Found<'a> {
         metadata: &'a [u8],
         value: &'a [u8],
     },
-    /// A shredded object or array.
-    Subtree(&'a Level, usize),
+    /// A shredded object or array, in this slot of the level on which the path ends.
+    Subtree(usize),
+    /// The same, put together.
+    Rebuilt {
+        metadata: &'a [u8],
+        value: &'a [u8],
+    },
 }
+
+/// Rows that are looked at together.
+const CHUNK: usize = 256;
 
 /// Where a step leads in a row.
 enum Next {
@@ -50,9 +59,8 @@ pub struct Finder<'a> {
     levels: Vec<&'a Level>,
     names: KnownNames,
     validator: Validator,
-    reconstructor: Reconstructor,
     /// The level on which the path ends, when it is an early one that is put together.
-    subtree: Option<(VariantColumn, Reconstructor)>,
+    subtree: Option<(Option<VariantColumn>, Reconstructor)>,
 }
 
 impl<'a> Finder<'a> {
@@ -63,12 +71,57 @@ impl<'a> Finder<'a> {
             levels: levels(&column.root, steps),
             names: KnownNames::default(),
             validator: Validator::default(),
-            reconstructor: Reconstructor::new(column),
             subtree: None,
         }
     }
 
-    pub fn find(&mut self, row: usize) -> Result<Found<'a>> {
+    /// Calls with what is at the path in each of these rows; shredded objects and arrays are put together if `rebuild`.
+    pub fn each(
+        &mut self,
+        rows: impl Iterator<Item = usize>,
+        rebuild: bool,
+        mut seen: impl FnMut(&mut Self, Found<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let (mut found, mut spots, mut values) = (Vec::with_capacity(CHUNK), Vec::new(), Values::default());
+        let mut rows = rows.peekable();
+        while rows.peek().is_some() {
+            spots.clear();
+            values.clear();
+            let mut failed = Ok(());
+            for row in rows.by_ref().take(CHUNK) {
+                match self.find(row) {
+                    Ok(there) => {
+                        if let Found::Subtree(at) = there {
+                            let metadata = if self.column.root.layout == Layout::Early { at } else { row };
+                            spots.push(Spot { slot: at as u32, metadata: metadata as u32, row: row as u32 });
+                        }
+                        found.push((row as u64, there));
+                    }
+                    Err(e) => {
+                        failed = Err(e.row(row as u64));
+                        break;
+                    }
+                }
+            }
+            let metadata = if rebuild { self.rebuild(&spots, &mut values)? } else { None };
+            let mut rebuilt = spots.iter().enumerate();
+            for (row, there) in found.drain(..) {
+                let there = match there {
+                    Found::Subtree(_) if rebuild => {
+                        let (number, at) = rebuilt.next().map_or((0, 0), |(number, spot)| (number, spot.metadata));
+                        let metadata = metadata.as_ref().map_or(NO_NAMES, |metadata| metadata.value(at as usize));
+                        Found::Rebuilt { metadata, value: values.get(number) }
+                    }
+                    there => there,
+                };
+                seen(self, there).map_err(|e| e.row(row))?;
+            }
+            failed?;
+        }
+        Ok(())
+    }
+
+    fn find(&mut self, row: usize) -> Result<Found<'a>> {
         if self.column.is_null(row) {
             Ok(Found::Missing)
         } else if self.column.root.layout == Layout::Early {
@@ -118,7 +171,7 @@ impl<'a> Finder<'a> {
             return Ok(Found::Leaf(leaf, at));
         }
         if level.is_typed(at) {
-            return Ok(Found::Subtree(level, at));
+            return Ok(Found::Subtree(at));
         }
         self.find_in_value(level, at, row, self.steps.len())
     }
@@ -165,8 +218,8 @@ impl<'a> Finder<'a> {
             (Some((metadata, value)), State::Untyped | State::Null) => {
                 self.load(level, metadata, value, self.steps.len())
             }
-            _ if level.object.as_ref().is_some_and(|o| !is_null(&o.nulls, at)) => Ok(Found::Subtree(level, at)),
-            _ if level.array.as_ref().is_some_and(|a| !is_null(&a.nulls, at)) => Ok(Found::Subtree(level, at)),
+            _ if level.object.as_ref().is_some_and(|o| !is_null(&o.nulls, at)) => Ok(Found::Subtree(at)),
+            _ if level.array.as_ref().is_some_and(|a| !is_null(&a.nulls, at)) => Ok(Found::Subtree(at)),
             _ => Ok(match &level.leaf {
                 Some(leaf) if level.is_typed(at) => Found::Leaf(leaf, at),
                 _ => Found::Missing,
@@ -213,7 +266,7 @@ impl<'a> Finder<'a> {
     /// Follows the steps from `depth` on inside of a value, under the metadata that was loaded.
     fn follow(&mut self, level: &Level, metadata: &'a [u8], value: &'a [u8], depth: usize) -> Result<Found<'a>> {
         let fail = |e: Error| e.path(level.value_path());
-        self.validator.at_depth(level.depth).validate_around_unknown(&self.names, value).map_err(fail)?;
+        self.validator.at_depth(level.depth).validate_around_unknown(self.names.current(), value).map_err(fail)?;
         let mut value = value;
         for step in self.steps.get(depth..).unwrap_or_default() {
             match self.child(value, step).map_err(fail)? {
@@ -236,7 +289,7 @@ impl<'a> Finder<'a> {
                 let mut found = head.count;
                 for index in 0..head.count {
                     let id = number(value, head.ids + index * head.id_width, head.id_width)?;
-                    if self.names.name(id) == key.as_bytes() {
+                    if self.names.current().name(id) == key.as_bytes() {
                         found = index;
                         break;
                     }
@@ -252,34 +305,32 @@ impl<'a> Finder<'a> {
         Ok(value.get(start..start + length(value, start)?))
     }
 
-    /// Appends a value that was found as [`Found::Bytes`] last.
-    pub fn copy(&mut self, value: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        self.validator.at_depth(0).copy(&self.names, value, out)
+    /// Appends a value that was found as [`Found::Bytes`].
+    pub fn copy(&mut self, metadata: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<()> {
+        self.names.load(metadata)?;
+        self.validator.at_depth(0).copy(self.names.current(), value, out)
     }
 
-    /// Puts a shredded object or array together: its metadata and its value.
-    pub fn write_subtree(
-        &mut self,
-        level: &Level,
-        (at, row): (usize, usize),
-        metadata: &mut Vec<u8>,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        if level.layout == Layout::Standard {
-            let dictionary = metadata_of(self.column, row)?;
-            metadata.extend_from_slice(dictionary);
-            return self.reconstructor.write_row(level, dictionary, at, out);
-        }
+    /// Puts shredded objects and arrays together; gives the metadata that they are under.
+    fn rebuild(&mut self, spots: &[Spot], values: &mut Values) -> Result<Option<BinaryViewArray>> {
+        let Some(first) = spots.first() else { return Ok(None) };
+        let level = self.level(self.steps.len());
         if self.subtree.is_none() {
-            // Its rows are slots below an array: the row at hand is the one to name.
-            let made = standardize(level, None, self.slots()).map_err(|e| Error { row: None, ..e })?;
-            let reconstructor = Reconstructor::new(&made.column);
-            self.subtree = Some((made.column, reconstructor));
+            // The rows of what is made are slots below an array: the row at hand is the one to name.
+            let made = match level.layout {
+                Layout::Early => {
+                    let made = standardize(level, None, self.slots());
+                    Some(made.map_err(|e| Error { row: None, ..e }.row(first.row.into()))?.column)
+                }
+                Layout::Standard => None,
+            };
+            let reconstructor = Reconstructor::new(made.as_ref().map_or(level, |made| &made.root));
+            self.subtree = Some((made, reconstructor));
         }
-        let Some((column, reconstructor)) = &mut self.subtree else { return Ok(()) };
-        let dictionary = metadata_of(column, at)?;
-        metadata.extend_from_slice(dictionary);
-        reconstructor.write_row(&column.root, dictionary, at, out)
+        let Some((made, reconstructor)) = &mut self.subtree else { return Ok(None) };
+        let (column, level) = made.as_ref().map_or((self.column, level), |made| (made, &made.root));
+        reconstructor.write(level, column.metadata.as_ref(), spots, values)?;
+        Ok(column.metadata.clone())
     }
 
     /// Slots of the level on which the path ends.

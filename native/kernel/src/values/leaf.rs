@@ -117,6 +117,11 @@ impl Leaf {
         }
     }
 
+    /// The least bytes of its integers and decimals.
+    pub fn width(&self) -> u8 {
+        self.width
+    }
+
     /// Appends the value of a row that is not null, in the column's own type: shredding widened it, and the
     /// specification reads it back as that type.
     #[inline]

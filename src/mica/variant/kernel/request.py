@@ -27,7 +27,8 @@ class Request:
     A whole column returns one array, unshredded or in a storage `layout`; in a layout also a mask of the rows that were
     rebuilt. A path (keys, and positions from 0) returns its values cast to `type` (None: Variants) and the mask of
     failed casts. `name` is the output column's name, by default the request's number; masks are called `name!`. In the
-    row groups `untyped_in` typed values of the path are irrelevant and not read.
+    row groups `untyped_in` typed values of the path are irrelevant and not read. `there` asks of a whole Variant column
+    only where it is not null: true there, null elsewhere.
     """
 
     column: tuple[str, ...]
@@ -36,3 +37,4 @@ class Request:
     name: str | None = None
     layout: Layout | None = None
     untyped_in: tuple[int, ...] = ()
+    there: bool = False

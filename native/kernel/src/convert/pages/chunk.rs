@@ -22,7 +22,7 @@ use parquet::schema::types::ColumnDescPtr;
 use crate::convert::pages::levels::{LevelMap, push_varint, unfit};
 use crate::convert::pages::plan::Make;
 use crate::error::{Code, Error, Result};
-use crate::parquet::part::Part;
+use crate::parquet::parts::Parts;
 
 /// A chunk of the old file, with what its footer and page index say of it.
 pub struct Old<'a> {
@@ -30,12 +30,12 @@ pub struct Old<'a> {
     pub rows: i64,
     pub offsets: &'a OffsetIndexMetaData,
     pub columns: Option<&'a ColumnIndexMetaData>,
-    pub part: Arc<Part>,
+    pub part: Arc<Parts>,
 }
 
 /// A chunk of the new file and where its bytes are.
 pub struct New {
-    pub part: Arc<Part>,
+    pub part: Arc<Parts>,
     pub close: ColumnCloseResult,
 }
 
@@ -309,7 +309,7 @@ impl Made {
             column_index,
             offset_index: Some(offsets.build()),
         };
-        Ok(New { part: Arc::new(Part { start: 0, bytes }), close })
+        Ok(New { part: Arc::new(Parts::one(0, bytes)), close })
     }
 }
 

@@ -33,7 +33,7 @@ use crate::layout::{Layout, standard};
 use crate::names::Names;
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
-use crate::parquet::part::Part;
+use crate::parquet::parts::Parts;
 use crate::parquet::residuals::{CREATED_BY, hides_above};
 use crate::parquet::schema::Node;
 use crate::parquet::write::checksum::Pages;
@@ -152,7 +152,7 @@ impl Transcription {
                 rows: group.num_rows(),
                 offsets: pages.offset_index(index, leaf.from).ok_or_else(unfit)?,
                 columns: pages.column_index(index, leaf.from),
-                part: Arc::new(Part { start: range.start, bytes: bytes.clone() }),
+                part: Arc::new(Parts::one(range.start, bytes.clone())),
             };
             let new = self.maker.make(&old, &leaf.make, column)?;
             let pages = Pages::of(new.pages()?).map_err(|_| unfit())?;

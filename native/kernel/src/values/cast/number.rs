@@ -30,7 +30,7 @@ pub fn to_f64(scalar: &Scalar) -> Option<f64> {
     match *scalar {
         Scalar::Boolean(v) => Some(v as i64 as f64),
         Scalar::Int(v) => Some(v as f64),
-        Scalar::Decimal(unscaled, scale) => decimal_text(unscaled, scale).parse().ok(),
+        Scalar::Decimal(unscaled, scale) => decimal_to_f64(unscaled, scale),
         Scalar::Float(v) => Some(v as f64),
         Scalar::Double(v) => Some(v),
         Scalar::Timestamp(v) => Some(v as f64 / MICROS as f64),
@@ -49,6 +49,20 @@ pub fn to_f32(scalar: &Scalar) -> Option<f32> {
         Scalar::Timestamp(v) => Some((v as f64 / MICROS as f64) as f32),
         Scalar::Str(s) => text::to_f32(s),
         _ => None,
+    }
+}
+
+/// The double next to a decimal. A quotient is rounded once: where both numbers are doubles themselves it is the one that
+/// the text would give.
+fn decimal_to_f64(unscaled: i128, scale: u8) -> Option<f64> {
+    /// Powers of ten that are doubles.
+    const POWERS: [f64; 23] = [
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
+        1e20, 1e21, 1e22,
+    ];
+    match POWERS.get(scale as usize) {
+        Some(power) if unscaled.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS => Some(unscaled as i64 as f64 / power),
+        _ => decimal_text(unscaled, scale).parse().ok(),
     }
 }
 
