@@ -203,15 +203,27 @@ fn sort(level: &Level, outline: &Outline, part: &mut Part, picked: bool) -> Resu
     if picked || outline.presence.is_everywhere() {
         // Whatever is there is of one kind.
         let all = 0..part.slots.len() as u32;
-        match (outline.leaf, outline.object, outline.array, value) {
+        let one = match (outline.leaf, outline.object, outline.array, value) {
             (true, false, false, false) => {
                 part.leaves = Leaves::All;
-                return Ok(());
+                true
             }
-            (false, true, false, false) => return Ok(part.objects.extend(&part.slots)),
-            (false, false, true, false) => return Ok(part.arrays.extend(&part.slots)),
-            (false, false, false, true) => return Ok(part.residuals.extend(all)),
-            _ => {}
+            (false, true, false, false) => {
+                part.objects.extend(&part.slots);
+                true
+            }
+            (false, false, true, false) => {
+                part.arrays.extend(&part.slots);
+                true
+            }
+            (false, false, false, true) => {
+                part.residuals.extend(all);
+                true
+            }
+            _ => false,
+        };
+        if one {
+            return Ok(());
         }
     }
     let mut leaves = Vec::new();
