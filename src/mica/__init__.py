@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from mica import variant as variant
     from mica.checking.check import check as check
     from mica.checking.drift import Drift as Drift
+    from mica.checking.drift import Moment as Moment
+    from mica.checking.drift import PathDrift as PathDrift
     from mica.checking.drift import drift as drift
     from mica.checking.erased import Erased as Erased
     from mica.checking.erased import check_erased as check_erased
@@ -80,6 +82,8 @@ _PLACES = {
     "Written": "write.bare",
     "check": "checking.check",
     "Drift": "checking.drift",
+    "Moment": "checking.drift",
+    "PathDrift": "checking.drift",
     "drift": "checking.drift",
     "check_erased": "checking.erased",
     "Erased": "checking.erased",

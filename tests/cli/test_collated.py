@@ -41,7 +41,7 @@ def test_bounds_are_made_and_shown(table: str, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr("mica.cli.restats.spark_session", no_session)
     done = runner.invoke(app, ["restats", table, "--column", "l", "--json"])
-    assert (done.exit_code, orjson.loads(done.stdout)) == (0, {"version": 2, "files": 0})
+    assert (done.exit_code, orjson.loads(done.stdout)) == (0, {"version": 2, "files": 0, "repeated": False})
     done = runner.invoke(app, ["stats", table, "--json"])
     (file,) = orjson.loads(done.stdout)
     assert [c for c in file["columns"] if "collation" in c] == [
@@ -53,7 +53,7 @@ def test_bounds_are_made_and_shown(table: str, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.spark
 def test_restats_begins_a_session_where_it_needs_one(table: str) -> None:
-    assert orjson.loads(mica_says("restats", table, "--json")) == {"version": 3, "files": 1}
+    assert orjson.loads(mica_says("restats", table, "--json")) == {"version": 3, "files": 1, "repeated": False}
     (text,) = mica.Table.open(table).files().column("stats").to_pylist()
     assert orjson.loads(text)["statsWithCollation"] == {
         "spark.UTF8_LCASE.78.3": {"minValues": {"l": "X"}, "maxValues": {"l": "y"}},

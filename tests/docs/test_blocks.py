@@ -26,6 +26,12 @@ PAGES = [DOCS / "tutorial.md", *sorted((DOCS / "guides").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+@pytest.fixture(autouse=True)
+def names_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a page registers is gone after it."""
+    monkeypatch.setattr("mica.query.names._REGISTERED", {})
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: Any) -> None:
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))

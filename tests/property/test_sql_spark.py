@@ -168,7 +168,7 @@ class Generator:
             one = rng.choice(
                 ["count(*)", "count({0})", "min({0})", "max({0})", "count(DISTINCT {0})", "count({0}) + 1"]
             )
-            found.append(f"{rng.choice([one] * 9 + ['any_value({0}) IS NULL']).format(value)} AS m{i}")
+            found.append(f"{rng.choice([one] * 9 + ['bool_and({0} IS NULL)']).format(value)} AS m{i}")
         return ", ".join(found)
 
     def query(self) -> str:

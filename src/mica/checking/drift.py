@@ -43,8 +43,8 @@ COMMITS = 10_000
 #: A path's residual has drifted if this much more of its values are of another type than before.
 MORE = 0.1
 
-Kind = Literal["new", "vanished", "type", "residual"]
-KINDS: tuple[Kind, ...] = ("new", "vanished", "type", "residual")
+DriftKind = Literal["new", "vanished", "type", "residual"]
+KINDS: tuple[DriftKind, ...] = ("new", "vanished", "type", "residual")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class PathDrift:
     """
 
     path: str
-    kind: Kind
+    kind: DriftKind
     before: str | None
     after: str | None
     typed_before: float | None
@@ -302,7 +302,7 @@ def _first(files: Sequence[_File], path: tuple[str, ...], unlike: DataType | Non
 
 
 def _drifted(
-    snapshot: Snapshot, path: tuple[str, ...], kind: Kind, old: _Side | None, new: _Side | None, file: _File
+    snapshot: Snapshot, path: tuple[str, ...], kind: DriftKind, old: _Side | None, new: _Side | None, file: _File
 ) -> PathDrift:
     steps = VariantPath(path[1:])
     return PathDrift(

@@ -35,7 +35,7 @@ def write_rows(target: Target, data: Any, shredding: Any, *, schema_evolution: b
     rules = target.rules(*engine.settings(True, "UTC"))
     spec = replace(target.write_spec(trees_of(shredding, target.variants)), tags=zone_tags(), rules=rules)
     for note in target.notes:
-        warnings.warn(f"{target.storage}: {note}", stacklevel=7)
+        warnings.warn(f"{target.storage}: {note}", stacklevel=8)
     refuse_given(spec.schema, engine.schema(rows).names, str(target.storage))
     commit, _ = flow.commit(engine, target, spec, source(engine, spec, rows))
     return commit
