@@ -22,11 +22,9 @@ def run(
     """List the files of a table, or those that a condition does not skip: path, partition, rows, bytes."""
     opened = Table.open(table, version, timestamp, storage_options(storage_option or ()))
     scan = opened.scan(where)
-    files = opened.files().take(scan.plan.kept)
+    files, stats = opened.snapshot.files.take(scan.plan.kept), opened.snapshot.stats(scan.plan.kept)
     found = []
-    for row, count in zip(
-        files.drop(["stats"]).to_pylist(), rows_in(files["stats"].combine_chunks()).to_pylist(), strict=True
-    ):
+    for row, count in zip(files.to_pylist(), rows_in(stats).to_pylist(), strict=True):
         deleted = (row["deletion_vector"] or {}).get("cardinality") or 0
         found.append({
             "path": decode_path(row["path"]), "partition": dict(row["partition_values"] or ()), "size": row["size"],
