@@ -150,6 +150,25 @@ _TO_DATE = Function(
 _TO_TIMESTAMP = replace(
     _TO_DATE, result=TIMESTAMP, evaluate=time_patterns.to_timestamp, resolve=generic.to_time(TIMESTAMP)
 )
+_ROUND = Function(
+    (VOID, VOID),
+    VOID,
+    rounding.rounded("half_up"),
+    optional=1,
+    constants=(1,),
+    resolve=rounding.to_places,
+    needs=("types", "result", "ansi"),
+)
+_FLOOR = Function(
+    (VOID, VOID),
+    VOID,
+    rounding.whole("down"),
+    optional=1,
+    constants=(1,),
+    resolve=rounding.to_whole,
+    needs=("types", "result"),
+    monotone=0,
+)
 _PUT = (VARIANT, STRING, VARIANT)
 _SET = Function((*_PUT, BOOLEAN), VARIANT, variants.put("set"), optional=1, constants=(1, 3), anything=(2,))
 _INSERT = Function(_PUT, VARIANT, variants.put("insert"), constants=(1,), anything=(2,))
@@ -243,44 +262,10 @@ FUNCTIONS: Mapping[str, Function] = {
         constants=(1, 2),
         check=_second(regexps.check_split),
     ),
-    "round": Function(
-        (VOID, VOID),
-        VOID,
-        rounding.rounded("half_up"),
-        optional=1,
-        constants=(1,),
-        resolve=rounding.to_places,
-        needs=("types", "result", "ansi"),
-    ),
-    "bround": Function(
-        (VOID, VOID),
-        VOID,
-        rounding.rounded("half_even"),
-        optional=1,
-        constants=(1,),
-        resolve=rounding.to_places,
-        needs=("types", "result", "ansi"),
-    ),
-    "floor": Function(
-        (VOID, VOID),
-        VOID,
-        rounding.whole("down"),
-        optional=1,
-        constants=(1,),
-        resolve=rounding.to_whole,
-        needs=("types", "result"),
-        monotone=0,
-    ),
-    "ceil": Function(
-        (VOID, VOID),
-        VOID,
-        rounding.whole("up"),
-        optional=1,
-        constants=(1,),
-        resolve=rounding.to_whole,
-        needs=("types", "result"),
-        monotone=0,
-    ),
+    "round": _ROUND,
+    "bround": replace(_ROUND, evaluate=rounding.rounded("half_even")),
+    "floor": _FLOOR,
+    "ceil": replace(_FLOOR, evaluate=rounding.whole("up")),
     "xxhash64": Function(
         (VOID,), LONG, xxhash.xxhash64, repeats=True, of_null=True, resolve=xxhash.of_plain, needs=("types",)
     ),
