@@ -1,12 +1,16 @@
-//! Phase times of JSON → tape → columns → Parquet on one core:
+//! Phase times (processor) of JSON → tape → columns → Parquet on one core:
 //! `cargo run --release --example ingest -- events.ndjson out.parquet [zstd [page_rows=8192]…]`.
+
+#[path = "common/clock.rs"]
+mod clock;
 
 use std::error::Error;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::Schema;
+use clock::Clock;
 use mica_kernel::infer::{Limits, Sample};
 use mica_kernel::json::{JsonParser, ParseOptions};
 use mica_kernel::layout::standard::variant_field;
@@ -37,7 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let lines: Vec<&str> = text.lines().collect();
     let (mut parser, mut tape) = (JsonParser::new(ParseOptions::default()), Tape::default());
 
-    let start = Instant::now();
+    let clock = Clock::start();
+    let start = clock.read();
     let mut names = Names::new();
     let mut sample = Sample::new(Limits::default())?;
     for line in lines.iter().take(4096) {
@@ -46,17 +51,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let tree = sample.tree(&names)?;
     let common = sample.common_names(&names);
-    show("infer", start.elapsed(), lines.iter().take(4096).map(|l| l.len()).sum());
+    show("infer", clock.read() - start, lines.iter().take(4096).map(|l| l.len()).sum());
     println!("{} leaves", leaves(&tree));
 
     let mut names = Names::new();
     let mut shredder = Shredder::new(&tree, common.iter().map(String::as_str), &mut names)?;
-    let start = Instant::now();
+    let start = clock.read();
     for line in &lines {
         parser.parse(line, &mut tape, &mut names)?;
         names.truncate(shredder.names_len());
     }
-    show("parse alone", start.elapsed(), text.len());
+    show("parse alone", clock.read() - start, text.len());
 
     let schema = Arc::new(Schema::new(vec![variant_field("v", &tree, true)]));
     let _ = std::fs::remove_file(&output);
@@ -74,30 +79,30 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let mut writer = FileWriter::new(schema.clone(), Some(&output), options)?;
     let (mut shredding, mut finishing, mut writing) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
-    let whole = Instant::now();
+    let whole = clock.read();
     for lines in lines.chunks(8192) {
-        let start = Instant::now();
+        let start = clock.read();
         for line in lines {
             parser.parse(line, &mut tape, &mut names)?;
             shredder.append(&tape.view(line.as_bytes(), &names))?;
             names.truncate(shredder.names_len());
         }
-        shredding += start.elapsed();
-        let start = Instant::now();
+        shredding += clock.read() - start;
+        let start = clock.read();
         let column: ArrayRef = shredder.finish_ref()?;
         let batch = RecordBatch::try_new(schema.clone(), vec![column])?;
-        finishing += start.elapsed();
-        let start = Instant::now();
+        finishing += clock.read() - start;
+        let start = clock.read();
         writer.write(&batch)?;
-        writing += start.elapsed();
+        writing += clock.read() - start;
     }
-    let start = Instant::now();
+    let start = clock.read();
     let summary = writer.close()?;
-    writing += start.elapsed();
+    writing += clock.read() - start;
     show("parse and shred", shredding, text.len());
     show("finish columns", finishing, text.len());
     show("write", writing, text.len());
-    show("all", whole.elapsed(), text.len());
+    show("all", clock.read() - whole, text.len());
     println!("{} rows, {} bytes, {} row groups", summary.rows, summary.size, summary.row_groups);
     println!("{} paths with bounds", summary.bounds.paths.num_rows());
     Ok(())

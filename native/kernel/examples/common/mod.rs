@@ -1,15 +1,18 @@
 //! Ratios that hold on a machine with other work: rounds in which each contender runs once, one after the other, timed
 //! by the processor's time of this thread where the system tells it (Linux), else by the clock.
 
+pub mod clock;
+
 use std::error::Error;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use mica_kernel::batch::values::variant_to_json;
 use mica_kernel::text::zone::Zone;
 use serde_json::Value;
+
+use self::clock::Clock;
 
 pub type Work<'a> = Box<dyn FnMut() -> Result<(), Box<dyn Error>> + 'a>;
 
@@ -23,19 +26,6 @@ pub fn each<'a, T, R>(things: &'a [T], act: impl Fn(&T) -> Result<R, Box<dyn Err
     })
 }
 
-/// Time so far.
-struct Clock {
-    started: Instant,
-}
-
-impl Clock {
-    fn read(&self) -> Duration {
-        let spent = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
-        let nanos = spent.as_deref().and_then(|text| text.split(' ').next()?.parse().ok());
-        nanos.map_or_else(|| self.started.elapsed(), Duration::from_nanos)
-    }
-}
-
 /// Runs ours and theirs `rounds` times in turns and prints the medians and the ratio of each round.
 pub fn compare(
     what: &str,
@@ -44,7 +34,7 @@ pub fn compare(
     mut ours: Work,
     mut theirs: Work,
 ) -> Result<(), Box<dyn Error>> {
-    let clock = Clock { started: Instant::now() };
+    let clock = Clock::start();
     let mut times = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..rounds.max(1) {
         let start = clock.read();

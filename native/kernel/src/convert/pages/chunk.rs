@@ -23,6 +23,7 @@ use crate::convert::pages::levels::{LevelMap, push_varint, unfit};
 use crate::convert::pages::plan::Make;
 use crate::error::{Code, Error, Result};
 use crate::parquet::parts::Parts;
+use crate::parquet::write::pages::renamed;
 
 /// A chunk of the old file, with what its footer and page index say of it.
 pub struct Old<'a> {
@@ -333,27 +334,10 @@ fn check_headers(old: &Old) -> Result<()> {
 fn copy(old: &Old, column: &ColumnDescPtr) -> Result<New> {
     check_headers(old)?;
     let meta = old.meta;
-    let mut made = ColumnChunkMetaData::builder(column.clone())
-        .set_compression_codec(meta.compression_codec())
-        .set_encodings_mask(*meta.encodings_mask())
-        .set_total_compressed_size(meta.compressed_size())
-        .set_total_uncompressed_size(meta.uncompressed_size())
-        .set_num_values(meta.num_values())
-        .set_dictionary_page_offset(meta.dictionary_page_offset())
-        .set_data_page_offset(meta.data_page_offset())
-        .set_unencoded_byte_array_data_bytes(meta.unencoded_byte_array_data_bytes())
-        .set_repetition_level_histogram(meta.repetition_level_histogram().cloned())
-        .set_definition_level_histogram(meta.definition_level_histogram().cloned());
-    if let Some(statistics) = meta.statistics() {
-        made = made.set_statistics(statistics.clone());
-    }
-    if let Some(stats) = meta.page_encoding_stats() {
-        made = made.set_page_encoding_stats(stats.clone());
-    }
     let close = ColumnCloseResult {
         bytes_written: meta.compressed_size().max(0) as u64,
         rows_written: old.rows.max(0) as u64,
-        metadata: made.build()?,
+        metadata: renamed(meta, column)?,
         bloom_filter: None,
         column_index: old.columns.cloned(),
         offset_index: Some(old.offsets.clone()),

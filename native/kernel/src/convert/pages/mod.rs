@@ -36,7 +36,7 @@ use crate::parquet::guard::guard;
 use crate::parquet::parts::Parts;
 use crate::parquet::residuals::{CREATED_BY, hides_above};
 use crate::parquet::schema::Node;
-use crate::parquet::write::checksum::Pages;
+use crate::parquet::write::pages::Pages;
 use crate::parquet::write::schema::parquet_schema;
 use crate::parquet::write::{Sink, Summary, WriteOptions, bounds, failed};
 use crate::tree::Tree;

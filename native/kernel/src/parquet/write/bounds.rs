@@ -195,12 +195,16 @@ impl Walk<'_> {
     }
 }
 
-fn leaf_count(data_type: &DataType) -> usize {
+/// Parquet columns of a type.
+pub(super) fn leaf_count(data_type: &DataType) -> usize {
     match data_type {
         DataType::Struct(fields) => fields.iter().map(|f| leaf_count(f.data_type())).sum(),
-        DataType::List(f) | DataType::LargeList(f) | DataType::FixedSizeList(f, _) | DataType::Map(f, _) => {
-            leaf_count(f.data_type())
-        }
+        DataType::List(f)
+        | DataType::LargeList(f)
+        | DataType::ListView(f)
+        | DataType::LargeListView(f)
+        | DataType::FixedSizeList(f, _)
+        | DataType::Map(f, _) => leaf_count(f.data_type()),
         _ => 1,
     }
 }

@@ -1,48 +1,79 @@
-//! Rows to row groups, as the library's `ArrowWriter` cuts them (by rows and by encoded bytes), with checksums.
+//! Rows to row groups, as the library's `ArrowWriter` cuts them (by rows and by encoded bytes): its columns, the sparse
+//! ones ([`sparse`](super::sparse)), and their pages compressed and with checksums ([`pages`](super::pages)).
 
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::{Field, SchemaRef};
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::basic::Compression;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::SchemaDescriptor;
 
-use crate::parquet::write::checksum::Collector;
+use crate::parquet::write::pages::Collector;
+use crate::parquet::write::sparse::{Chunks, Sparse};
 
 pub struct RowGroups<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     schema: SchemaRef,
     factory: ArrowRowGroupWriterFactory,
     collector: Collector,
+    compression: Compression,
     columns: Vec<ArrowColumnWriter>,
-    /// In the row group being built.
-    rows: usize,
+    sparse: Sparse,
+    /// Of each column, whether it may be sparse, and whether it is in the row group being built.
+    may_be_sparse: Vec<bool>,
+    is_sparse: Vec<bool>,
     max_rows: usize,
     max_bytes: usize,
 }
 
 impl<W: Write + Send> RowGroups<W> {
-    pub fn new(sink: W, schema: SchemaRef, file: &SchemaDescriptor, properties: WriterProperties) -> Result<Self> {
+    /// The properties say nothing of compression, which is done here.
+    pub fn new(
+        sink: W,
+        schema: SchemaRef,
+        file: &SchemaDescriptor,
+        properties: WriterProperties,
+        compression: Compression,
+    ) -> Result<Self> {
         let max_rows = properties.max_row_group_row_count().unwrap_or(usize::MAX);
         let max_bytes = properties.max_row_group_bytes().unwrap_or(usize::MAX);
+        let sparse = Sparse::new(&schema);
+        let columns = file.columns().iter().enumerate();
+        let may_be_sparse = columns
+            .map(|(at, column)| sparse.may_be_sparse(at) && properties.bloom_filter_properties(column.path()).is_none())
+            .collect();
         let writer = SerializedFileWriter::new(sink, file.root_schema_ptr(), Arc::new(properties))?;
-        let collector = Collector::default();
+        let collector = Collector::new(compression)?;
         let factory = ArrowRowGroupWriterFactory::new(&writer, schema.clone());
         let factory = factory.with_page_store_factory(Arc::new(collector.clone()));
-        Ok(RowGroups { writer, schema, factory, collector, columns: Vec::new(), rows: 0, max_rows, max_bytes })
+        Ok(RowGroups {
+            writer,
+            schema,
+            factory,
+            collector,
+            compression,
+            columns: Vec::new(),
+            sparse,
+            may_be_sparse,
+            is_sparse: Vec::new(),
+            max_rows,
+            max_bytes,
+        })
     }
 
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let mut at = 0;
         while at < batch.num_rows() {
-            let mut taken = (batch.num_rows() - at).min(self.max_rows - self.rows);
+            let rows = self.sparse.rows();
+            let mut taken = (batch.num_rows() - at).min(self.max_rows - rows);
             let bytes = self.in_progress_size();
-            if let Some(row) = bytes.checked_div(self.rows) {
+            if let Some(row) = bytes.checked_div(rows) {
                 // By the rows so far, how many more will fit.
                 let fit = self.max_bytes.saturating_sub(bytes).checked_div(row).unwrap_or(taken);
                 if fit == 0 {
@@ -51,9 +82,13 @@ impl<W: Write + Send> RowGroups<W> {
                 }
                 taken = taken.min(fit);
             }
-            self.encode(&batch.slice(at, taken))?;
+            if taken == batch.num_rows() {
+                self.encode(batch)?;
+            } else {
+                self.encode(&batch.slice(at, taken))?;
+            }
             at += taken;
-            if self.rows >= self.max_rows || self.in_progress_size() >= self.max_bytes {
+            if self.sparse.rows() >= self.max_rows || self.in_progress_size() >= self.max_bytes {
                 self.flush()?;
             }
         }
@@ -63,12 +98,24 @@ impl<W: Write + Send> RowGroups<W> {
     fn encode(&mut self, batch: &RecordBatch) -> Result<()> {
         if self.columns.is_empty() {
             self.columns = self.factory.create_column_writers(self.writer.flushed_row_groups().len())?;
+            self.is_sparse = self.may_be_sparse.clone();
         }
-        self.rows += batch.num_rows();
-        let mut columns = self.columns.iter_mut();
-        for (field, array) in self.schema.fields().iter().zip(batch.columns()) {
+        let before = self.sparse.rows();
+        let columns = self.schema.fields().iter().zip(batch.columns());
+        let (columns, present) = self.sparse.split(columns, batch.num_rows(), &self.is_sparse)?;
+        let mut present = present.into_iter();
+        for (field, array) in &columns {
             for leaf in compute_leaves(field, array)? {
-                columns.next().ok_or_else(uneven)?.write(&leaf)?;
+                let at = present.next().ok_or_else(uneven)?;
+                let is_sparse = self.is_sparse.get_mut(at).ok_or_else(uneven)?;
+                let column = self.columns.get_mut(at).ok_or_else(uneven)?;
+                if std::mem::replace(is_sparse, false)
+                    && before > 0
+                    && let Some((field, array)) = self.sparse.so_far(at, before)?
+                {
+                    write_leaves(column, &field, &array)?;
+                }
+                column.write(&leaf)?;
             }
         }
         Ok(())
@@ -76,28 +123,43 @@ impl<W: Write + Send> RowGroups<W> {
 
     /// Ends the row group being built.
     fn flush(&mut self) -> Result<()> {
-        if self.rows == 0 {
+        if self.sparse.rows() == 0 {
             return Ok(());
         }
-        self.rows = 0;
-        let chunks = std::mem::take(&mut self.columns).into_iter().map(ArrowColumnWriter::close);
-        let chunks = chunks.collect::<Result<Vec<_>>>()?;
+        let columns = std::mem::take(&mut self.columns);
+        let close = |(column, &sparse): (ArrowColumnWriter, &bool)| {
+            if sparse { Ok(None) } else { column.close().map(Some) }
+        };
+        let chunks = columns.into_iter().zip(&self.is_sparse).map(close).collect::<Result<Vec<_>>>()?;
         let pages = self.collector.take();
         if pages.len() != chunks.len() {
             return Err(uneven());
         }
+        let properties = self.writer.properties().clone();
+        let mut sparse = Chunks::new(&self.sparse, &properties, self.compression);
+        let mut compressor = self.collector.compressor();
+        let descriptors = self.writer.schema_descr().columns().to_vec();
         let mut group = self.writer.next_row_group()?;
-        for (pages, chunk) in pages.into_iter().zip(chunks) {
-            let (chunk, close) = pages.close(chunk.close().clone())?;
+        for (at, ((pages, chunk), descriptor)) in pages.into_iter().zip(chunks).zip(&descriptors).enumerate() {
+            let (chunk, close) = match chunk {
+                None => sparse.chunk(at, descriptor, &mut compressor)?.ok_or_else(uneven)?,
+                Some(chunk) => {
+                    let mut close = chunk.close().clone();
+                    close.metadata = close.metadata.into_builder().set_compression(self.compression).build()?;
+                    pages.close(close)?
+                }
+            };
             group.append_column(&chunk, close)?;
         }
         group.close()?;
+        self.sparse.clear();
         Ok(())
     }
 
     /// Encoded bytes of the row group being built, about.
     pub fn in_progress_size(&self) -> usize {
-        self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum()
+        let bytes: usize = self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum();
+        (bytes + self.sparse.bytes()).saturating_sub(self.collector.saved())
     }
 
     pub fn bytes_written(&self) -> usize {
@@ -112,6 +174,10 @@ impl<W: Write + Send> RowGroups<W> {
         self.flush()?;
         self.writer.finish()
     }
+}
+
+fn write_leaves(column: &mut ArrowColumnWriter, field: &Field, array: &ArrayRef) -> Result<()> {
+    compute_leaves(field, array)?.iter().try_for_each(|leaf| column.write(leaf))
 }
 
 fn uneven() -> ParquetError {

@@ -4,10 +4,11 @@
 //! Memory is bounded by the row group being built: rows and encoded bytes both end one.
 
 pub mod bounds;
-pub(crate) mod checksum;
 pub mod encoding;
 mod groups;
+pub(crate) mod pages;
 pub mod schema;
+mod sparse;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
@@ -240,7 +241,9 @@ impl FileWriter {
         };
         let sink = self.sink.take().ok_or_else(closed)?;
         let properties = self.properties(&choices);
-        let mut writer = RowGroups::new(sink, self.schema.clone(), &self.descriptor, properties).map_err(failed)?;
+        let mut writer =
+            RowGroups::new(sink, self.schema.clone(), &self.descriptor, properties, self.options.compression)
+                .map_err(failed)?;
         for batch in &waiting {
             writer.write(batch).map_err(failed)?;
         }
@@ -255,7 +258,6 @@ impl FileWriter {
         let metadata: Vec<KeyValue> = metadata.filter(|pair| pair.key != SHREDDED_BY_MICA).chain(early).collect();
         let mut properties = WriterProperties::builder()
             .set_created_by(options.created_by.clone())
-            .set_compression(options.compression)
             .set_max_row_group_row_count(Some(options.row_group_rows))
             .set_max_row_group_bytes(Some(options.row_group_bytes))
             .set_data_page_row_count_limit(options.page_rows)
