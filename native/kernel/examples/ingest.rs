@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::Schema;
+use arrow::datatypes::{Field, Schema};
 use clock::Clock;
 use mica_kernel::infer::{Limits, Sample};
 use mica_kernel::json::{JsonParser, ParseOptions};
-use mica_kernel::layout::standard::variant_field;
+use mica_kernel::layout::standard::mark;
 use mica_kernel::names::Names;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions, parse_compression};
 use mica_kernel::shred::Shredder;
@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} leaves", leaves(&tree));
 
     let mut names = Names::new();
-    let mut shredder = Shredder::new(&tree, common.iter().map(String::as_str), &mut names)?;
+    let mut shredder = Shredder::new(&tree, common.iter().map(String::as_str), &mut names)?.with_views();
     let start = clock.read();
     for line in &lines {
         parser.parse(line, &mut tape, &mut names)?;
@@ -63,7 +63,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     show("parse alone", clock.read() - start, text.len());
 
-    let schema = Arc::new(Schema::new(vec![variant_field("v", &tree, true)]));
+    let schema = Arc::new(Schema::new(vec![mark(Field::new("v", shredder.data_type(), true))]));
     let _ = std::fs::remove_file(&output);
     let mut options = WriteOptions { compression, ..WriteOptions::default() };
     for setting in arguments {

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::{BinaryArray, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{Field, Schema, SchemaRef};
 
 use crate::error::Result;
 use crate::infer::{COMMON_ROWS, Limits, Sample};
 use crate::json::{JsonParser, Next, ParseOptions, ReaderOptions, RowReader};
-use crate::layout::standard::variant_field;
+use crate::layout::standard::mark;
 use crate::limits::MAX_TREE_DEPTH;
 use crate::names::Names;
 use crate::shred::Shredder;
@@ -112,8 +112,9 @@ impl JsonIngest {
         }
         self.names.truncate(0);
         let common = self.common.iter().flatten().map(String::as_str);
-        let shredder = Shredder::new(tree, common, &mut self.names)?;
-        let schema = Arc::new(Schema::new(vec![variant_field(&self.column, tree, true)]));
+        let shredder = Shredder::new(tree, common, &mut self.names)?.with_views();
+        let column = mark(Field::new(&self.column, shredder.data_type(), true));
+        let schema = Arc::new(Schema::new(vec![column]));
         self.plan = Some(Plan { tree: tree.clone(), schema, shredder });
         Ok(())
     }

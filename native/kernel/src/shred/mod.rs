@@ -6,20 +6,22 @@
 
 pub mod column;
 mod group;
+mod metadata;
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, StructArray};
-use arrow::datatypes::{DataType, Fields};
+use arrow::datatypes::{DataType, Field, Fields};
 
 use crate::codec::dictionary::{Dictionary, OwnDictionaries};
 use crate::codec::encode::ValueWriter;
 use crate::error::Result;
 use crate::layout::Layout;
-use crate::layout::standard::check_tree;
+use crate::layout::standard::{METADATA, check_tree};
 use crate::names::Names;
 use crate::shred::column::{Bits, Bytes};
 use crate::shred::group::{Group, Row};
+use crate::shred::metadata::Metadata;
 use crate::tape::TapeView;
 use crate::tree::Tree;
 
@@ -28,8 +30,10 @@ pub struct Shredder {
     fields: Fields,
     root: Group,
     /// For an untyped tree: each row has the metadata of its own names, as any unshredded Variant.
-    whole: Option<OwnDictionaries>,
-    metadata: Bytes,
+    whole: Option<(OwnDictionaries, Bytes)>,
+    metadata: Metadata,
+    /// Whether the metadata are views of the few that rows share.
+    views: bool,
     valid: Bits,
     rows: usize,
     dictionary: Dictionary,
@@ -69,7 +73,8 @@ impl Shredder {
             fields: layout.column_fields(tree),
             root,
             whole: tree.is_untyped().then(Default::default),
-            metadata: Bytes::default(),
+            metadata: Metadata::default(),
+            views: false,
             valid: Bits::default(),
             rows: 0,
             dictionary: Dictionary::new(names, base),
@@ -78,6 +83,19 @@ impl Shredder {
             own: Vec::new(),
             names_len: names.len(),
         })
+    }
+
+    /// Metadata are views from now on (Arrow's `BinaryView`); of an untyped tree they stay what they are.
+    pub fn with_views(mut self) -> Self {
+        if self.layout == Layout::Standard && self.whole.is_none() {
+            self.views = true;
+            let viewed = |field: &Arc<Field>| match field.name().as_str() {
+                METADATA => Arc::new(field.as_ref().clone().with_data_type(DataType::BinaryView)),
+                _ => field.clone(),
+            };
+            self.fields = self.fields.iter().map(viewed).collect();
+        }
+        self
     }
 
     /// The names that this shredder relies on have ids below this.
@@ -95,15 +113,16 @@ impl Shredder {
 
     /// Bytes buffered, about: for cutting batches.
     pub fn byte_len(&self) -> usize {
-        self.metadata.byte_len() + self.root.byte_len()
+        let own = self.whole.as_ref().map_or(0, |(_, metadata)| metadata.byte_len());
+        own + self.metadata.byte_len() + self.root.byte_len()
     }
 
     /// Adds the row that the tape holds.
     pub fn append(&mut self, view: &TapeView) -> Result<()> {
         let index = self.rows;
-        if let Some(dictionaries) = &mut self.whole {
+        if let Some((dictionaries, metadata)) = &mut self.whole {
             let dictionary = dictionaries.of(view, 0);
-            self.metadata.put(index, dictionary.base_bytes())?;
+            metadata.put(index, dictionary.base_bytes())?;
             self.root.put_whole(index, |out| self.residual.subtree(view, dictionary, 0, out))?;
             self.valid.mark(index);
             self.rows += 1;
@@ -118,7 +137,7 @@ impl Shredder {
         };
         self.root.put(&mut row, 0, index)?;
         if self.layout == Layout::Standard {
-            self.metadata.put_with(index, |out| self.dictionary.finish_row(view.names, out))?;
+            self.metadata.put(index, &mut self.dictionary, view.names)?;
         }
         self.valid.mark(index);
         self.rows += 1;
@@ -133,10 +152,11 @@ impl Shredder {
     /// The rows since the last call as one column; the shredder is empty afterwards.
     pub fn finish(&mut self) -> Result<StructArray> {
         let rows = std::mem::take(&mut self.rows);
-        let columns: Vec<ArrayRef> = if self.whole.is_some() {
-            vec![self.metadata.finish_required(rows), self.root.finish_untyped_required(rows)]
+        let columns: Vec<ArrayRef> = if let Some((_, metadata)) = &mut self.whole {
+            vec![metadata.finish_required(rows), self.root.finish_untyped_required(rows)]
         } else {
-            let metadata = (self.layout == Layout::Standard).then(|| self.metadata.finish_required(rows));
+            let metadata = (self.layout == Layout::Standard).then(|| self.metadata.finish(rows, self.views));
+            let metadata = metadata.transpose()?;
             let (value, typed) = self.root.finish(rows)?;
             metadata.into_iter().chain([value]).chain(typed).collect()
         };
