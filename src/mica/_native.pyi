@@ -69,6 +69,7 @@ class JsonReader:
         on_error: str = ...,
         replace_invalid_utf8: bool = ...,
         name: str | None = None,
+        views: bool = ...,
     ) -> None: ...
     def feed(self, bytes: bytes) -> None: ...  # noqa: A002
     def finish(self) -> None: ...

@@ -33,6 +33,7 @@ pub struct JsonIngest {
     /// Names for the shared dictionary, from the rows that were looked at last.
     common: Option<Vec<String>>,
     plan: Option<Plan>,
+    views: bool,
 }
 
 /// What one tree needs.
@@ -53,7 +54,13 @@ impl JsonIngest {
             names: Names::new(),
             common: None,
             plan: None,
+            views: false,
         })
+    }
+
+    /// Whether the metadata of shredded rows are views of the one that rows share ([`Shredder::with_views`]).
+    pub fn with_views(self, views: bool) -> Self {
+        JsonIngest { views, ..self }
     }
 
     pub fn reader(&mut self) -> &mut RowReader {
@@ -112,7 +119,10 @@ impl JsonIngest {
         }
         self.names.truncate(0);
         let common = self.common.iter().flatten().map(String::as_str);
-        let shredder = Shredder::new(tree, common, &mut self.names)?.with_views();
+        let mut shredder = Shredder::new(tree, common, &mut self.names)?;
+        if self.views {
+            shredder = shredder.with_views();
+        }
         let column = mark(Field::new(&self.column, shredder.data_type(), true));
         let schema = Arc::new(Schema::new(vec![column]));
         self.plan = Some(Plan { tree: tree.clone(), schema, shredder });

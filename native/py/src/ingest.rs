@@ -69,7 +69,7 @@ impl JsonReader {
     #[pyo3(signature = (
         *, column, format="ndjson", compression=None, path=None, start=0, end=None, duplicate_keys="error",
         max_size=16 << 20, max_depth=1000, on_error="fail", replace_invalid_utf8=false,
-        name=None,
+        name=None, views=false,
     ))]
     #[allow(clippy::too_many_arguments)]
     fn new(
@@ -86,6 +86,7 @@ impl JsonReader {
         on_error: &str,
         replace_invalid_utf8: bool,
         name: Option<String>,
+        views: bool,
     ) -> PyResult<Self> {
         let compressions = [("none", Compression::None), ("gzip", Compression::Gzip), ("zstd", Compression::Zstd)];
         let duplicates = [("error", DuplicateKeys::Error), ("last", DuplicateKeys::LastWins)];
@@ -106,7 +107,7 @@ impl JsonReader {
             replace_invalid_utf8,
             max_row: max_size.saturating_mul(TEXT_PER_BYTE),
         };
-        let ingest = run(py, || JsonIngest::new(column, reader, parse))?;
+        let ingest = run(py, || Ok(JsonIngest::new(column, reader, parse)?.with_views(views)))?;
         Ok(JsonReader { ingest: Mutex::new(ingest) })
     }
 

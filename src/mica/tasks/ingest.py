@@ -196,12 +196,16 @@ class ReadCounter:
 
 
 def open_reader(spec: IngestSpec, split: Split) -> JsonSource:
-    """A reader of the split: the kernel reads local files itself; bytes of other files are fed to it."""
+    """A reader of the split: the kernel reads local files itself; bytes of other files are fed to it.
+
+    Its batches go to the writer as they are, unless their rows belong to several partitions.
+    """
     compression, format_ = look(split)
     local = split.storage.path(split.path) if split.storage.local_path is not None else None
     reader = kernel.JsonReader(
         column=spec.column, format=format_, compression=compression, path=local, name=split.name, start=split.start,
         end=split.end, options={"on_error": "fail" if spec.quarantine is None else "collect", **spec.reader},
+        views=not spec.write.partition_by,
     )  # fmt: skip
     return reader if local is not None else _Fed(reader, split)
 

@@ -28,7 +28,9 @@ def json_format(text: bytes, whole: bool, name: str) -> str | None:
 class JsonReader:
     """Reads one split of one JSON input as batches of the Variant column `column` in the layout of a tree.
 
-    With a `path` the kernel reads the file itself. Without one, call `feed` or `finish` while it `wants_input`.
+    With a `path` the kernel reads the file itself. Without one, call `feed` or `finish` while it `wants_input`. With
+    `views` the metadata of shredded rows are Arrow's `binary_view`, of the few that rows share: nobody copies them, but
+    pyarrow takes and filters no rows of such a column.
     """
 
     def __init__(
@@ -42,10 +44,11 @@ class JsonReader:
         start: int = 0,
         end: int | None = None,
         options: JsonOptions | None = None,
+        views: bool = False,
     ) -> None:
         self._native = call(
             native.JsonReader, column=column, format=format, compression=compression, path=path, name=name,
-            start=start, end=end, **(options or {}),
+            start=start, end=end, views=views, **(options or {}),
         )  # fmt: skip
 
     @property

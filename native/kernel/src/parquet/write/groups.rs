@@ -102,11 +102,11 @@ impl<W: Write + Send> RowGroups<W> {
         }
         let before = self.sparse.rows();
         let columns = self.schema.fields().iter().zip(batch.columns());
-        let (columns, present) = self.sparse.split(columns, batch.num_rows(), &self.is_sparse)?;
-        let mut present = present.into_iter();
-        for (field, array) in &columns {
+        let present = self.sparse.split(columns, batch.num_rows(), &self.is_sparse)?;
+        let mut leaves = present.leaves.into_iter();
+        for (field, array) in &present.columns {
             for leaf in compute_leaves(field, array)? {
-                let at = present.next().ok_or_else(uneven)?;
+                let at = leaves.next().ok_or_else(uneven)?;
                 let is_sparse = self.is_sparse.get_mut(at).ok_or_else(uneven)?;
                 let column = self.columns.get_mut(at).ok_or_else(uneven)?;
                 if std::mem::replace(is_sparse, false)

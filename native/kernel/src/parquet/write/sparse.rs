@@ -94,14 +94,14 @@ impl Sparse {
         self.leaves.get(leaf).is_some_and(|leaf| !leaf.way.is_empty())
     }
 
-    /// Counts the rows of a batch, and gives what there is to write of them: the columns without those leaves that are
-    /// `sparse` so far and have few values here too, which are kept, and the numbers of the other leaves.
+    /// Counts the rows of a batch, keeps the values of those leaves that are `sparse` so far and have few here too, and
+    /// gives the others.
     pub fn split<'a>(
         &mut self,
         columns: impl Iterator<Item = (&'a FieldRef, &'a ArrayRef)>,
         rows: usize,
         sparse: &[bool],
-    ) -> Result<(Vec<(FieldRef, ArrayRef)>, Vec<usize>)> {
+    ) -> Result<Present> {
         let before = self.rows();
         if let Some(all) = self.groups.first_mut() {
             all.levels.resize(before + rows, 0);
@@ -109,7 +109,7 @@ impl Sparse {
         let mut walk = Walk { of: self, sparse, before, group: 0, leaf: 0, present: Vec::new() };
         let columns = columns.map(|(field, array)| walk.visit(field, array, 0));
         let columns = columns.filter_map(Result::transpose).collect::<Result<Vec<_>>>()?;
-        Ok((columns, walk.present))
+        Ok(Present { columns, leaves: walk.present })
     }
 
     /// Rows so far.
@@ -163,6 +163,12 @@ fn scattered(data_type: &DataType, values: &[ByteArray], at: &[usize], rows: usi
     }
     array.append_nulls(rows - array.len());
     Ok(cast(&array.finish(), data_type)?)
+}
+
+/// What is to be written of a batch: columns without their sparse leaves, and the numbers of the leaves that they have.
+pub struct Present {
+    pub columns: Vec<(FieldRef, ArrayRef)>,
+    pub leaves: Vec<usize>,
 }
 
 /// One batch.

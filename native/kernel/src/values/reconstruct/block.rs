@@ -13,7 +13,8 @@ pub struct Block {
     pub parts: Vec<Part>,
     /// How many values it has.
     pub values: usize,
-    /// The number of the metadata that all of them are under.
+    /// The numbers of the metadata that they are under, if these are few; and the number of the one, if it is one.
+    pub kinds: Vec<u32>,
     pub one: Option<u32>,
     /// Whether a field id may take more than a byte.
     pub wide: bool,
@@ -29,12 +30,20 @@ impl Block {
             outlines: Vec::new(),
             parts: Vec::new(),
             values: 0,
+            kinds: Vec::new(),
             one: None,
             wide: false,
             spans: Vec::new(),
         };
         block.open(level, &Presence::Nowhere);
         block
+    }
+
+    /// The field id of a level's name, where all metadata agree on it.
+    pub fn id_of(&self, level: usize) -> Option<u32> {
+        let mut ids = self.kinds.iter().map(|&kind| self.names.of(kind).id_of_level(level));
+        let first = ids.next()?;
+        ids.all(|id| id == first).then_some(first)?
     }
 
     /// `objects`: where the object is that has the level as a field.

@@ -139,26 +139,24 @@ impl Block {
             Error::new(Code::MalformedShredding, message).rule(20).path(&field.level.path)
         };
         child.names.clear();
-        if let Some(one) = self.one {
-            if child.slots.is_empty() {
-                return Ok(());
-            }
-            let id = self.names.of(one).id_of_level(number).ok_or_else(missing)?;
-            if self.wide {
-                for place in 0..child.slots.len() {
-                    let head = &mut part.objects.heads[child.owner(place)];
-                    head.largest = head.largest.max(id);
-                }
-            }
+        child.id = self.id_of(number);
+        let level = &field.level;
+        let outline = &self.outlines[number];
+        let alone = child.id.is_some() && level.object.is_none() && level.array.is_none() && !outline.value;
+        if self.one.is_none() && !alone {
+            let (all, owners) = (child.all, &child.owners);
+            let owner = |place: usize| if all { place } else { owners[place] as usize };
+            let names = |place| part.names[part.objects.items[owner(place)] as usize];
+            child.names.extend((0..child.slots.len()).map(names));
+        }
+        if child.id.is_some() && !self.wide {
             return Ok(());
         }
         for place in 0..child.slots.len() {
-            let owner = child.owner(place);
-            let names = part.names[part.objects.items[owner] as usize];
-            let id = self.names.of(names).id_of_level(number).ok_or_else(missing)?;
-            let head = &mut part.objects.heads[owner];
+            let names = |names: u32| self.names.of(names).id_of_level(number);
+            let id = child.id.or_else(|| names(names_of(self.one, child, place as u32))).ok_or_else(missing)?;
+            let head = &mut part.objects.heads[child.owner(place)];
             head.largest = head.largest.max(id);
-            child.names.push(names);
         }
         Ok(())
     }

@@ -30,6 +30,9 @@ use crate::values::standardize::standardize_column;
 /// Values of a block: what they take fits into the second level of a core's cache.
 const BLOCK: usize = 256;
 
+/// Kinds of metadata in a block that are compared with each other.
+const MAX_KINDS: usize = 16;
+
 /// What Arrow's offsets can address.
 const MAX_BYTES: usize = i32::MAX as usize;
 
@@ -220,7 +223,8 @@ impl Reconstructor {
         (block.values, block.wide, block.one) = (spots.len(), false, None);
         part.names.clear();
         let forgotten = block.names.forgotten();
-        let (mut last, mut number, mut many) = (None, 0, false);
+        block.kinds.clear();
+        let (mut last, mut number) = (None, 0);
         for spot in spots {
             let row = spot.metadata as usize;
             let view = metadata.and_then(|metadata| metadata.views().get(row)).copied().unwrap_or(0);
@@ -234,16 +238,25 @@ impl Reconstructor {
             if last != Some(view) {
                 let bytes = metadata.map_or(NO_NAMES, |metadata| metadata.value(row));
                 let found = block.names.load(bytes).map_err(|e| e.path(&level.path))?;
-                many |= last.is_some() && found != number;
                 (last, number) = (Some(view), found);
-                block.wide |= block.names.current().len() > 256;
+                if block.kinds.len() <= MAX_KINDS && !block.kinds.contains(&number) {
+                    block.kinds.push(number);
+                    block.wide |= block.names.current().len() > 256;
+                }
             }
             part.names.push(number);
         }
         if forgotten != block.names.forgotten() && spots.len() > 1 {
             return Err(Error::new(Code::TooLarge, "several values have more names than are kept at once"));
         }
-        block.one = (!many).then_some(number);
+        match block.kinds.as_slice() {
+            [one] => block.one = Some(*one),
+            kinds if kinds.len() > MAX_KINDS => {
+                block.kinds.clear();
+                block.wide = true;
+            }
+            _ => {}
+        }
         Ok(())
     }
 }

@@ -173,7 +173,9 @@ pub struct Part {
     pub all: bool,
     /// The number, among the objects or arrays of the level above, of the one that holds the slot.
     pub owners: Vec<u32>,
-    /// The number of the metadata, where the block has several.
+    /// Of a field: the id of its name, where all metadata agree on it.
+    pub id: Option<u32>,
+    /// The number of the metadata, where the block has several and it matters.
     pub names: Vec<u32>,
     pub sizes: Vec<u32>,
     pub starts: Vec<u32>,

@@ -47,10 +47,10 @@ impl Block {
     /// Finds places for the values of a field.
     fn place(&self, number: usize, objects: &mut Containers, child: &mut Part) {
         let id_in = |names: u32| self.names.of(names).id_of_level(number);
-        let Part { all, owners, sizes, starts, names, .. } = child;
+        let Part { all, owners, sizes, starts, names, id, .. } = child;
         let sizes = sizes.iter().enumerate();
         starts.clear();
-        match (self.one.and_then(id_in), *all) {
+        match (*id, *all) {
             (Some(id), true) => starts.extend(sizes.map(|(place, &size)| objects.child(place, id, size))),
             (Some(id), false) => {
                 starts.extend(sizes.map(|(place, &size)| objects.child(owners[place] as usize, id, size)));
