@@ -100,9 +100,9 @@ impl Source for Callback {
         .map_err(|e| Error::new(Code::Io, format!("{} cannot be read: {e}", self.name)))
     }
 
-    /// A request of its own costs more than some bytes: footers grow with their files.
+    /// A request of its own costs more than some bytes: footers and page indexes grow with their files.
     fn tail(&self) -> u64 {
-        (self.size >> 8).clamp(32 << 10, 512 << 10)
+        (self.size >> 7).clamp(32 << 10, 768 << 10)
     }
 
     fn plans(&self) -> bool {
