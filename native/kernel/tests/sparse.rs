@@ -67,8 +67,9 @@ fn metadata(file: &Bytes) -> ParquetMetaData {
 fn said(metadata: &ParquetMetaData) -> Vec<String> {
     let mut out = Vec::new();
     for (at, group) in metadata.row_groups().iter().enumerate() {
+        let pages = metadata.page_index_for_row_group(at);
         for (column, chunk) in group.columns().iter().enumerate() {
-            let index = metadata.page_index_for_row_group(at).column_index(column).unwrap();
+            let index = pages.column_index(column).unwrap();
             let nulls: i64 = (0..index.num_pages() as usize).map(|page| index.null_count(page).unwrap()).sum();
             let statistics = chunk.statistics().unwrap();
             let bounds = statistics.min_bytes_opt().zip(statistics.max_bytes_opt());

@@ -106,7 +106,8 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
         tree = spec.tree if spec.write.trees is not None and spec.tree is not None else pa.null()
         for split in splits:
             progress = ReadCounter()
-            reader = open_reader(spec, split)
+            # Rows go to the writer as they are, unless they belong to several partitions.
+            reader = open_reader(spec, split, views=not spec.write.partition_by)
             while True:
                 if infers and writer.rolls():
                     tree = reader.infer(spec.write.limits)
@@ -195,17 +196,14 @@ class ReadCounter:
             self._bytes, self._at = bytes_read, now
 
 
-def open_reader(spec: IngestSpec, split: Split) -> JsonSource:
-    """A reader of the split: the kernel reads local files itself; bytes of other files are fed to it.
-
-    Its batches go to the writer as they are, unless their rows belong to several partitions.
-    """
+def open_reader(spec: IngestSpec, split: Split, *, views: bool = False) -> JsonSource:
+    """A reader of the split: the kernel reads local files itself; bytes of other files are fed to it."""
     compression, format_ = look(split)
     local = split.storage.path(split.path) if split.storage.local_path is not None else None
     reader = kernel.JsonReader(
         column=spec.column, format=format_, compression=compression, path=local, name=split.name, start=split.start,
         end=split.end, options={"on_error": "fail" if spec.quarantine is None else "collect", **spec.reader},
-        views=not spec.write.partition_by,
+        views=views,
     )  # fmt: skip
     return reader if local is not None else _Fed(reader, split)
 
