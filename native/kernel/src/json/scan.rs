@@ -1,4 +1,4 @@
-//! Looking at many bytes at a time, in safe code: where a string ends, and how it reads without its escapes.
+//! Looking at eight bytes at a time, in safe code: where a string ends, and how it reads without its escapes.
 
 use crate::error::{Code, Error, Result};
 
@@ -23,30 +23,9 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(*chunk))
 }
 
-/// Bytes that the compiler compares all at once.
-const BLOCK: usize = 32;
-
-/// Whether no byte of a block is below 0x20, a quote or a backslash.
-#[inline(always)]
-fn is_plain(block: &[u8; BLOCK]) -> bool {
-    let special = |byte: u8| u8::from(byte == b'"') | u8::from(byte == b'\\') | u8::from(byte < 0x20);
-    block.iter().fold(0, |found, &byte| found | special(byte)) == 0
-}
-
 /// The first place from `at` on that holds a quote, a backslash or a control character; the length if none does.
 #[inline(always)]
 pub fn string_stop(bytes: &[u8], mut at: usize) -> usize {
-    // Strings are short, or long: those that go beyond their first bytes are skipped by blocks.
-    if let Some(word) = word(bytes, at) {
-        let hits = special(word);
-        if hits != 0 {
-            return at + (hits.trailing_zeros() / 8) as usize;
-        }
-        at += 8;
-        while bytes.get(at..).and_then(|rest| rest.first_chunk()).is_some_and(is_plain) {
-            at += BLOCK;
-        }
-    }
     while let Some(word) = word(bytes, at) {
         let hits = special(word);
         if hits != 0 {
