@@ -69,12 +69,15 @@ fn said(metadata: &ParquetMetaData) -> Vec<String> {
     for (at, group) in metadata.row_groups().iter().enumerate() {
         let pages = metadata.page_index_for_row_group(at);
         for (column, chunk) in group.columns().iter().enumerate() {
-            let index = pages.column_index(column).unwrap();
-            let nulls: i64 = (0..index.num_pages() as usize).map(|page| index.null_count(page).unwrap()).sum();
+            // A page of empty lists leaves a column without an index, and pages are cut elsewhere.
+            let flat = chunk.column_descr().max_rep_level() == 0;
+            let index = pages.column_index(column).filter(|_| flat);
+            let nulls: Option<i64> =
+                index.map(|index| (0..index.num_pages() as usize).map(|page| index.null_count(page).unwrap()).sum());
             let statistics = chunk.statistics().unwrap();
             let bounds = statistics.min_bytes_opt().zip(statistics.max_bytes_opt());
             out.push(format!(
-                "{at} {} {} {:?} {nulls} {bounds:?} {:?} {:?}",
+                "{at} {} {} {:?} {flat} {nulls:?} {bounds:?} {:?} {:?}",
                 chunk.column_path(),
                 chunk.num_values(),
                 statistics.null_count_opt(),
