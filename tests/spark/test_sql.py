@@ -29,7 +29,7 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def scans(spark: SparkSession, text: str) -> list[select.Narrowed]:
     found = entry.tables_of(text, spark)
     assert found is not None
-    return select.narrowed(spark, found.text, found.views)[1]
+    return select.narrowed(spark, found.text, found.views)
 
 
 def test_tables_are_named_by_path_by_name_and_in_the_catalog(delta_session: SparkSession, events: mica.Table) -> None:

@@ -50,7 +50,7 @@ def explain(
             "the text is not a query of a table that mica reads",
             hint="Name a table as delta.`path`, or give it a name with mica.register.",
         )
-    _, scans = select.narrowed(spark, found.text, found.views, args)
+    scans = select.narrowed(spark, found.text, found.views, args)
     return QueryExplanation(tuple(scans), analyze)
 
 

@@ -19,9 +19,10 @@ from mica.engines.spark.catalyst import Query, Relation
 from mica.engines.spark.engine import Spark
 from mica.engines.spark.folds import Folded, find
 from mica.engines.spark.nodes import Node
-from mica.engines.spark.replaced import with_scans
+from mica.engines.spark.replaced import Rows, with_scans
 from mica.errors import MicaError, UserError
 from mica.expressions.bind import bind_value
+from mica.query import here
 from mica.query.conditions import Conditions
 from mica.query.names import words
 from mica.query.pushed import implied, translate, value_text
@@ -55,8 +56,13 @@ class Narrowed:
     left: tuple[tuple[str, str], ...]
     columns: tuple[str, ...]
     reader: str
-    #: Whether Spark gets rows that are alike as one, with their number.
-    grouped: bool = False
+    #: The aggregate that takes rows in groups.
+    folded: Folded | None = None
+
+    @property
+    def grouped(self) -> bool:
+        """Whether Spark gets rows that are alike as one, with their number."""
+        return self.folded is not None
 
     @property
     def scan(self) -> Scan:
@@ -66,14 +72,18 @@ class Narrowed:
 
 def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> DataFrame:
     """The rows of a query over these tables. Errors: Spark's own for the text."""
-    frame, _ = narrowed(spark, text, views, args)
-    return frame
+    from mica.engines.spark.deferred import Deferred
+
+    query, places = _planned(spark, text, views, args)
+    return Deferred(spark, query.schema, lambda: with_scans(query, [_rows(spark, place) for place in places]))
 
 
-def narrowed(
-    spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None
-) -> tuple[DataFrame, list[Narrowed]]:
-    """The query over narrowed scans, and the scans."""
+def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> list[Narrowed]:
+    """The scans of a query over these tables. Errors: Spark's own for the text."""
+    return _planned(spark, text, views, args)[1]
+
+
+def _planned(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any) -> tuple[Query, list[Narrowed]]:
     query = Query(spark, text, {view: table.schema for view, table in views.items()}, args)
     ansi, timezone = engines.of(spark).settings(True, "UTC")  # the session decides
     chosen = [_Place(relation, views[relation.view], spark, ansi, timezone) for relation in query.relations]
@@ -85,8 +95,21 @@ def narrowed(
     if [place for place in chosen if place.leave_to_spark()]:
         query.decide()
     folded = _folded(query, chosen)
-    found = [place.read(folded.get(number)) for number, place in enumerate(chosen)]
-    return with_scans(query, [frame for frame, _ in found], folded), [place for _, place in found]
+    return query, [place.read(folded.get(number)) for number, place in enumerate(chosen)]
+
+
+def _rows(spark: SparkSession, place: Narrowed) -> Rows:
+    """What Spark gets of a place."""
+    engine, scan, folded = Spark(spark), place.read, place.folded
+    if folded is not None:
+        groups = here.groups(engine, scan, folded.gather)
+        if groups is not None:
+            return Rows(groups, folded, gathered=True, few=True)
+        size = pc.sum(scan.kept.column("size")).as_py() or 0
+        fold, tasks = folded.fold, scan.tasks(engine.parallelism)
+        return Rows(engine.frame(ReadFolded(scan.spec(), fold), tasks, fold.schema(scan.schema), size, REFUSED), folded)
+    found = here.rows(engine, scan) if place.reader == "mica" else None
+    return Rows(scan.to_df(spark)) if found is None else Rows(found, few=True)
 
 
 def _folded(query: Query, places: list[_Place]) -> dict[int, Folded]:
@@ -175,8 +198,8 @@ class _Place:
         alike = engines.of(self.spark).read_alike(bound) is bound
         return found if alike and foldable(bound.type) and type_to_ddl(bound.type) == type_ else None
 
-    def read(self, folded: Folded | None) -> tuple[DataFrame, Narrowed]:
-        """The rows for Spark, and how they are read."""
+    def read(self, folded: Folded | None) -> Narrowed:
+        """How its rows are read for Spark."""
         relation, where = self.relation, self.conditions.where
         columns: dict[str, str] | list[str] | None = list(relation.needed) or [_cheapest(self.table)]
         if folded is not None:
@@ -188,9 +211,8 @@ class _Place:
             columns |= {_unlike(columns, i): e.sql for i, e in enumerate(relation.extractions)}
             columns = columns or {"one": "true"}
         scan = replace(self.source, where=where, columns=columns, planned=self.source.plan)
-        frame = scan.to_df(self.spark) if folded is None else self._grouped(scan, folded)
         whole = [*relation.needed, *(e.sql for e in relation.extractions)]
-        return frame, Narrowed(
+        return Narrowed(
             relation.view,
             self.table,
             scan,
@@ -200,14 +222,8 @@ class _Place:
             tuple(self.conditions.left),
             tuple(whole if folded is None else folded.columns.values()),
             "mica" if isinstance(columns, dict) else "Spark",
-            folded is not None,
+            folded,
         )
-
-    def _grouped(self, scan: Scan, folded: Folded) -> DataFrame:
-        engine, fold = Spark(self.spark), folded.fold
-        size = pc.sum(scan.kept.column("size")).as_py() or 0
-        task = ReadFolded(scan.spec(), fold)
-        return engine.frame(task, scan.tasks(engine.parallelism), fold.schema(scan.schema), size, REFUSED)
 
 
 def _plain(node: Node) -> bool:

@@ -111,7 +111,8 @@ class Query:
         for view, schema in tables.items():
             self._views[self._empty(clone, view, schema)] = view
         analysed = clone.sql(text, arguments(self.spark, args))
-        self.names: list[str] = list(analysed.columns())
+        self.schema = analysed.schema()
+        self.names: list[str] = list(self.schema.fieldNames())
         self.found: dict[tuple[int, ...], Relation] = {}
         self._subplans: dict[tuple[int, ...], Plan] = {}
         self.root = self._read(analysed.queryExecution().optimizedPlan(), None)

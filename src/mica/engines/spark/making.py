@@ -29,6 +29,7 @@ class Maker:
         )
         self.negated = catalyst.expressions.Not
         self.project, self.filter = catalyst.plans.logical.Project, catalyst.plans.logical.Filter
+        self._repartition = catalyst.plans.logical.Repartition
         self.type = jvm.org.apache.spark.sql.types.DataType
         self._nothing = jvm.org.apache.spark.sql.types.Metadata.empty()
         self.dataset = jvm.org.apache.spark.sql.classic.Dataset
@@ -62,6 +63,10 @@ class Maker:
     def alias(self, child: Any, name: str, number: Any) -> Any:
         """An expression under a name and an id."""
         return self._alias(child, name, number, self._empty, self._none, self._empty)
+
+    def in_one(self, plan: Any) -> Any:
+        """The rows of a plan in one partition: what groups or sorts few rows there needs no shuffle."""
+        return self._repartition(1, False, plan)
 
     def all_of(self, conditions: list[Any]) -> Any:
         """Conditions joined by AND."""
