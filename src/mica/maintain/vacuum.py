@@ -2,9 +2,9 @@
 
 The rule: a file is kept if the newest version uses it, if a version within the retention uses it, or if it is younger
 than the retention, since its writer may be about to commit it. All other data files are deleted, including leftovers of
-killed writers. Names that begin with `_` or `.` are not data, except change files and records of ingested files, which are
-kept if they are young or if a commit within the retention names them. Of the log only sidecars go that no checkpoint
-names (`log/cleanup`).
+killed writers. Names that begin with `_` or `.` are not data, except change files and records of ingested files, which
+are kept if they are young or if a commit within the retention names them. Of the log only sidecars go that no
+checkpoint names (`log/cleanup`).
 
 Source: PROTOCOL.md, "Add File and Remove File" (tombstones), "VACUUM Protocol Check"; retention as in delta-spark.
 """
