@@ -10,6 +10,7 @@ import pytest
 
 import mica
 from mica.query import entry, names, select
+from mica.query.narrowed import Narrowed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +27,7 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     names._REGISTERED.pop("events")
 
 
-def scans(spark: SparkSession, text: str) -> list[select.Narrowed]:
+def scans(spark: SparkSession, text: str) -> list[Narrowed]:
     found = entry.tables_of(text, spark)
     assert found is not None
     return select.narrowed(spark, found.text, found.views)

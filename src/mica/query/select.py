@@ -6,7 +6,7 @@ The rule: Spark runs the text. A scan does of it what `conditions` allows, and r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from mica.expressions.bind import bind_value
 from mica.query import here
 from mica.query.conditions import Conditions
 from mica.query.names import words
+from mica.query.narrowed import Narrowed
 from mica.query.pushed import implied, translate, value_text
 from mica.scan.scan import Scan
 from mica.schema.ddl import quote_if_needed, type_to_ddl
@@ -38,36 +39,6 @@ if TYPE_CHECKING:
 
 #: Functions that ask Spark's own reader where a row comes from.
 _FILES = frozenset(("input_file_name", "input_file_block_start", "input_file_block_length"))
-
-
-@dataclass(frozen=True)
-class Narrowed:
-    """One place of a table in a query, and how it is read."""
-
-    view: str
-    table: Table
-    #: What is read for Spark, and by which conditions files are skipped.
-    read: Scan
-    where: str | None
-    #: The conjuncts that the scan evaluates, those by which it only skips files, and those that only Spark evaluates,
-    #: with the reason.
-    evaluated: tuple[str, ...]
-    skipping: tuple[str, ...]
-    left: tuple[tuple[str, str], ...]
-    columns: tuple[str, ...]
-    reader: str
-    #: The aggregate that takes rows in groups.
-    folded: Folded | None = None
-
-    @property
-    def grouped(self) -> bool:
-        """Whether Spark gets rows that are alike as one, with their number."""
-        return self.folded is not None
-
-    @property
-    def scan(self) -> Scan:
-        """The scan with all conditions by which it skips."""
-        return replace(self.read, where=self.where)
 
 
 def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> DataFrame:
