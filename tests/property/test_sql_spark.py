@@ -187,6 +187,9 @@ class Generator:
             f"max(v:us::bigint) - min(v:n::bigint) AS s FROM {table} GROUP BY k "
             f"ORDER BY {rng.choice(['m0', 's', 'k'])} "
             f"{rng.choice(['', 'DESC', 'NULLS LAST', 'DESC NULLS FIRST'])}, k LIMIT {rng.randint(0, 5)}",
+            lambda: f"SELECT a.id, a.v:odd::double AS x FROM {table} a {rng.choice(['', 'LEFT SEMI '])}JOIN "
+            f"{self.table()} e ON a.id = e.id WHERE a.v:odd::string IN ('1', '2.5') AND {self.condition('a', 1)} "
+            f"{rng.choice(['', 'AND hash(a.id) <> 7', 'LIMIT 100'])}",
             lambda: f"SELECT {self.measures()} FROM {table} WHERE {self.condition()}",
             lambda: f"SELECT DISTINCT {self.values()} FROM {table} WHERE {self.condition()}",
             lambda: f"SELECT k, {self.measures().replace('v:', 'w:')} FROM (SELECT v AS w, id, s, st, d, t, m, b, v, "

@@ -66,17 +66,25 @@ def test_extractions_above_joins_and_aggregates_become_columns_of_the_scan(
     )
     assert list(map(tuple, mica.sql(text, spark).collect())) == [("a", 20), ("b", 20)]
     columns = {name for scan in scans(spark, text) for name in scan.columns}
-    assert columns == {"id", "variant_get(v, '$.k', 'STRING')", "variant_get(v, '$.n', 'INT')"}
+    assert columns == {"id", "variant_get(v, '$.k', 'STRING')", "try_variant_get(v, '$.n', 'INT')"}
 
 
-def test_a_cast_that_a_condition_guards_stays_with_spark(spark: SparkSession, tmp_path: Path) -> None:
-    table = mica.Table.create(tmp_path / "odd", "v VARIANT")
-    table.append([{"v": {"k": "n", "x": 1}}, {"v": {"k": "s", "x": "one"}}])
-    for value in (
-        "sum(CASE WHEN v:k::string = 'n' THEN v:x::int END)",
-        "max(v:x::int) FILTER (WHERE v:k::string = 'n')",
+def test_a_cast_fails_only_for_a_row_that_spark_casts(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "odd", "id INT, v VARIANT")
+    table.append([{"id": i, "v": v} for i, v in enumerate([{"k": "n", "x": 1}, {"k": "s", "x": "one"}, {"k": "n"}])])
+    spark.range(3).where("id <> 1").createOrReplaceTempView("others")
+    odd = f"delta.`{table.path}`"
+    for text, found in (
+        (f"SELECT sum(CASE WHEN v:k::string = 'n' THEN v:x::int END) FROM {odd}", [(1,)]),
+        (f"SELECT max(v:x::int) FILTER (WHERE v:k::string = 'n') FROM {odd}", [(1,)]),
+        (f"SELECT id, v:x::int FROM {odd} JOIN others USING (id) ORDER BY id", [(0, 1), (2, None)]),
+        (f"SELECT id FROM {odd} WHERE hash(id) <> hash(1) AND v:x::int > 0", [(0,)]),
+        (f"SELECT v:x::int + 1 FROM {odd} LIMIT 1", [(2,)]),
     ):
-        assert mica.sql(f"SELECT {value} FROM delta.`{table.path}`", spark).collect()[0][0] == 1
+        assert list(map(tuple, mica.sql(text, spark).collect())) == found, text
+        assert all("v" not in scan.columns for scan in scans(spark, text)), text
+    with pytest.raises(Exception, match=r"INVALID_VARIANT_CAST.*one"):
+        mica.sql(f"SELECT id, v:x::int FROM {odd} WHERE hash(id) <> hash(0)", spark).collect()
 
 
 def test_what_only_spark_can_evaluate_says_so(spark: SparkSession, events: mica.Table) -> None:

@@ -182,7 +182,8 @@ class _Place:
             columns |= {_unlike(columns, i): e.sql for i, e in enumerate(relation.extractions)}
             columns = columns or {"one": "true"}
         scan = replace(self.source, where=where, columns=columns, planned=self.source.plan)
-        whole = [*relation.needed, *(e.sql for e in relation.extractions)]
+        failing = {e.failing for e in relation.extractions}
+        whole = [*relation.needed, *(e.sql for e in relation.extractions if e not in failing)]
         return Narrowed(
             relation.view,
             self.table,

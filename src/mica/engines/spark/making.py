@@ -27,6 +27,12 @@ class Maker:
             catalyst.expressions.Coalesce,
             catalyst.expressions.Literal,
         )
+        self._if, self._is_not_null, self._raise, self._create_map = (
+            catalyst.expressions.If,
+            catalyst.expressions.IsNotNull,
+            catalyst.expressions.RaiseError,
+            catalyst.expressions.CreateMap,
+        )
         self.negated = catalyst.expressions.Not
         self.project, self.filter = catalyst.plans.logical.Project, catalyst.plans.logical.Filter
         self._repartition = catalyst.plans.logical.Repartition
@@ -74,6 +80,18 @@ class Maker:
         for other in conditions[1:]:
             found = self._and(found, other)
         return found
+
+    def checked(self, column: Any, failing: Any, type_: str) -> Any:
+        """A column of casts, with Spark's error where there is a text that cannot be cast."""
+        named = {"value": failing, "dataType": self._text(f'"{type_}"')}
+        parameters = self._create_map(
+            self.seq([one for name, value in named.items() for one in (self._text(name), value)]), True
+        )
+        error = self._raise(self._text("INVALID_VARIANT_CAST"), parameters, column.dataType())
+        return self._if(self._is_not_null(failing), error, column)
+
+    def _text(self, value: str) -> Any:
+        return self._literal.create(value, self.type.fromDDL("STRING"))
 
     def summed(self, column: Any) -> Any:
         """The sum of a BIGINT column, 0 of no rows."""

@@ -81,6 +81,8 @@ class _Replacing:
         for tree in kept:
             for old, number, extraction in self.query.extracted(tree):
                 column = self._leaf(number, extraction)
+                if extraction.failing is not None:
+                    column = self.make.checked(column, self._leaf(number, extraction.failing), extraction.type)
                 yield old.java, self.make.negated(column) if old.name == "IsNotNull" else column
 
     def _passing(self, plan: Plan) -> Iterator[tuple[Any, Any]]:
