@@ -168,6 +168,26 @@ def test_fields_of_structs(spark: SparkSession, tmp_path: Path) -> None:
     assert [scan.columns for scan in scans(spark, text)] == [("st.y.z", "st.x IS NULL")]
 
 
+def test_what_rows_have_beside_their_columns(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, v VARIANT", properties={"delta.enableRowTracking": "true"})
+    for first in (0, 2):
+        table.append([{"id": i, "v": {"n": i}} for i in range(first, first + 2)])
+    name = f"delta.`{table.path}`"
+    files = f"SELECT _metadata.file_name, count(*) FROM {name} GROUP BY ALL"
+    assert {tuple(row) for row in mica.sql(files, spark).collect()} == {
+        (uri.rpartition("/")[2], 2) for uri in table.scan().file_uris()
+    }
+    late = f"SELECT t.*, _metadata.row_commit_version AS at FROM {name} t WHERE v:n::int > 0 AND _metadata.row_id < 3"
+    assert [(row.id, row.at) for row in mica.sql(f"{late} ORDER BY id", spark).collect()] == [(1, 1), (2, 2)]
+    assert [scan.scan.kept.num_rows for scan in scans(spark, late.replace("> 0", "> 1"))] == [1]
+    for text, way_out in (
+        (f"SELECT _metadata FROM {name}", "_metadata.row_id"),
+        (f"SELECT * FROM (SELECT *, _metadata.row_id AS r FROM {name})", "List the columns"),
+    ):
+        with pytest.raises(mica.UserError, match=way_out):
+            mica.sql(text, spark)
+
+
 def test_names_of_files(spark: SparkSession, events: mica.Table) -> None:
     text = "SELECT DISTINCT input_file_name() FROM events WHERE v:n::int >= 30"
     (name,) = (row[0] for row in mica.sql(text, spark).collect())

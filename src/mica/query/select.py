@@ -24,11 +24,12 @@ from mica.errors import MicaError, UserError
 from mica.expressions.bind import bind_value
 from mica.query import here
 from mica.query.conditions import Conditions
-from mica.query.names import words
+from mica.query.names import without_star, words
 from mica.query.narrowed import Narrowed
 from mica.query.pushed import implied, translate, value_text
 from mica.scan.scan import Scan
 from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.hidden import FIELDS, METADATA, Readable, shown
 from mica.schema.types import VARIANT, StructType, contains
 from mica.table import Table
 from mica.tasks.fold import ReadFolded, foldable
@@ -55,7 +56,7 @@ def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
 
 
 def _planned(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any) -> tuple[Query, list[Narrowed]]:
-    query = Query(spark, text, {view: table.schema for view, table in views.items()}, args)
+    query = _query(spark, text, views, args)
     ansi, timezone = engines.of(spark).settings(True, "UTC")  # the session decides
     chosen = [_Place(relation, views[relation.view], spark, ansi, timezone) for relation in query.relations]
     if words(text) & _FILES:
@@ -67,6 +68,30 @@ def _planned(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
         query.decide()
     folded = _folded(query, chosen)
     return query, [place.read(folded.get(number)) for number, place in enumerate(chosen)]
+
+
+def _query(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any) -> Query:
+    """The text's plan. One that names `_metadata` has it as a column of the tables, which no star means.
+
+    Errors: Spark's own; UNSUPPORTED_EXPRESSION for a star over what has no such column.
+    """
+    schemas = {view: table.schema for view, table in views.items()}
+    if METADATA not in words(text):
+        return Query(spark, text, schemas, args)
+    without = without_star(text, METADATA)
+    try:
+        return Query(spark, without, {view: shown(schema) for view, schema in schemas.items()}, args)
+    except Exception as e:
+        if without == text or METADATA not in str(e):
+            raise
+    try:
+        return Query(spark, text, schemas, args)  # that of another table
+    except Exception:  # noqa: BLE001 - told otherwise
+        raise UserError(
+            "UNSUPPORTED_EXPRESSION",
+            f"a star beside {METADATA} is over other rows than those of one table",
+            hint="List the columns in place of the star.",
+        ) from None
 
 
 def _rows(spark: SparkSession, place: Narrowed) -> Rows:
@@ -114,9 +139,9 @@ class _Place:
         """Gives the conjuncts and structs back if all that is read are plain columns, and Spark's own reader may read
         them: it is faster on those."""
         relation = self.relation
-        if not self.conditions.evaluated and not relation.extractions:
+        if not self.conditions.evaluated and not relation.extractions and METADATA not in relation.needed:
             return False
-        if self.reads_variants or not self._may_be_sparks():
+        if self.needs_kernel or not self._may_be_sparks():
             return False
         relation.whole_structs = True
         self.conditions.give_back()
@@ -139,10 +164,12 @@ class _Place:
         self.relation.whole_structs = self.relation.whole_variants = True
 
     @property
-    def reads_variants(self) -> bool:
-        """Whether a Variant is read, whole or a path of it."""
+    def needs_kernel(self) -> bool:
+        """Whether a Variant is read, whole or a path of it, or what rows have beside their columns."""
+        if METADATA in self.relation.needed:
+            raise UserError.unknown_column(METADATA, [".".join(one) for one in FIELDS])
         read = StructType(tuple(self.table.schema.field(name) for name in self.relation.needed))
-        extracted = any(e.variant for e in self.relation.extractions)
+        extracted = any(e.variant or e.column == METADATA for e in self.relation.extractions)
         conditions = (self.relation.conjuncts[number] for number in self.conditions.evaluated)
         return extracted or contains(read, VARIANT) or not all(map(_plain, conditions))
 
@@ -159,11 +186,13 @@ class _Place:
 
     def text(self, node: Node, type_: str) -> str | None:
         """The text of an expression by whose values rows may be told from each other; None if there is none."""
-        found = value_text(node) if self.reads_variants else None
+        found = value_text(node) if self.needs_kernel else None
         if found is None:
             return None
         try:
-            bound = bind_value(found, self.table.schema, partition_columns=self.table.partition_by, **self.options)
+            bound = bind_value(
+                found, Readable(self.table.schema.fields), partition_columns=self.table.partition_by, **self.options
+            )
         except MicaError:
             return None
         alike = engines.of(self.spark).read_alike(bound) is bound
@@ -199,6 +228,8 @@ class _Place:
 
 
 def _plain(node: Node) -> bool:
+    if node.name == "Column" and node.value == METADATA:
+        return False
     return node.name != "VariantGet" and node.type != "VARIANT" and all(map(_plain, node.children))
 
 
