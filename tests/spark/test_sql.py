@@ -210,6 +210,15 @@ def test_spark_s_own_statements_over_our_tables(spark: SparkSession, events: mic
         spark.sql("DROP TABLE IF EXISTS copied")
 
 
+def test_a_stored_view_has_the_paths_of_its_tables(delta_session: SparkSession, events: mica.Table) -> None:
+    text = "CREATE VIEW stored_late (n) AS SELECT id + 1 AS m FROM EVENTS WHERE id >= 38;"
+    try:
+        mica.sql(text, delta_session)
+        assert [row.n for row in delta_session.table("stored_late").orderBy("n").collect()] == [39, 40]
+    finally:
+        delta_session.sql("DROP VIEW IF EXISTS stored_late")
+
+
 def test_explain_says_what_each_scan_does(spark: SparkSession, events: mica.Table) -> None:
     text = "SELECT s FROM events WHERE v:n::int >= 30 AND hash(s) <> 0 AND s COLLATE UNICODE_CI = 'S31'"
     (found,) = mica.explain(text, spark).to_dict()["tables"]
