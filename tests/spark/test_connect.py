@@ -70,6 +70,8 @@ if __name__ == "__main__":
         "WITH w AS (SELECT v:n::int AS n FROM [] WHERE s LIKE 's%') SELECT max(n) FROM w WHERE n > 1",
         "SELECT * EXCEPT (v), to_json(v) FROM [] WHERE v:odd::string = 'x'",
         "SELECT sum(CASE WHEN v:k::string = 'a' THEN v:odd::int END) FROM []",
+        "SELECT a.id, a.v:odd::int AS o FROM [] a JOIN [] b ON a.id = b.id + 10",
+        "SELECT v:odd::int AS o FROM [] WHERE hash(id) <> hash(3L)",
         "SELECT count(*) FROM [] WHERE id < :n",
     ):
         args = {"n": 4} if ":n" in text and "v:n" not in text else None

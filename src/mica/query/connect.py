@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mica import engines
 from mica.engines.spark import reader
+from mica.engines.spark.catalyst import Extraction
 from mica.query.conditions import Conditions
 from mica.query.names import Named
 from mica.query.narrowed import Narrowed
@@ -106,18 +107,30 @@ def _place(
     conditions = Conditions(table, engine, options)
     for pushed, shown in place.conditions:
         conditions.take(pushed, shown)
-    # Spark casts only where a condition asks for it; the scan casts in every row that it gives.
-    sure = [pushed.text for pushed in conditions.evaluated.values() if " OR " not in pushed.text]
-    risky = {p.column for p in place.paths if p.strict and p.conditional and not any(p.sql in text for text in sure)}
-    kept = table.schema.names if place.columns is None else {*place.columns, *risky}
-    names = [name for name in table.schema.names if name in kept]
+    names = [name for name in table.schema.names if place.columns is None or name in place.columns]
     columns = {name: quote_if_needed(name) for name in names}
+
+    def column(sql: str) -> str:
+        known = next((name for name, own in columns.items() if own == sql), f"{prefix}{len(columns)}")
+        columns[known] = sql
+        return f"`{known}`"
+
+    # Spark casts only in rows that are left, and only where a condition asks for it.
+    every_row = place.alone and not conditions.left and not conditions.skipping
+    sure = [pushed.text for pushed in conditions.evaluated.values() if " OR " not in pushed.text]
     replaced = []
     for path in place.paths:
-        if path.column not in risky:
-            known = next((name for name, sql in columns.items() if sql == path.sql), f"{prefix}{len(columns)}")
-            columns[known] = path.sql
-            replaced.append((path.start, path.end, f"`{known}`"))
+        read = Extraction(
+            path.column, path.sql, path.sql.rpartition(", '")[2].removesuffix("')"), path.strict, variant=True
+        )
+        if (path.conditional or not every_row) and not any(path.sql in text for text in sure):
+            read = read.guarded
+        new = column(read.sql)
+        if read.failing is not None:
+            failing = column(read.failing.sql)
+            named = f"map('value', {failing}, 'dataType', '\"{read.type}\"')"
+            new = f"if({failing} IS NULL, {new}, CAST(raise_error('INVALID_VARIANT_CAST', {named}) AS {read.type}))"
+        replaced.append((path.start, path.end, new))
     variants = contains(StructType(tuple(map(table.schema.field, names))), VARIANT)
     asked: Mapping[str, str] | Sequence[str] | None = columns or {"one": "true"}
     if not replaced and not variants and not any("variant_get" in p.text for p in conditions.evaluated.values()):
