@@ -181,7 +181,10 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> DataFrame:
 
 def _view(spark: SparkSession, statement: View, query: Query) -> DataFrame:
     """Makes the view; it keeps the versions of its tables."""
+    from mica.engines.spark.deferred import Deferred
+
     rows = query(statement.query)
+    rows = rows.unread() if isinstance(rows, Deferred) else rows
     rows = rows.toDF(*statement.columns) if statement.columns else rows
     kind = "GlobalTempView" if statement.shared else "TempView"
     getattr(rows, f"create{'OrReplace' if statement.replace else ''}{kind}")(statement.name)

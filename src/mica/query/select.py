@@ -47,7 +47,11 @@ def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = 
     from mica.engines.spark.deferred import Deferred
 
     query, places = _planned(spark, text, views, args)
-    return Deferred(spark, query.schema, lambda: with_scans(query, [_rows(spark, place) for place in places]))
+
+    def made(at_once: bool) -> Any:
+        return with_scans(query, [_rows(spark, place, at_once) for place in places])
+
+    return Deferred(spark, query.schema, made)
 
 
 def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> list[Narrowed]:
@@ -94,17 +98,17 @@ def _query(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any
         ) from None
 
 
-def _rows(spark: SparkSession, place: Narrowed) -> Rows:
-    """What Spark gets of a place."""
+def _rows(spark: SparkSession, place: Narrowed, at_once: bool) -> Rows:
+    """What Spark gets of a place; `at_once`: it may be read now."""
     engine, scan, folded = Spark(spark), place.read, place.folded
     if folded is not None:
-        groups = here.groups(engine, scan, folded.gather)
+        groups = here.groups(engine, scan, folded.gather) if at_once else None
         if groups is not None:
             return Rows(groups, folded, gathered=True, few=True)
         size = pc.sum(scan.kept.column("size")).as_py() or 0
         fold, tasks = folded.fold, scan.tasks(engine.parallelism)
         return Rows(engine.frame(ReadFolded(scan.spec(), fold), tasks, fold.schema(scan.schema), size, REFUSED), folded)
-    found = here.rows(engine, scan) if place.reader == "mica" else None
+    found = here.rows(engine, scan) if at_once and place.reader == "mica" else None
     return Rows(scan.to_df(spark)) if found is None else Rows(found, few=True)
 
 

@@ -14,16 +14,16 @@ from pyspark.sql.types import StructType, _parse_datatype_json_string
 
 
 class Deferred(DataFrame):
-    """`schema` is a JVM schema, `make` gives the JVM's Dataset."""
+    """`schema` is a JVM schema; `make` gives the JVM's Dataset, and takes whether it may read rows at once."""
 
-    def __init__(self, session: SparkSession, schema: Any, make: Callable[[], Any]) -> None:
+    def __init__(self, session: SparkSession, schema: Any, make: Callable[[bool], Any]) -> None:
         super().__init__(None, session)
         self._java_schema, self._make, self._made = schema, make, None
 
     @property
     def _jdf(self) -> Any:
         if self._made is None:
-            self._made = self._make()
+            self._made = self._make(True)
         return self._made
 
     @_jdf.setter
@@ -36,3 +36,7 @@ class Deferred(DataFrame):
         found = _parse_datatype_json_string(self._java_schema.json())
         assert isinstance(found, StructType)
         return found
+
+    def unread(self) -> DataFrame:
+        """The same, for a view: its rows are read when somebody asks the view for them."""
+        return DataFrame(self._make(False), self._session)
