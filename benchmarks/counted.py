@@ -12,7 +12,6 @@ import subprocess
 import sys
 import tempfile
 
-
 COUNTS = ("perf", "stat", "-x", ",", "-e", "instructions:u")
 
 
