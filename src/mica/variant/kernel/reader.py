@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -12,8 +13,15 @@ from mica.storage.tails import Fetch, Tails
 from mica.variant.kernel.door import P, T, call, native
 from mica.variant.kernel.request import Early, Request, RowRanges
 
-#: Returns the bytes of these ranges (first, end) of a file.
-Fetching = Callable[[Sequence[tuple[int, int]]], Sequence[bytes]]
+
+class Fetching(Protocol):
+    """Fetches the bytes of ranges (first, end) of a file."""
+
+    def __call__(self, ranges: Sequence[tuple[int, int]], /) -> Sequence[bytes]:
+        """Returns the bytes of these ranges."""
+
+    def announce(self, ranges: Sequence[tuple[int, int]], /) -> None:
+        """These ranges will be asked for together soon; they may be fetched already."""
 
 
 class FileReader:
@@ -35,6 +43,7 @@ class FileReader:
     ) -> None:
         self._name = name
         self._fetch = None if fetch is None else _Watched(fetch)
+        self._row_groups: pa.RecordBatch | None = None
         #: The kernel's own reader, for this package.
         self.native = self.call(
             native.FileReader, name=name, path=path, size=size, fetch=self._fetch,
@@ -73,7 +82,9 @@ class FileReader:
 
     def row_groups(self) -> pa.RecordBatch:
         """row_group, first_row, rows, bytes."""
-        return self.call(self.native.row_groups)
+        if self._row_groups is None:
+            self._row_groups = self.call(self.native.row_groups)
+        return self._row_groups
 
     def bounds(
         self, requests: Sequence[Request], *, pages: bool = False, ranges: RowRanges | None = None
@@ -156,6 +167,9 @@ class _Watched:
         except MicaError as e:
             self.error = e
             raise
+
+    def announce(self, ranges: Sequence[tuple[int, int]]) -> None:
+        self._fetch.announce(ranges)
 
 
 class Check:
