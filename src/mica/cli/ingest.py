@@ -48,7 +48,9 @@ def run(
     sort_by: Annotated[
         list[str] | None, typer.Option("--sort-by", "-s", help="An expression to sort by. Repeatable.")
     ] = None,
-    shredding: Annotated[str | None, typer.Option("--shredding", help="A shredding schema, as Spark DDL.")] = None,
+    shredding: Annotated[
+        str | None, typer.Option("--shredding", help="A shredding schema (Spark DDL), or rules: features.*: skip.")
+    ] = None,
     mode: Annotated[
         Literal["append", "error", "ignore", "overwrite"],
         typer.Option("--mode", help="What to do if the table exists."),
