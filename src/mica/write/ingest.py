@@ -135,9 +135,9 @@ def ingest_json(
     document (`{"day": "v:time::date"}`); a new table stores the expressions (`mica.ingest.columns`), and later runs use
     them for columns that they do not give. `partition_by` names some of these columns. `sort_by` (expressions over the
     document) sorts the whole job, so that its files do not overlap; in process, large ones on disk. `shredding` is
-    a schema (Spark DDL, a type or a `ShreddingSchema`), rules (`features.*: skip, price: decimal(18,2)`), or a mapping of
-    `column` to one; without it the schema of each file is inferred from its first documents, as the table's rules say
-    (`mica.shredding`, docs/guides/paths.md).
+    a schema (Spark DDL, a type or a `ShreddingSchema`), rules (`features.*: skip, price: decimal(18,2)`), or a mapping
+    of `column` to one; without it the schema of each file is inferred from its first documents, as the table's rules
+    say (`mica.shredding`, docs/guides/paths.md).
 
     `format` is `ndjson` (one document per line), `json` (one array, or documents over several lines), or `auto`, which
     decides per file. `mode` is `append` (creates a missing table), `error` (refuses an existing one), `ignore` (reads
