@@ -157,9 +157,9 @@ fn shown(tree: &Tree) -> String {
 }
 
 #[test]
-fn the_rule_that_matches_deepest_holds_then_the_most_exact_then_the_last() {
-    let lines =
-        ["{\"a\": {\"x\": 1, \"y\": {\"z\": 2}}, \"b\": {\"x\": 3, \"y\": 4}, \"list\": [{\"x\": 1, \"y\": 2}]}"; 20];
+fn the_rule_that_matches_deepest_holds_then_the_one_of_the_most_exact_last_step_then_the_last() {
+    let lines = ["{\"a\": {\"x\": 1, \"y\": {\"z\": 2}}, \"b\": {\"x\": 3, \"y\": 4, \"secret\": 5}, \"list\": [{\"x\": 1, \"y\": 2}]}";
+        20];
     let tree = ruled(
         &lines,
         vec![
@@ -167,6 +167,8 @@ fn the_rule_that_matches_deepest_holds_then_the_most_exact_then_the_last() {
             (vec![glob("*")], Wish::Skip),
             (vec![glob("b*"), glob("*")], Wish::Skip),
             (vec![name("b"), glob("*")], Wish::Infer),
+            (vec![Step::Any, name("secret")], Wish::Skip),
+            (vec![name("b"), glob("se*")], Wish::Infer),
             (vec![Step::Any, Step::Element, name("x")], Wish::Infer),
         ],
         300,

@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, pairs, print_json, spark_session, storage_options, watched
+from mica.cli.console import out, pairs, print_json, storage_options, watched
+from mica.cli.sessions import spark_session
 from mica.errors import UserError
 from mica.write.ingest import ingest_json
 

@@ -1,9 +1,9 @@
 """Shredding rules: a text that says which paths of Variants become columns, and what kind of.
 
 The rule: a text is a list of `path: wish`, separated by commas or new lines. Of the rules that match a path the one
-that matches deepest holds, also for all below it; of these the one with the most exact steps, of these the last. Where
-no rule holds, the sample decides. Values that do not fit a column stay in the residual, so any text is safe for any
-data.
+that matches deepest holds, also for all below it; of these the one whose last step is most exact (a name, then
+`*_id`, then `*`), then the step before it, and so on; of these the last. Where no rule holds the sample decides. Values
+that do not fit a column stay in the residual, so any text is safe for any data.
 
 | wish | a path that matches |
 |---|---|

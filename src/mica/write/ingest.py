@@ -24,6 +24,7 @@ from mica.tasks import ranges
 from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits
 from mica.tasks.left import RARE
 from mica.write import compact, flow, inputs
+from mica.write.appearing import Appearing
 from mica.write.ingest_options import KINDS, IngestOptions
 from mica.write.ingest_plan import IngestPlan, plan
 from mica.write.ingested import Ingested, Taken
@@ -280,7 +281,7 @@ def _run(
     if spec.keys:
         # Each range becomes one file: one that is larger than planned is not split into a file and a small rest.
         write = replace(write, target_file_size=write.target_file_size * 3 // 2)
-    observer = flow.NOBODY if progress is None else _observer(progress, plain)
+    observer = flow.NOBODY if progress is None else _observer(progress, plain, Appearing(write))
     commit, facts = flow.commit(engine, planned.target, write, source, observer=observer, aside=aside)
     # Not from the facts: if rows are sorted or shuffled, the tasks that read are not those that write.
     return commit, 0 if aside is None else count_bad_lines(aside), facts.left
@@ -305,8 +306,8 @@ def _source(
     return flow.FromRows(rows, Order(spec.write.partition_by, tuple(zip(spec.keys, descending, strict=True))))
 
 
-def _observer(report: Callable[[Progress], None], total: int) -> flow.Observer:
-    """Reports progress: by facts as they arrive, or by the completed share of a Spark job."""
+def _observer(report: Callable[[Progress], None], total: int, appearing: Appearing) -> flow.Observer:
+    """Reports progress: by facts as they arrive, or by the completed share of a Spark job and the files that appear."""
     progress = Progress(total_bytes=total)
 
     def facts(batch: pa.RecordBatch) -> None:
@@ -318,7 +319,12 @@ def _observer(report: Callable[[Progress], None], total: int) -> flow.Observer:
             progress.files += row["kind"] == "add"
         report(replace(progress))
 
-    return flow.Observer(facts, lambda share: report(replace(progress, input_bytes=int(total * share))))
+    def share(done: float) -> None:
+        appearing.look()
+        rows, files = sum(appearing.rows.values()), len(appearing.rows)
+        report(replace(progress, input_bytes=int(total * done), rows=rows, files=files))
+
+    return flow.Observer(facts, share)
 
 
 def _mb(size: int) -> str:

@@ -1,6 +1,7 @@
-//! What a person wants of inference: rules for paths. Of those that match a path the one that matches deepest holds;
-//! of these the one with the most exact steps, of these the last. Rules that say how many columns may be hold beside
-//! the others, each for what is at and below the paths that it matches.
+//! What a person wants of inference: rules for paths. Of those that match a path the one that matches deepest holds; of
+//! these the one whose last step says most exactly what it means (a name, then a part of one, then any), then the one
+//! before it, and so on; of these the last. Rules that say how many columns may be hold beside the others, each for what
+//! is at and below the paths that it matches.
 
 use crate::tree::Tree;
 
@@ -67,7 +68,7 @@ impl Rules {
     pub fn at(&self, path: &[Place]) -> Option<(usize, &Wish)> {
         let fitting = self.0.iter().enumerate().filter(|(_, rule)| !matches!(rule.wish, Wish::Most(_)));
         let matching = fitting.filter(|(_, rule)| matches(&rule.steps, path));
-        matching.max_by_key(|(at, rule)| (exact(&rule.steps), *at)).map(|(at, rule)| (at, &rule.wish))
+        matching.max_by_key(|(at, rule)| (ranks(&rule.steps), *at)).map(|(at, rule)| (at, &rule.wish))
     }
 
     /// The rules that limit the columns at or below this path or one above it.
@@ -115,6 +116,17 @@ impl Rules {
 /// The steps of a pattern that match one name or an element.
 fn exact(steps: &[Step]) -> usize {
     steps.iter().filter(|step| matches!(step, Step::Name(_) | Step::Element)).count()
+}
+
+/// How exact the steps of a pattern are, the last one first.
+fn ranks(steps: &[Step]) -> Vec<u8> {
+    let rank = |step: &Step| match step {
+        Step::Name(_) | Step::Element => 3,
+        Step::Glob(glob) if glob != "*" => 2,
+        Step::Glob(_) => 1,
+        Step::Any => 0,
+    };
+    steps.iter().rev().map(rank).collect()
 }
 
 /// Whether a pattern matches all of a path. The pattern's states are tried side by side, so that the work is bounded by
