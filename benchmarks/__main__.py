@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from benchmarks import change, collations, early, ingest, lookup, memory, plan, queries, skip, sql, stream
+from benchmarks import change, collations, early, ingest, lookup, memory, plan, queries, remote, skip, sql, stream
 from benchmarks.run import Run
 
 WORKS = {
@@ -19,6 +19,7 @@ WORKS = {
     "queries": queries.run,
     "sql": sql.run,
     "stream": stream.run,
+    "remote": remote.run,
     "collations": collations.run,
     "early": early.run,
     "change": change.run,

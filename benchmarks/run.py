@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import environments
+from benchmarks.history import History
 from benchmarks.process import Peer, PeerError, Reply
 from mica.cli import events as demo
 from tests.support import delta_jars
@@ -199,16 +200,21 @@ class Run:
         self.console.print(f"{what}: ten times as many rows take {times:.1f} times as long, {read:.1f} times the bytes")
 
     def summary(self) -> bool:
-        """Print all ratios beside their targets; whether all held."""
+        """Print all ratios beside their targets and beside earlier runs, and keep them; whether all held."""
+        history = History(self.count, self.threads)
         table = Table(title=f"ratios, {self.threads} cores, warm, median of {self.rounds} rounds", title_justify="left")
         table.add_column("what")
-        for column in ("measured", "target", ""):
+        for column in ("measured", "target", "", "before", ""):
             table.add_column(column, justify="right")
         for ratio in self.ratios:
             bound = f"{'at most' if ratio.at_most else 'at least'} {ratio.target:g}{ratio.unit}"
             sign = "[green]held" if ratio.held else "[red]missed"
-            table.add_row(ratio.what, f"{ratio.value:.3g}{ratio.unit}", bound, sign)
+            before = history.before(ratio.what)
+            earlier = "" if before is None else f"{before:.3g}{ratio.unit}"
+            worse = "[red]worse" if history.worse(ratio.what, ratio.value, at_most=ratio.at_most) else ""
+            table.add_row(ratio.what, f"{ratio.value:.3g}{ratio.unit}", bound, sign, earlier, worse)
         self.console.print(table)
+        history.add([asdict(ratio) | {"rounds": self.rounds} for ratio in self.ratios])
         return all(ratio.held for ratio in self.ratios)
 
 

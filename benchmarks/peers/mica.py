@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -241,6 +242,21 @@ class Mica:
         if engine == "spark":
             return sorted(row[0] for row in scan.to_df(self.spark).selectExpr("to_json(v)").collect())
         return sorted(mica.variant.to_json(scan.to_arrow()["v"].combine_chunks()).to_pylist())
+
+    def middle(self, target: str) -> int:
+        """The median of the events' times."""
+        times = mica.Table.open(target).scan(columns={"t": "v:time_us::bigint"}).to_arrow()["t"]
+        return int(pc.quantile(times, 0.5, interpolation="nearest")[0].as_py())
+
+    def remote(self, target: str, options: dict[str, str], columns: Any, where: str | None) -> dict[str, float]:
+        """All rows of a table in a store, to nobody: seconds until the first, and until the last."""
+        table = mica.Table.open(target, storage_options=options)
+        began, first, rows = time.perf_counter(), 0.0, 0
+        for batch in table.scan(columns=columns, where=where).batches():
+            first = first or time.perf_counter() - began
+            rows += batch.num_rows
+        seconds = time.perf_counter() - began
+        return {"rows": rows, "first": first or seconds, "seconds": seconds}
 
     def plan(self, target: str, low: int, high: int, column: str, cached: bool) -> int:
         table = self._open[target].refresh() if cached and target in self._open else mica.Table.open(target)

@@ -64,7 +64,8 @@ fn parse_early(given: &Bound<'_, PyAny>) -> PyResult<Early> {
     })
 }
 
-/// A file whose bytes a Python function fetches.
+/// A file whose bytes a Python object fetches: called with ranges, it returns their bytes; its `announce` is told which
+/// ranges come next.
 struct Callback {
     name: String,
     size: u64,
@@ -97,6 +98,21 @@ impl Source for Callback {
                 .collect::<PyResult<Vec<Bytes>>>()
         })
         .map_err(|e| Error::new(Code::Io, format!("{} cannot be read: {e}", self.name)))
+    }
+
+    /// A request of its own costs more than some bytes: footers and page indexes grow with their files.
+    fn tail(&self) -> u64 {
+        (self.size >> 7).clamp(32 << 10, 768 << 10)
+    }
+
+    fn plans(&self) -> bool {
+        true
+    }
+
+    fn announce(&self, ranges: &[Range<u64>]) {
+        let pairs: Vec<(u64, u64)> = ranges.iter().map(|r| (r.start, r.end)).collect();
+        // What cannot be announced is fetched in its turn, and fails then if it must.
+        let _ = Python::attach(|py| self.fetch.call_method1(py, "announce", (pairs,)).map(drop));
     }
 }
 

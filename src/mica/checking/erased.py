@@ -30,7 +30,7 @@ from mica.engines import local
 from mica.errors import UserError
 from mica.log.actions import Metadata, parse_line
 from mica.log.checkpoint import PartSource, read_checkpoint, read_part, sidecars_of
-from mica.log.column_mapping import effective
+from mica.log.column_mapping import read_schema
 from mica.log.feed import DIRECTORY
 from mica.log.opened import Opened, snapshot_of
 from mica.log.paths import SIDECARS, decode_path
@@ -39,7 +39,6 @@ from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema import json as schema_json
 from mica.schema.arrow import variant_field
 from mica.schema.ddl import quote_if_needed
 from mica.stats import documents
@@ -215,7 +214,7 @@ class _Log:
 
     def _former_name(self, metadata: Metadata) -> None:
         """The column's name at the version of this metadata."""
-        schema = effective(schema_json.loads(metadata.schema_string), self.snapshot.mapping)
+        schema = read_schema(metadata.schema_string, self.snapshot.mapping)
         self.columns |= {field.name for field in schema.fields if physical_name(field) == self.names[0]}
 
     def _told(self, file: str, held: set[str], otherwise: str = "log cleanup") -> None:

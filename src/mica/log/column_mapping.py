@@ -12,6 +12,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from mica.errors import UnsupportedTableError, UserError
@@ -41,6 +42,12 @@ def mode_of(protocol: Protocol, metadata: Metadata) -> Mode:
             feature="columnMapping",
         )
     return mode
+
+
+@lru_cache(maxsize=16)
+def read_schema(schema_string: str, mode: Mode) -> StructType:
+    """Reads `metaData.schemaString` as `effective`. A table that is kept asks for the same text again and again."""
+    return effective(schema_json.loads(schema_string), mode)
 
 
 def effective(schema: StructType, mode: Mode) -> StructType:

@@ -15,7 +15,7 @@ from mica import properties
 from mica.errors import UserError
 from mica.log import features, feed, row_tracking
 from mica.log.actions import Metadata, Protocol
-from mica.log.column_mapping import configured, effective, mode_of
+from mica.log.column_mapping import configured, effective, mode_of, read_schema
 from mica.log.configuration import checked, kept, needed_features
 from mica.schema import collations, special
 from mica.schema import json as schema_json
@@ -126,7 +126,7 @@ def altered(
     mode = properties.COLUMN_MAPPING_MODE.of(changed.configuration)
     if schema is not None or mode != properties.COLUMN_MAPPING_MODE.of(metadata.configuration):
         if schema is None:
-            schema = effective(schema_json.loads(metadata.schema_string), mode_of(protocol, metadata))
+            schema = read_schema(metadata.schema_string, mode_of(protocol, metadata))
         maps = "columnMapping" in needed or features.supports(protocol, "columnMapping")
         schema, configuration = configured(metadata, schema, changed.configuration, mode if maps else "none")
         changed = replace(changed, schema_string=schema_json.dumps(schema), configuration=configuration)

@@ -116,7 +116,7 @@ ABSOLUTE = r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:)"
 
 def canonical_keys(paths: pa.Array) -> pa.Array:
     """Returns the paths with one spelling per file: decoded, and local absolute ones without a scheme."""
-    odd = pc.or_(pc.match_substring(paths, "%"), pc.match_substring_regex(paths, ABSOLUTE))
+    odd = pc.or_(pc.match_substring(paths, "%"), pc.starts_with(paths, "file:"))
     if not pc.any(odd).as_py():
         return paths
     fixed = [_canonical(path) for path in paths.filter(odd).to_pylist()]

@@ -17,10 +17,11 @@ import pyarrow.compute as pc
 
 from mica.errors import CorruptDataError
 from mica.log.actions import Metadata, Protocol, parse_line
-from mica.log.arrays import one_array
+from mica.log.arrays import grown, one_array
 from mica.log.column_mapping import mode_of
 from mica.log.commit_info import in_commit_timestamp
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
+from mica.log.line_source import LineSource, with_source
 from mica.log.paths import file_keys
 from mica.properties import COLUMN_MAPPING_MODE
 from mica.stats.columns import PHYSICAL_NAME
@@ -64,19 +65,6 @@ class Commits:
     removes: pa.Table  # path, deletion_vector, aligned with remove_rows
     remove_rows: np.ndarray
     others: list[tuple[int, dict[str, Any]]]  # (line, action) of all other actions, without change files
-
-
-@dataclass(frozen=True)
-class LineSource:
-    """The source of files that came from commits: their statistics and whole lines."""
-
-    all_lines: pa.Array
-    add_rows: np.ndarray  # the line of each add
-    stats: pa.Array  # string, one per add
-
-    def lines(self, rows: np.ndarray) -> pa.Array:
-        """Returns the whole lines of some adds."""
-        return self.all_lines.take(pa.array(self.add_rows[rows]))
 
 
 @dataclass(frozen=True)
@@ -253,29 +241,33 @@ def apply(state: State, commits: Commits) -> State:
     alive = last[codes] == positions
     adds_alive, removes_alive = alive[: len(add_rows)], alive[len(add_rows) :]
 
-    old = state.files
-    if old.num_rows:
-        old_keys = file_keys(one_array(old["path"]), one_array(old["deletion_vector"]))
-        old = old.filter(pc.invert(pc.is_in(old_keys, value_set=keys)))
     kept = np.flatnonzero(adds_alive)
+    files, sources, number, first = _without(state.files, keys), state.sources, 0, 0
+    if len(add_rows):
+        files, sources, number, first = with_source(files, sources, LineSource(commits.lines, add_rows, commits.stats))
     new = commits.adds.take(pa.array(kept))
-    source = pa.array(np.full(len(kept), len(state.sources), np.int32))
-    new = new.append_column("source", source).append_column("row", pa.array(kept.astype(np.int32)))
-
-    tombstones = state.removes
-    if tombstones.num_rows:
-        tomb_keys = file_keys(one_array(tombstones["path"]), one_array(tombstones["deletion_vector"]))
-        tombstones = tombstones.filter(pc.invert(pc.is_in(tomb_keys, value_set=keys)))
+    new = new.append_column("source", pa.array(np.full(len(kept), number, np.int32)))
+    new = new.append_column("row", pa.array((kept + first).astype(np.int32)))
     fresh = np.flatnonzero(removes_alive)
     removed = commits.removes.take(pa.array(fresh)).append_column(
         "line", commits.lines.take(pa.array(remove_rows[fresh]))
     )
     return replace(
         state,
-        files=pa.concat_tables([old, new.cast(STATE_FILES)]),
-        removes=pa.concat_tables([tombstones, removed.cast(REMOVES)]),
-        sources=(*state.sources, LineSource(commits.lines, add_rows, commits.stats)),
+        files=grown(files, new.cast(STATE_FILES)),
+        removes=grown(_without(state.removes, keys), removed.cast(REMOVES)),
+        sources=sources,
     )
+
+
+def _without(files: pa.Table, keys: pa.Array) -> pa.Table:
+    """The rows of other logical files. Most commits name none that is there, and then nothing is copied."""
+    batches = files.to_batches()
+    named = [pc.is_in(file_keys(b.column("path"), b.column("deletion_vector")), value_set=keys) for b in batches]
+    if not any(pc.any(mask).as_py() for mask in named):
+        return files
+    kept = [batch.filter(pc.invert(mask)) for batch, mask in zip(batches, named, strict=True)]
+    return pa.Table.from_batches(kept, files.schema)
 
 
 def _whole(action: Mapping[str, Any], name: str) -> int:

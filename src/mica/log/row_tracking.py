@@ -21,7 +21,7 @@ import pyarrow as pa
 from mica.errors import CorruptDataError
 from mica.log import features
 from mica.log.actions import Metadata, Protocol
-from mica.log.replay import LineSource
+from mica.log.line_source import LineSource
 from mica.properties import ENABLE_ROW_TRACKING, ROW_ID_COLUMN, ROW_VERSION_COLUMN
 
 #: The domain of the highest row id.

@@ -25,15 +25,15 @@ from mica.log import applications, features, row_tracking, time_travel, type_cha
 from mica.log.actions import Metadata, Protocol
 from mica.log.arrays import taken
 from mica.log.checkpoint import PartSource, read_checkpoint
-from mica.log.column_mapping import effective, mode_of
+from mica.log.column_mapping import mode_of, read_schema
 from mica.log.commit_info import commit_info, in_commit_timestamp
 from mica.log.fingerprint import Fingerprint, fingerprint_in, fingerprint_of, stands
+from mica.log.line_source import LineSource
 from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, decode_path
-from mica.log.replay import FILES, LineSource, State, apply, parse_commits, partition_keys
+from mica.log.replay import FILES, State, apply, parse_commits, partition_keys
 from mica.log.segment import LogFile, Segment, choose_segment, read_listing
 from mica.log.stats_struct import format_stats
 from mica.properties import Mode
-from mica.schema import json as schema_json
 from mica.schema.types import StructType
 from mica.stats.read import SHARE, Share, shares_of
 from mica.storage import Entry, Storage
@@ -78,7 +78,7 @@ class Snapshot:
     @cached_property
     def schema(self) -> StructType:
         """The table's schema; under column mapping the fields' metadata hold the physical names."""
-        return effective(schema_json.loads(self.metadata.schema_string), self.mapping)
+        return read_schema(self.metadata.schema_string, self.mapping)
 
     @cached_property
     def mapping(self) -> Mode:

@@ -36,7 +36,7 @@ from mica.log import features
 from mica.log.actions import Metadata, Protocol
 from mica.log.checkpoint_writer import write_checkpoint
 from mica.log.cleanup import expired
-from mica.log.column_mapping import effective
+from mica.log.column_mapping import read_schema
 from mica.log.creation import altered
 from mica.log.paths import LOG
 from mica.log.segment import read_listing
@@ -229,7 +229,7 @@ def _off(*names: str) -> Callable[[Metadata], Metadata]:
 
 
 def _unmapped(metadata: Metadata) -> Metadata:
-    schema = effective(schema_json.loads(metadata.schema_string), "none")
+    schema = read_schema(metadata.schema_string, "none")
     cleared = _off(properties.COLUMN_MAPPING_MODE.name, properties.MAX_COLUMN_ID.name)(metadata)
     mapped = properties.COLUMN_MAPPING_MODE.of(metadata.configuration) != "none"
     return replace(cleared, schema_string=schema_json.dumps(schema)) if mapped else cleared

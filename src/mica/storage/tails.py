@@ -1,4 +1,4 @@
-"""A cache of the ends of files in object stores, which hold their footers.
+"""What is fetched of files in object stores before it is needed, or once for several openings: their ends above all.
 
 The rule: the end of a file is fetched once, however often the file is opened: a scan opens a file for its schema and
 again to read it, and `explain` opens files before the scan runs. The cache lives as long as the scan's source,
@@ -11,18 +11,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from mica.storage.base import Storage
 
 #: The maximum of cached bytes, of all files together and of one.
-LIMIT = 16 << 20
+LIMIT = 64 << 20
 LIMIT_OF_ONE = 1 << 20
 
 #: Seconds for which the end of a replaceable file is valid.
 BRIEFLY = 10.0
 
 Ranges = Sequence[tuple[int, int]]
+
+
+#: Requests of one scan, or of one task of it, that are under way ahead of their turn.
+REQUESTS = 8
 
 
 class Tails:
@@ -34,6 +39,14 @@ class Tails:
         self._since: dict[tuple[str, int], float] = {}
         self._bytes = 0
         self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def ahead(self, read: Callable[[], list[bytes]]) -> Future[list[bytes]]:
+        """Reads in the background."""
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(REQUESTS, thread_name_prefix="mica-fetch")
+            return self._pool.submit(read)
 
     def __reduce__(self) -> tuple[type[Tails], tuple[float | None]]:
         return Tails, (self._seconds,)
@@ -64,9 +77,20 @@ class Fetch:
         self._key = storage.path(rel), size
         #: Bytes that were read.
         self.fetched = 0
+        self._announced: tuple[Ranges, Future[list[bytes]]] | None = None
+
+    def announce(self, ranges: Ranges) -> None:
+        """These ranges will be asked for together soon: they are read in the background, once."""
+        if any(start < self._size - len(self._tails.of(self._key)) for start, _ in ranges):
+            self._announced = ranges, self._tails.ahead(lambda: self._storage.read_ranges(self._rel, ranges))
 
     def __call__(self, ranges: Ranges) -> list[bytes]:
         """Returns the bytes [start, end) of each range."""
+        if self._announced is not None and self._announced[0] == ranges:
+            coming, self._announced = self._announced[1], None
+            found = coming.result()
+            self.fetched += sum(map(len, found))
+            return found
         end = self._tails.of(self._key)
         begin = self._size - len(end)
         if all(start >= begin for start, _ in ranges):

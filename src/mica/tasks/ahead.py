@@ -12,10 +12,17 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pyarrow as pa
 
+from mica.storage import Storage
+from mica.storage.tails import REQUESTS
 from mica.tasks.parts import FilePart
 
 #: Bytes of files that are read ahead; a larger file is read in its turn, batch by batch.
 AHEAD_BYTES = 16 << 20
+
+
+def readers_of(storage: Storage) -> int:
+    """How many files of this place one task reads at once: requests wait for an object store, not for a core."""
+    return 1 if storage.local_path is not None else REQUESTS
 
 
 def in_order(
@@ -45,7 +52,8 @@ def in_order(
                 filled += size
                 coming = next(left, None)
             file, future = waiting.popleft()
-            yield from read(file) if future is None else future.result()
+            # An error is raised in the file's turn, by reading it again: fewer rows may be wanted by then.
+            yield from read(file) if future is None or future.exception() else future.result()
             filled -= file.size or AHEAD_BYTES
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.skipping.within_files import Ranges
+from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.leaf_columns import FileColumn
 from mica.tasks.leaf_values import distinct
@@ -48,12 +49,15 @@ COSTS = pa.schema(
 
 def footer_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """The costs that remain after skipping by the footers of the files."""
-    for part in parts:
+
+    def costs(part: FilePart) -> Iterator[pa.RecordBatch]:
         file = DataFileReader(spec, part)
         ranges = file.ranges()
         if spec.predicate is not None:
             ranges = file.possible(spec.predicate, ranges)
         yield _rows(file, ranges, ranges, {})
+
+    yield from in_order(costs, parts, readers_of(spec.storage))
 
 
 def measured_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:

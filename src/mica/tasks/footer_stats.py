@@ -25,6 +25,7 @@ from mica.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, D
 from mica.skipping.within_files import interval
 from mica.stats.columns import IndexedColumn, indexed_leaves, is_ordered
 from mica.stats.render import PathBounds, as_numbers, stats_of
+from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
 from mica.variant.encode import encode
@@ -48,9 +49,12 @@ class FooterSpec:
 
 def footer_stats(spec: FooterSpec, files: Iterable[FilePart]) -> Iterator[pa.RecordBatch]:
     """The statistics of each file; only footers are read."""
-    for part in files:
-        file = DataFileReader(spec.read, part)
-        yield pa.record_batch([pa.array([part.number], pa.int32()), pa.array([_stats(spec, file)])], schema=STATS)
+
+    def stats(part: FilePart) -> Iterator[pa.RecordBatch]:
+        found = _stats(spec, DataFileReader(spec.read, part))
+        yield pa.record_batch([pa.array([part.number], pa.int32()), pa.array([found])], schema=STATS)
+
+    yield from in_order(stats, list(files), readers_of(spec.read.storage))
 
 
 def _stats(spec: FooterSpec, file: DataFileReader) -> str:

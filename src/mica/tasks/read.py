@@ -16,6 +16,7 @@ from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, evaluate
 from mica.schema.arrow import to_arrow
 from mica.skipping.within_files import Ranges
+from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.batches import cut
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.leaf_values import distinct
@@ -24,13 +25,17 @@ from mica.tasks.row_errors import located
 
 
 def read_parts(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-    """Reads several files one after another, up to the scan's limit."""
+    """Reads several files in their order, up to the scan's limit; those of an object store several at once."""
     left = spec.limit
-    for part in parts:
-        for batch in read_file(spec, part, left):
-            yield batch
-            if left is not None:
-                left -= batch.num_rows
+
+    def read(part: FilePart) -> Iterator[pa.RecordBatch]:
+        return read_file(spec, part, left)
+
+    for batch in in_order(read, parts, readers_of(spec.storage)):
+        if left is not None:
+            batch = batch.slice(0, left)  # noqa: PLW2901 - files that were read ahead have all that was wanted then
+            left -= batch.num_rows
+        yield batch
         if left is not None and left <= 0:
             return
 
@@ -74,12 +79,14 @@ def read_ranges(
 
 
 def count_rows(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-    """The number of rows that pass, as one batch. Only columns of the predicate are read."""
-    total = 0
-    for part in parts:
+    """How many rows of each file pass. Only columns of the predicate are read."""
+
+    def count(part: FilePart) -> Iterator[pa.RecordBatch]:
         file = DataFileReader(spec, part)
         if spec.predicate is None:
-            total += sum(end - start for start, end in file.ranges())
+            total = sum(end - start for start, end in file.ranges())
         else:
-            total += sum(found.rows for found in file.read([], spec.predicate))
-    yield pa.record_batch({"rows": pa.array([total], pa.int64())})
+            total = sum(found.rows for found in file.read([], spec.predicate))
+        yield pa.record_batch({"rows": pa.array([total], pa.int64())})
+
+    yield from in_order(count, parts, readers_of(spec.storage))

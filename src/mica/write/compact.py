@@ -31,6 +31,8 @@ from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.types import VARIANT, walk
 from mica.stats.partition import column_texts
+from mica.storage.tails import REQUESTS
+from mica.tasks.ahead import readers_of
 from mica.tasks.parts import FilePart
 from mica.tasks.rewrite import RewriteSpec, join_files
 from mica.tasks.write import LATER, WriteSpec
@@ -46,9 +48,6 @@ ENOUGH = 0.75
 
 #: Files below this share of the target size are small, and so many of them in a partition are compacted by themselves.
 SMALL, MANY = 0.5, 50
-
-#: A task that joins files reads at most so many at once.
-MOST_READERS = 8
 
 _PERCENTILES = {"minFileSize": 0, "p25FileSize": 0.25, "p50FileSize": 0.5, "p75FileSize": 0.75, "maxFileSize": 1}
 
@@ -71,7 +70,7 @@ def joined(
     read = scan.rewriting()
     # Cores that no bin has read for the others; requests wait for an object store, not for a core.
     idle = engine.parallelism // max(len(bins), 1)
-    readers = min(max(idle, 1 if scan.source.storage.local_path is not None else MOST_READERS), MOST_READERS)
+    readers = min(max(idle, readers_of(scan.source.storage)), REQUESTS)
 
     def task(write: WriteSpec) -> Task:
         return partial(join_files, RewriteSpec(read, write), readers=readers)

@@ -21,7 +21,7 @@ from mica.errors import ConflictError, UserError
 from mica.expressions.bind import bind
 from mica.log import added, creation, features, row_tracking
 from mica.log.actions import Metadata, Protocol
-from mica.log.column_mapping import effective, mode_of
+from mica.log.column_mapping import mode_of, read_schema
 from mica.log.configuration import checked
 from mica.log.conflicts import FilePredicate, every_file
 from mica.log.domains import (
@@ -35,7 +35,6 @@ from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
 from mica.properties import CODEC, ENABLE_CHANGE_DATA, SHREDDING_RULES, SKIPPING_NAMES, TARGET_FILE_SIZE
 from mica.schema import collations
-from mica.schema import json as schema_json
 from mica.schema.ddl import quote_if_needed
 from mica.schema.new_columns import with_new
 from mica.schema.types import VARIANT, StructType, walk
@@ -122,7 +121,7 @@ class Target:
     @property
     def schema(self) -> StructType:
         """The table's columns."""
-        return effective(schema_json.loads(self.metadata.schema_string), mode_of(self.protocol, self.metadata))
+        return read_schema(self.metadata.schema_string, mode_of(self.protocol, self.metadata))
 
     @property
     def variants(self) -> tuple[tuple[str, ...], ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from mica.errors import StorageError
 from mica.storage import tails
 from mica.storage.local import LocalStorage
 from mica.storage.tails import Fetch, Tails
@@ -80,3 +81,21 @@ def test_no_more_is_kept_than_allowed(tmp_path: Path, monkeypatch: pytest.Monkey
     _read(kept, disk, (899, 900))
     assert _read(kept, disk, (899, SIZE)) == [(899, SIZE)]
     assert _read(kept, disk, (900, SIZE)) == []
+
+
+def test_what_is_announced_is_read_once_and_fails_in_its_turn(tmp_path: Path) -> None:
+    disk, kept = Counted(tmp_path), Tails()
+    fetch = Fetch(kept, disk, "f", SIZE)
+    fetch.announce([(10, 20), (40, 50)])
+    assert fetch([(0, 5)]) == [BYTES[0:5]], "others may come first"
+    assert fetch([(10, 20), (40, 50)]) == [BYTES[10:20], BYTES[40:50]]
+    assert sorted(disk.asked) == [(0, 5), (10, 20), (40, 50)]
+    assert fetch.fetched == 25
+    assert fetch([(10, 20), (40, 50)]) == [BYTES[10:20], BYTES[40:50]], "it is not kept"
+    disk.asked = []
+    _read(kept, disk, (900, SIZE))
+    fetch.announce([(950, 960)])
+    assert disk.asked == [(900, SIZE)], "the end is there already"
+    fetch.announce([(800, SIZE + 1)])
+    with pytest.raises(StorageError):
+        fetch([(800, SIZE + 1)])

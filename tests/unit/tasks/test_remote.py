@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import threading
+from collections import Counter
 from typing import Any
 
 import orjson
@@ -11,6 +13,7 @@ from obstore.store import MemoryStore
 
 import mica
 from mica.cli.events import lines
+from mica.engines import local
 from mica.storage import Storage
 from mica.storage.remote import RemoteStorage
 from mica.write import inputs
@@ -80,3 +83,31 @@ def test_a_table_on_a_store_is_converted_there_and_back(store: MemoryStore) -> N
     with pytest.raises(mica.MicaError):
         mica.convert_files("s3://bucket/early", "s3://bucket/more")
     assert [entry.path for entry in home.list()] == before
+
+
+def test_a_scan_asks_a_store_for_several_things_at_once(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few requests wait for each other before the first row; row groups and small files are asked for ahead."""
+    home = RemoteStorage("s3://bucket", "", None, store)
+    for name in "abcdef":
+        home.put(f"in/{name}.ndjson", lines(0, 3_000, seed=ord(name)))
+    mica.ingest_json("s3://bucket/in/*", "s3://bucket/t", target_file_size="150KB")
+    asked: list[str] = []
+    real, turn = RemoteStorage.read_ranges, threading.Barrier(2, timeout=20)
+
+    def slow(self: RemoteStorage, rel: str, ranges: Any) -> list[bytes]:
+        asked.append(rel)
+        if len(asked) <= 2:
+            turn.wait()  # nobody gets an answer before a second request is under way
+        return real(self, rel, ranges)
+
+    monkeypatch.setattr(local, "threads", lambda: 1)
+    values = {"did": "v:did::string", "at": "v:time_us::bigint"}
+    for where in (None, "v:time_us::bigint % 2 = 0"):
+        expected = mica.Table.open("s3://bucket/t").scan(columns=values, where=where).to_arrow()
+        for limit in (None, 700):
+            asked.clear()
+            scan = mica.Table.open("s3://bucket/t").scan(columns=values, where=where, limit=limit)
+            with monkeypatch.context() as patch:
+                patch.setattr(RemoteStorage, "read_ranges", slow)
+                assert scan.to_arrow().equals(expected.slice(0, limit))
+            assert max(Counter(asked).values()) <= 3, "an end, a filter, its rows"

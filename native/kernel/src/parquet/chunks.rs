@@ -38,8 +38,34 @@ impl FileReader {
         rows: Option<&Rows>,
         batch_size: usize,
     ) -> Result<ParquetRecordBatchReader> {
+        let Needed { selection, ranges, ends } = self.needed(group, leaves, rows)?;
         let metadata = self.arrow.metadata();
-        let Some(meta) = metadata.row_groups().get(group) else {
+        let meta = metadata.row_group(group);
+        let bytes = self.fetch_pages(group, leaves, &ranges)?;
+        let mut parts = ranges.iter().map(|range| range.start).zip(bytes);
+        let mut chunks = vec![None; meta.columns().len()];
+        let mut taken = 0;
+        for (&leaf, end) in leaves.iter().zip(ends) {
+            let own = Parts::new(parts.by_ref().take(end - taken).collect());
+            taken = end;
+            if let Some(chunk) = chunks.get_mut(leaf) {
+                *chunk = Some(Arc::new(own));
+            }
+        }
+        let mask = ProjectionMask::leaves(self.arrow.parquet_schema(), leaves.iter().copied());
+        let levels =
+            parquet_to_arrow_field_levels(self.arrow.parquet_schema(), mask, Some(self.arrow.schema().fields()))?;
+        let group = Group { metadata, meta, number: group, chunks, paged: selection.is_some() };
+        Ok(ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, batch_size, selection)?)
+    }
+
+    /// Says that `batches` will be called with these leaves and rows next.
+    pub(crate) fn announce_batches(&self, group: usize, leaves: &[usize], rows: Option<&Rows>) -> Result<()> {
+        self.announce(&self.needed(group, leaves, rows)?.ranges)
+    }
+
+    fn needed(&self, group: usize, leaves: &[usize], rows: Option<&Rows>) -> Result<Needed> {
+        let Some(meta) = self.arrow.metadata().row_groups().get(group) else {
             return Err(ParquetError::General(format!("there is no row group {group}")).into());
         };
         let first = self.first_row(group);
@@ -58,23 +84,16 @@ impl FileReader {
             }
             ends.push(ranges.len());
         }
-        let bytes = self.fetch_pages(group, leaves, &ranges)?;
-        let mut parts = ranges.iter().map(|range| range.start).zip(bytes);
-        let mut chunks = vec![None; meta.columns().len()];
-        let mut taken = 0;
-        for (&leaf, end) in leaves.iter().zip(ends) {
-            let own = Parts::new(parts.by_ref().take(end - taken).collect());
-            taken = end;
-            if let Some(chunk) = chunks.get_mut(leaf) {
-                *chunk = Some(Arc::new(own));
-            }
-        }
-        let mask = ProjectionMask::leaves(self.arrow.parquet_schema(), leaves.iter().copied());
-        let levels =
-            parquet_to_arrow_field_levels(self.arrow.parquet_schema(), mask, Some(self.arrow.schema().fields()))?;
-        let group = Group { metadata, meta, number: group, chunks, paged: selection.is_some() };
-        Ok(ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, batch_size, selection)?)
+        Ok(Needed { selection, ranges, ends })
     }
+}
+
+/// What is to be fetched of some leaves of a row group.
+struct Needed {
+    selection: Option<RowSelection>,
+    ranges: Vec<Range<u64>>,
+    /// Where the ranges of each leaf end.
+    ends: Vec<usize>,
 }
 
 /// Whether the library reads all pages of a selection.

@@ -25,6 +25,14 @@ pub struct Window {
     pub rows: Rows,
 }
 
+impl Window {
+    /// Its rows, if they are not all of the row group's.
+    pub fn part(&self) -> Option<&Rows> {
+        let whole = self.rows.len() == 1 && self.rows[0] == self.bounds;
+        (!whole).then_some(&self.rows)
+    }
+}
+
 pub struct Decoder {
     file: Arc<FileReader>,
     leaves: Vec<usize>,
@@ -64,9 +72,7 @@ impl Decoder {
         if self.leaves.is_empty() {
             return Ok(());
         }
-        let Window { group, bounds, rows } = &self.window;
-        let whole = rows.len() == 1 && rows[0] == *bounds;
-        self.inner = Some(self.file.batches(*group, &self.leaves, (!whole).then_some(rows), self.batch_size)?);
+        self.inner = Some(self.file.batches(self.window.group, &self.leaves, self.window.part(), self.batch_size)?);
         Ok(())
     }
 

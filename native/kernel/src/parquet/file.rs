@@ -120,6 +120,15 @@ impl FileReader {
         self.bytes_read.fetch_add(read, Ordering::Relaxed);
         Ok(bytes)
     }
+
+    /// Whether the source wants to know what will be fetched next.
+    pub(crate) fn plans(&self) -> bool {
+        self.source.plans()
+    }
+
+    pub(crate) fn announce(&self, ranges: &[std::ops::Range<u64>]) -> Result<()> {
+        crate::parquet::source::announce(self.source.as_ref(), ranges)
+    }
 }
 
 fn first_rows(metadata: &ParquetMetaData) -> Vec<u64> {

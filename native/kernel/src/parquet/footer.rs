@@ -10,16 +10,13 @@ use crate::error::{Code, Error, Result};
 use crate::parquet::footer_check as walk;
 use crate::parquet::source::{Source, fetch};
 
-/// The first request takes this much from the end of the file; a footer is rarely larger.
-const TAIL: u64 = 32 << 10;
-
 pub fn load(source: &dyn Source, read: &mut u64) -> Result<ParquetMetaData> {
     let refuse = |what: &str| Err(Error::new(Code::CorruptFile, format!("{} {what}", source.name())));
     let size = source.size();
     if size < 12 {
         return refuse(&format!("has {size} bytes: too few for a Parquet file"));
     }
-    let tail: Range<u64> = size.saturating_sub(TAIL)..size;
+    let tail: Range<u64> = size.saturating_sub(source.tail())..size;
     let mut bytes = one(fetch(source, std::slice::from_ref(&tail), read)?);
     let Some((body, [a, b, c, d, magic @ ..])) = bytes.split_last_chunk::<8>() else {
         return refuse("is too short for a Parquet file");

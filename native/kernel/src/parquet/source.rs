@@ -15,6 +15,19 @@ pub trait Source: Send + Sync {
     fn name(&self) -> &str;
     fn size(&self) -> u64;
     fn fetch(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
+
+    /// How much of the file's end is fetched first; what the footer has beyond it takes another request.
+    fn tail(&self) -> u64 {
+        32 << 10
+    }
+
+    /// Whether it helps to know what will be fetched next.
+    fn plans(&self) -> bool {
+        false
+    }
+
+    /// These ranges will be fetched together soon. They may be asked for while others are decoded.
+    fn announce(&self, _ranges: &[Range<u64>]) {}
 }
 
 /// A file on a local disk.
@@ -87,8 +100,36 @@ impl Source for LocalFile {
 /// Ranges nearer to each other than this are fetched as one: a request costs more than the bytes between.
 const GAP: u64 = 16 << 10;
 
+/// Announces what [`fetch`] will ask the source for.
+pub fn announce(source: &dyn Source, ranges: &[Range<u64>]) -> Result<()> {
+    let (merged, _) = merged(source, ranges)?;
+    source.announce(&merged);
+    Ok(())
+}
+
 /// Fetches ranges, merging neighbours, and gives one buffer for each range asked for. `read` counts bytes fetched.
 pub fn fetch(source: &dyn Source, ranges: &[Range<u64>], read: &mut u64) -> Result<Vec<Bytes>> {
+    let (merged, home) = merged(source, ranges)?;
+    let buffers = source.fetch(&merged)?;
+    if buffers.len() != merged.len() || buffers.iter().zip(&merged).any(|(b, r)| b.len() as u64 != r.end - r.start) {
+        return Err(Error::new(
+            Code::CorruptFile,
+            format!("{} returned fewer bytes than requested: it was truncated or changed", source.name()),
+        ));
+    }
+    *read += merged.iter().map(|r| r.end - r.start).sum::<u64>();
+    Ok(ranges
+        .iter()
+        .zip(home)
+        .map(|(range, at)| {
+            let start = merged[at].start;
+            buffers[at].slice((range.start - start) as usize..(range.end - start) as usize)
+        })
+        .collect())
+}
+
+/// Ranges with their neighbours, in order, and in which of them each range is.
+fn merged(source: &dyn Source, ranges: &[Range<u64>]) -> Result<(Vec<Range<u64>>, Vec<usize>)> {
     let mut order: Vec<usize> = (0..ranges.len()).collect();
     order.sort_by_key(|&i| ranges[i].start);
     let mut merged: Vec<Range<u64>> = Vec::new();
@@ -113,20 +154,5 @@ pub fn fetch(source: &dyn Source, ranges: &[Range<u64>], read: &mut u64) -> Resu
         }
         home[i] = merged.len() - 1;
     }
-    let buffers = source.fetch(&merged)?;
-    if buffers.len() != merged.len() || buffers.iter().zip(&merged).any(|(b, r)| b.len() as u64 != r.end - r.start) {
-        return Err(Error::new(
-            Code::CorruptFile,
-            format!("{} returned fewer bytes than requested: it was truncated or changed", source.name()),
-        ));
-    }
-    *read += merged.iter().map(|r| r.end - r.start).sum::<u64>();
-    Ok(ranges
-        .iter()
-        .zip(home)
-        .map(|(range, at)| {
-            let start = merged[at].start;
-            buffers[at].slice((range.start - start) as usize..(range.end - start) as usize)
-        })
-        .collect())
+    Ok((merged, home))
 }

@@ -149,7 +149,10 @@ impl Scan {
                 State::Over => return Ok(None),
                 State::Between => match self.next_window()? {
                     None => return Ok(None),
-                    Some(window) => self.state = self.open(window)?,
+                    Some(window) => {
+                        self.state = self.open(window)?;
+                        self.announce_next()?;
+                    }
                 },
                 State::Judging(judging) => {
                     if let Some(step) = self.judge(judging)? {
@@ -262,6 +265,20 @@ impl Scan {
         let decoder = self.decoder(judged, window)?;
         let judging = Judging { decoder, rest, reused, waiting: None, passing: Vec::new(), kept: Kept::default() };
         Ok(State::Judging(judging))
+    }
+
+    /// Lets a slow source fetch what the next window begins with, while this one is decoded.
+    fn announce_next(&mut self) -> Result<()> {
+        if !self.file.plans() || self.options.limit.is_some() {
+            return Ok(());
+        }
+        let place = (self.next_row, self.next_group, self.windows);
+        let next = self.next_window();
+        (self.next_row, self.next_group, self.windows) = place;
+        let Some(window) = next? else { return Ok(()) };
+        let first = if self.filter.is_empty() { &self.items } else { &self.filter };
+        let leaves = projection::leaves(&self.file, first.iter(), window.group);
+        if leaves.is_empty() { Ok(()) } else { self.file.announce_batches(window.group, &leaves, window.part()) }
     }
 
     /// The next rows asked for: those of a row group, or as many of them as a window may hold.

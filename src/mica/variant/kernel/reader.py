@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -12,8 +13,15 @@ from mica.storage.tails import Fetch, Tails
 from mica.variant.kernel.door import P, T, call, native
 from mica.variant.kernel.request import Early, Request, RowRanges
 
-#: Returns the bytes of these ranges (first, end) of a file.
-Fetching = Callable[[Sequence[tuple[int, int]]], Sequence[bytes]]
+
+class Fetching(Protocol):
+    """Fetches the bytes of ranges (first, end) of a file."""
+
+    def __call__(self, ranges: Sequence[tuple[int, int]], /) -> Sequence[bytes]:
+        """Returns the bytes of these ranges."""
+
+    def announce(self, ranges: Sequence[tuple[int, int]], /) -> None:
+        """These ranges will be asked for together soon; they may be fetched already."""
 
 
 class FileReader:
@@ -156,6 +164,9 @@ class _Watched:
         except MicaError as e:
             self.error = e
             raise
+
+    def announce(self, ranges: Sequence[tuple[int, int]]) -> None:
+        self._fetch.announce(ranges)
 
 
 class Check:

@@ -1,0 +1,73 @@
+"""The source of files that came from commits: their statistics and their whole lines.
+
+The rule: a table that is kept through n commits has log(n) sources. A new one is joined with the newest while that is
+not twice as large, so each line is copied log(n) times, and a question to all sources stays one to a few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from mica.log.arrays import MOST_JOINED
+
+_SOURCE, _ROW = "source", "row"
+
+
+@dataclass(frozen=True)
+class LineSource:
+    """The adds of some commits, oldest first."""
+
+    all_lines: pa.Array  # large_binary
+    add_rows: np.ndarray  # the line of each add
+    stats: pa.Array  # string, one per add
+
+    def lines(self, rows: np.ndarray) -> pa.Array:
+        """Returns the whole lines of some adds."""
+        return self.all_lines.take(pa.array(self.add_rows[rows]))
+
+
+def with_source(
+    files: pa.Table, sources: Sequence[Any], source: LineSource
+) -> tuple[pa.Table, tuple[Any, ...], int, int]:
+    """Adds a source. Returns the files with the sources that they have now, the sources, and for the files of the new
+    one its number and the row of its first add."""
+    kept, joined = list(sources), [source]
+    while kept and _takes(kept[-1], sum(len(one.add_rows) for one in joined)):
+        joined.insert(0, kept.pop())
+    if len(joined) == 1:
+        return files, (*kept, source), len(kept), 0
+    starts = np.cumsum([0, *(len(one.add_rows) for one in joined)])
+    return _renumbered(files, len(kept), starts), (*kept, _joined(joined)), len(kept), int(starts[-2])
+
+
+def _takes(newest: Any, count: int) -> bool:
+    return isinstance(newest, LineSource) and len(newest.add_rows) < 2 * count and count <= MOST_JOINED
+
+
+def _joined(sources: Sequence[LineSource]) -> LineSource:
+    """Only lines of adds are kept: no other line of a source is ever asked for."""
+    lines = [one.all_lines.take(pa.array(one.add_rows)) for one in sources]
+    together = pa.concat_arrays(lines)
+    stats = pa.concat_arrays([one.stats for one in sources])
+    return LineSource(together, np.arange(len(together)), stats)
+
+
+def _renumbered(files: pa.Table, first: int, starts: np.ndarray) -> pa.Table:
+    """The files of the sources from `first` on become files of `first`; `starts` are the rows of their old sources."""
+    batches = files.to_batches()
+    for at, batch in enumerate(batches):
+        numbers = batch.column(_SOURCE).to_numpy()
+        moved = numbers >= first
+        if not moved.any():
+            continue
+        rows = batch.column(_ROW).to_numpy() + np.where(moved, starts[np.maximum(numbers - first, 0)], 0)
+        columns = batch.columns
+        columns[batch.schema.get_field_index(_SOURCE)] = pa.array(np.minimum(numbers, first), pa.int32())
+        columns[batch.schema.get_field_index(_ROW)] = pa.array(rows.astype(np.int32))
+        batches[at] = pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+    return pa.Table.from_batches(batches, files.schema)
