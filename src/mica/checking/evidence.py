@@ -90,7 +90,7 @@ class PathSeen:
 
 
 @dataclass
-class Evidence:
+class TableEvidence:
     """The files that were looked at."""
 
     snapshot: Snapshot
@@ -116,9 +116,9 @@ class Evidence:
                 yield steps, path, type_
 
 
-def gather(snapshot: Snapshot) -> Evidence:
+def gather(snapshot: Snapshot) -> TableEvidence:
     """Reads the footers of files from all of the table, and their statistics in the log."""
-    found, names = Evidence(snapshot), snapshot.files.column("path")
+    found, names = TableEvidence(snapshot), snapshot.files.column("path")
     places = evenly(len(names), FILES)
     texts = snapshot.stats(places).to_pylist() if places else []
     for place, text in zip(places, texts, strict=True):

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mica.checking.evidence import Evidence, spelled
+from mica.checking.evidence import TableEvidence, spelled
 from mica.properties import SHREDDING_RULES
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import DataType
@@ -22,7 +22,7 @@ COLUMNS, FEW = 30, 0.05
 PRESENT, RULES = 0.1, 20
 
 
-def rules(looked: Evidence) -> Iterator[dict[str, Any]]:
+def rules(looked: TableEvidence) -> Iterator[dict[str, Any]]:
     """Rules, each with its reason; those that the table has are left out."""
     kept = SHREDDING_RULES.of(looked.snapshot.properties) or ""
     for number, (text, reason) in enumerate((*_sparse(looked), *_typed(looked))):
@@ -35,7 +35,7 @@ def rule(steps: Sequence[str], wish: DataType | str) -> str:
     return f"{spelled(steps)}: {wish if isinstance(wish, str) else type_to_ddl(wish)}"
 
 
-def _sparse(looked: Evidence) -> Iterator[tuple[str, str]]:
+def _sparse(looked: TableEvidence) -> Iterator[tuple[str, str]]:
     by_parent: dict[tuple[str, ...], int] = defaultdict(int)
     for steps, path in looked.paths.items():
         if len(steps) > 2 and path.total < FEW * looked.rows:
@@ -46,7 +46,7 @@ def _sparse(looked: Evidence) -> Iterator[tuple[str, str]]:
             yield f"{spelled(parent)}.*: skip", why
 
 
-def _typed(looked: Evidence) -> Iterator[tuple[str, str]]:
+def _typed(looked: TableEvidence) -> Iterator[tuple[str, str]]:
     for steps, path, type_ in looked.typed(PRESENT):
         if path.files[type_] < path.files.total():
             yield rule(steps, type_), "files shred the same paths as different types"

@@ -13,7 +13,7 @@ from typing import Any
 
 from mica.arguments import OPTIONS, takes
 from mica.checking import shredding_rules
-from mica.checking.evidence import TYPED, Evidence, Suggestion, gather, spelled
+from mica.checking.evidence import TYPED, Suggestion, TableEvidence, gather, spelled
 from mica.errors import UserError
 from mica.log import clustering
 from mica.log.opened import Opened, snapshot_of
@@ -71,7 +71,7 @@ def suggest(
     return [found for one in KINDS if (found := one(looked)) is not None]
 
 
-def _typed_paths(looked: Evidence) -> Suggestion | None:
+def _typed_paths(looked: TableEvidence) -> Suggestion | None:
     details, taken = list[dict[str, Any]](), {name.lower() for name in looked.snapshot.schema.names}
     for steps, path, type_ in looked.typed():
         if len(details) == PATHS:
@@ -112,7 +112,7 @@ def _ddl(path: Mapping[str, Any], own: str | None) -> str:
     return f"{name} {path['type']}" if short else f"{name} {path['type']} AS {path['path']}"
 
 
-def _shredding(looked: Evidence) -> Suggestion | None:
+def _shredding(looked: TableEvidence) -> Suggestion | None:
     details = list(shredding_rules.rules(looked))
     if not details:
         return None
@@ -127,7 +127,7 @@ def _shredding(looked: Evidence) -> Suggestion | None:
     )
 
 
-def _bounds(looked: Evidence) -> Suggestion | None:
+def _bounds(looked: TableEvidence) -> Suggestion | None:
     if looked.files < MANY or VARIANT_STATS_NAMES.of(looked.snapshot.properties) is not None:
         return None
     ranged = [(steps, path) for steps, path, type_ in looked.typed(FREQUENT) if type_ != STRING]
@@ -149,7 +149,7 @@ def _bounds(looked: Evidence) -> Suggestion | None:
     )
 
 
-def _bloom_filters(looked: Evidence) -> Suggestion | None:
+def _bloom_filters(looked: TableEvidence) -> Suggestion | None:
     if looked.files < MANY:
         return None
     kept = BLOOM_PATHS.of(looked.snapshot.properties) or ()
@@ -175,7 +175,7 @@ def _bloom_filters(looked: Evidence) -> Suggestion | None:
     )
 
 
-def _order(looked: Evidence) -> Suggestion | None:
+def _order(looked: TableEvidence) -> Suggestion | None:
     if looked.files < MANY or clustering.cluster_by(looked.snapshot):
         return None
     found = list[tuple[bool, float, str, float]]()
@@ -213,13 +213,19 @@ def _few(paths: Iterable[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
-def _table(looked: Evidence) -> str:
+def _table(looked: TableEvidence) -> str:
     return shlex.quote(str(looked.snapshot.storage))
 
 
-def _alter(looked: Evidence, name: str, value: str) -> str:
+def _alter(looked: TableEvidence, name: str, value: str) -> str:
     return f"mica alter {_table(looked)} --set {shlex.quote(f'{name}={value}')}"
 
 
 #: The kinds of suggestions.
-KINDS: Sequence[Callable[[Evidence], Suggestion | None]] = (_typed_paths, _shredding, _bounds, _bloom_filters, _order)
+KINDS: Sequence[Callable[[TableEvidence], Suggestion | None]] = (
+    _typed_paths,
+    _shredding,
+    _bounds,
+    _bloom_filters,
+    _order,
+)

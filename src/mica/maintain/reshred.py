@@ -30,7 +30,7 @@ from mica.tasks.write import WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.variant import kernel
 from mica.variant.shredding import ShreddingSchema
-from mica.variant.wanted import Wanted
+from mica.variant.wanted import ShreddingWishes
 from mica.write import flow
 from mica.write.facts import NO_FACTS, Facts
 from mica.write.once import Txn, once
@@ -88,7 +88,7 @@ def _trees(
 ) -> Trees:
     """The wanted tree of each column that is to be reshredded."""
     if spec.trees is None:  # the table does not allow shredding
-        wanted = Wanted.of(schema, target.variants)
+        wanted = ShreddingWishes.of(schema, target.variants)
         given = dict(wanted.trees)
         typed = [".".join(at) for at in (*wanted.steering, *(at for at, tree in given.items() if tree != pa.null()))]
         if typed:
@@ -101,7 +101,7 @@ def _trees(
         return given or dict.fromkeys(target.variants, pa.null())
     given = dict(spec.trees)
     # Columns that a call does not name stay as they are.
-    chosen = target.variants if schema is None else Wanted.of(schema, target.variants).steering
+    chosen = target.variants if schema is None else ShreddingWishes.of(schema, target.variants).steering
     return given | _inferred(spec, [at for at in chosen if at not in given], engine, scan, files)
 
 

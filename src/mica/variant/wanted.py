@@ -20,14 +20,14 @@ Columns = Sequence[tuple[str, ...]]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ShreddingWishes:
     """Trees (null: unshredded) and rules, by the path of the column; a column has one, the other or none."""
 
     trees: Mapping[tuple[str, ...], pa.DataType] = field(default_factory=dict)
     steering: Mapping[tuple[str, ...], Steering] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, given: Any, variants: Columns, kept: str | None = None) -> Wanted:
+    def of(cls, given: Any, variants: Columns, kept: str | None = None) -> ShreddingWishes:
         """Parses the option `shredding`. `given` maps Variant columns (in any case; `s.v` for a field) to schemas or
         rules, where None leaves a column unshredded; rules alone are for all columns, and with exactly one Variant
         column it may be one schema. A mapping is always by column. `kept` are the rules of the table.

@@ -13,7 +13,7 @@ from mica.scan.find import data_files
 from mica.schema.types import VARIANT, StructType, walk
 from mica.storage import Storage
 from mica.tasks.write import WriteSpec, new_mark
-from mica.variant.wanted import Wanted
+from mica.variant.wanted import ShreddingWishes
 from mica.write.facts import Facts
 
 #: Layouts of shredded Variants, and where early files have `untyped_value`.
@@ -78,7 +78,7 @@ def bare_spec(
     Errors: those of `creation.partition_columns_of`.
     """
     variants = tuple(at for at, f in walk(schema) if f.type == VARIANT)
-    wanted = Wanted.of(shredding, variants)
+    wanted = ShreddingWishes.of(shredding, variants)
     return WriteSpec(
         storage=storage,
         schema=schema,

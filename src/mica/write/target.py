@@ -47,7 +47,7 @@ from mica.tasks.rules import Rules
 from mica.tasks.write import WriteSpec, new_mark
 from mica.variant import kernel
 from mica.variant.steering import When
-from mica.variant.wanted import Wanted
+from mica.variant.wanted import ShreddingWishes
 from mica.write.facts import Facts
 from mica.write.ingested import forgotten
 from mica.write.rules import numbered, rules_of
@@ -137,10 +137,10 @@ class Target:
     def write_spec(
         self, shredding: Any = None, *, moment: When = "new", target_file_size: int | None = None
     ) -> WriteSpec:
-        """The write spec for files of this table. `shredding` is what a call asks for (`Wanted.of`); what it does not
-        name follows the table's rules. Errors: those of `Wanted.of`."""
+        """The write spec for files of this table. `shredding` is what a call asks for (`ShreddingWishes.of`); what it does not
+        name follows the table's rules. Errors: those of `ShreddingWishes.of`."""
         schema = self.schema
-        wanted = Wanted.of(shredding, self.variants, SHREDDING_RULES.of(self.metadata.configuration))
+        wanted = ShreddingWishes.of(shredding, self.variants, SHREDDING_RULES.of(self.metadata.configuration))
         variants = self.variants
         shreds = creation.shreds(self.protocol, self.metadata)
         if variants and not shreds:

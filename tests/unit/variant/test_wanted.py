@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 
 from mica.errors import UserError
-from mica.variant.wanted import Wanted
+from mica.variant.wanted import ShreddingWishes
 
 VARIANTS = [("v",), ("s", "W")]
 
 
 def shown(given: object, kept: str | None = None) -> tuple[dict[tuple[str, ...], object], dict[tuple[str, ...], str]]:
-    wanted = Wanted.of(given, VARIANTS, kept)
+    wanted = ShreddingWishes.of(given, VARIANTS, kept)
     return dict(wanted.trees), {at: str(rules) for at, rules in wanted.steering.items()}
 
 
@@ -36,5 +36,5 @@ def test_a_rule_of_a_table_that_cannot_be_read_counts_as_none() -> None:
 @pytest.mark.parametrize("given", ["x:a: skip", {"x": "a: skip"}])
 def test_a_column_that_is_no_variant_is_named(given: object) -> None:
     with pytest.raises(UserError) as caught:
-        Wanted.of(given, VARIANTS)
+        ShreddingWishes.of(given, VARIANTS)
     assert caught.value.code == "UNKNOWN_COLUMN"
