@@ -137,8 +137,8 @@ class Target:
     def write_spec(
         self, shredding: Any = None, *, moment: When = "new", target_file_size: int | None = None
     ) -> WriteSpec:
-        """The write spec for files of this table. `shredding` is what a call asks for (`ShreddingWishes.of`); what it does not
-        name follows the table's rules. Errors: those of `ShreddingWishes.of`."""
+        """The write spec for files of this table. `shredding` is what a call asks for; what it does not name follows
+        the table's rules. Errors: those of `ShreddingWishes.of`."""
         schema = self.schema
         wanted = ShreddingWishes.of(shredding, self.variants, SHREDDING_RULES.of(self.metadata.configuration))
         variants = self.variants
