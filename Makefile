@@ -25,7 +25,7 @@ help:
 	@echo "make differential  random documents through mica, two Sparks, DuckDB and arrow-rs; writes docs/compatibility.md"
 	@echo "make docs    the pages that are printed from tables (errors, properties), and the site of all pages"
 	@echo "make wheel   the sdist and a wheel for this platform, or for TARGETS, with zig"
-	@echo "make lint    ruff, mypy, import-linter, rustfmt, clippy"
+	@echo "make lint    ruff, mypy, import-linter, codespell, rustfmt, clippy"
 	@echo "make bench   mica beside its peers (ROUNDS=3 for a quick look); bench-kernel: the kernel beside arrow-rs"
 	@echo "make lock    write the requirement locks anew"
 
@@ -87,6 +87,7 @@ lint: setup-tests
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+	.venv/bin/codespell README.md CHANGELOG.md CONTRIBUTING.md docs src native/kernel native/py scripts benchmarks
 	$(CARGO) fmt $(MANIFEST) --all --check
 	$(CARGO) clippy $(MANIFEST) --release --workspace --all-targets -- -D warnings
 
