@@ -176,7 +176,7 @@ impl Candidate {
 
     /// What rules leave of a candidate and add to it. `None`: it is no column, its values stay in its parent's residual.
     pub fn steered(self, rules: &Rules, left: &mut Vec<Left>) -> Option<Candidate> {
-        if rules.len() == 0 {
+        if rules.is_empty() {
             return Some(self);
         }
         steer(Some(self), rules, &mut Vec::new(), None, left)
