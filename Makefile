@@ -109,10 +109,10 @@ bench-kernel: setup-tests
 	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) build $(MANIFEST) --release --examples -p mica-kernel -p mica-native
 	mkdir -p .bench/data
 	test -f $(KERNEL_EVENTS) || $(PY) -m mica.cli.events $(KERNEL_EVENTS) --events 500000
-	$(EXAMPLES)/values $(KERNEL_EVENTS)
-	$(EXAMPLES)/shred $(KERNEL_EVENTS)
-	$(EXAMPLES)/ingest $(KERNEL_EVENTS) .bench/data/events.parquet
-	$(EXAMPLES)/reconstruct .bench/data/events.parquet v
+	$(PY) -m benchmarks.counted $(EXAMPLES)/values $(KERNEL_EVENTS)
+	$(PY) -m benchmarks.counted $(EXAMPLES)/shred $(KERNEL_EVENTS)
+	$(PY) -m benchmarks.counted $(EXAMPLES)/ingest $(KERNEL_EVENTS) .bench/data/events.parquet
+	$(PY) -m benchmarks.counted $(EXAMPLES)/reconstruct .bench/data/events.parquet v
 
 clean:
 	rm -rf .venv .bench build native/target src/mica/_native*.so

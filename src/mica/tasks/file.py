@@ -108,6 +108,7 @@ class DataFileReader:
             raise self._gone(name) if e.code == "NOT_FOUND" and spec.version is not None else e from None
         if spec.by_id and self.reader.num_rows and not has_ids(self.schema):
             raise self._without_ids()
+        self._columns: dict[Leaf, FileColumn] = {}
         #: Why row groups and pages were skipped, in the order of the checks, and which rows passed. For explain.
         self.proofs: list[Proof] = []
         self.passed: Ranges = []
@@ -312,6 +313,12 @@ class DataFileReader:
 
     def column(self, leaf: Leaf) -> FileColumn:
         """The leaf as a column of this file."""
+        found = self._columns.get(leaf)
+        if found is None:
+            found = self._columns[leaf] = self._column(leaf)
+        return found
+
+    def _column(self, leaf: Leaf) -> FileColumn:
         if is_hidden(self.spec.columns, leaf.column):
             return self._tracked(leaf) if leaf.column in (ROW_ID, ROW_VERSION) else self._of_file(leaf)
         top = self.spec.columns.field(leaf.column[0])
