@@ -27,7 +27,7 @@ from mica.schema.ddl import type_to_ddl
 from mica.schema.hidden import ROW_ID, ROW_VERSION, is_hidden
 from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bloom import questions
-from mica.skipping.within_files import Ranges, Verdicts, intersect, ranges_of, verdicts
+from mica.skipping.within_files import Ranges, Verdicts, can_prove, intersect, ranges_of, verdicts
 from mica.stats.columns import physical_name, physical_names
 from mica.stats.partition import parse_values
 from mica.storage import Storage
@@ -108,6 +108,7 @@ class DataFileReader:
             raise self._gone(name) if e.code == "NOT_FOUND" and spec.version is not None else e from None
         if spec.by_id and self.reader.num_rows and not has_ids(self.schema):
             raise self._without_ids()
+        self._columns: dict[Leaf, FileColumn] = {}
         #: Why row groups and pages were skipped, in the order of the checks, and which rows passed. For explain.
         self.proofs: list[Proof] = []
         self.passed: Ranges = []
@@ -187,10 +188,11 @@ class DataFileReader:
             if not ranges or not requests:
                 break
             found = self.reader.bounds(requests, pages=pages, ranges=ranges)
-            what = "pages" if pages and found.num_rows > 1 else "row groups"
-            proof = Proof(what, ranges, verdicts(predicate, found, names, constants))
-            self.proofs.append(proof)
-            ranges = proof.left
+            if constants or can_prove(predicate, found, names):
+                what = "pages" if pages and found.num_rows > 1 else "row groups"
+                proof = Proof(what, ranges, verdicts(predicate, found, names, constants))
+                self.proofs.append(proof)
+                ranges = proof.left
             if small or not pages:
                 ranges = self._by_bloom_filters(predicate, columns, ranges)
         return ranges
@@ -312,6 +314,12 @@ class DataFileReader:
 
     def column(self, leaf: Leaf) -> FileColumn:
         """The leaf as a column of this file."""
+        found = self._columns.get(leaf)
+        if found is None:
+            found = self._columns[leaf] = self._column(leaf)
+        return found
+
+    def _column(self, leaf: Leaf) -> FileColumn:
         if is_hidden(self.spec.columns, leaf.column):
             return self._tracked(leaf) if leaf.column in (ROW_ID, ROW_VERSION) else self._of_file(leaf)
         top = self.spec.columns.field(leaf.column[0])

@@ -43,6 +43,7 @@ class FileReader:
     ) -> None:
         self._name = name
         self._fetch = None if fetch is None else _Watched(fetch)
+        self._row_groups: pa.RecordBatch | None = None
         #: The kernel's own reader, for this package.
         self.native = self.call(
             native.FileReader, name=name, path=path, size=size, fetch=self._fetch,
@@ -81,7 +82,9 @@ class FileReader:
 
     def row_groups(self) -> pa.RecordBatch:
         """row_group, first_row, rows, bytes."""
-        return self.call(self.native.row_groups)
+        if self._row_groups is None:
+            self._row_groups = self.call(self.native.row_groups)
+        return self._row_groups
 
     def bounds(
         self, requests: Sequence[Request], *, pages: bool = False, ranges: RowRanges | None = None
