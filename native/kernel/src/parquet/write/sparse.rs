@@ -106,7 +106,7 @@ impl Sparse {
         if let Some(all) = self.groups.first_mut() {
             all.levels.resize(before + rows, 0);
         }
-        let mut walk = Walk { of: self, sparse, before, group: 0, leaf: 0, present: Vec::new() };
+        let mut walk = Walk { of: self, sparse, before, group: 0, leaf: 0, broken: false, present: Vec::new() };
         let columns = columns.map(|(field, array)| walk.visit(field, array, 0));
         let columns = columns.filter_map(Result::transpose).collect::<Result<Vec<_>>>()?;
         Ok(Present { columns, leaves: walk.present })
@@ -180,6 +180,8 @@ struct Walk<'a> {
     /// The last struct that may be null, and the next leaf.
     group: usize,
     leaf: usize,
+    /// Whether a struct around is null where it must not be: all of it goes to the library, which says so.
+    broken: bool,
     present: Vec<usize>,
 }
 
@@ -190,8 +192,11 @@ impl Walk<'_> {
         let DataType::Struct(fields) = field.data_type() else { return Ok(self.leaf(field, array)) };
         let array_of = array.as_struct();
         let group = if field.is_nullable() { self.descend(array_of, group) } else { group };
+        let broken = self.broken;
+        self.broken |= !field.is_nullable() && array_of.null_count() > 0;
         let children = fields.iter().zip(array_of.columns()).map(|(field, array)| self.visit(field, array, group));
         let children = children.filter_map(Result::transpose).collect::<Result<Vec<_>>>()?;
+        self.broken = broken;
         let same = children.len() == fields.len()
             && children.iter().zip(array_of.columns()).all(|((_, ours), theirs)| Arc::ptr_eq(ours, theirs));
         if same {
@@ -216,10 +221,12 @@ impl Walk<'_> {
             let levels = parent.levels.get(self.before..).unwrap_or(&[]).iter();
             let full = parent.full;
             match array.nulls() {
-                None => group.levels.extend(levels.map(|&level| level + u8::from(level == full))),
+                None => group.levels.extend(levels.map(|&level| level.saturating_add(u8::from(level == full)))),
                 Some(nulls) => {
                     let here = levels.zip(nulls.iter());
-                    group.levels.extend(here.map(|(&level, valid)| level + u8::from(valid && level == full)));
+                    group
+                        .levels
+                        .extend(here.map(|(&level, valid)| level.saturating_add(u8::from(valid && level == full))));
                 }
             }
         }
@@ -229,7 +236,8 @@ impl Walk<'_> {
     fn leaf(&mut self, field: &FieldRef, array: &ArrayRef) -> Part {
         let first = self.leaf;
         self.leaf += leaf_count(field.data_type());
-        if self.sparse.get(first).copied().unwrap_or(false) && self.keep(first, array) {
+        let sparse = !self.broken && self.sparse.get(first).copied().unwrap_or(false);
+        if sparse && self.keep(first, array) {
             return None;
         }
         self.present.extend(first..self.leaf);
