@@ -35,8 +35,10 @@ FEW_ROWS, FEW_BYTES, FEW_FILE_BYTES = 50_000, 8 << 20, 4 << 20
 
 def rows(engine: Spark, scan: Scan) -> DataFrame | None:
     """The rows of a scan as a DataFrame; None if Spark's tasks are to read them."""
-    size = _size(scan)
-    if size > FEW_FILE_BYTES and not (scan.where is not None and engine.is_local):
+    if scan.limit is not None:
+        if scan.limit > FEW_ROWS:
+            return None
+    elif _size(scan) > FEW_FILE_BYTES and not (scan.where is not None and engine.is_local):
         return None
     spec = scan.spec()
 
@@ -48,6 +50,8 @@ def rows(engine: Spark, scan: Scan) -> DataFrame | None:
         for batch in batches:
             found.append(batch)
             count, used = count + batch.num_rows, used + batch.nbytes
+            if scan.limit is not None and count >= scan.limit:
+                break
             if count > FEW_ROWS or used > FEW_BYTES:
                 return None
         return pa.Table.from_batches(found, to_arrow(scan.schema))
