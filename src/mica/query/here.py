@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from mica.engines import local
 from mica.engines.spark.batches import for_spark
 from mica.engines.spark.engine import Spark
-from mica.errors import MicaError
 from mica.scan.scan import Scan
 from mica.schema.arrow import to_arrow
 from mica.schema.types import StructType
@@ -84,7 +83,6 @@ def _given(
         if found is None:
             return None
         whole = found.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], to_arrow(schema))]
-        made = pa.Table.from_batches([for_spark(batch, schema) for batch in whole])
-    except (MicaError, pa.ArrowException):
+        return engine.given(pa.Table.from_batches([for_spark(batch, schema) for batch in whole]), schema)
+    except Exception:  # noqa: BLE001 - Spark's tasks do it, and report what is wrong
         return None
-    return engine.given(made, schema)
