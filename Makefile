@@ -15,7 +15,7 @@ SEED ?=
 HOST = $(shell PATH="$$(cat .venv/share/mica-cargo-bin):$$PATH" rustc -vV | sed -n 's/^host: //p')
 GUIDED := $(or $(CARGO_TARGET_DIR),native/target)/guided
 
-.PHONY: help setup setup-tests demo test test-rust test-python fuzz campaign differential docs lint fix lock bench bench-kernel clean
+.PHONY: help setup setup-tests demo test test-rust test-python fuzz campaign differential docs wheel lint fix lock bench bench-kernel clean
 
 help:
 	@echo "make demo    set up, then run the main job and print what it did"
@@ -24,7 +24,8 @@ help:
 	@echo "make fuzz    hostile bytes for FUZZ_SECONDS (an hour): values, columns, files, log lines, z85"
 	@echo "make differential  random documents through mica, two Sparks, DuckDB and arrow-rs; writes docs/compatibility.md"
 	@echo "make docs    the pages that are printed from tables (errors, properties), and the site of all pages"
-	@echo "make lint    ruff, mypy, import-linter, rustfmt, clippy"
+	@echo "make wheel   the sdist and a wheel for this platform, or for TARGETS, with zig"
+	@echo "make lint    ruff, mypy, import-linter, codespell, rustfmt, clippy"
 	@echo "make bench   mica beside its peers (ROUNDS=3 for a quick look); bench-kernel: the kernel beside arrow-rs"
 	@echo "make lock    write the requirement locks anew"
 
@@ -71,6 +72,10 @@ differential: setup-tests
 	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) build $(MANIFEST) --release -p mica-kernel -p mica-native --example arrow_rs
 	$(PY) -m tests.campaign --batches $(BATCHES) --rows $(ROWS) $(if $(SEED),--seed $(SEED))
 
+# What a release publishes, in dist/; TARGETS="aarch64-unknown-linux-gnu aarch64-apple-darwin" for other platforms.
+wheel: setup
+	scripts/wheel.sh $(TARGETS)
+
 docs: setup-tests
 	$(PY) scripts/docs.py
 	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-docs.lock
@@ -82,6 +87,7 @@ lint: setup-tests
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/lint-imports
+	.venv/bin/codespell README.md CHANGELOG.md CONTRIBUTING.md docs src native/kernel native/py scripts benchmarks
 	$(CARGO) fmt $(MANIFEST) --all --check
 	$(CARGO) clippy $(MANIFEST) --release --workspace --all-targets -- -D warnings
 

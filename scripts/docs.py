@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mica.cli.json_keys import KEYS
 from mica.errors.codes import CODES
 from mica.properties import FEATURES, OF_OTHERS, PROPERTIES, REFUSED, Property
 
@@ -34,6 +35,26 @@ change, and a `context` (`path`, `version`, `row`, `column`, …). The class say
 {MADE} The table is `mica.errors.codes.CODES`.
 
 {table(("code", "class", "cause", "way out"), rows)}"""
+
+
+def json_keys() -> str:
+    """The keys of what commands print with `--json`."""
+    parts = [
+        f"## mica {verb}\n\n{table(('key', 'meaning'), [(f'`{key}`', text) for key, text in keys.items()])}"
+        for verb, keys in KEYS.items()
+        if verb != "demo"
+    ]
+    return f"""\
+# What --json prints
+
+{MADE} The table is `mica.cli.json_keys.KEYS`.
+
+With `--json` a command prints one JSON document on standard output, and nothing else. `scan`, `changes` and `sql` print
+one line for each row, with the columns as keys; `stream` one line for each batch. Keys may be added, and those that are
+here stay. `[]` stands for the elements of a list, `*` for any name. `mica demo` prints what `ingest` and `explain`
+print, and the rows of its queries. Errors go to standard error, with exit status 1 (2 for wrong usage).
+
+{chr(10).join(parts)}"""
 
 
 def properties() -> str:
@@ -97,7 +118,7 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 def pages() -> Mapping[str, str]:
     """The text of each page by its name."""
-    return {"errors.md": errors(), "properties.md": properties()}
+    return {"errors.md": errors(), "json.md": json_keys(), "properties.md": properties()}
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ class Layouts:
         """Four files of two row sets: the events in both layouts, and what typed columns alone hold of them."""
         mica.ingest_json(source, f"{fresh(target)}/table")
         self._rows = mica.Table.open(f"{target}/table").scan().to_arrow().combine_chunks()
-        self._tree = kernel.infer(self._rows.to_batches()[0].slice(0, 4096), ["v"], Limits())
+        self._tree = kernel.infer(self._rows.to_batches()[0].slice(0, 4096), ["v"], Limits()).tree
         full = typed_alone(self._rows, self._tree)
         sizes = {}
         layouts: tuple[kernel.Layout, ...] = ("standard", "early")

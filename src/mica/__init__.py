@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from mica.checking.drift import drift as drift
     from mica.checking.erased import Erased as Erased
     from mica.checking.erased import check_erased as check_erased
+    from mica.checking.evidence import Suggestion as Suggestion
     from mica.checking.report import Report as Report
     from mica.checking.report import Violation as Violation
-    from mica.checking.suggestions import Suggestion as Suggestion
     from mica.checking.suggestions import suggest as suggest
     from mica.engines.spark.functions import parse_json as parse_json
     from mica.engines.spark.functions import try_parse_json as try_parse_json
@@ -91,7 +91,7 @@ _PLACES = {
     "Restore": "maintain.restore",
     "Vacuum": "maintain.vacuum",
     "Report": "checking.report",
-    "Suggestion": "checking.suggestions",
+    "Suggestion": "checking.evidence",
     "suggest": "checking.suggestions",
     "repair": "maintain.repair",
     "parse_json": "engines.spark.functions",

@@ -81,7 +81,7 @@ TXN = Kind(
     lambda v: isinstance(v, tuple | list) and len(v) == 2 and _is_text(v[0]) and COUNT.fits(v[1]) and v[1] < 1 << 63,
 )
 SHREDDING = Kind(
-    "a dict of Variant columns to schemas, or one schema (Spark DDL or a type)",
+    "a dict of Variant columns to schemas, one schema (Spark DDL or a type), or rules",
     lambda v: _is_mapping(v, lambda _: True) or not isinstance(v, Mapping | list | tuple | set | bytes | int | float),
 )
 COLUMNS = Kind("a list of names, or a dict of names to expressions", lambda v: NAMES.fits(v) or TEXTS.fits(v))

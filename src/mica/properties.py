@@ -287,6 +287,10 @@ VARIANT_STATS_NAMES = Property(
     "mica.variantStats.paths", PATHS, None, "The paths that have bounds, instead of the most frequent ones."
 )
 BLOOM_PATHS = Property("mica.bloomFilter.paths", PATHS, None, "The paths whose columns get bloom filters.")
+SHREDDING_RULES = Property(
+    "mica.shredding", Values[str | None]("rules: commit.record.*: infer, features.*: skip, price: decimal(18,2)", str),
+    None, "Which paths become columns when files are written, as rules ([the guide](guides/paths.md)).",
+)  # fmt: skip
 TYPED_PATHS = Property(
     "mica.paths", OPTIONAL_TEXT, None, "Typed paths, the columns of readers that know no Variant: `t BIGINT AS v:time`."
 )

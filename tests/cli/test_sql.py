@@ -14,6 +14,7 @@ import mica
 from mica.cli import explain as explain_command
 from mica.cli import sql as sql_command
 from mica.cli.app import app
+from mica.engines.spark import session
 from mica.query import names
 
 if TYPE_CHECKING:
@@ -50,6 +51,16 @@ def test_explain(table: str) -> None:
     found = orjson.loads(runner.invoke(app, ["explain", "--sql", text, "-t", table, "--json"]).stdout)
     assert found["tables"][0]["evaluated"][-1] == "(variant_get(v, '$.k', 'STRING') = 'a')"
     assert "evaluated by the scan" in runner.invoke(app, ["explain", "--sql", text, "-t", table]).stdout
+
+
+def test_the_command_says_where_the_session_runs_and_its_settings(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    monkeypatch.setattr(session, "session", lambda *master, **conf: (asked.append((master, conf)), spark)[1])
+    line = ["sql", "SELECT 1 AS one", "--master", "local[2]", "--conf", "spark.a=b=c", "--conf", "spark.d=e", "--json"]
+    assert orjson.loads(runner.invoke(app, line).stdout) == {"one": 1}
+    assert asked == [(("local[2]",), {"spark.log.level": "OFF", "spark.a": "b=c", "spark.d": "e"})]
 
 
 def test_a_wrong_text_is_the_users(table: str) -> None:

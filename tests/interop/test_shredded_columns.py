@@ -39,7 +39,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("shredded")
     (folder / "rows.ndjson").write_bytes(b"\n".join(map(orjson.dumps, ROWS)))
     reader = kernel.JsonReader(column="v", path=str(folder / "rows.ndjson"))
-    tree = reader.infer(Limits())
+    tree = reader.infer(Limits()).tree
     batch = reader.next_batch(tree, 1 << 20, 1 << 30)
     assert reader.next_batch(tree, 1 << 20, 1 << 30) is None
     nulls = pa.nulls(10, batch.schema.field(0).type)

@@ -50,7 +50,7 @@ def test_one_pass_gives_the_rows_that_match(
     rows = [row for part in found for row in part]
     whole = rows_of(rows, "x", 0)
     note(f"{[text(r) for r in rows]}")
-    tree = kernel.infer(rows_of(found[0], "x", 0), ["v"], Limits())
+    tree = kernel.infer(rows_of(found[0], "x", 0), ["v"], Limits()).tree
     stored = kernel.shred(whole, {("v",): tree}) if shredded else whole
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/f.parquet"

@@ -7,11 +7,13 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import mica
 from mica.format.source import register
+from mica.variant import kernel
 
 COLUMNS = (
     "id BIGINT, s STRING, st STRUCT<a:INT, b:STRING>, d DATE, ts TIMESTAMP, n TIMESTAMP_NTZ, dec DECIMAL(10,2), "
@@ -131,10 +133,13 @@ def test_writes_are_commits_of_mica(own: SparkSession, tmp_path: Path) -> None:
     frame = own.createDataFrame([(i, f"p{i % 2}", f'{{"k":{i}}}') for i in range(20)], "id INT, p STRING, j STRING")
     frame = frame.selectExpr("id", "p", "parse_json(j) AS v")
     write = frame.write.format("mica").mode("append").option("partitionBy", "p")
-    write.option("delta.enableDeletionVectors", "true").save(place)
+    write.option("delta.enableDeletionVectors", "true").option("mica.shredding", "k: int").save(place)
     made = mica.Table.open(place)
     assert (made.version, made.count(), made.partition_by) == (0, 20, ("p",))
     assert made.properties["delta.enableDeletionVectors"] == "true"
+    for file in made.files().to_pylist():  # the table's rules hold on workers too
+        reader = kernel.open_file(*made.snapshot.locate(file["path"]), file["size"])
+        assert reader.tree(("v",)) == (pa.struct({"k": pa.int32()}), False)
     assert made.scan("v:k::int > 17").count() == 2
     assert len(made.scan("v:k::int > 100").kept) == 0
     for _ in range(2):

@@ -34,6 +34,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "checking/erased.py": "tests/unit/write/test_erase.py",
         "checking/quoted.py": "tests/unit/write/test_erase.py",
         "checking/inspect.py": "tests/cli/test_cli.py",
+        "checking/shredding_rules.py": "tests/unit/checking/test_suggestions.py",
         "checking/statistics.py": "tests/unit/checking/test_check.py",
         "checking/survey.py": "tests/unit/checking/test_drift.py",
         "expressions/bind_calls.py": "tests/unit/expressions/test_functions.py",

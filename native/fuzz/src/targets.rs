@@ -77,7 +77,7 @@ fn json(input: &[u8]) -> Result<()> {
     let mut ingest = JsonIngest::new("v", options, ParseOptions { duplicate_keys, ..ParseOptions::default() })?;
     ingest.reader().feed(text)?;
     ingest.reader().finish();
-    let tree = ingest.infer(Limits::default())?;
+    let (tree, _) = ingest.infer(Limits::default())?;
     while let Some(batch) = ingest.next_batch(&tree, 100, 1 << 20)? {
         ingest.take_errors()?;
         let whole = mica_kernel::values::reconstruct::unshred(batch.column(0).as_any().downcast_ref().unwrap(), "v")?;
@@ -100,7 +100,7 @@ fn value(input: &[u8]) -> Result<()> {
     variant_to_json(&batch, &Zone::UTC)?;
     type_texts(&batch)?;
     let path = vec!["v".to_string()];
-    let tree = infer_column(&batch, &path, Limits::default())?;
+    let (tree, _) = infer_column(&batch, &path, Limits::default())?;
     for layout in [Layout::Standard, Layout::Early] {
         shred_batch(&batch, &[(path.clone(), tree.clone())], layout)?;
     }
@@ -124,7 +124,7 @@ fn variants() -> RecordBatch {
 fn files() -> Vec<Vec<u8>> {
     let batch = variants();
     let path = vec!["v".to_string()];
-    let tree = infer_column(&batch, &path, Limits { min_share: 0.0, typed_share: 0.5, ..Limits::default() }).unwrap();
+    let (tree, _) = infer_column(&batch, &path, Limits { min_share: 0.0, typed_share: 0.5, ..Limits::default() }).unwrap();
     let made = |layout| {
         let batch = shred_batch(&batch, &[(path.clone(), tree.clone())], layout).unwrap();
         let options = WriteOptions { row_group_rows: 3, page_rows: 2, ..WriteOptions::default() };

@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         parser.parse(line, &mut tape, &mut names)?;
         sample.add(&tape.view(line.as_bytes(), &names));
     }
-    let tree = sample.tree(&names)?;
+    let (tree, _) = sample.tree(&names)?;
     let common = sample.common_names(&names);
     show("infer", start.elapsed(), lines.iter().take(4096).map(|l| l.len()).sum());
     println!("{} leaves", leaves(&tree));

@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         batches.push(batch);
     }
     let name = ["v".to_owned()];
-    let inferred = infer_column(batches.first().ok_or("an empty file")?, &name, Limits::default())?;
+    let (inferred, _) = infer_column(batches.first().ok_or("an empty file")?, &name, Limits::default())?;
     let wanted = plain(&inferred).ok_or("nothing to shred")?;
     let tree = Tree::from_arrow(&wanted)?;
     let ours = |batch: &RecordBatch| shred_batch(batch, &[(name.to_vec(), tree.clone())], Layout::Standard);

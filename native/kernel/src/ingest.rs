@@ -10,7 +10,7 @@ use arrow::array::{BinaryArray, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{Schema, SchemaRef};
 
 use crate::error::Result;
-use crate::infer::{COMMON_ROWS, Limits, Sample};
+use crate::infer::{COMMON_ROWS, Left, Limits, Sample};
 use crate::json::{JsonParser, Next, ParseOptions, ReaderOptions, RowReader};
 use crate::layout::standard::variant_field;
 use crate::limits::MAX_TREE_DEPTH;
@@ -73,12 +73,12 @@ impl JsonIngest {
     }
 
     /// The tree of the rows to come, which are kept and read again. Rows that are no documents are passed over:
-    /// they are reported when they are read.
-    pub fn infer(&mut self, limits: Limits) -> Result<Tree> {
+    /// they are reported when they are read. Beside it the paths that did not become typed columns.
+    pub fn infer(&mut self, limits: Limits) -> Result<(Tree, Vec<Left>)> {
         let sample = self.look_ahead(limits)?;
-        let tree = sample.tree(&self.names)?;
+        let found = sample.tree(&self.names)?;
         self.common = Some(sample.common_names(&self.names));
-        Ok(tree)
+        Ok(found)
     }
 
     fn look_ahead(&mut self, limits: Limits) -> Result<Sample> {

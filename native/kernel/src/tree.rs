@@ -81,6 +81,13 @@ impl Tree {
         self.object.is_none() && self.array.is_none() && self.leaf.is_none()
     }
 
+    /// Leaves with a type.
+    pub fn leaves(&self) -> usize {
+        let fields = self.object.iter().flatten().map(|field| &field.tree);
+        let below: usize = fields.chain(self.array.as_deref()).map(Tree::leaves).sum();
+        below + usize::from(self.leaf.is_some())
+    }
+
     /// Levels below this one.
     pub fn depth(&self) -> usize {
         let fields = self.object.iter().flatten().map(|field| &field.tree);

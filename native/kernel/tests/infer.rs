@@ -6,7 +6,9 @@ mod common;
 
 use arrow::datatypes::DataType;
 use common::{infer, some};
-use mica_kernel::infer::Limits;
+use mica_kernel::infer::rules::{Rule, Rules, Step, Wish};
+use mica_kernel::infer::{Limits, Sample, Why, steer};
+use mica_kernel::names::Names;
 use mica_kernel::tree::{LeafType, Tree};
 
 fn of(lines: &[String]) -> Tree {
@@ -125,7 +127,7 @@ fn nothing_to_learn_gives_an_untyped_tree() {
     assert_eq!(infer(&[], Limits::default()).to_arrow().unwrap(), DataType::Null);
     assert_eq!(infer(&some(&["null", "{}", "[]"]), Limits::default()).to_arrow().unwrap(), DataType::Null);
     assert_eq!(infer(&some(&["1", "2"]), Limits::default()).leaf, Some(LeafType::Int64));
-    assert!(mica_kernel::infer::Sample::new(Limits { min_share: 1.5, ..Limits::default() }).is_err());
+    assert!(Sample::new(Limits { min_share: 1.5, ..Limits::default() }).is_err());
 }
 
 #[test]
@@ -135,4 +137,95 @@ fn a_key_with_a_nul_is_no_column_and_is_kept() {
     assert_eq!(tree.object.as_ref().unwrap().iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["a"]);
     assert_eq!(common::our_models(&common::shred(&lines, &tree, &[]).unwrap()), common::plain_models(&lines));
     assert!(infer(&some(&["{\"\\u0000\": 1}"; 10]), Limits::default()).is_untyped());
+}
+
+fn ruled(lines: &[&str], rules: Vec<(Vec<Step>, Wish)>, max_fields: usize) -> Tree {
+    let rules = rules.into_iter().map(|(steps, wish)| Rule { steps, wish }).collect();
+    infer(&some(lines), Limits { max_fields, rules: Rules::new(rules).into(), ..Limits::default() })
+}
+
+fn name(text: &str) -> Step {
+    Step::Name(text.into())
+}
+
+fn glob(text: &str) -> Step {
+    Step::Glob(text.into())
+}
+
+fn shown(tree: &Tree) -> String {
+    format!("{}", tree.to_arrow().unwrap())
+}
+
+#[test]
+fn the_rule_that_matches_deepest_holds_then_the_one_of_the_most_exact_last_step_then_the_last() {
+    let lines = ["{\"a\": {\"x\": 1, \"y\": {\"z\": 2}}, \"b\": {\"x\": 3, \"y\": 4, \"secret\": 5}, \"list\": [{\"x\": 1, \"y\": 2}]}";
+        20];
+    let tree = ruled(
+        &lines,
+        vec![
+            (vec![name("a"), name("y")], Wish::Infer),
+            (vec![glob("*")], Wish::Skip),
+            (vec![glob("b*"), glob("*")], Wish::Skip),
+            (vec![name("b"), glob("*")], Wish::Infer),
+            (vec![Step::Any, name("secret")], Wish::Skip),
+            (vec![name("b"), glob("se*")], Wish::Infer),
+            (vec![Step::Any, Step::Element, name("x")], Wish::Infer),
+        ],
+        300,
+    );
+    assert_eq!(
+        shown(&tree),
+        "Struct(\"a\": Struct(\"y\": Struct(\"z\": Int64)), \"b\": Struct(\"x\": Int64, \"y\": Int64), \
+         \"list\": List(Struct(\"x\": Int64)))"
+    );
+}
+
+#[test]
+fn an_exact_type_is_a_column_whatever_rows_hold_and_a_type_of_a_pattern_only_where_paths_are_frequent() {
+    let lines: Vec<String> = (0..200).map(|i| format!("{{\"a\": \"s\", \"n_id\": {i}, \"k{i}_id\": 1}}")).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let string = || Wish::Type(Tree::leaf(LeafType::String));
+    let tree = ruled(
+        &lines,
+        vec![
+            (vec![glob("*_id")], string()),
+            (vec![name("a"), name("b")], string()),
+            (vec![name("g"), Step::Element], string()),
+        ],
+        1,
+    );
+    // Exact ones are beyond every limit, and take the room of others.
+    assert_eq!(shown(&tree), "Struct(\"a\": Struct(\"b\": Utf8), \"g\": List(Utf8))");
+    let tree = ruled(&lines, vec![(vec![glob("*_id")], string())], 300);
+    assert_eq!(shown(&tree), "Struct(\"a\": Utf8, \"n_id\": Utf8)");
+}
+
+#[test]
+fn a_rule_limits_columns_below_what_it_matches_and_those_in_the_most_rows_stay() {
+    let rows =
+        |i: usize| format!("{{\"a\": {{\"x\": 1, \"y\": 1{}}}, \"b\": 1}}", if i % 2 == 0 { ", \"z\": 1" } else { "" });
+    let lines: Vec<String> = (0..100).map(rows).collect();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let tree = ruled(&lines, vec![(vec![name("a")], Wish::Most(2))], 300);
+    assert_eq!(shown(&tree), "Struct(\"a\": Struct(\"x\": Int64, \"y\": Int64), \"b\": Int64)");
+    let (mut sample, mut names) = (Sample::new(Limits { max_fields: 1, ..Limits::default() }).unwrap(), Names::new());
+    common::each_row(&some(&lines), &mut names, |tape, line, names| {
+        sample.add(&tape.unwrap().view(line.as_bytes(), names));
+    });
+    let (_, left) = sample.tree(&names).unwrap();
+    assert_eq!(
+        left.iter().map(|l| (l.why, l.rows)).collect::<Vec<_>>(),
+        [(Why::Most(None), 100), (Why::Most(None), 100), (Why::Most(None), 50)]
+    );
+}
+
+#[test]
+fn a_tree_of_a_file_loses_what_rules_skip_and_gets_types_that_they_give() {
+    let tree = infer(&some(&["{\"a\": {\"x\": 1, \"y\": 1}, \"l\": [[1]]}"; 20]), Limits::default());
+    let rules = vec![
+        Rule { steps: vec![name("a"), name("x")], wish: Wish::Skip },
+        Rule { steps: vec![name("l"), Step::Element, Step::Element], wish: Wish::Type(Tree::leaf(LeafType::Double)) },
+    ];
+    let steered = steer(tree, &Rules::new(rules)).unwrap();
+    assert_eq!(shown(&steered), "Struct(\"a\": Struct(\"y\": Int64), \"l\": List(List(Float64)))");
 }

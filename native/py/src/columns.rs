@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType, Schema};
 use arrow_pyarrow::{FromPyArrow, ToPyArrow};
 use mica_kernel::convert::fit;
 use mica_kernel::convert::shred::{infer_column, shred_batch};
-use mica_kernel::infer::Limits;
+use mica_kernel::infer::{Limits, steer};
 use mica_kernel::layout::Layout;
 use mica_kernel::parquet::write::{FileWriter as KernelWriter, Summary, WriteOptions, parse_compression};
 use mica_kernel::tree::Tree;
@@ -21,6 +21,7 @@ use crate::request;
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(infer, m)?)?;
+    m.add_function(wrap_pyfunction!(self::steer_tree, m)?)?;
     m.add_function(wrap_pyfunction!(shred, m)?)?;
     m.add_function(wrap_pyfunction!(fitting_schema, m)?)?;
     m.add_function(wrap_pyfunction!(fit_batch, m)?)?;
@@ -39,7 +40,7 @@ pub fn tree(py: Python<'_>, given: &Bound<'_, PyAny>) -> PyResult<Tree> {
     Ok(tree)
 }
 
-/// The shredding tree of a variant column, from a sample of its rows.
+/// The shredding tree of a variant column, from a sample of its rows, and the paths that did not become typed columns.
 #[pyfunction]
 #[pyo3(signature = (batch, column, limits=None))]
 fn infer<'py>(
@@ -47,10 +48,18 @@ fn infer<'py>(
     batch: &Bound<'py, PyAny>,
     column: Vec<String>,
     limits: Option<request::Limits>,
-) -> PyResult<Bound<'py, PyAny>> {
+) -> PyResult<request::Inferred<'py>> {
     let batch = RecordBatch::from_pyarrow_bound(batch)?;
     let limits = limits.map_or(Ok(Limits::default()), |given| given.checked(py))?;
-    run(py, || infer_column(&batch, &column, limits)?.to_arrow())?.to_pyarrow(py)
+    request::inferred(py, run(py, || infer_column(&batch, &column, limits))?)
+}
+
+/// A file's tree as the rules of the limits leave it.
+#[pyfunction]
+#[pyo3(name = "steer")]
+fn steer_tree<'py>(py: Python<'py>, tree: &Bound<'py, PyAny>, limits: request::Limits) -> PyResult<Bound<'py, PyAny>> {
+    let (tree, limits) = (self::tree(py, tree)?, limits.checked(py)?);
+    run(py, || steer(tree, &limits.rules)?.to_arrow())?.to_pyarrow(py)
 }
 
 /// The batch with variant columns in the standard or the early layout; `trees` maps columns (tuples of names, through structs) to trees.

@@ -126,11 +126,12 @@ impl JsonReader {
         self.with(py, |ingest| Ok(ingest.wants_input()))
     }
 
-    /// The shredding tree of the rows to come; they are kept and read again.
+    /// The shredding tree of the rows to come, which are kept and read again; and the paths that did not become typed
+    /// columns.
     #[pyo3(signature = (limits=None))]
-    fn infer<'py>(&self, py: Python<'py>, limits: Option<request::Limits>) -> PyResult<Bound<'py, PyAny>> {
+    fn infer<'py>(&self, py: Python<'py>, limits: Option<request::Limits>) -> PyResult<request::Inferred<'py>> {
         let limits = limits.map_or(Ok(Limits::default()), |given| given.checked(py))?;
-        self.with(py, |ingest| ingest.infer(limits)?.to_arrow())?.to_pyarrow(py)
+        request::inferred(py, self.with(py, |ingest| ingest.infer(limits))?)
     }
 
     /// The next rows as a batch of one column in the layout of the tree, `None` after the last. It comes within a

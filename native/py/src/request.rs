@@ -1,14 +1,18 @@
 //! What Python asks for: the dataclasses of `mica.variant.kernel.request`, read by their attributes.
 
+use std::sync::Arc;
+
 use arrow::datatypes::DataType;
-use arrow_pyarrow::PyArrowType;
-use mica_kernel::infer::Limits as KernelLimits;
+use arrow_pyarrow::{PyArrowType, ToPyArrow};
+use mica_kernel::infer::{Left, Limits as KernelLimits, Why, rules};
 use mica_kernel::item::{Item, ItemKind, Target};
 use mica_kernel::layout::Layout;
 use mica_kernel::path::Step;
+use mica_kernel::tree::Tree;
 use mica_kernel::{Code, Error};
 use pyo3::prelude::*;
 
+use crate::columns;
 use crate::error::raise;
 
 /// A column, or a path into a Variant column.
@@ -78,25 +82,90 @@ pub fn layout(name: &str) -> mica_kernel::Result<Layout> {
 
 /// Limits of inference.
 #[derive(FromPyObject)]
-pub struct Limits {
+pub struct Limits<'py> {
     max_fields: usize,
     max_depth: usize,
     min_share: f64,
     typed_share: f64,
     sample_rows: usize,
+    rules: Vec<Rule<'py>>,
 }
 
-impl Limits {
+/// What is wanted of the paths that match: `infer`, `skip`, a tree or a number of columns.
+#[derive(FromPyObject)]
+struct Rule<'py> {
+    /// Kind (`name`, `glob`, `element` or `any`) and text of each step.
+    steps: Vec<(String, String)>,
+    wish: Wish<'py>,
+}
+
+#[derive(FromPyObject)]
+enum Wish<'py> {
+    Most(usize),
+    Word(String),
+    Tree(Bound<'py, PyAny>),
+}
+
+impl Limits<'_> {
     /// As the kernel takes them.
     pub fn checked(self, py: Python<'_>) -> PyResult<KernelLimits> {
+        let rules = self.rules.into_iter().map(|rule| rule.checked(py)).collect::<PyResult<_>>()?;
         let limits = KernelLimits {
             max_fields: self.max_fields,
             max_depth: self.max_depth,
             min_share: self.min_share,
             typed_share: self.typed_share,
             sample_rows: self.sample_rows,
+            rules: Arc::new(rules::Rules::new(rules)),
         };
         limits.check().map_err(|e| raise(py, &e))?;
         Ok(limits)
     }
+}
+
+impl Rule<'_> {
+    fn checked(self, py: Python<'_>) -> PyResult<rules::Rule> {
+        let other = |what: String| raise(py, &Error::new(Code::InvalidArgument, what));
+        let step = |(kind, text): (String, String)| match kind.as_str() {
+            "name" => Ok(rules::Step::Name(text)),
+            "glob" => Ok(rules::Step::Glob(text)),
+            "element" => Ok(rules::Step::Element),
+            "any" => Ok(rules::Step::Any),
+            _ => Err(other(format!("there is no step of the kind {kind:?}"))),
+        };
+        let wish = match self.wish {
+            Wish::Most(most) => rules::Wish::Most(most),
+            Wish::Word(word) if word == "infer" => rules::Wish::Infer,
+            Wish::Word(word) if word == "skip" => rules::Wish::Skip,
+            Wish::Word(word) => return Err(other(format!("there is no wish {word:?}"))),
+            Wish::Tree(given) => rules::Wish::Type(columns::tree(py, &given)?),
+        };
+        Ok(rules::Rule { steps: self.steps.into_iter().map(step).collect::<PyResult<_>>()?, wish })
+    }
+}
+
+/// A tree, and the paths that did not become typed columns: steps (`None`: elements), why, the rule, rows of the sample.
+pub type Inferred<'py> = (Bound<'py, PyAny>, Vec<(Vec<Option<String>>, &'static str, Option<usize>, u32)>);
+
+/// What the kernel inferred, for Python.
+pub fn inferred<'py>(py: Python<'py>, (tree, left): (Tree, Vec<Left>)) -> PyResult<Inferred<'py>> {
+    let tree = tree.to_arrow().map_err(|e| raise(py, &e))?.to_pyarrow(py)?;
+    let left = left.into_iter().map(|one| {
+        let path = one.path.into_iter().map(|place| match place {
+            rules::Place::Name(name) => Some(name),
+            rules::Place::Element => None,
+        });
+        let (why, rule) = match one.why {
+            Why::Types => ("types", None),
+            Why::Keys => ("keys", None),
+            Why::Rare => ("rare", None),
+            Why::Arrays => ("arrays", None),
+            Why::Depth => ("depth", None),
+            Why::Empty => ("empty", None),
+            Why::Rule(rule) => ("rule", Some(rule)),
+            Why::Most(rule) => ("most", rule),
+        };
+        (path.collect(), why, rule, one.rows)
+    });
+    Ok((tree, left.collect()))
 }

@@ -43,6 +43,9 @@ COMMITS = 10_000
 #: A path's residual has drifted if this much more of its values are of another type than before.
 MORE = 0.1
 
+#: A path keeps its type if at least this share of its values have it.
+HALF = 0.5
+
 DriftKind = Literal["new", "vanished", "type", "residual"]
 KINDS: tuple[DriftKind, ...] = ("new", "vanished", "type", "residual")
 
@@ -99,9 +102,19 @@ class Drift:
         """The bytes of the residuals in the files that were looked at."""
         return sum(moment.residual_bytes for moment in self.moments)
 
+    @property
+    def rules(self) -> str:
+        """Rules for `mica.shredding` that follow: new paths and new types as columns of their type, and no type where
+        most values have another."""
+        return ", ".join(
+            f"{path.path}: {'VARIANT' if (path.typed_after or 0) < HALF else path.after}"
+            for path in self.paths
+            if path.after is not None
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The report as plain values."""
-        return {**asdict(self), "residual_bytes": self.residual_bytes}
+        return {**asdict(self), "residual_bytes": self.residual_bytes, "rules": self.rules}
 
     def to_html(self) -> str:
         """The report as a page."""
@@ -145,6 +158,8 @@ class Drift:
         yield f"residuals: {self.residual_bytes:,} of {size:,} bytes, the most that reshred could turn into columns"
         if not self.paths:
             yield "no path has changed"
+        if self.rules:
+            yield f"rules that follow, for mica.shredding: {self.rules}"
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
         for path in self.paths:

@@ -8,147 +8,89 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mica.arguments import OPTIONS, takes
-from mica.checking.survey import evenly, look_at, variants_of
+from mica.checking import shredding_rules
+from mica.checking.evidence import TYPED, Suggestion, TableEvidence, gather, spelled
 from mica.errors import UserError
+from mica.log import clustering
 from mica.log.opened import Opened, snapshot_of
-from mica.log.snapshot import Snapshot
-from mica.properties import TYPED_PATHS
+from mica.properties import BLOOM_PATHS, SHREDDING_RULES, TYPED_PATHS, VARIANT_STATS_NAMES, VARIANT_STATS_PATHS
 from mica.schema.ddl import quote_if_needed, type_to_ddl
-from mica.schema.types import BYTE, INTEGER, LONG, SHORT, DataType
-from mica.variant.path import VariantPath
+from mica.schema.types import STRING
 
-#: At most so many files are looked at, from all of the table.
-FILES = 32
+#: At most so many typed paths.
+PATHS = 100
 
-#: A typed path is in at least this share of the rows, and this share of its values has the type; at most so many.
-PRESENT, TYPED, PATHS = 0.01, 0.9, 100
+#: What concerns the reading of few files among many is suggested from so many files on.
+MANY = 4
 
-_INTEGERS: Sequence[DataType] = (BYTE, SHORT, INTEGER, LONG)
+#: A path that queries may name is in at least this share of the rows.
+FREQUENT = 0.3
 
+#: Strings that take so many bytes each after compression are nearly all different.
+DIFFERENT = 12
 
-@dataclass(frozen=True)
-class Suggestion:
-    """`value` is what to say, `command` the line that says it; `details` are its parts, each with its figures."""
+#: Ranges meet widely if one meets those of this share of the files.
+WIDE = 0.5
 
-    kind: str
-    value: str
-    reason: str
-    command: str
-    details: Sequence[Mapping[str, Any]] = ()
+#: At most so many bloom filters, and paths to order by: each takes space, or makes the others' order worse.
+BLOOMS, ORDERS = 3, 2
 
-    def to_dict(self) -> dict[str, Any]:
-        """The suggestion as plain values."""
-        return asdict(self)
+#: A value of a time, in seconds, milliseconds, microseconds or nanoseconds since 1970, between 2000 and 2100.
+_EPOCHS = [(946_684_800 * unit, 4_102_444_800 * unit) for unit in (1, 10**3, 10**6, 10**9)]
 
 
 @takes(storage_options=OPTIONS)
 def suggest(
     table: str | os.PathLike[str] | Opened, storage_options: Mapping[str, str] | None = None
 ) -> list[Suggestion]:
-    """Returns what would make a table easier and faster to read; nothing is changed.
+    """Returns what would make a table easier and faster to read; nothing is changed. Of each kind there is at most one,
+    with the `reason`, the `value` and the `command` that applies it.
 
-    `typed_paths`: the paths of its Variants that have one type, as the DDL of `format("mica")`'s option `typedPaths`
-    and of the property `mica.paths`: readers that know no Variant see them as columns, and filters on them skip. The
-    details are `name`, `type`, `path`, `rows` (the share of the rows that have it) and `typed` (the share of its values
-    that have the type; the others are read as null).
+    - `typed_paths`: the paths of its Variants that have one type, as the DDL of `format("mica")`'s option `typedPaths`
+      and of the property `mica.paths`: readers that know no Variant see them as columns, and filters on them skip. The
+      details are `name`, `type`, `path`, `rows` (the share of the rows that have it) and `typed` (the share of its
+      values that have the type; the others are read as null).
+    - `shredding`: rules for `mica.shredding` where files shred one path differently, or objects into many columns that
+      few rows have.
+    - `bounds`: paths with a range that the log has no bounds of, for `mica.variantStats.paths`.
+    - `bloom_filters`: identifiers that all files have in the same range, for `mica.bloomFilter.paths`.
+    - `order`: paths whose ranges meet in most files, for `optimize --zorder-by`.
 
-    `table` is a path or an open table. At most 32 of its files are looked at, their footers alone.
+    `table` is a path or an open table. At most 32 of its files are looked at, their footers and statistics alone.
 
     Errors: those of `Table.open`.
     """
     snapshot = snapshot_of(table, storage_options)
     if snapshot is None:
         raise UserError("TABLE_NOT_FOUND", f"{table} is not a Delta table", hint="Name the folder of a table.")
-    survey = _survey(snapshot)
-    return [found for one in KINDS if (found := one(survey)) is not None]
+    looked = gather(snapshot)
+    return [found for one in KINDS if (found := one(looked)) is not None]
 
 
-@dataclass
-class _Path:
-    """The rows that have a path of a Variant, by the type that it has there; None where the value is none of it."""
-
-    rows: Counter[DataType | None] = field(default_factory=Counter)
-
-    @property
-    def type(self) -> DataType | None:
-        """The type of most values; integers of several widths are one type, the widest."""
-        known = {type_: count for type_, count in self.rows.items() if type_ is not None and count}
-        integers = [type_ for type_ in _INTEGERS if type_ in known]
-        if len(integers) > 1:
-            known[integers[-1]] = sum(known.pop(type_) for type_ in integers)
-        return max(known, key=lambda type_: known[type_], default=None)
-
-    @property
-    def total(self) -> int:
-        """All rows that have the path."""
-        return self.rows.total()
-
-    def share(self, type_: DataType) -> float:
-        """The share of the values that have the type."""
-        alike = _INTEGERS[: _INTEGERS.index(type_) + 1] if type_ in _INTEGERS else [type_]
-        return sum(self.rows[one] for one in alike) / max(self.total, 1)
-
-
-@dataclass
-class _Survey:
-    """What some of a table's files say about its Variant columns."""
-
-    snapshot: Snapshot
-    rows: int = 0
-    files: int = 0
-    paths: dict[tuple[str, ...], _Path] = field(default_factory=dict)
-
-    def add(self, path: str) -> None:
-        """Adds a file."""
-        look = look_at(self.snapshot, path)
-        for steps, one in look.paths.items():
-            self.paths.setdefault(steps, _Path()).rows.update({one.type: one.typed_rows, None: one.residual_rows})
-        self.rows += look.rows
-        self.files += 1
-
-    @property
-    def variants(self) -> list[str]:
-        """The Variant columns that are not in a struct."""
-        return variants_of(self.snapshot)
-
-
-def _survey(snapshot: Snapshot) -> _Survey:
-    """Reads the footers of files from all of the table."""
-    survey, files = _Survey(snapshot), snapshot.files.column("path")
-    for at in evenly(len(files), FILES):
-        survey.add(files[at].as_py())
-    return survey
-
-
-def _typed_paths(survey: _Survey) -> Suggestion | None:
-    details, taken = list[dict[str, Any]](), {name.lower() for name in survey.snapshot.schema.names}
-    for (column, *steps), path in sorted(survey.paths.items(), key=lambda item: -item[1].total)[: 10 * PATHS]:
-        type_ = path.type
-        if type_ is None or path.total < PRESENT * survey.rows or path.share(type_) < TYPED or len(details) == PATHS:
-            continue
-        name = _name(steps, taken)
+def _typed_paths(looked: TableEvidence) -> Suggestion | None:
+    details, taken = list[dict[str, Any]](), {name.lower() for name in looked.snapshot.schema.names}
+    for steps, path, type_ in looked.typed():
+        if len(details) == PATHS:
+            break
+        name = _name(steps[1:], taken)
         taken.add(name.lower())
-        spelled = f"{quote_if_needed(column)}:{VariantPath(tuple(steps))}"
-        shares = {"rows": round(path.total / survey.rows, 4), "typed": round(path.share(type_), 4)}
-        details.append({"name": name, "type": type_to_ddl(type_), "path": spelled, **shares})
-    own = survey.variants[0] if len(survey.variants) == 1 else None
+        shares = {"rows": round(path.total / looked.rows, 4), "typed": round(path.share(type_), 4)}
+        details.append({"name": name, "type": type_to_ddl(type_), "path": spelled(steps), **shares})
+    own = looked.variants[0] if len(looked.variants) == 1 else None
     value = ", ".join(_ddl(one, own) for one in details)
-    if not details or value == TYPED_PATHS.of(survey.snapshot.properties):
+    if not details or value == TYPED_PATHS.of(looked.snapshot.properties):
         return None
-    table = str(survey.snapshot.storage)
     return Suggestion(
         "typed_paths",
         value,
-        f"{len(details)} paths have one type in at least {TYPED:.0%} of their values ({survey.rows:,} rows in "
-        f"{survey.files:,} of {survey.snapshot.files.num_rows:,} files): as columns they are read without VARIANT, and "
-        "filters on them skip",
-        f"mica alter {shlex.quote(table)} --set {shlex.quote(f'{TYPED_PATHS.name}={value}')}",
+        f"{len(details)} paths have one type in at least {TYPED:.0%} of their values ({looked.rows:,} rows in "
+        f"{looked.files:,} of {looked.total_files:,} files): as columns they are read without VARIANT, and filters on "
+        "them skip",
+        _alter(looked, TYPED_PATHS.name, value),
         details,
     )
 
@@ -170,5 +112,120 @@ def _ddl(path: Mapping[str, Any], own: str | None) -> str:
     return f"{name} {path['type']}" if short else f"{name} {path['type']} AS {path['path']}"
 
 
+def _shredding(looked: TableEvidence) -> Suggestion | None:
+    details = list(shredding_rules.rules(looked))
+    if not details:
+        return None
+    kept = SHREDDING_RULES.of(looked.snapshot.properties)
+    value = ", ".join([*([] if kept is None else [kept]), *(one["rule"] for one in details)])
+    return Suggestion(
+        "shredding",
+        value,
+        "; ".join(dict.fromkeys(one["reason"] for one in details)),
+        f"{_alter(looked, SHREDDING_RULES.name, value)} && mica reshred {_table(looked)}",
+        details,
+    )
+
+
+def _bounds(looked: TableEvidence) -> Suggestion | None:
+    if looked.files < MANY or VARIANT_STATS_NAMES.of(looked.snapshot.properties) is not None:
+        return None
+    ranged = [(steps, path) for steps, path, type_ in looked.typed(FREQUENT) if type_ != STRING]
+    missing = [(steps, path) for steps, path in ranged if not path.ranges]
+    if not missing:
+        return None
+    bounded = [steps for steps, path, _ in looked.typed() if path.ranges]
+    chosen = [spelled(steps) for steps in (*(steps for steps, _ in missing), *bounded)]
+    value = ", ".join(chosen)
+    most = VARIANT_STATS_PATHS.of(looked.snapshot.properties) * len(looked.variants)
+    room = f" --set {VARIANT_STATS_PATHS.name}={len(chosen)}" if len(chosen) > most else ""
+    return Suggestion(
+        "bounds",
+        value,
+        f"{_few(spelled(steps) for steps, _ in missing)} have numbers or times in at least {FREQUENT:.0%} of the rows, "
+        "and no bounds in the log: a condition on them skips no file",
+        f"{_alter(looked, VARIANT_STATS_NAMES.name, value)}{room} && mica restats {_table(looked)}",
+        [{"path": spelled(steps), "rows": round(path.total / looked.rows, 4)} for steps, path in missing],
+    )
+
+
+def _bloom_filters(looked: TableEvidence) -> Suggestion | None:
+    if looked.files < MANY:
+        return None
+    kept = BLOOM_PATHS.of(looked.snapshot.properties) or ()
+    details = list[dict[str, Any]]()
+    for steps, path, type_ in looked.typed(FREQUENT):
+        depth = path.depth
+        narrow = depth is not None and depth < WIDE * len(path.ranges)
+        if type_ == STRING and path.value_bytes >= DIFFERENT and not narrow and spelled(steps) not in kept:
+            share = {"rows": round(path.total / looked.rows, 4), "bytes_per_value": round(path.value_bytes)}
+            details.append({"path": spelled(steps), **share})
+    details = details[:BLOOMS]
+    if not details:
+        return None
+    value = ", ".join([*kept, *(one["path"] for one in details)])
+    return Suggestion(
+        "bloom_filters",
+        value,
+        f"the values of {_few(one['path'] for one in details)} are nearly all different (at least {DIFFERENT} bytes "
+        "each after compression), and files have them in the same range: for one value only a bloom filter skips. "
+        "It is written into the files that come after",
+        _alter(looked, BLOOM_PATHS.name, value),
+        details,
+    )
+
+
+def _order(looked: TableEvidence) -> Suggestion | None:
+    if looked.files < MANY or clustering.cluster_by(looked.snapshot):
+        return None
+    found = list[tuple[bool, float, str, float]]()
+    for steps, path, type_ in looked.typed(FREQUENT):
+        depth, files = path.depth, len(path.ranges)
+        if depth is None or files < MANY or depth < WIDE * files or type_ == STRING:
+            continue
+        if any(low.value != high.value for low, high in path.ranges):
+            found.append((not _is_time(path.ranges[0][0].value), -path.value_bytes, spelled(steps), depth / files))
+    details = [{"path": name, "overlap": round(share, 4)} for _, _, name, share in sorted(found)[:ORDERS]]
+    if not details:
+        return None
+    names, overlap = [str(one["path"]) for one in details], min(found)[3]
+    value = ", ".join(names)
+    keys = " ".join(f"--zorder-by {shlex.quote(name)}" for name in names)
+    return Suggestion(
+        "order",
+        value,
+        f"a file's range of {_few(names, 1)} meets those of {overlap:.0%} of the files: if queries have conditions on "
+        "it, rows in its order let them skip the others",
+        f"mica optimize {_table(looked)} {keys}",
+        details,
+    )
+
+
+def _is_time(value: object) -> bool:
+    """Whether a number may be a time."""
+    return isinstance(value, int) and any(low <= value < high for low, high in _EPOCHS)
+
+
+def _few(paths: Iterable[str], most: int = 3) -> str:
+    """Some paths in a sentence."""
+    names = list(paths)
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _table(looked: TableEvidence) -> str:
+    return shlex.quote(str(looked.snapshot.storage))
+
+
+def _alter(looked: TableEvidence, name: str, value: str) -> str:
+    return f"mica alter {_table(looked)} --set {shlex.quote(f'{name}={value}')}"
+
+
 #: The kinds of suggestions.
-KINDS: Sequence[Callable[[_Survey], Suggestion | None]] = (_typed_paths,)
+KINDS: Sequence[Callable[[TableEvidence], Suggestion | None]] = (
+    _typed_paths,
+    _shredding,
+    _bounds,
+    _bloom_filters,
+    _order,
+)

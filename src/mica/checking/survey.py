@@ -32,6 +32,7 @@ class PathRows:
     typed_rows: int
     residual_rows: int
     residual_bytes: int
+    typed_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,9 @@ def look_at(snapshot: Snapshot, path: str) -> Look:
             row = report.get((".".join(names), VariantPath(steps).normalized))
             if row is not None:
                 kind = VARIANT if pa.types.is_null(type_) else from_arrow_type(type_)
-                found[(column, *steps)] = PathRows(kind, row["typed_rows"], row["residual_rows"], row["residual_bytes"])
+                found[(column, *steps)] = PathRows(
+                    kind, row["typed_rows"], row["residual_rows"], row["residual_bytes"], row["typed_bytes"]
+                )
     return Look(reader.num_rows, residual, found)
 
 

@@ -39,6 +39,7 @@ from mica.cli import (
     vacuum,
 )
 from mica.cli.console import errors
+from mica.cli.sessions import with_session
 from mica.errors import MicaError
 
 #: The commands in the order of a table's life, with what `mica --help` says of them: at most 60 characters.
@@ -79,7 +80,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for verb, short in VERBS.items():
-    app.command(name=verb.__name__.rpartition(".")[2].replace("_", "-"), short_help=short)(verb.run)
+    run = with_session(verb.run) if hasattr(verb, "spark_session") else verb.run
+    app.command(name=verb.__name__.rpartition(".")[2].replace("_", "-"), short_help=short)(run)
 
 
 def _version(asked: bool) -> None:

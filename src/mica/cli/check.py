@@ -12,7 +12,8 @@ from mica.checking.check import LIMIT, check
 from mica.checking.erased import check_erased
 from mica.checking.report import Report
 from mica.cli import options
-from mica.cli.console import out, print_json, print_rows, spark_session, storage_options
+from mica.cli.console import out, print_json, print_rows, storage_options
+from mica.cli.sessions import spark_session
 from mica.errors import UserError
 
 

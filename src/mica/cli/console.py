@@ -16,18 +16,10 @@ from mica.cli.hints import spoken
 from mica.errors import MicaError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
     from rich.console import Console
 
     from mica.write.ingest import Progress
     from mica.write.target import Commit
-
-
-def spark_session() -> SparkSession:
-    """The embedded session of `--spark`. Spark's own log of a failed task is shown with `--debug` only."""
-    from mica.engines.spark.session import session
-
-    return session(**({} if "--debug" in sys.argv else {"spark.log.level": "OFF"}))
 
 
 def out() -> Console:

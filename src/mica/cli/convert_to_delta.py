@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, print_json, spark_session, storage_options
+from mica.cli.console import out, print_json, storage_options
+from mica.cli.sessions import spark_session
 from mica.table import Table
 
 

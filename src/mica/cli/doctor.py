@@ -9,7 +9,8 @@ import typer
 
 from mica.checking.doctor import doctor
 from mica.cli import options
-from mica.cli.console import out, print_json, spark_session, storage_options
+from mica.cli.console import out, print_json, storage_options
+from mica.cli.sessions import spark_session
 
 
 def run(

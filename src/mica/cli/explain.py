@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, print_json, spark_session, write_page
+from mica.cli.console import out, print_json, write_page
+from mica.cli.sessions import spark_session
 from mica.cli.source import scan_of
 from mica.cli.sql import Tables, named, sparks_errors
 

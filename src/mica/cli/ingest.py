@@ -13,7 +13,8 @@ from typing import Annotated, Literal
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, pairs, print_json, spark_session, storage_options, watched
+from mica.cli.console import out, pairs, print_json, storage_options, watched
+from mica.cli.sessions import spark_session
 from mica.errors import UserError
 from mica.write.ingest import ingest_json
 
@@ -48,7 +49,9 @@ def run(
     sort_by: Annotated[
         list[str] | None, typer.Option("--sort-by", "-s", help="An expression to sort by. Repeatable.")
     ] = None,
-    shredding: Annotated[str | None, typer.Option("--shredding", help="A shredding schema, as Spark DDL.")] = None,
+    shredding: Annotated[
+        str | None, typer.Option("--shredding", help="A shredding schema (Spark DDL), or rules: features.*: skip.")
+    ] = None,
     mode: Annotated[
         Literal["append", "error", "ignore", "overwrite"],
         typer.Option("--mode", help="What to do if the table exists."),

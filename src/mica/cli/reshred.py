@@ -7,7 +7,8 @@ from typing import Annotated
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, print_commit, spark_session, storage_options, txn_of
+from mica.cli.console import out, print_commit, storage_options, txn_of
+from mica.cli.sessions import spark_session
 from mica.errors import UserError
 from mica.schema.types import VARIANT, walk
 from mica.table import Table
@@ -17,7 +18,7 @@ def run(
     table: options.TablePath,
     schema: Annotated[
         list[str] | None,
-        typer.Option("--schema", help="COLUMN=DDL, or DDL alone if there is one VARIANT column. Repeatable."),
+        typer.Option("--schema", help="COLUMN=DDL, DDL alone if there is one VARIANT column, or rules. Repeatable."),
     ] = None,
     unshred: Annotated[bool, typer.Option("--unshred", help="Write all Variants unshredded.")] = False,
     where: Annotated[str | None, typer.Option("--where", "-w", help="A predicate over partition columns.")] = None,
@@ -26,7 +27,7 @@ def run(
     storage_option: options.StorageOption = None,
     json: options.Json = False,
 ) -> None:
-    """Rewrite Variants with another shredding schema; by default the one that fits a sample of all files."""
+    """Rewrite Variants with another shredding schema; by default what a sample and the table's rules say."""
     if schema and unshred:
         raise UserError("INVALID_ARGUMENT", "--schema and --unshred were given", hint="Give one of them.")
     spark = spark_session() if on_spark else None

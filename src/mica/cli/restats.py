@@ -8,7 +8,8 @@ import typer
 
 from mica import engines
 from mica.cli import options
-from mica.cli.console import out, print_json, spark_session, storage_options, txn_of
+from mica.cli.console import out, print_json, storage_options, txn_of
+from mica.cli.sessions import spark_session
 from mica.stats.collated import collated_leaves
 from mica.table import Table
 from mica.write.collated import comparable

@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from mica.cli import options
-from mica.cli.console import pairs, print_rows, spark_session
+from mica.cli.console import pairs, print_rows
 from mica.cli.scan import SHOWN
+from mica.cli.sessions import spark_session
 from mica.errors import MicaError, UserError
 
 Tables = Annotated[

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, pairs, print_json_line, spark_session, storage_options
+from mica.cli.console import out, pairs, print_json_line, storage_options
+from mica.cli.sessions import spark_session
 from mica.write.landing import stream_json
 
 

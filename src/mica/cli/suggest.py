@@ -21,7 +21,9 @@ def run(
     if json:
         print_json([one.to_dict() for one in found])
         return
-    for one in found:
+    for number, one in enumerate(found):
+        if number:
+            out().print()
         names = list(one.details[0])
         rows = [[f"{v:.1%}" if isinstance(v, float) else v for v in detail.values()] for detail in one.details]
         print_rows(one.kind, names, rows, right=[n for n in names if isinstance(one.details[0][n], float)])

@@ -18,7 +18,7 @@ def run(
     table: options.TablePath,
     retention: Annotated[
         str | None,
-        typer.Option("--retention", help="How long to keep removed files: '7 days'. Default: the table's."),
+        typer.Option("--retention", help="How long to keep removed files: '7 days', or hours. Default: the table's."),
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run/--delete", help="List what would be deleted, or delete it.")
@@ -35,7 +35,8 @@ def run(
 ) -> None:
     """Delete data files that no version within the retention uses; without --delete, list them."""
     opened = Table.open(table, storage_options=storage_options(storage_option or ()))
-    done = opened.vacuum(retention, dry_run=dry_run, enforce_retention=enforce_retention)
+    kept = int(retention) if retention is not None and retention.isdecimal() else retention  # hours
+    done = opened.vacuum(kept, dry_run=dry_run, enforce_retention=enforce_retention)
     if json:
         print_json(done.to_dict())
         return

@@ -105,7 +105,7 @@ class Cursor:
         try:
             return read(self.string())
         except UserError as e:
-            raise syntax_error(self.text, at, e.message) from e
+            raise syntax_error(self.text, at, e.message, e.hint) from e
 
     def type(self) -> DataType:
         """Reads a type: one word with what follows it in (…) or <…>."""
@@ -124,7 +124,7 @@ class Cursor:
         try:
             found = parse_type(self.text[start.at : end])
         except UserError as e:
-            raise syntax_error(self.text, start.at, e.message) from e
+            raise syntax_error(self.text, start.at, e.message, e.hint) from e
         while self.token.kind != "end" and self.token.at < end:
             self.at += 1
         return found

@@ -96,7 +96,7 @@ class Planned:
         # Spark's session settings are not known here: defaults and generated columns are evaluated as ANSI, in UTC.
         rules = target.rules(True, options.text("timeZone") or "UTC")
         leaves, version = collated.comparable(target.collated, IN_PROCESS)
-        spec = replace(target.write_spec({}), tags=zone_tags(), rules=rules, collated=tuple(leaves), version=version)
+        spec = replace(target.write_spec(), tags=zone_tags(), rules=rules, collated=tuple(leaves), version=version)
         refuse_given(spec.schema, given.names, str(storage))
         try:
             plan_write(

@@ -34,6 +34,7 @@ from mica.schema.types import (
     walk,
 )
 from mica.stats.named import check_columns, check_paths
+from mica.variant.steering import Steering
 
 TIMESTAMP_NTZ = Primitive("timestamp_ntz")
 
@@ -150,6 +151,9 @@ def _check_columns(configuration: Mapping[str, str | None], schema: StructType, 
         text = configuration.get(known.name)
         if text is not None:
             check_paths(known.name, text, schema)
+    rules = configuration.get(properties.SHREDDING_RULES.name)
+    if rules is not None:
+        Steering.parse(rules).check_columns([path for path, f in walk(schema) if f.type == VARIANT])
     if properties.ENABLE_CHANGE_DATA.of({name: text for name, text in configuration.items() if text is not None}):
         feed.refuse_reserved(schema)
     named = configuration.get(properties.SKIPPING_NAMES.name)

@@ -8,7 +8,7 @@ of an unsupported table can still be shown.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -264,9 +264,18 @@ def _delta(version: int, entry: Entry) -> LogFile:
     return LogFile(LogName("commit", version, end=version), entry)
 
 
-def _list(storage: Storage, start: int | None) -> Iterable[Entry]:
+def _list(storage: Storage, start: int | None) -> Iterator[Entry]:
     after = None if start is None else f"{LOG}/{start:020d}"
-    return storage.list(LOG, start_after=after, recursive=False)
+    try:
+        yield from storage.list(LOG, start_after=after, recursive=False)
+    except StorageError as error:
+        if error.code != "NOT_A_DIRECTORY":
+            raise
+        place = str(storage)
+        folder = place.rpartition("/")[0] or "."
+        hint = f"Put its rows into a table first: mica.ingest_json({place!r}, TABLE)."
+        hint = f"Name the folder of its table: {folder}." if place.endswith(".parquet") else hint
+        raise StorageError("NOT_A_DIRECTORY", f"{place} is a file, and a table is a folder", hint=hint) from None
 
 
 def _last_checkpoint(storage: Storage) -> int | None:

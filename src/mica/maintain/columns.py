@@ -26,6 +26,7 @@ from mica.properties import (
     BLOOM_PATHS,
     ENABLE_TYPE_WIDENING,
     INGEST_COLUMNS,
+    SHREDDING_RULES,
     SKIPPING_NAMES,
     VARIANT_STATS_NAMES,
     parse_names,
@@ -36,6 +37,7 @@ from mica.schema.edit import edited, field_at, inside, replaced
 from mica.schema.types import ArrayType, DataType, MapType, Primitive, StructField, StructType, refuse_twice
 from mica.stats.columns import TYPE_CHANGES, physical_names
 from mica.stats.named import without_columns
+from mica.variant.steering import without_column
 from mica.write.rules import rules_of
 
 #: Steps of a path into an array or a map.
@@ -334,6 +336,9 @@ def _in_properties(metadata: Metadata, path: Sequence[str], name: str | None) ->
         text = metadata.configuration.get(known.name)
         if text is not None:
             found[known.name] = without_columns(text, path, name) or None
+    rules = metadata.configuration.get(SHREDDING_RULES.name)
+    if rules is not None:
+        found[SHREDDING_RULES.name] = without_column(rules, path, name) or None
     if INGEST_COLUMNS.name in metadata.configuration and len(path) == 1:
         kept = _renamed_keys(INGEST_COLUMNS.of(metadata.configuration), path[0], name)
         found[INGEST_COLUMNS.name] = orjson.dumps(kept).decode() if kept else None

@@ -121,7 +121,7 @@ def convert_files(
         table = open_target(
             text, given.schema, partition_by, mode="error", properties={}, storage_options=storage_options
         )
-        commit, facts = flow.commit(engine, table, table.write_spec({}), rows)
+        commit, facts = flow.commit(engine, table, table.write_spec(), rows)
         version, storage = commit.version, table.storage
     else:
         storage = place.storage

@@ -134,7 +134,7 @@ def _without_traces(before: Snapshot, removal: _Removal, name: str) -> Snapshot:
         target, metadata=metadata, operation="REORG", parameters={"predicate": [], "applyPurge": True},
         data_change=False, metrics=lambda facts: {"numRemovedFiles": len(files), "numAddedFiles": len(facts.names)},
     )  # fmt: skip
-    spec = replace(target.write_spec({}), target_file_size=1 << 62, tags=zone_tags())
+    spec = replace(target.write_spec(), target_file_size=1 << 62, tags=zone_tags())
     read = Scan(source).rewriting()
 
     def task(write: WriteSpec) -> Callable[[Any], Any]:

@@ -2,8 +2,8 @@
 
 The rule: rows stay the same. Joined files keep their order, so bounds stay as narrow as neighbours allow. The commit
 changes no data (`dataChange` is false): an append meanwhile is no conflict, a change of the same files is. A file is
-rewritten only where it joins another one, sheds its deleted rows, or gets another order. A clustered table is ordered
-by its clustering columns (`log/clustering.py`).
+rewritten only where it joins another one, sheds its deleted rows, gets another order, or has paths that a rule leaves
+for later (`mica.shredding`). A clustered table is ordered by its clustering columns (`log/clustering.py`).
 
 Source: PROTOCOL.md, "Add File and Remove File"; operation and metrics as delta-spark's OPTIMIZE has them.
 """
@@ -74,7 +74,7 @@ def _optimize(
     if cluster_by:
         files = [files[at] for at in clustering.to_cluster(snapshot, CUBE_BYTES).tolist()]
         spec = replace(spec, clustering_provider=clustering.PROVIDER)
-    bins = [files] if keys else list(compact.bins_of(files, spec.target_file_size))
+    bins = [files] if keys else list(compact.bins_of(files, spec.target_file_size, compact.waiting(snapshot)))
     if not any(bins):
         return target.commit(NO_FACTS) if txn is not None else Commit(snapshot.version, 0, 0, snapshot=snapshot)
     return compact.rewritten(engine, target, Scan(source), bins, keys, spec)

@@ -114,7 +114,7 @@ def _rewrite(reader: kernel.FileReader, upload: Writer) -> int:
     for batch in reader.scan(items, max_rows=8192):
         exact = pa.RecordBatch.from_arrays(batch.columns, schema=_as_nullable_as(schema, batch.schema))
         if writer is None:
-            trees[False] |= {names: kernel.infer(exact, names, Limits()) for names in inferred}
+            trees[False] |= {names: kernel.infer(exact, names, Limits()).tree for names in inferred}
         piece = kernel.shred(kernel.shred(exact, trees[False]), trees[True], early=True)
         if writer is None:
             writer = kernel.FileWriter(piece.schema, key_value_metadata=kept)
@@ -162,7 +162,7 @@ def _table(snapshot: Snapshot) -> Repair:
     commit, facts = flow.commit(
         engines.of(),
         target,
-        replace(target.write_spec({}), target_file_size=1 << 62),
+        replace(target.write_spec(), target_file_size=1 << 62),
         flow.FromTasks(lambda spec: partial(rewrite_files, RewriteSpec(reading, spec)), [[part] for part in chosen]),
         observer=flow.Observer(files=checked),
     )

@@ -29,7 +29,8 @@ from mica.tasks.reshred import SAMPLE, ReshredSpec, VariantsSpec, reshred_files,
 from mica.tasks.write import WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.variant import kernel
-from mica.variant.shredding import Limits, ShreddingSchema, trees_of
+from mica.variant.shredding import ShreddingSchema
+from mica.variant.wanted import ShreddingWishes
 from mica.write import flow
 from mica.write.facts import NO_FACTS, Facts
 from mica.write.once import Txn, once
@@ -55,7 +56,7 @@ def _reshred(snapshot: Snapshot, schema: Any, where: str | None, spark: SparkSes
         raise UserError("UNKNOWN_COLUMN", f"{snapshot.storage} has no VARIANT column", hint="There is nothing to do.")
     target.operation, target.data_change = "RESHRED", False
     target.applications = dict([txn] if txn is not None else ())
-    spec = replace(target.write_spec({}), target_file_size=1 << 62, tags=zone_tags())
+    spec = replace(target.write_spec(schema, moment="again"), target_file_size=1 << 62, tags=zone_tags())
     scan = Scan(source := TableSource(snapshot))
     files = source.rewritten()
     if where is not None:
@@ -86,9 +87,10 @@ def _trees(
     target: Target, spec: WriteSpec, schema: Any, engine: Engine, scan: Scan, files: Sequence[FilePart]
 ) -> Trees:
     """The wanted tree of each column that is to be reshredded."""
-    given = trees_of(schema, target.variants)
     if spec.trees is None:  # the table does not allow shredding
-        typed = [".".join(name) for name, tree in given.items() if tree != pa.null()]
+        wanted = ShreddingWishes.of(schema, target.variants)
+        given = dict(wanted.trees)
+        typed = [".".join(at) for at in (*wanted.steering, *(at for at, tree in given.items() if tree != pa.null()))]
         if typed:
             raise UserError(
                 "FEATURE_NEEDED",
@@ -97,13 +99,20 @@ def _trees(
                 column=typed[0],
             )
         return given or dict.fromkeys(target.variants, pa.null())
-    return given or _inferred(target, engine, scan, files)
+    given = dict(spec.trees)
+    # Columns that a call does not name stay as they are.
+    chosen = target.variants if schema is None else ShreddingWishes.of(schema, target.variants).steering
+    return given | _inferred(spec, [at for at in chosen if at not in given], engine, scan, files)
 
 
-def _inferred(target: Target, engine: Engine, scan: Scan, files: Sequence[FilePart]) -> Trees:
+def _inferred(
+    spec: WriteSpec, columns: Sequence[tuple[str, ...]], engine: Engine, scan: Scan, files: Sequence[FilePart]
+) -> Trees:
     """Trees that fit a sample of all files."""
+    if not columns:
+        return {}
     schema = scan.source.schema
-    tops = dict.fromkeys(name[0] for name in target.variants)
+    tops = dict.fromkeys(name[0] for name in columns)
     outputs = {name: bind_value(Column((name,)), schema) for name in tops}
     looked = VariantsSpec(replace(scan.spec(), outputs=outputs), sum(file.size or 0 for file in files))
     inputs = in_tasks(files, engine.parallelism)
@@ -112,7 +121,7 @@ def _inferred(target: Target, engine: Engine, scan: Scan, files: Sequence[FilePa
     if not tables:
         return {}
     [rows] = pa.concat_tables(tables).combine_chunks().to_batches()
-    return {name: kernel.infer(rows, name, Limits()) for name in target.variants}
+    return {name: kernel.infer(rows, name, spec.limits_of(name)).tree for name in columns}
 
 
 def _metrics(files: dict[int, FilePart], facts: Facts) -> dict[str, int]:

@@ -9,6 +9,7 @@ Source: Spark's SqlBaseParser.g4, `colTypeList` and `dataType`; `StructField.toD
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
@@ -325,8 +326,10 @@ class _Reader:
             return Primitive("string")
         if name not in _NAMES:
             self.at -= 1
-            hint = " (write STRING)" if name in ("CHAR", "VARCHAR", "CHARACTER", "TEXT") else ""
-            raise _bad(self.source, token.at, f"{token.text!r} is not a type of a Delta table{hint}")
+            near = difflib.get_close_matches(name, [*_NAMES, "ARRAY", "MAP", "STRUCT", "DECIMAL"], 1)
+            near = ["STRING"] if name in ("CHAR", "VARCHAR", "CHARACTER", "TEXT") else near
+            hint = f"Is {near[0]} meant?" if near else None
+            raise _bad(self.source, token.at, f"{token.text!r} is not a type of a Delta table", hint)
         return Primitive(_NAMES[name])
 
     def _struct(self) -> StructType:
@@ -364,5 +367,5 @@ def _print_field(f: StructField, between: str) -> str:
     return text
 
 
-def _bad(text: str, at: int, why: str) -> UserError:
-    return UserError("INVALID_DDL", f"the schema {text!r} cannot be read at offset {at}: {why}", offset=at)
+def _bad(text: str, at: int, why: str, hint: str | None = None) -> UserError:
+    return UserError("INVALID_DDL", f"the schema {text!r} cannot be read at offset {at}: {why}", hint=hint, offset=at)

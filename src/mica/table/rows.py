@@ -123,8 +123,8 @@ class Table(ShapedTable):
         of Python objects, Python values as in `mica.variant.from_python`.
 
         `shredding` maps Variant columns to schemas (Spark DDL, a type, a `mica.variant.ShreddingSchema`; None: leave
-        the column unshredded), or is the schema itself if there is one Variant column. Other schemas are inferred per
-        file.
+        the column unshredded) or rules (`features.*: skip`), or is the schema itself if there is one Variant column, or
+        rules for all. Other schemas are inferred per file, as the rules of the table say (`mica.shredding`).
 
         With `schema_evolution` columns and nested fields that the table lacks are added to it, in the same commit: in
         structs, arrays of structs and values of maps. They are null in existing rows.

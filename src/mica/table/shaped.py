@@ -216,8 +216,8 @@ class ShapedTable(OpenedTable):
         partitions.
 
         `schema` maps Variant columns to schemas as `shredding` of `append` does (None or VARIANT: unshredded; columns
-        that it leaves out stay as they are), or is the schema itself if there is one Variant column. Without it the
-        schema is inferred from a sample of the rows of all files; where the table does not allow shredding
+        that it leaves out stay as they are), or is the schema itself if there is one Variant column. Without it, or by
+        rules, the schema is inferred from a sample of the rows of all files; where the table does not allow shredding
         (`delta.enableVariantShredding`), all columns become unshredded, which dropping the feature needs.
 
         Files that have the schema already are not rewritten; if all have it, nothing is committed, but for the version

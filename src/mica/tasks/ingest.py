@@ -23,6 +23,7 @@ from mica.schema.types import StructField, StructType
 from mica.storage import Storage, Writer
 from mica.tasks import lane, not_json
 from mica.tasks.leaf_values import compute
+from mica.tasks.left import facts_of
 from mica.tasks.write import TableWriter, WriteSpec, facts, numbers
 from mica.variant import kernel
 from mica.variant.shredding import Limits
@@ -100,7 +101,7 @@ class IngestSpec:
 
 def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     """Writes the documents of the splits to data files; yields facts, with those of kind `read` as it proceeds."""
-    infers = spec.write.trees is not None and spec.tree is None
+    infers, limits = spec.write.trees is not None and spec.tree is None, spec.write.limits_of((spec.column,))
     rules, absent, mine = spec.write.rules, spec.absent, lane.current()
     with TableWriter(spec.write) as writer, BadLines(spec.quarantine, splits) as bad:
         tree = spec.tree if spec.write.trees is not None and spec.tree is not None else pa.null()
@@ -109,7 +110,8 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
             reader = open_reader(spec, split)
             while True:
                 if infers and writer.rolls():
-                    tree = reader.infer(spec.write.limits)
+                    tree, left = reader.infer(limits)
+                    writer.report_left(facts_of((spec.column,), left, limits) if spec.write.reports_left else ())
                 batch = reader.next_batch(tree, BATCH_ROWS, BATCH_BYTES)
                 progress.bad += bad.take(reader)
                 if batch is None:
@@ -214,7 +216,7 @@ class _Fed:
         # The byte before a split says whether a line begins at its start.
         self._at = max(0, split.start - 1)
 
-    def infer(self, limits: Limits) -> pa.DataType:
+    def infer(self, limits: Limits) -> kernel.Inferred:
         self._feed()
         return self._reader.infer(limits)
 

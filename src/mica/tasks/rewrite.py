@@ -1,7 +1,7 @@
 """Rewrites data files of a table, one by one or joined.
 
 The rule: the rows are those that a scan of the table reads, and Variants keep the shredding schemas of the file, if the
-table allows shredding.
+table allows shredding, as far as its rules (`mica.shredding`) do not say otherwise.
 """
 
 from __future__ import annotations
@@ -58,4 +58,8 @@ def shredded_as(spec: WriteSpec, reader: kernel.FileReader) -> WriteSpec:
     if spec.trees is None:
         return spec
     found = {names: reader.tree(physical_names(spec.schema, names)) for names in spec.variants}
-    return replace(spec, trees={names: one[0] for names, one in found.items() if one is not None})
+    trees = {names: one[0] for names, one in found.items() if one is not None}
+    steered = {
+        names: kernel.steer(trees[names], spec.limits_of(names, "kept")) for names in spec.steering.keys() & trees
+    }
+    return replace(spec, trees={**trees, **steered})

@@ -56,7 +56,7 @@ def bounds_of_files(spec: VariantBoundsSpec, files: Sequence[FilePart]) -> Itera
         sink: kernel.FileWriter | None = None
         for batch in reader.scan(items, max_rows=BATCH_ROWS, max_bytes=BATCH_BYTES, timezone="UTC"):
             if sink is None:
-                trees = {(name,): kernel.infer(batch, [name], spec.limits) for name in there}
+                trees = {(name,): kernel.infer(batch, [name], spec.limits).tree for name in there}
             shredded = kernel.shred(batch, trees)
             if sink is None:
                 sink = kernel.FileWriter(shredded.schema, compression="none")

@@ -35,6 +35,7 @@ from mica.storage import Storage, Writer
 from mica.tasks import candidates, lane
 from mica.tasks.batches import cut
 from mica.tasks.late_types import late_tags
+from mica.tasks.left import facts_of
 from mica.tasks.physical import is_mapped, physical
 from mica.tasks.rules import Rules
 from mica.tasks.strings import gathered
@@ -42,12 +43,14 @@ from mica.tasks.unshred import unshredded
 from mica.variant import kernel
 from mica.variant.plain import to_variants
 from mica.variant.shredding import Limits
+from mica.variant.steering import Steering, When
 
 #: The facts of a write task. `kind` is `add` (a written file, with the columns of `ADDED`), `cdc` (a written change
 #: file, with the same columns), `remove` (a replaced file:
 #: `file` is its position in the snapshot), `read` (rows, bytes and bad lines that the task read), `vector` (a file of
 #: the snapshot that gets a deletion vector, with its cardinality), `numbers` (the task gave identity columns numbers
-#: below `cardinality`), or a count of rows: `copied`, `rebuilt`, `changed`.
+#: below `cardinality`), `left` (a path without a typed column, `tasks/left.py`), or a count of rows: `copied`,
+#: `rebuilt`, `changed`.
 FACTS = pa.schema(
     [
         pa.field("kind", pa.string(), nullable=False),
@@ -71,6 +74,9 @@ def facts_schema(leaves: Sequence[CollatedColumn]) -> pa.Schema:
 SAMPLE_ROWS = 4096
 SAMPLE_BYTES = 16 << 20
 
+#: A tag of a file that `optimize` writes again even alone: rules leave some of its paths for later.
+LATER = "mica.shredLater"
+
 #: Upper limit of open data files per task. Beyond it the least recently used one is finished.
 MAX_OPEN = 32
 
@@ -86,6 +92,11 @@ class WriteSpec:
     trees: Mapping[tuple[str, ...], pa.DataType] | None = field(default_factory=dict)
     variants: tuple[tuple[str, ...], ...] = ()
     limits: Limits = field(default_factory=Limits)
+    #: Rules of inference by the path of the column, and whether rows are new or those of files that are shredded again.
+    steering: Mapping[tuple[str, ...], Steering] = field(default_factory=dict)
+    moment: When = "new"
+    #: Whether files report the paths that did not become typed columns (`tasks/left.py`).
+    reports_left: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
     #: Variant paths (names of the column in lower case, normalized path) that get bounds before all others.
     bounded: frozenset[Named] = frozenset()
@@ -121,6 +132,17 @@ class WriteSpec:
     rules: Rules = field(default_factory=Rules)
     #: The columns for ids and versions of rows that are written again, if the table tracks rows.
     row_ids: tuple[str, str] | None = None
+
+    def limits_of(self, column: tuple[str, ...], moment: When | None = None) -> Limits:
+        """The limits of inference for a Variant column, with its rules."""
+        steering = self.steering.get(column)
+        return self.limits if steering is None else steering.limits(self.limits, moment or self.moment)
+
+    @property
+    def shredding_tags(self) -> dict[str, str]:
+        """The tag of files with paths that become columns when they are written again."""
+        waits = self.moment != "again" and any(one.has_later for one in self.steering.values())
+        return {LATER: "yes"} if waits else {}
 
     def stored(self, names: Iterable[str]) -> StructType:
         """The columns of files for rows with columns of these names: those of the table, and the ids that rows keep.
@@ -185,6 +207,7 @@ class TableWriter:
         self.spec = spec
         self._open: OrderedDict[tuple[str | None, ...], DataFileWriter] = OrderedDict()
         self._adds: list[dict[str, Any]] = []
+        self._left: list[dict[str, Any]] = []
         self._finished: list[str] = []
         self._closed = False
 
@@ -216,11 +239,15 @@ class TableWriter:
         return not self._open
 
     def close(self) -> list[dict[str, Any]]:
-        """Finishes all files; one fact (of kind `add`) each."""
+        """Finishes all files; one fact (of kind `add`) each, and those of kind `left`."""
         for values in list(self._open):
             self._finish(values)
         self._closed = True
-        return self._adds
+        return [*self._adds, *self._left]
+
+    def report_left(self, left: Iterable[dict[str, Any]]) -> None:
+        """Adds facts about paths that did not become typed columns, of rows that came shredded."""
+        self._left += left
 
     def abort(self) -> None:
         """Deletes the written files, as far as the storage allows."""
@@ -246,6 +273,7 @@ class TableWriter:
         del self._open[values]
         self._finished.append(file.path)
         self._adds.append(add)
+        self._left += file.left
 
     def _partitioned(self, batch: pa.RecordBatch) -> Iterator[tuple[tuple[str | None, ...], pa.RecordBatch]]:
         names = self.spec.partition_by
@@ -308,6 +336,8 @@ class DataFileWriter:
         self._waiting_bytes = 0
         self._has_variants = contains(spec.schema, VARIANT)
         self._late_types = False
+        #: Facts about paths that did not become typed columns.
+        self.left: list[dict[str, Any]] = []
         # Change files have no statistics in the log.
         leaves = spec.collated if spec.kind == "add" else ()
         self._candidates = [candidates.Candidates(leaf, spec.version) for leaf in leaves]
@@ -397,7 +427,9 @@ class DataFileWriter:
                 partition_columns=self.spec.partition_by,
                 first=self.spec.bounded,
             ),
-            "tags": {**late_tags(self._late_types), **self.spec.tags} if self._has_variants else None,
+            "tags": {**late_tags(self._late_types), **self.spec.shredding_tags, **self.spec.tags}
+            if self._has_variants
+            else None,
             "candidates": self._candidates,
         }
 
@@ -424,9 +456,11 @@ class DataFileWriter:
         trees = dict(self._given_trees()) if self.spec.trees is not None else {}
         sample = pa.Table.from_batches(self._waiting).combine_chunks().to_batches()[0]
         if self._must_infer():
-            for name in self._variants:
+            for name, at in self._variants.items():
                 if name not in trees:
-                    trees[name] = kernel.infer(sample, name, self.spec.limits)
+                    limits = self.spec.limits_of(at)
+                    trees[name], left = kernel.infer(sample, name, limits)
+                    self.left += facts_of(at, left, limits) if self.spec.reports_left else ()
         self._trees = trees
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         for batch in waiting:

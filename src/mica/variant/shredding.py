@@ -8,9 +8,9 @@ Source: Parquet "VariantShredding", table "Shredded Value Types".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,6 +18,9 @@ from mica.errors import UserError
 from mica.schema.arrow import from_arrow_type, is_list, to_arrow_type
 from mica.schema.ddl import parse_type, quote_if_needed, type_to_ddl
 from mica.schema.types import VARIANT, VOID, ArrayType, DataType, MapType, Primitive, StructType
+
+if TYPE_CHECKING:
+    from mica.variant.steering import PathRule
 
 MAX_DEPTH = 100
 
@@ -32,7 +35,7 @@ class Limits:
 
     `max_fields`: typed leaves per column. `max_depth`: levels of nesting, 30 at most. `min_share`: the share of
     rows that must hold a field before it becomes a column. `typed_share`: the share of a field's values that must have
-    its type. `sample_rows`: rows sampled per file.
+    its type. `sample_rows`: rows sampled per file. `rules`: what is wanted of some paths (`variant.steering`).
     """
 
     max_fields: int = 300
@@ -40,6 +43,7 @@ class Limits:
     min_share: float = 0.01
     typed_share: float = 0.99
     sample_rows: int = 4096
+    rules: tuple[PathRule, ...] = ()
 
     def __post_init__(self) -> None:
         if self.max_fields < 0 or not 0 <= self.max_depth <= MAX_DEPTH:
@@ -61,7 +65,7 @@ class ShreddingSchema:
     tree: pa.DataType
 
     def __post_init__(self) -> None:
-        if _depth(self.tree) > WRITTEN_DEPTH:
+        if depth_of(self.tree) > WRITTEN_DEPTH:
             raise _bad("", f"it nests deeper than {WRITTEN_DEPTH} levels; leave deeper places untyped (VARIANT)")
 
     @classmethod
@@ -94,30 +98,6 @@ class ShreddingSchema:
         return self.to_ddl()
 
 
-def trees_of(given: Any, variants: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], pa.DataType]:
-    """Parses the option `shredding` into trees by column. `given` maps Variant columns (in any case; `s.v` for a field)
-    to schemas, where None leaves a column unshredded; with exactly one Variant column it may be one schema. A mapping
-    is always by column.
-
-    Errors: UNKNOWN_COLUMN, INVALID_ARGUMENT for one schema when there is not exactly one column, and those of
-    `ShreddingSchema.of`.
-    """
-    if given is None:
-        return {}
-    columns = {".".join(path).lower(): path for path in variants}
-    if not isinstance(given, Mapping):
-        if len(columns) != 1:
-            named = ", ".join(".".join(path) for path in columns.values()) or "none"
-            raise UserError.bad_value("shredding", given, f"a dict of Variant columns to schemas (here: {named})")
-        given = dict.fromkeys(columns, given)
-    trees = {}
-    for name, schema in given.items():
-        if name.lower() not in columns:
-            raise UserError.unknown_column(name, [".".join(at) for at in columns.values()], what="variant column")
-        trees[columns[name.lower()]] = pa.null() if schema is None else ShreddingSchema.of(schema).tree
-    return trees
-
-
 def typed_paths(tree: pa.DataType, at: str = "") -> Iterator[tuple[str, str]]:
     """The paths of a tree that have a type, with it: (`:a.b`, `BIGINT`); `[]` stands for the elements of an array."""
     if pa.types.is_struct(tree):
@@ -129,8 +109,9 @@ def typed_paths(tree: pa.DataType, at: str = "") -> Iterator[tuple[str, str]]:
         yield at, _ddl(tree)
 
 
-def _depth(tree: pa.DataType) -> int:
-    return max((1 + _depth(tree.field(i).type) for i in range(tree.num_fields)), default=0)
+def depth_of(tree: pa.DataType) -> int:
+    """The levels below the root."""
+    return max((1 + depth_of(tree.field(i).type) for i in range(tree.num_fields)), default=0)
 
 
 def _from_delta(type_: DataType, at: str) -> pa.DataType:

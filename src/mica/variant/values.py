@@ -75,7 +75,7 @@ def infer(variants: pa.Array | pa.ChunkedArray, limits: Limits | None = None) ->
     batches = _batches(variants)
     table = pa.Table.from_batches(batches, pa.schema([variant_field("v")])).combine_chunks()
     rows = table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
-    return ShreddingSchema(kernel.infer(rows[0], ["v"], limits or Limits()))
+    return ShreddingSchema(kernel.infer(rows[0], ["v"], limits or Limits()).tree)
 
 
 def to_python(variants: pa.Array | pa.ChunkedArray) -> list[Any]:

@@ -13,7 +13,7 @@ from mica.scan.find import data_files
 from mica.schema.types import VARIANT, StructType, walk
 from mica.storage import Storage
 from mica.tasks.write import WriteSpec, new_mark
-from mica.variant.shredding import Limits, trees_of
+from mica.variant.wanted import ShreddingWishes
 from mica.write.facts import Facts
 
 #: Layouts of shredded Variants, and where early files have `untyped_value`.
@@ -78,13 +78,14 @@ def bare_spec(
     Errors: those of `creation.partition_columns_of`.
     """
     variants = tuple(at for at, f in walk(schema) if f.type == VARIANT)
+    wanted = ShreddingWishes.of(shredding, variants)
     return WriteSpec(
         storage=storage,
         schema=schema,
         partition_by=tuple(partition_columns_of(schema, partition_by)),
         variants=variants,
-        trees=trees_of(shredding, variants),
-        limits=Limits(),
+        trees=wanted.trees,
+        steering=wanted.steering,
         name=name,
         mark=new_mark(),
         target_file_size=(1 << 62) if name else (128 << 20),

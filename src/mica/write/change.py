@@ -124,7 +124,7 @@ class Change:
     def _run(self, task: Callable[[WriteSpec], Task], parts: Sequence[FilePart]) -> Commit:
         """Runs the task on these files and commits, unless no row matches."""
         source = flow.FromTasks(task, in_tasks(parts, self.engine.parallelism))
-        spec = replace(self.target.write_spec({}), tags=zone_tags())
+        spec = replace(self.target.write_spec(), tags=zone_tags())
         if not self.deletes:
             spec = replace(spec, rules=self.target.rules(self.scan.ansi, self.scan.timezone))
         try:

@@ -1,6 +1,7 @@
 """Joins small files, on request and by itself after a write.
 
-The rule: files of one partition are joined in their order, and only where several become one or deleted rows go. With
+The rule: files of one partition are joined in their order, and only where several become one, deleted rows go, or rules
+leave paths to become columns now (`later`). With
 `delta.autoOptimize.autoCompact` a write is followed by a second commit if a partition has many small files. That commit
 changes no data and may fail: the write stands. Files of a clustered table are ordered by its columns instead, and those
 that others clustered stay.
@@ -11,7 +12,7 @@ Source: delta-spark's OPTIMIZE and its auto compaction, whose default is 50 file
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,12 +29,13 @@ from mica.log.snapshot import Snapshot
 from mica.properties import AUTO_COMPACT, AUTO_OPTIMIZE, TARGET_FILE_SIZE
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
+from mica.schema.types import VARIANT, walk
 from mica.stats.partition import column_texts
 from mica.storage.tails import REQUESTS
 from mica.tasks.ahead import readers_of
 from mica.tasks.parts import FilePart
 from mica.tasks.rewrite import RewriteSpec, join_files
-from mica.tasks.write import WriteSpec
+from mica.tasks.write import LATER, WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.write import flow, zorder
 from mica.write.facts import Facts
@@ -53,7 +55,9 @@ _PERCENTILES = {"minFileSize": 0, "p25FileSize": 0.25, "p50FileSize": 0.5, "p75F
 def opened(snapshot: Snapshot, target_file_size: int | None, parameters: dict[str, Any]) -> tuple[Target, WriteSpec]:
     """The table as the target of an OPTIMIZE, and the spec of its files."""
     target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
-    spec = replace(target.write_spec({}, target_file_size=target_file_size), data_change=False, tags=zone_tags())
+    spec = replace(
+        target.write_spec(moment="again", target_file_size=target_file_size), data_change=False, tags=zone_tags()
+    )
     target.operation, target.data_change = "OPTIMIZE", False
     target.parameters = {"predicate": [], "zOrderBy": [], "auto": False, **parameters}
     return target, spec
@@ -89,27 +93,36 @@ def rewritten(
     return done
 
 
-def bins_of(files: Iterable[FilePart], size: int) -> Iterator[list[FilePart]]:
-    """Files that become one: of one partition, in their order, together about as large as wanted."""
+def bins_of(files: Iterable[FilePart], size: int, again: Container[int] = frozenset()) -> Iterator[list[FilePart]]:
+    """Files that become one: of one partition, in their order, together about as large as wanted. Those whose numbers
+    are in `again` are written even alone, and however large they are."""
+
+    def must(file: FilePart) -> bool:
+        return file.deletion_vector is not None or file.number in again
+
     by_partition: dict[tuple[tuple[str, str | None], ...], list[FilePart]] = {}
     for file in files:
-        if (file.size or 0) < size * ENOUGH or file.deletion_vector is not None:
+        if (file.size or 0) < size * ENOUGH or must(file):
             by_partition.setdefault(tuple(sorted(file.partition.items())), []).append(file)
     for some in by_partition.values():
-        together: list[FilePart] = []
+        bins, together = list[list[FilePart]](), list[FilePart]()
         filled = 0
         for file in some:
             if together and filled + (file.size or 0) > size:
-                yield from _worth(together)
+                bins.append(together)
                 together, filled = [], 0
             together.append(file)
             filled += file.size or 0
-        yield from _worth(together)
+        bins.append(together)
+        yield from (some for some in bins if len(some) > 1 or any(map(must, some)))
 
 
-def _worth(files: list[FilePart]) -> Iterator[list[FilePart]]:
-    if len(files) > 1 or any(file.deletion_vector is not None for file in files):
-        yield files
+def waiting(snapshot: Snapshot) -> frozenset[int]:
+    """The numbers of files with paths that rules leave for later (`mica.shredding`)."""
+    if not any(f.type == VARIANT for _, f in walk(snapshot.schema)):
+        return frozenset()
+    tagged = pc.is_valid(pc.map_lookup(snapshot.tags(), pa.scalar(LATER), "first"))
+    return frozenset(np.flatnonzero(tagged.to_numpy(zero_copy_only=False)).tolist())
 
 
 def metrics(files: Sequence[FilePart], facts: Facts) -> dict[str, int]:

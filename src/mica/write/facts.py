@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -69,6 +70,17 @@ class Facts:
     def numbers(self) -> int:
         """The number after the last one that an identity column got; 0 if none got one."""
         return pc.max(self._of("numbers").column("cardinality")).as_py() or 0
+
+    @property
+    def left(self) -> list[dict[str, Any]]:
+        """The paths that did not become typed columns, those of rules first: `path`, `why`, how many `paths` of a file
+        a rule left out, and in how many `files`."""
+        found = self._of("left").group_by(["path", "stats"]).aggregate([("rows", "max"), ("rows", "count")])
+        rows = [
+            {"path": row["path"], "why": row["stats"], "paths": row["rows_max"], "files": row["rows_count"]}
+            for row in found.to_pylist()
+        ]
+        return sorted(rows, key=lambda row: (not row["why"].startswith("rule"), -row["files"], row["path"]))
 
     @cached_property
     def _kinds(self) -> frozenset[str]:

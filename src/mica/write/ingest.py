@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +22,9 @@ from mica.log.snapshot import Snapshot
 from mica.storage import Storage
 from mica.tasks import ranges
 from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits
+from mica.tasks.left import RARE
 from mica.write import compact, flow, inputs
+from mica.write.appearing import Appearing
 from mica.write.ingest_options import KINDS, IngestOptions
 from mica.write.ingest_plan import IngestPlan, plan
 from mica.write.ingested import Ingested, Taken
@@ -53,6 +55,9 @@ class IngestReport:
     bad_lines: int = 0
     quarantine: str | None = None
     notes: list[str] = field(default_factory=list)
+    #: Paths that did not become typed columns: `path`, `why`, how many `paths` of a file a rule left out, in how many
+    #: of the written `files`. They are in the residual: nothing is lost.
+    not_shredded: list[dict[str, Any]] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as a dict of plain values."""
@@ -68,7 +73,23 @@ class IngestReport:
             lines.append(f"  skipped {self.skipped_files:,} files that were ingested before")
         if self.bad_lines:
             lines.append(f"  {self.bad_lines:,} bad lines are kept in {self.quarantine}")
-        return "\n".join([*lines, *(f"  note: {note}" for note in self.notes)])
+        return "\n".join([*lines, *self._not_shredded(), *(f"  note: {note}" for note in self.notes)])
+
+    def _not_shredded(self) -> Iterator[str]:
+        """A line for each reason, with some of its paths; paths that few rows have are as they should be."""
+        by_reason: dict[str, list[str]] = {}
+        for one in self.not_shredded:
+            rule = one["why"].startswith("rule ")
+            shown = f"{one['paths']:,} path{'s' if one['paths'] > 1 else ''}" if rule else one["path"]
+            if one["why"] != RARE:
+                by_reason.setdefault(one["why"], []).append(shown)
+        for why, paths in by_reason.items():
+            more = f" and {len(paths) - SHOWN:,} more" if len(paths) > SHOWN else ""
+            yield f"  no column of one type ({why}): {', '.join(paths[:SHOWN])}{more}"
+
+
+#: Paths that a line of the report names.
+SHOWN = 5
 
 
 @dataclass
@@ -115,8 +136,9 @@ def ingest_json(
     document (`{"day": "v:time::date"}`); a new table stores the expressions (`mica.ingest.columns`), and later runs use
     them for columns that they do not give. `partition_by` names some of these columns. `sort_by` (expressions over the
     document) sorts the whole job, so that its files do not overlap; in process, large ones on disk. `shredding` is
-    a schema (Spark DDL, a type or a `ShreddingSchema`), or a mapping of `column` to one; without it the schema of each
-    file is inferred from its first documents.
+    a schema (Spark DDL, a type or a `ShreddingSchema`), rules (`features.*: skip, price: decimal(18,2)`), or a mapping
+    of `column` to one; without it the schema of each file is inferred from its first documents, as the table's rules
+    say (`mica.shredding`, docs/guides/paths.md).
 
     `format` is `ndjson` (one document per line), `json` (one array, or documents over several lines), or `auto`, which
     decides per file. `mode` is `append` (creates a missing table), `error` (refuses an existing one), `ignore` (reads
@@ -197,12 +219,12 @@ class Ingest:
             return _nothing(table, found.version, len(every), time.monotonic() - began, target.notes)
         if txn is not None:
             target.applications = {txn[0]: txn[1]}
-        bad = 0
+        bad, left = 0, list[dict[str, Any]]()
 
         def write() -> Commit:
-            nonlocal bad
+            nonlocal bad, left
             try:
-                commit, bad = _run(self.engine, planned, files, self.options.descending, self.progress)
+                commit, bad, left = _run(self.engine, planned, files, self.options.descending, self.progress)
             except BaseException:
                 if taken is not None and target.certainly_not_written:
                     taken.discard()
@@ -228,6 +250,7 @@ class Ingest:
             bad_lines=bad,
             quarantine=str(kept_aside) if bad else None,
             notes=target.notes,
+            not_shredded=left,
         )
 
 
@@ -250,18 +273,18 @@ def _run(
     files: Sequence[Split],
     descending: Sequence[bool],
     progress: Callable[[Progress], None] | None,
-) -> tuple[Commit, int]:
-    """Writes and commits; returns the commit and the number of bad lines."""
+) -> tuple[Commit, int, list[dict[str, Any]]]:
+    """Writes and commits; returns the commit, the number of bad lines, and the paths without a typed column."""
     spec, plain = planned.spec, sum(f.size for f in files)
     write, aside = spec.write, spec.quarantine
     source = _source(engine, spec, inputs.share(files, engine.parallelism), plain, descending)
     if spec.keys:
         # Each range becomes one file: one that is larger than planned is not split into a file and a small rest.
         write = replace(write, target_file_size=write.target_file_size * 3 // 2)
-    observer = flow.NOBODY if progress is None else _observer(progress, plain)
-    commit, _ = flow.commit(engine, planned.target, write, source, observer=observer, aside=aside)
+    observer = flow.NOBODY if progress is None else _observer(progress, plain, Appearing(write))
+    commit, facts = flow.commit(engine, planned.target, write, source, observer=observer, aside=aside)
     # Not from the facts: if rows are sorted or shuffled, the tasks that read are not those that write.
-    return commit, 0 if aside is None else count_bad_lines(aside)
+    return commit, 0 if aside is None else count_bad_lines(aside), facts.left
 
 
 def _source(
@@ -283,8 +306,8 @@ def _source(
     return flow.FromRows(rows, Order(spec.write.partition_by, tuple(zip(spec.keys, descending, strict=True))))
 
 
-def _observer(report: Callable[[Progress], None], total: int) -> flow.Observer:
-    """Reports progress: by facts as they arrive, or by the completed share of a Spark job."""
+def _observer(report: Callable[[Progress], None], total: int, appearing: Appearing) -> flow.Observer:
+    """Reports progress: by facts as they arrive, or by the completed share of a Spark job and the files that appear."""
     progress = Progress(total_bytes=total)
 
     def facts(batch: pa.RecordBatch) -> None:
@@ -296,7 +319,12 @@ def _observer(report: Callable[[Progress], None], total: int) -> flow.Observer:
             progress.files += row["kind"] == "add"
         report(replace(progress))
 
-    return flow.Observer(facts, lambda share: report(replace(progress, input_bytes=int(total * share))))
+    def share(done: float) -> None:
+        appearing.look()
+        rows, files = sum(appearing.rows.values()), len(appearing.rows)
+        report(replace(progress, input_bytes=int(total * done), rows=rows, files=files))
+
+    return flow.Observer(facts, share)
 
 
 def _mb(size: int) -> str:

@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import pyarrow as pa
-
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, bind_value
 from mica.log.snapshot import Snapshot
@@ -24,7 +22,7 @@ from mica.schema.types import VARIANT, VOID, Primitive, StructField, StructType
 from mica.storage import Storage
 from mica.tasks.ingest import IngestSpec
 from mica.tasks.zones import zone_tags
-from mica.variant.shredding import ShreddingSchema, trees_of
+from mica.variant.steering import Steering
 from mica.write import computed
 from mica.write.ingest_options import IngestOptions
 from mica.write.rules import refuse_given
@@ -45,14 +43,13 @@ def plan(storage: Storage, found: Snapshot | None, options: IngestOptions) -> In
     target = _target(storage, found, options)
     column = target.schema.field(options.column).name
     bound = {target.schema.field(name).name: value for name, value in _bound(column, found, options).items()}
-    tree = _tree(options.shredding, column)
-    write = target.write_spec({} if tree is None else {(column,): tree}, target_file_size=options.target_file_size)
+    write = target.write_spec(_by_column(options.shredding, column), target_file_size=options.target_file_size)
     rules = target.rules(options.ansi, options.timezone)
     refuse_given(target.schema, bound, str(storage))
     spec = IngestSpec(
-        write=replace(write, from_json=True, tags=zone_tags(), rules=rules),
+        write=replace(write, from_json=True, tags=zone_tags(), rules=rules, reports_left=True),
         column=column,
-        tree=tree,
+        tree=None if write.trees is None else write.trees.get((column,)),
         columns=bound,
         keys=_sort_keys(options.sort_by, _document(column), bound, options.ansi, options.timezone),
         quarantine=_quarantine(storage, options) if options.on_error == "quarantine" else None,
@@ -110,13 +107,17 @@ def _sort_keys(
     return keys
 
 
-def _tree(shredding: Any, column: str) -> pa.DataType | None:
-    if isinstance(shredding, Mapping) and not {str(name).lower() for name in shredding} <= {column.lower()}:
+def _by_column(shredding: Any, column: str) -> Any:
+    """What the option asks for the document's column; rules name their columns themselves."""
+    if shredding is None or (isinstance(shredding, str) and Steering.is_in(shredding)):
+        return shredding
+    if isinstance(shredding, Mapping):
+        if {str(name).lower() for name in shredding} <= {column.lower()}:
+            return shredding
         warnings.warn(
             f"a shredding= mapping is by column: give {{{column!r}: {{…}}}}", DeprecationWarning, stacklevel=6
         )
-        return ShreddingSchema.of(shredding).tree
-    return trees_of(shredding, [(column,)]).get((column,))
+    return {column: shredding}
 
 
 def _quarantine(table: Storage, options: IngestOptions) -> Storage:

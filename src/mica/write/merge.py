@@ -214,7 +214,7 @@ class _Merge:
         rules = self.target.rules(self.scan.ansi, self.scan.timezone)
         spec = MergeSpec(
             replace(self.scan.rewriting(), predicate=filtering),
-            replace(self.target.write_spec({}), tags=zone_tags(), rules=rules),
+            replace(self.target.write_spec(), tags=zone_tags(), rules=rules),
             self.match,
             may_keep_rows(self.table, kept),
             self._feeds(),

@@ -17,7 +17,6 @@ from mica.tasks.unshred import unshredded_schema
 from mica.tasks.write import WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.variant.plain import to_variants
-from mica.variant.shredding import trees_of
 from mica.write import flow
 from mica.write.given import arrow
 from mica.write.rules import refuse_given
@@ -33,7 +32,7 @@ def write_rows(target: Target, data: Any, shredding: Any, *, schema_evolution: b
     if schema_evolution:
         target = target.evolved(unshredded_schema(engine.schema(rows), target.schema))
     rules = target.rules(*engine.settings(True, "UTC"))
-    spec = replace(target.write_spec(trees_of(shredding, target.variants)), tags=zone_tags(), rules=rules)
+    spec = replace(target.write_spec(shredding), tags=zone_tags(), rules=rules)
     for note in target.notes:
         warnings.warn(f"{target.storage}: {note}", stacklevel=8)
     refuse_given(spec.schema, engine.schema(rows).names, str(target.storage))

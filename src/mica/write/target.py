@@ -33,7 +33,7 @@ from mica.log.domains import (
 )
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
-from mica.properties import CODEC, ENABLE_CHANGE_DATA, SKIPPING_NAMES, TARGET_FILE_SIZE
+from mica.properties import CODEC, ENABLE_CHANGE_DATA, SHREDDING_RULES, SKIPPING_NAMES, TARGET_FILE_SIZE
 from mica.schema import collations
 from mica.schema.ddl import quote_if_needed
 from mica.schema.new_columns import with_new
@@ -46,7 +46,8 @@ from mica.storage import Storage
 from mica.tasks.rules import Rules
 from mica.tasks.write import WriteSpec, new_mark
 from mica.variant import kernel
-from mica.variant.shredding import Limits
+from mica.variant.steering import When
+from mica.variant.wanted import ShreddingWishes
 from mica.write.facts import Facts
 from mica.write.ingested import forgotten
 from mica.write.rules import numbered, rules_of
@@ -134,14 +135,12 @@ class Target:
         return ENABLE_CHANGE_DATA.of(self.metadata.configuration)
 
     def write_spec(
-        self,
-        trees: Mapping[tuple[str, ...], pa.DataType],
-        *,
-        target_file_size: int | None = None,
-        limits: Limits | None = None,
+        self, shredding: Any = None, *, moment: When = "new", target_file_size: int | None = None
     ) -> WriteSpec:
-        """The write spec for files of this table. `trees` are given shredding trees; others are inferred per file."""
+        """The write spec for files of this table. `shredding` is what a call asks for; what it does not name follows
+        the table's rules. Errors: those of `ShreddingWishes.of`."""
         schema = self.schema
+        wanted = ShreddingWishes.of(shredding, self.variants, SHREDDING_RULES.of(self.metadata.configuration))
         variants = self.variants
         shreds = creation.shreds(self.protocol, self.metadata)
         if variants and not shreds:
@@ -153,9 +152,10 @@ class Target:
             storage=self.storage,
             schema=schema,
             partition_by=self.metadata.partition_columns,
-            trees=dict(trees) if shreds else None,
+            trees=wanted.trees if shreds else None,
+            steering=wanted.steering if shreds else {},
+            moment=moment,
             variants=variants,
-            limits=limits or Limits(),
             properties=self._properties(),
             materialized=features.supports(self.protocol, "materializePartitionColumns"),
             bounds=features.supports(self.protocol, "variantShredding"),

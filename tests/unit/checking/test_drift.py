@@ -11,7 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 import mica
+from mica.checking.survey import look_at
 from mica.cli.app import app
+from mica.schema.ddl import type_to_ddl
 from tests.unit.pictures.test_page import Read
 
 Rows = Callable[[int], dict[str, Any]]
@@ -50,6 +52,16 @@ def test_what_changed_and_when(table: mica.Table) -> None:
     (late,) = [p for p in mica.drift(table, since=3).paths if p.path.endswith("mix")]
     assert (late.kind, late.before, late.after, late.version) == ("type", "BIGINT", "VARIANT", 4)
     assert mica.drift(table, since=1).since == 1
+
+
+def test_the_rules_that_follow_can_be_set_and_hold_for_every_file(table: mica.Table) -> None:
+    rules = mica.drift(table).rules
+    assert rules == "`V 1`:deep.fresh: STRING, `V 1`:price: STRING, `V 1`:mix: BIGINT"
+    table.set_properties({"mica.shredding": rules})
+    table.append([{"V 1": {"other": 1}}])
+    look = look_at(table.snapshot, table.snapshot.files.column("path")[-1].as_py())
+    types = {path[1:]: type_to_ddl(one.type) for path, one in look.paths.items()}
+    assert types == {("deep", "fresh"): "STRING", ("price",): "STRING", ("mix",): "BIGINT", ("other",): "BIGINT"}
 
 
 def test_people_programs_and_ci_are_told(table: mica.Table) -> None:

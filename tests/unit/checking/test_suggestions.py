@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import shlex
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import mica
+from mica.cli.app import app
 from mica.format import read
 from mica.format.options import Options
 
@@ -59,3 +62,36 @@ def test_what_is_applied_or_unknown_is_not_suggested(tmp_path: Path) -> None:
     assert mica.suggest(table) == []
     with pytest.raises(mica.UserError, match="is not a Delta table"):
         mica.suggest(tmp_path / "none")
+
+
+def test_each_suggestion_names_what_it_is_about_and_its_command_runs(tmp_path: Path, rng: random.Random) -> None:
+    table = mica.Table.create(tmp_path / "t", "v VARIANT", properties={"mica.variantStats.maxPaths": "2"})
+    for file in range(5):
+        table.append([
+            {"v": {
+                "id": rng.randbytes(16).hex(), "n": rng.random(), "time_us": 17 * 10**14 + rng.getrandbits(30),
+                "was": i if file else str(i), "wide": {f"f{i % 40}": i},
+            }}
+            for i in range(400 if file else 40)
+        ])  # fmt: skip
+    found = {one.kind: one for one in mica.suggest(table)}
+    assert {kind: one.value for kind, one in found.items() if kind != "typed_paths"} == {
+        "shredding": "v:wide.*: skip, v:was: BIGINT",
+        "bounds": "v:time_us, v:was, v:id, v:n",
+        "bloom_filters": "v:id",
+        "order": "v:n",
+    }
+    found.pop("order")
+    for one in found.values():
+        for command in one.command.split(" && "):
+            done = CliRunner().invoke(app, shlex.split(command)[1:])
+            assert done.exit_code == 0, (command, done.output)
+    left = {one.kind: one for one in mica.suggest(table.path)}
+    assert left.keys() <= {"order", "typed_paths"}, left  # `was` has become a path of one type
+    order = left["order"]
+    assert order.value == "v:time_us, v:n"
+    assert "meets those of 100% of the files" in order.reason
+    assert CliRunner().invoke(app, shlex.split(order.command)[1:]).exit_code == 0
+    after = mica.Table.open(table.path)
+    assert mica.check(after.path).ok
+    assert after.scan("v:id::string = 'no'").to_arrow().num_rows == 0

@@ -118,3 +118,37 @@ def test_what_cannot_be(tmp_path: Path) -> None:
     assert raised.value.code == "UNKNOWN_COLUMN"
     empty = mica.Table.create(tmp_path / "empty", "v VARIANT")
     assert empty.reshred().version == 0
+
+
+def test_every_writer_obeys_the_rules_of_the_table(tmp_path: Path) -> None:
+    rules = "a.*: skip, a.keep: infer, price: decimal(9,2), raw: later, *: max 4"
+    documents = [{"a": {"keep": i, "x": i}, "price": i, "raw": {"r": i}, "s": "t"} for i in range(60)]
+    lines = tmp_path / "in.ndjson"
+    lines.write_bytes(b"\n".join(orjson.dumps(one) for one in documents))
+    report = mica.ingest_json(lines, tmp_path / "t", properties={"mica.shredding": rules})
+    assert [(one["why"], one["paths"]) for one in report.not_shredded] == [
+        ("rule a.*: skip", 1),
+        ("rule raw: later", 1),
+    ]
+    assert "rule a.*: skip): 1 path" in str(report)
+    table = mica.Table.open(tmp_path / "t")
+    now = "STRUCT<a: STRUCT<keep: BIGINT>, price: DECIMAL(9,2), s: STRING>"
+    assert trees(table) == {now}
+    table.append(table.to_arrow())
+    table.merge(table.to_arrow(), "false").when_not_matched_insert_all().execute()
+    table.update({"v": "variant_set(v, '$.s', 'u')"}, "v:price::int < 5")
+    assert trees(table) == {now}
+    again = now.replace("s:", "raw: STRUCT<r: BIGINT>, s:")
+    table.optimize()
+    assert trees(table) == {again}
+    assert table.optimize().version == table.version
+    table.delete("v:price::int = 7")
+    assert trees(table) == {again}
+    table.set_properties({"mica.shredding": "a: skip, ghost: date"})
+    table.update({"v": "variant_set(v, '$.s', 'w')"}, "v:price::int = 8")
+    assert trees(table) == {"STRUCT<ghost: DATE, price: DECIMAL(9,2), raw: STRUCT<r: BIGINT>, s: STRING>"}
+    table.reshred("*: skip, s: infer")
+    assert trees(table) == {"STRUCT<s: STRING>"}
+    assert mica.check(table).ok
+    with pytest.raises(MicaError, match="Is skip meant"):
+        table.set_properties({"mica.shredding": "a: skp"})

@@ -110,7 +110,7 @@ def rewrite(table: mica.Table, numbers: list[int], *, where: str | None = None, 
     parts = [part for part in parts_of(snapshot.files, of_log=True) if part.number in numbers]
     reading = Scan(TableSource(snapshot), where).spec()
     rows = flow.FromTasks(lambda spec: partial(rewrite_files, RewriteSpec(reading, spec)), [[p] for p in parts])
-    flow.commit(engines.of(), target, target.write_spec({}), rows, **options)
+    flow.commit(engines.of(), target, target.write_spec(), rows, **options)
     return table.refresh()
 
 
@@ -169,7 +169,7 @@ def test_facts_are_seen_as_they_come_and_are_columns(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "p STRING, n BIGINT", ["p"])
     snapshot, seen = table.snapshot, list[pa.RecordBatch]()
     target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
-    spec, engine = target.write_spec({}), engines.of()
+    spec, engine = target.write_spec(), engines.of()
     rows = source(engine, spec, ROWS.drop_columns(["s"]))
     commit, facts = flow.commit(engine, target, spec, rows, observer=flow.Observer(facts=seen.append))
     assert pa.Table.from_batches(seen).num_rows == facts.files.num_rows + facts.others.num_rows

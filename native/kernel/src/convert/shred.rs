@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Schema};
 
 use crate::codec::decode::VariantDecoder;
 use crate::error::{Code, Error, Result};
-use crate::infer::{COMMON_ROWS, Limits, Sample, max_depth_at};
+use crate::infer::{COMMON_ROWS, Left, Limits, Sample, max_depth_at};
 use crate::layout::Layout;
 use crate::layout::standard::{METADATA, VALUE, is_variant, mark, tree_of};
 use crate::names::Names;
@@ -22,8 +22,8 @@ use crate::tape::Tape;
 use crate::tree::Tree;
 use crate::values::reconstruct::unshred;
 
-/// The tree of the variant column at `path`, names from the top.
-pub fn infer_column(batch: &RecordBatch, path: &[String], limits: Limits) -> Result<Tree> {
+/// The tree of the variant column at `path`, names from the top, and the paths that did not become typed columns.
+pub fn infer_column(batch: &RecordBatch, path: &[String], limits: Limits) -> Result<(Tree, Vec<Left>)> {
     let limits = Limits { max_depth: limits.max_depth.min(max_depth_at(path.len())), ..limits };
     let (mut sample, mut names) = (Sample::new(limits)?, Names::new());
     let (array, nulls) = find(batch, path)?;

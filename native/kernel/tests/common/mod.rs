@@ -43,7 +43,7 @@ pub fn infer(lines: &[Option<&str>], limits: Limits) -> Tree {
             sample.add(&tape.view(line.as_bytes(), names));
         }
     });
-    sample.tree(&names).unwrap()
+    sample.tree(&names).unwrap().0
 }
 
 pub fn shred(lines: &[Option<&str>], tree: &Tree, common: &[&str]) -> Result<StructArray> {

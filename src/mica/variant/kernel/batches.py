@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
@@ -126,9 +126,32 @@ def validate_nested(batch: pa.RecordBatch) -> None:
     call(native.validate_nested, batch)
 
 
-def infer(batch: pa.RecordBatch, column: Sequence[str], limits: Limits) -> pa.DataType:
+class Left(NamedTuple):
+    """A path that did not become a typed column: its steps (None: elements of an array), why (`types`, `keys`, `rare`,
+    `arrays`, `depth`, `empty`, `rule`, `most`), the number of the rule, the rows of the sample that have it."""
+
+    path: Sequence[str | None]
+    why: str
+    rule: int | None
+    rows: int
+
+
+class Inferred(NamedTuple):
+    """A shredding tree, and the paths that did not become typed columns, those in the most rows first."""
+
+    tree: pa.DataType
+    left: Sequence[Left]
+
+
+def infer(batch: pa.RecordBatch, column: Sequence[str], limits: Limits) -> Inferred:
     """Infers the shredding tree of an unshredded variant column, given by its names through structs."""
-    return call(native.infer, batch, list(column), limits)
+    tree, left = call(native.infer, batch, list(column), limits)
+    return Inferred(tree, [Left(*one) for one in left])
+
+
+def steer(tree: pa.DataType, limits: Limits) -> pa.DataType:
+    """The tree of a file as the rules of the limits leave it: what they skip goes, what they give a type gets it."""
+    return call(native.steer, tree, limits)
 
 
 def shred(

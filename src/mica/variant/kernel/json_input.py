@@ -6,6 +6,7 @@ from typing import Literal, TypedDict
 
 import pyarrow as pa
 
+from mica.variant.kernel.batches import Inferred, Left
 from mica.variant.kernel.door import call, native
 from mica.variant.shredding import Limits
 
@@ -70,9 +71,10 @@ class JsonReader:
         """Marks the end of the input."""
         call(self._native.finish)
 
-    def infer(self, limits: Limits) -> pa.DataType:
+    def infer(self, limits: Limits) -> Inferred:
         """Infers the shredding tree of the next rows; they are kept and returned later."""
-        return call(self._native.infer, limits)
+        tree, left = call(self._native.infer, limits)
+        return Inferred(tree, [Left(*one) for one in left])
 
     def next_batch(self, tree: pa.DataType, max_rows: int, max_bytes: int) -> pa.RecordBatch | None:
         """Returns the next rows, None after the last. Returns within a second, maybe without rows."""

@@ -8,16 +8,26 @@
 //!   that reading it does not mean reading its parent.
 //! - Too many leaves: those in the fewest rows go first. The result depends on the rows alone, not on their order
 //!   of names or on hashing.
+//! - What a person wants stands above all of it (`rules`).
+
+mod candidate;
+pub mod rules;
+
+use std::sync::Arc;
 
 use hashbrown::HashMap;
+
+use self::candidate::Candidate;
+pub use self::candidate::{Left, Why};
+use self::rules::Rules;
 
 use crate::error::{Code, Error, Result};
 use crate::limits::MAX_TREE_DEPTH;
 use crate::names::{NO_NAME, Names};
 use crate::tape::{Kind, Node, TapeView};
-use crate::tree::{Field, LeafType, Tree};
+use crate::tree::{LeafType, Tree};
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
     /// Typed leaves of one column at most.
     pub max_fields: usize,
@@ -29,11 +39,20 @@ pub struct Limits {
     pub typed_share: f64,
     /// Rows looked at.
     pub sample_rows: usize,
+    /// What is wanted of some paths.
+    pub rules: Arc<Rules>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { max_fields: 300, max_depth: max_depth_at(1), min_share: 0.01, typed_share: 0.99, sample_rows: 4096 }
+        Limits {
+            max_fields: 300,
+            max_depth: max_depth_at(1),
+            min_share: 0.01,
+            typed_share: 0.99,
+            sample_rows: 4096,
+            rules: Arc::default(),
+        }
     }
 }
 
@@ -75,6 +94,8 @@ const HEADROOM: u32 = 2;
 /// Names that the shared dictionary takes besides the tree's: a row carries a copy of it.
 const MAX_COMMON_NAMES: usize = 1000;
 const MAX_COMMON_BYTES: usize = 4096;
+/// Paths without a typed column that are reported.
+const MAX_LEFT: usize = 1000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -258,21 +279,16 @@ impl Sample {
         }
     }
 
-    /// The tree of the rows seen.
-    pub fn tree(&self, names: &Names) -> Result<Tree> {
-        let candidate = self.candidate(0, names, 0);
-        let mut counts = Vec::new();
-        candidate.leaf_counts(&mut counts);
-        let mut order: Vec<usize> = (0..counts.len()).collect();
-        // Stable: of two leaves in as many rows the one that stands first by name stays.
-        order.sort_by_key(|&leaf| std::cmp::Reverse(counts.get(leaf).copied().unwrap_or(0)));
-        let mut keep = vec![false; counts.len()];
-        for &leaf in order.iter().take(self.limits.max_fields) {
-            if let Some(keep) = keep.get_mut(leaf) {
-                *keep = true;
-            }
-        }
-        Ok(candidate.into_tree(&mut keep.into_iter())?.unwrap_or_default())
+    /// The tree of the rows seen, and the paths that did not become typed columns, those in the most rows first.
+    pub fn tree(&self, names: &Names) -> Result<(Tree, Vec<Left>)> {
+        let (rules, mut left) = (&self.limits.rules, Vec::new());
+        let tree = match self.candidate(0, names, 0).steered(rules, &mut left) {
+            Some(candidate) => candidate.into_tree(self.limits.max_fields, rules, &mut left)?,
+            None => Tree::untyped(),
+        };
+        left.sort_by_key(|one| std::cmp::Reverse(one.rows));
+        left.truncate(MAX_LEFT);
+        Ok((tree, left))
     }
 
     /// Names for the dictionary that rows share: those that came at least twice, the most frequent first.
@@ -290,7 +306,7 @@ impl Sample {
     }
 
     fn candidate(&self, shape: u32, names: &Names, depth: usize) -> Candidate {
-        let Some(shape) = self.shapes.get(shape as usize) else { return Candidate::Value(0) };
+        let Some(shape) = self.shapes.get(shape as usize) else { return Candidate::Value(0, Why::Empty) };
         let values: u32 = shape.counts.iter().sum();
         let dominant = CLASSES.into_iter().find(|&class| {
             let count = shape.counts[class as usize];
@@ -298,17 +314,10 @@ impl Sample {
         });
         let leaf = match dominant {
             Some(Class::Object) if depth < self.typed_depth => return self.object(shape, names, depth),
-            Some(Class::Array) if depth < self.typed_depth => {
-                if f64::from(shape.seen) < self.enough_arrays() {
-                    return Candidate::Value(shape.seen);
-                }
-                let element = shape.children.iter().find(|(name, _)| *name == NO_NAME);
-                return match element.map(|&(_, element)| self.candidate(element, names, depth + 1)) {
-                    None | Some(Candidate::Value(_)) => Candidate::Value(shape.seen),
-                    Some(element) => Candidate::Array(Box::new(element)),
-                };
-            }
-            None | Some(Class::Object | Class::Array) => None,
+            Some(Class::Array) if depth < self.typed_depth => return self.array(shape, names, depth),
+            Some(Class::Object | Class::Array) => return Candidate::Value(shape.seen, Why::Depth),
+            None if values == 0 => return Candidate::Value(shape.seen, Why::Empty),
+            None => None,
             Some(Class::Number) => shape.numbers.leaf(values, self.limits.typed_share),
             Some(Class::String) => Some(LeafType::String),
             Some(Class::Boolean) => Some(LeafType::Boolean),
@@ -323,29 +332,46 @@ impl Sample {
             Some(Class::Uuid) => Some(LeafType::Uuid),
             Some(Class::Binary) => Some(LeafType::Binary),
         };
-        leaf.map_or(Candidate::Value(shape.seen), |leaf| Candidate::Leaf(leaf, shape.seen))
+        leaf.map_or(Candidate::Value(shape.seen, Why::Types), |leaf| Candidate::Leaf(leaf, shape.seen))
+    }
+
+    fn array(&self, shape: &Shape, names: &Names, depth: usize) -> Candidate {
+        if f64::from(shape.seen) < self.enough_arrays() {
+            return Candidate::Value(shape.seen, Why::Arrays);
+        }
+        let element = shape.children.iter().find(|(name, _)| *name == NO_NAME);
+        match element.map(|&(_, element)| self.candidate(element, names, depth + 1)) {
+            None => Candidate::Value(shape.seen, Why::Empty),
+            Some(Candidate::Value(_, Why::Empty)) => Candidate::Value(shape.seen, Why::Empty),
+            Some(Candidate::Value(..)) => Candidate::Value(shape.seen, Why::Arrays),
+            Some(element) => Candidate::Array(Box::new(element), shape.seen),
+        }
     }
 
     fn object(&self, shape: &Shape, names: &Names, depth: usize) -> Candidate {
         let enough = self.enough(shape.counts[Class::Object as usize]);
         let (mut rare, mut all) = (0_u64, 0_u64);
-        let mut fields = Vec::new();
+        let (mut fields, mut others) = (Vec::new(), Vec::new());
         for &(name, child) in shape.children.iter().filter(|(name, _)| *name != NO_NAME) {
             let seen = self.shapes.get(child as usize).map_or(0, |s| s.seen);
             all += u64::from(seen);
             let name = names.get(name);
             if f64::from(seen) < enough {
                 rare += u64::from(seen);
+                others.push((name, seen));
             } else if !name.contains('\0') {
                 // Arrow has no names with a NUL (see `check_tree`).
                 fields.push((name.to_owned(), self.candidate(child, names, depth + 1)));
             }
         }
         if fields.is_empty() || rare as f64 > MAP_SHARE * all as f64 {
-            return Candidate::Value(shape.seen);
+            let why = if all == 0 { Why::Empty } else { Why::Keys };
+            return Candidate::Value(shape.seen, why);
         }
+        others.sort_by_key(|&(_, seen)| std::cmp::Reverse(seen));
+        fields.extend(others.into_iter().take(MAX_LEFT).map(|(name, seen)| (name.to_owned(), Candidate::Rare(seen))));
         fields.sort_by(|a, b| a.0.cmp(&b.0));
-        Candidate::Object(fields)
+        Candidate::Object(fields, shape.seen)
     }
 
     /// How often a field must occur among so many objects. A few objects prove little: there a field must occur
@@ -395,37 +421,12 @@ fn digits(number: u128) -> u32 {
     number.checked_ilog10().map_or(1, |log| log + 1)
 }
 
-/// A tree with the counts that decide which leaves stay.
-enum Candidate {
-    /// Of no one type, but in enough rows to have a `value` column of its own.
-    Value(u32),
-    Leaf(LeafType, u32),
-    Array(Box<Candidate>),
-    Object(Vec<(String, Candidate)>),
-}
-
-impl Candidate {
-    fn leaf_counts(&self, out: &mut Vec<u32>) {
-        match self {
-            Candidate::Value(seen) | Candidate::Leaf(_, seen) => out.push(*seen),
-            Candidate::Array(element) => element.leaf_counts(out),
-            Candidate::Object(fields) => fields.iter().for_each(|(_, field)| field.leaf_counts(out)),
-        }
-    }
-
-    /// The tree of the leaves to keep, asked for in the order of `leaf_counts`; `None` when none is left.
-    fn into_tree(self, keep: &mut impl Iterator<Item = bool>) -> Result<Option<Tree>> {
-        Ok(match self {
-            Candidate::Value(_) => (keep.next() == Some(true)).then(Tree::untyped),
-            Candidate::Leaf(leaf, _) => (keep.next() == Some(true)).then(|| Tree::leaf(leaf)),
-            Candidate::Array(element) => element.into_tree(keep)?.filter(|e| !e.is_untyped()).map(Tree::array),
-            Candidate::Object(fields) => {
-                let mut kept = Vec::new();
-                for (name, field) in fields {
-                    kept.extend(field.into_tree(keep)?.map(|tree| Field { name, tree }));
-                }
-                if kept.is_empty() { None } else { Some(Tree::object(kept)?) }
-            }
-        })
+/// A file's tree as rules leave it: what they skip goes, what they give a type gets it. There are no counts, so they
+/// limit no columns here.
+pub fn steer(tree: Tree, rules: &Rules) -> Result<Tree> {
+    let mut left = Vec::new();
+    match Candidate::of(tree).steered(rules, &mut left) {
+        Some(candidate) => candidate.into_tree(usize::MAX, &Rules::default(), &mut left),
+        None => Ok(Tree::untyped()),
     }
 }
