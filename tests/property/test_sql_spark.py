@@ -215,6 +215,7 @@ class Generator:
             f"{rng.choice(['UNION', 'INTERSECT', 'EXCEPT'])} SELECT id, s FROM {self.table()} WHERE {self.condition()}",
             lambda: f"SELECT p, d, count(*) FROM {table} WHERE {self.condition()} GROUP BY ROLLUP (p, d)",
             lambda: f"SELECT count(*) FROM {table} WHERE {self.condition()}",
+            lambda: f"SELECT count(*) FROM (SELECT {self.values()} FROM {table} WHERE {self.condition()} LIMIT 7)",
             lambda: f"SELECT c, count(*) FROM {table} WHERE {self.condition()} GROUP BY c COLLATE UTF8_BINARY, c",
         ]  # fmt: skip
         return str(rng.choice(forms)())

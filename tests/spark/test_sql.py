@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import mica
-from mica.query import entry, names, select
+from mica.engines.spark.engine import Spark
+from mica.query import entry, here, names, select
 from mica.query.narrowed import Narrowed
 
 if TYPE_CHECKING:
@@ -121,6 +122,21 @@ def test_the_result_is_a_dataframe_like_any_other(spark: SparkSession, events: m
     frame = mica.sql("SELECT id AS Id, v:n::int + 1 AS `n + 1` FROM events", spark)
     assert frame.columns == ["Id", "n + 1"]
     assert frame.where("`n + 1` > 38").groupBy().count().collect()[0][0] == 2
+
+
+def test_a_limit_reads_no_more_rows(spark: SparkSession, events: mica.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(here, "FEW_FILE_BYTES", 0)  # a large table
+    given: list[int] = []
+    own = Spark.given
+    monkeypatch.setattr(
+        Spark, "given", lambda self, rows, schema: given.append(rows.num_rows) or own(self, rows, schema)
+    )
+    assert len(mica.sql("SELECT * FROM events LIMIT 3", spark).collect()) == 3
+    rows = mica.sql("SELECT s, v:n::int AS n FROM events WHERE v:n::int >= 15 LIMIT 7", spark).collect()
+    assert len({row.n for row in rows if row.n >= 15}) == 7
+    assert len(mica.sql("SELECT id FROM events WHERE hash(id) <> 0 LIMIT 2", spark).collect()) == 2
+    assert max(given) < 40
+    assert len(given) == 2
 
 
 def test_enable_and_disable(spark: SparkSession, events: mica.Table) -> None:

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from mica.engines import local
 from mica.engines.spark.batches import for_spark
 from mica.engines.spark.engine import Spark
-from mica.errors import MicaError
 from mica.scan.scan import Scan
 from mica.schema.arrow import to_arrow
 from mica.schema.types import StructType
@@ -35,8 +34,10 @@ FEW_ROWS, FEW_BYTES, FEW_FILE_BYTES = 50_000, 8 << 20, 4 << 20
 
 def rows(engine: Spark, scan: Scan) -> DataFrame | None:
     """The rows of a scan as a DataFrame; None if Spark's tasks are to read them."""
-    size = _size(scan)
-    if size > FEW_FILE_BYTES and not (scan.where is not None and engine.is_local):
+    if scan.limit is not None:
+        if scan.limit > FEW_ROWS:
+            return None
+    elif _size(scan) > FEW_FILE_BYTES and not (scan.where is not None and engine.is_local):
         return None
     spec = scan.spec()
 
@@ -48,6 +49,8 @@ def rows(engine: Spark, scan: Scan) -> DataFrame | None:
         for batch in batches:
             found.append(batch)
             count, used = count + batch.num_rows, used + batch.nbytes
+            if scan.limit is not None and count >= scan.limit:
+                break
             if count > FEW_ROWS or used > FEW_BYTES:
                 return None
         return pa.Table.from_batches(found, to_arrow(scan.schema))
@@ -80,7 +83,6 @@ def _given(
         if found is None:
             return None
         whole = found.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], to_arrow(schema))]
-        made = pa.Table.from_batches([for_spark(batch, schema) for batch in whole])
-    except (MicaError, pa.ArrowException):
+        return engine.given(pa.Table.from_batches([for_spark(batch, schema) for batch in whole]), schema)
+    except Exception:  # noqa: BLE001 - Spark's tasks do it, and report what is wrong
         return None
-    return engine.given(made, schema)

@@ -31,6 +31,9 @@ class Narrowed:
     #: The aggregate that takes rows in groups.
     folded: Folded | None = None
 
+    #: How many rows are enough, if Spark asks for neither all nor the names of their files.
+    limit: int | None = None
+
     @property
     def grouped(self) -> bool:
         """Whether Spark gets rows that are alike as one, with their number."""

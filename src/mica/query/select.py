@@ -71,7 +71,8 @@ def _planned(spark: SparkSession, text: str, views: Mapping[str, Table], args: A
     if [place for place in chosen if place.leave_to_spark()]:
         query.decide()
     folded = _folded(query, chosen)
-    return query, [place.read(folded.get(number)) for number, place in enumerate(chosen)]
+    limits = [None if words(text) & _FILES else query.limit(place.relation) for place in chosen]
+    return query, [place.read(folded.get(number), limits[number]) for number, place in enumerate(chosen)]
 
 
 def _query(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any) -> Query:
@@ -108,7 +109,8 @@ def _rows(spark: SparkSession, place: Narrowed, at_once: bool) -> Rows:
         size = pc.sum(scan.kept.column("size")).as_py() or 0
         fold, tasks = folded.fold, scan.tasks(engine.parallelism)
         return Rows(engine.frame(ReadFolded(scan.spec(), fold), tasks, fold.schema(scan.schema), size, REFUSED), folded)
-    found = here.rows(engine, scan) if at_once and place.reader == "mica" else None
+    few = place.reader == "mica" or place.limit is not None
+    found = here.rows(engine, replace(scan, limit=place.limit)) if at_once and few else None
     return Rows(scan.to_df(spark)) if found is None else Rows(found, few=True)
 
 
@@ -202,7 +204,7 @@ class _Place:
         alike = engines.of(self.spark).read_alike(bound) is bound
         return found if alike and foldable(bound.type) and type_to_ddl(bound.type) == type_ else None
 
-    def read(self, folded: Folded | None) -> Narrowed:
+    def read(self, folded: Folded | None, limit: int | None) -> Narrowed:
         """How its rows are read for Spark."""
         relation, where = self.relation, self.conditions.where
         columns: dict[str, str] | list[str] | None = list(relation.needed) or [_cheapest(self.table)]
@@ -228,6 +230,7 @@ class _Place:
             tuple(whole if folded is None else folded.columns.values()),
             "mica" if isinstance(columns, dict) else "Spark",
             folded,
+            limit,
         )
 
 

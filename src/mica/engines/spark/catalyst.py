@@ -306,6 +306,21 @@ class Query:
         """The relation whose filter a node is."""
         return next((r for r in self.relations if r.filter is plan), None) if plan.name == "Filter" else None
 
+    def limit(self, relation: Relation) -> int | None:
+        """How many rows, any of those that the scan gives, are enough; None: all."""
+        for plan in every(self.root):
+            if plan.name != "LocalLimit" or relation.places > 1:
+                continue
+            below = plan.children[0]
+            while below.name == "Project" and not below.subplans:
+                below = below.children[0]
+            if self.dropped(below) is relation and len(relation.dropped) == len(relation.expressions):
+                below = below.children[0]
+            count = plan.expressions[0].text
+            if self.relation_of(below) is relation and count is not None:
+                return int(count)
+        return None
+
     def _walk(
         self,
         tree: Tree,
