@@ -10,6 +10,7 @@ import pytest
 
 import mica
 from mica.query import entry, names, select
+from mica.query.narrowed import Narrowed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,10 +27,10 @@ def events(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
     names._REGISTERED.pop("events")
 
 
-def scans(spark: SparkSession, text: str) -> list[select.Narrowed]:
+def scans(spark: SparkSession, text: str) -> list[Narrowed]:
     found = entry.tables_of(text, spark)
     assert found is not None
-    return select.narrowed(spark, found.text, found.views)[1]
+    return select.narrowed(spark, found.text, found.views)
 
 
 def test_tables_are_named_by_path_by_name_and_in_the_catalog(delta_session: SparkSession, events: mica.Table) -> None:
@@ -65,17 +66,25 @@ def test_extractions_above_joins_and_aggregates_become_columns_of_the_scan(
     )
     assert list(map(tuple, mica.sql(text, spark).collect())) == [("a", 20), ("b", 20)]
     columns = {name for scan in scans(spark, text) for name in scan.columns}
-    assert columns == {"id", "variant_get(v, '$.k', 'STRING')", "variant_get(v, '$.n', 'INT')"}
+    assert columns == {"id", "variant_get(v, '$.k', 'STRING')", "try_variant_get(v, '$.n', 'INT')"}
 
 
-def test_a_cast_that_a_condition_guards_stays_with_spark(spark: SparkSession, tmp_path: Path) -> None:
-    table = mica.Table.create(tmp_path / "odd", "v VARIANT")
-    table.append([{"v": {"k": "n", "x": 1}}, {"v": {"k": "s", "x": "one"}}])
-    for value in (
-        "sum(CASE WHEN v:k::string = 'n' THEN v:x::int END)",
-        "max(v:x::int) FILTER (WHERE v:k::string = 'n')",
+def test_a_cast_fails_only_for_a_row_that_spark_casts(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "odd", "id INT, v VARIANT")
+    table.append([{"id": i, "v": v} for i, v in enumerate([{"k": "n", "x": 1}, {"k": "s", "x": "one"}, {"k": "n"}])])
+    spark.range(3).where("id <> 1").createOrReplaceTempView("others")
+    odd = f"delta.`{table.path}`"
+    for text, found in (
+        (f"SELECT sum(CASE WHEN v:k::string = 'n' THEN v:x::int END) FROM {odd}", [(1,)]),
+        (f"SELECT max(v:x::int) FILTER (WHERE v:k::string = 'n') FROM {odd}", [(1,)]),
+        (f"SELECT id, v:x::int FROM {odd} JOIN others USING (id) ORDER BY id", [(0, 1), (2, None)]),
+        (f"SELECT id FROM {odd} WHERE hash(id) <> hash(1) AND v:x::int > 0", [(0,)]),
+        (f"SELECT v:x::int + 1 FROM {odd} LIMIT 1", [(2,)]),
     ):
-        assert mica.sql(f"SELECT {value} FROM delta.`{table.path}`", spark).collect()[0][0] == 1
+        assert list(map(tuple, mica.sql(text, spark).collect())) == found, text
+        assert all("v" not in scan.columns for scan in scans(spark, text)), text
+    with pytest.raises(Exception, match=r"INVALID_VARIANT_CAST.*one"):
+        mica.sql(f"SELECT id, v:x::int FROM {odd} WHERE hash(id) <> hash(0)", spark).collect()
 
 
 def test_what_only_spark_can_evaluate_says_so(spark: SparkSession, events: mica.Table) -> None:
@@ -159,6 +168,26 @@ def test_fields_of_structs(spark: SparkSession, tmp_path: Path) -> None:
     assert [scan.columns for scan in scans(spark, text)] == [("st.y.z", "st.x IS NULL")]
 
 
+def test_what_rows_have_beside_their_columns(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, v VARIANT", properties={"delta.enableRowTracking": "true"})
+    for first in (0, 2):
+        table.append([{"id": i, "v": {"n": i}} for i in range(first, first + 2)])
+    name = f"delta.`{table.path}`"
+    files = f"SELECT _metadata.file_name, count(*) FROM {name} GROUP BY ALL"
+    assert {tuple(row) for row in mica.sql(files, spark).collect()} == {
+        (uri.rpartition("/")[2], 2) for uri in table.scan().file_uris()
+    }
+    late = f"SELECT t.*, _metadata.row_commit_version AS at FROM {name} t WHERE v:n::int > 0 AND _metadata.row_id < 3"
+    assert [(row.id, row.at) for row in mica.sql(f"{late} ORDER BY id", spark).collect()] == [(1, 1), (2, 2)]
+    assert [scan.scan.kept.num_rows for scan in scans(spark, late.replace("> 0", "> 1"))] == [1]
+    for text, way_out in (
+        (f"SELECT _metadata FROM {name}", "_metadata.row_id"),
+        (f"SELECT * FROM (SELECT *, _metadata.row_id AS r FROM {name})", "List the columns"),
+    ):
+        with pytest.raises(mica.UserError, match=way_out):
+            mica.sql(text, spark)
+
+
 def test_names_of_files(spark: SparkSession, events: mica.Table) -> None:
     text = "SELECT DISTINCT input_file_name() FROM events WHERE v:n::int >= 30"
     (name,) = (row[0] for row in mica.sql(text, spark).collect())
@@ -179,6 +208,15 @@ def test_spark_s_own_statements_over_our_tables(spark: SparkSession, events: mic
     finally:
         spark.catalog.dropTempView("late")
         spark.sql("DROP TABLE IF EXISTS copied")
+
+
+def test_a_stored_view_has_the_paths_of_its_tables(delta_session: SparkSession, events: mica.Table) -> None:
+    text = "CREATE VIEW stored_late (n) AS SELECT id + 1 AS m FROM EVENTS WHERE id >= 38;"
+    try:
+        mica.sql(text, delta_session)
+        assert [row.n for row in delta_session.table("stored_late").orderBy("n").collect()] == [39, 40]
+    finally:
+        delta_session.sql("DROP VIEW IF EXISTS stored_late")
 
 
 def test_explain_says_what_each_scan_does(spark: SparkSession, events: mica.Table) -> None:

@@ -21,6 +21,8 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/enabled.py": "tests/spark/test_sql.py",
         "query/entry.py": "tests/spark/test_sql.py",
         "query/explained.py": "tests/spark/test_sql.py",
+        "query/here.py": "tests/property/test_sql_spark.py",
+        "query/narrowed.py": "tests/spark/test_sql.py",
         "query/select.py": "tests/property/test_sql_spark.py",
         "format/source.py": "tests/spark/test_format.py",
         "format/stream.py": "tests/spark/test_streams.py",

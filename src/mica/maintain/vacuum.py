@@ -2,8 +2,9 @@
 
 The rule: a file is kept if the newest version uses it, if a version within the retention uses it, or if it is younger
 than the retention, since its writer may be about to commit it. All other data files are deleted, including leftovers of
-killed writers. Names that begin with `_` or `.` are not data, except change files, which are kept if they are young or
-if a commit within the retention names them. Of the log only sidecars go that no checkpoint names (`log/cleanup`).
+killed writers. Names that begin with `_` or `.` are not data, except change files and records of ingested files, which
+are kept if they are young or if a commit within the retention names them. Of the log only sidecars go that no
+checkpoint names (`log/cleanup`).
 
 Source: PROTOCOL.md, "Add File and Remove File" (tombstones), "VACUUM Protocol Check"; retention as in delta-spark.
 """
@@ -39,6 +40,8 @@ from mica.log.tombstones import tombstones
 from mica.log.transaction import Transaction
 from mica.storage import SCHEMES, Entry, Storage, split_scheme
 from mica.variant import kernel
+from mica.write.ingested import FOLDER as RECORDS
+from mica.write.ingested import named_since
 
 #: Number of concurrent deletions.
 DELETERS = 16
@@ -111,6 +114,7 @@ def vacuum(
     gone = pc.invert(pc.is_in(paths, value_set=needed)).to_pylist()
     unused = [entry for entry, left in zip(found, gone, strict=True) if left]
     unused += _unnamed_sidecars(snapshot, int(clock() * 1000))
+    unused += _unnamed_records(snapshot, oldest)
     deleted = pa.Table.from_pylist([entry_row(entry) for entry in unused], DELETED)
     size = pc.sum(deleted.column("size")).as_py() or 0
     last = snapshot
@@ -232,6 +236,16 @@ def _unnamed_sidecars(snapshot: Snapshot, now: int) -> list[Entry]:
         return unnamed_sidecars(snapshot.storage, chain.from_iterable(listing.checkpoints.values()), now)
     except MicaError:
         return []
+
+
+def _unnamed_records(snapshot: Snapshot, oldest: int) -> list[Entry]:
+    """The old records of ingested files that no version within the retention names; none if in doubt."""
+    old = [entry for entry in snapshot.storage.list(RECORDS, recursive=False) if entry.modified < oldest]
+    try:
+        named = named_since(snapshot, oldest) if old else ()
+    except MicaError:
+        return []
+    return [entry for entry in old if entry.path not in named]
 
 
 def _delete(storage: Storage, paths: Iterable[str]) -> None:

@@ -26,6 +26,7 @@ from mica.query.statements import (
     Optimize,
     Selected,
     Statement,
+    StoredView,
     Update,
     VacuumOf,
     View,
@@ -39,19 +40,27 @@ if TYPE_CHECKING:
 
 #: Runs a query of the statement.
 Query = Callable[[str], "DataFrame"]
+#: The tables of mica's that a query names.
+Tables = Callable[[str], "names.Named | None"]
 
 
-def run(
-    spark: SparkSession, statement: Statement, query: Query, text: str, ours: Callable[[str], bool]
-) -> DataFrame | None:
-    """The statement's result; None if it names no table of mica's. `ours` says whether a query does.
+def run(spark: SparkSession, statement: Statement, query: Query, text: str, tables: Tables) -> DataFrame | None:
+    """The statement's result; None if it names no table of mica's.
 
-    Errors: those of the calls of `Table`.
+    Errors: those of the calls of `Table`; INVALID_ARGUMENT for a view that Spark cannot store.
     """
+
+    def ours(query: str) -> bool:
+        found = tables(query)
+        return found is not None and bool(found.views)
+
     if isinstance(statement, Create):
         return _create(spark, statement, query)
     if isinstance(statement, View):
         return _view(spark, statement, query) if ours(statement.query) else None
+    if isinstance(statement, StoredView):
+        named = tables(statement.query)
+        return _stored(spark, statement, named) if named is not None and named.views else None
     if isinstance(statement, Selected):
         return _selected(spark, statement, query) if ours(statement.query) else None
     table = target(spark, statement.table)
@@ -172,11 +181,31 @@ def _create(spark: SparkSession, statement: Create, query: Query) -> DataFrame:
 
 def _view(spark: SparkSession, statement: View, query: Query) -> DataFrame:
     """Makes the view; it keeps the versions of its tables."""
+    from mica.engines.spark.deferred import Deferred
+
     rows = query(statement.query)
+    rows = rows.unread() if isinstance(rows, Deferred) else rows
     rows = rows.toDF(*statement.columns) if statement.columns else rows
     kind = "GlobalTempView" if statement.shared else "TempView"
     getattr(rows, f"create{'OrReplace' if statement.replace else ''}{kind}")(statement.name)
     return _nothing(spark)
+
+
+def _stored(spark: SparkSession, statement: StoredView, named: names.Named) -> DataFrame:
+    """Spark keeps a view's text: its tables are in it by their paths, under the names of the query."""
+    tables = (f"`{view}` AS (TABLE delta.`{table.path}`)" for view, table in named.views.items())
+    text = named.text.rstrip().rstrip(";")
+    try:
+        # Not the method of an enabled session.
+        return type(spark).sql(spark, f"{statement.before}WITH {', '.join(tables)} SELECT * FROM ({text})")  # noqa: S608
+    except Exception as e:
+        if "TABLE_OR_VIEW_NOT_FOUND] The table or view `delta`" not in str(e):
+            raise
+        raise UserError(
+            "INVALID_ARGUMENT",
+            "Spark cannot store a view over tables that only mica reads: its catalog keeps the text, not the tables",
+            hint="Use CREATE TEMPORARY VIEW, or a session with delta-spark, which reads them by their paths.",
+        ) from None
 
 
 def _selected(spark: SparkSession, statement: Selected, query: Query) -> DataFrame:

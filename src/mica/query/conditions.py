@@ -13,6 +13,7 @@ from mica.errors import MicaError
 from mica.expressions.bind import bind
 from mica.expressions.collations import collations_of
 from mica.query.pushed import Pushed
+from mica.schema.hidden import Readable
 from mica.table import Table
 
 
@@ -34,7 +35,12 @@ class Conditions:
             self.left.append((shown, "not an expression of mica's"))
             return
         try:
-            bound = bind(found.text, self.table.schema, partition_columns=self.table.partition_by, **self.options)
+            bound = bind(
+                found.text,
+                Readable(self.table.schema.fields),
+                partition_columns=self.table.partition_by,
+                **self.options,
+            )
         except MicaError as e:
             self.left.append((found.text, e.message.splitlines()[0]))
             return

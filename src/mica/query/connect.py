@@ -11,8 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mica import engines
+from mica.engines.spark import reader
+from mica.engines.spark.catalyst import Extraction
 from mica.query.conditions import Conditions
 from mica.query.names import Named
+from mica.query.narrowed import Narrowed
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, StructType, contains
 
@@ -21,6 +24,18 @@ if TYPE_CHECKING:
 
     from mica.query.texts import TextAsks, TextPlace
     from mica.table import Table
+
+
+#: Why a whole table is read.
+_UNREAD = "the text cannot be read here: Spark Connect shows no plan, and sqlglot does not know it, or is not installed"
+
+
+def narrowed(spark: SparkSession, named: Named) -> list[Narrowed]:
+    """The scans of a query over these tables, as `run` makes them if Spark takes the text."""
+    found = _read(named)
+    if found is None:
+        return [_whole_of(spark, view, table) for view, table in named.views.items()]
+    return [_place(spark, place, named.views[place.view], "mica_")[0] for place in found.places]
 
 
 def run(spark: SparkSession, named: Named, args: Any) -> DataFrame:
@@ -49,8 +64,8 @@ def _narrowed(spark: SparkSession, named: Named, found: TextAsks, args: Any) -> 
     frames: list[DataFrame] = []
     replaced: list[tuple[int, int, str]] = []
     for number, place in enumerate(found.places):
-        frame, columns = _frame(spark, place, named.views[place.view], f"mica_{number}_")
-        frames.append(frame)
+        read, columns = _place(spark, place, named.views[place.view], f"mica_{number}_")
+        frames.append(read.read.to_df(spark))
         replaced += columns
     frame = _over(spark, named, found, frames, replaced, args)
     names = frame.columns  # analysed now
@@ -82,28 +97,40 @@ def _over(
     return spark.sql(text, args, **{f"frame_{number}": frame for number, frame in enumerate(frames)})
 
 
-def _frame(
+def _place(
     spark: SparkSession, place: TextPlace, table: Table, prefix: str
-) -> tuple[DataFrame, list[tuple[int, int, str]]]:
-    """The rows and columns that the text may need, and the columns that stand for parts of it."""
+) -> tuple[Narrowed, list[tuple[int, int, str]]]:
+    """How the rows and columns that the text may need are read, and the columns that stand for parts of it."""
     engine = engines.of(spark)
     ansi, timezone = engine.settings(True, "UTC")  # the session decides
     options: dict[str, Any] = {"ansi": ansi, "timezone": timezone}
     conditions = Conditions(table, engine, options)
     for pushed, shown in place.conditions:
         conditions.take(pushed, shown)
-    # Spark casts only where a condition asks for it; the scan casts in every row that it gives.
-    sure = [pushed.text for pushed in conditions.evaluated.values() if " OR " not in pushed.text]
-    risky = {p.column for p in place.paths if p.strict and p.conditional and not any(p.sql in text for text in sure)}
-    kept = table.schema.names if place.columns is None else {*place.columns, *risky}
-    names = [name for name in table.schema.names if name in kept]
+    names = [name for name in table.schema.names if place.columns is None or name in place.columns]
     columns = {name: quote_if_needed(name) for name in names}
+
+    def column(sql: str) -> str:
+        known = next((name for name, own in columns.items() if own == sql), f"{prefix}{len(columns)}")
+        columns[known] = sql
+        return f"`{known}`"
+
+    # Spark casts only in rows that are left, and only where a condition asks for it.
+    every_row = place.alone and not conditions.left and not conditions.skipping
+    sure = [pushed.text for pushed in conditions.evaluated.values() if " OR " not in pushed.text]
     replaced = []
     for path in place.paths:
-        if path.column not in risky:
-            known = next((name for name, sql in columns.items() if sql == path.sql), f"{prefix}{len(columns)}")
-            columns[known] = path.sql
-            replaced.append((path.start, path.end, f"`{known}`"))
+        read = Extraction(
+            path.column, path.sql, path.sql.rpartition(", '")[2].removesuffix("')"), path.strict, variant=True
+        )
+        if (path.conditional or not every_row) and not any(path.sql in text for text in sure):
+            read = read.guarded
+        new = column(read.sql)
+        if read.failing is not None:
+            failing = column(read.failing.sql)
+            named = f"map('value', {failing}, 'dataType', '\"{read.type}\"')"
+            new = f"if({failing} IS NULL, {new}, CAST(raise_error('INVALID_VARIANT_CAST', {named}) AS {read.type}))"
+        replaced.append((path.start, path.end, new))
     variants = contains(StructType(tuple(map(table.schema.field, names))), VARIANT)
     asked: Mapping[str, str] | Sequence[str] | None = columns or {"one": "true"}
     if not replaced and not variants and not any("variant_get" in p.text for p in conditions.evaluated.values()):
@@ -113,7 +140,24 @@ def _frame(
         asked = None  # Spark's own reader takes only the paths that the text needs
     source = table.scan(conditions.every, spark=spark, **options)
     scan = replace(source, where=conditions.where, columns=asked, planned=source.plan)
-    return scan.to_df(spark), replaced
+    narrow = Narrowed(
+        place.view,
+        table,
+        scan,
+        source.where,
+        tuple(pushed.text for pushed in conditions.evaluated.values()),
+        tuple(pushed.text for pushed in conditions.skipping.values()),
+        tuple(conditions.left),
+        tuple(asked.values() if isinstance(asked, Mapping) else table.schema.names if asked is None else asked),
+        "Spark" if reader.reason_for_kernel(scan.reading()) is None else "mica",
+    )
+    return narrow, replaced
+
+
+def _whole_of(spark: SparkSession, view: str, table: Table) -> Narrowed:
+    scan = table.scan(spark=spark)
+    by = "Spark" if reader.reason_for_kernel(scan.reading()) is None else "mica"
+    return Narrowed(view, table, scan, None, (), (), (("its conditions", _UNREAD),), tuple(table.schema.names), by)
 
 
 def _escaped(text: str) -> str:

@@ -42,13 +42,15 @@ def sql(
     DELETE, UPDATE, INSERT, MERGE, OPTIMIZE, VACUUM, DESCRIBE HISTORY of such a table, and CREATE TABLE … USING mica,
     are done by the calls of `Table` on this session; their expressions are those that these calls take. The result has
     delta-spark's columns (`num_affected_rows`, …). CREATE TEMPORARY VIEW … AS, CREATE TABLE … AS and INSERT of Spark's
-    take their rows from a query of such tables; the view keeps their versions.
+    take their rows from a query of such tables; the view keeps their versions. CREATE VIEW is stored with the tables'
+    paths, if the session has delta-spark, which reads them. `_metadata` is as in `Table.scan`, but for Spark Connect.
 
     On Spark Connect, which shows no plan, the text is read with sqlglot (the extra `connect`): what it says with
     certainty of a table is done by its scan, and a text that sqlglot cannot read runs over whole tables.
 
     Errors: Spark's own for the text (a wrong syntax, an unknown column); TABLE_NOT_FOUND for a path without a table;
-    those of reading.
+    INVALID_ARGUMENT for a view that Spark cannot store; UNSUPPORTED_EXPRESSION for a star beside `_metadata` over other
+    rows than a table's; those of reading.
     """
     spark = current(spark)
     return run(text, spark, args, lambda: _by_spark(spark, text, args))
@@ -63,7 +65,9 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
             return _hinted(otherwise)
         raise
     if statement is not None:
-        done = changes.run(spark, statement, lambda query: sql(query, spark), text, lambda query: _ours(query, spark))
+        done = changes.run(
+            spark, statement, lambda query: sql(query, spark), text, lambda query: tables_of(query, spark)
+        )
         return _hinted(otherwise) if done is None else done
     found = tables_of(text, spark)
     if found is None or not found.views:
@@ -71,12 +75,6 @@ def run(text: str, spark: SparkSession, args: Any, otherwise: Callable[[], DataF
     if is_connect(spark):
         return _hinted(lambda: connect.run(spark, found, args))
     return _hinted(lambda: select.run(spark, found.text, found.views, args))
-
-
-def _ours(query: str, spark: SparkSession) -> bool:
-    """Whether a query names a table of mica's."""
-    found = tables_of(query, spark)
-    return found is not None and bool(found.views)
 
 
 def _is_sparks(text: str, spark: SparkSession) -> bool:

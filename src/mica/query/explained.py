@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from mica.arguments import FLAG, SESSION, TEXT, takes
 from mica.engines.spark.session import current, is_connect
 from mica.errors import UserError
-from mica.query import entry, select
+from mica.query import connect, entry, select
+from mica.query.narrowed import Narrowed
 from mica.scan.explanation import Explanation
 from mica.scan.scan import Scan
 
@@ -33,16 +34,12 @@ def explain(
 
     `analyze` runs each scan in this process, discards its rows and measures.
 
-    Errors: Spark's own for the text; INVALID_ARGUMENT for a text that is not a query of tables of mica's, and on Spark
-    Connect, which shows no plan; with `analyze` those of reading.
+    On Spark Connect, which shows no plan, it is what sqlglot reads in the text.
+
+    Errors: Spark's own for the text; INVALID_ARGUMENT for a text that is not a query of tables of mica's; those of
+    reading with `analyze`.
     """
     spark = current(spark)
-    if is_connect(spark):
-        raise UserError(
-            "INVALID_ARGUMENT",
-            "Spark Connect shows no plan to explain",
-            hint="Explain it on a session without Connect.",
-        )
     found = entry.tables_of(text, spark)
     if found is None or not found.views:
         raise UserError(
@@ -50,7 +47,10 @@ def explain(
             "the text is not a query of a table that mica reads",
             hint="Name a table as delta.`path`, or give it a name with mica.register.",
         )
-    _, scans = select.narrowed(spark, found.text, found.views, args)
+    if is_connect(spark):
+        scans = connect.narrowed(spark, found)
+    else:
+        scans = select.narrowed(spark, found.text, found.views, args)
     return QueryExplanation(tuple(scans), analyze)
 
 
@@ -58,7 +58,7 @@ def explain(
 class QueryExplanation:
     """One explanation for each place of a table in the query, in the order of Spark's plan."""
 
-    _places: tuple[select.Narrowed, ...]
+    _places: tuple[Narrowed, ...]
     analyze: bool = False
 
     @property
@@ -86,7 +86,7 @@ class QueryExplanation:
             ]
         }
 
-    def _explained(self, found: select.Narrowed) -> Explanation:
+    def _explained(self, found: Narrowed) -> Explanation:
         # A comparison by a collation is Spark's: rows cannot be judged in process.
         return Explanation(found.scan, self.analyze and not found.scan.collations)
 
@@ -95,7 +95,7 @@ class QueryExplanation:
             "\n".join((*self._lines(found), str(self._explained(found)).rstrip())) for found in self._places
         )
 
-    def _lines(self, found: select.Narrowed) -> list[str]:
+    def _lines(self, found: Narrowed) -> list[str]:
         reader = "mica's kernel" if found.reader == "mica" else "Spark's Parquet reader"
         lines = [f"{found.view}: {found.table.path}, read by {reader}"]
         lines.append(f"  columns: {', '.join(found.columns) or 'none, rows are counted'}")

@@ -122,6 +122,24 @@ def renamed(text: str, parts: Sequence[str], taken: Collection[str]) -> Renamed:
     return Renamed(pattern.sub(lambda m: m[0] if m["name"] is None else f"`{view}`", text), view)
 
 
+#: What a star of a SELECT follows, and what follows it.
+_STAR = re.compile(
+    r"(?P<before>\b(?:SELECT|ALL|DISTINCT)\s+|,\s*|(?:`|\w)\.)\*(?P<except>\s*EXCEPT\s*\()?", re.IGNORECASE
+)
+
+
+def without_star(text: str, column: str) -> str:
+    """The text with stars that leave a column out."""
+    pattern = re.compile(rf"(?P<star>{_STAR.pattern})|{_LEXED.pattern}", _LEXED.flags)
+
+    def replaced(match: re.Match[str]) -> str:
+        if match["star"] is None:
+            return match[0]
+        return f"{match['before']}* EXCEPT ({column}{', ' if match['except'] else ')'}"
+
+    return pattern.sub(replaced, text)
+
+
 def _words(text: str) -> set[str]:
     return {match["word"].strip("`") for match in _LEXED.finditer(text) if match["word"]}
 

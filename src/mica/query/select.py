@@ -6,7 +6,7 @@ The rule: Spark runs the text. A scan does of it what `conditions` allows, and r
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,14 +19,17 @@ from mica.engines.spark.catalyst import Query, Relation
 from mica.engines.spark.engine import Spark
 from mica.engines.spark.folds import Folded, find
 from mica.engines.spark.nodes import Node
-from mica.engines.spark.replaced import with_scans
+from mica.engines.spark.replaced import Rows, with_scans
 from mica.errors import MicaError, UserError
 from mica.expressions.bind import bind_value
+from mica.query import here
 from mica.query.conditions import Conditions
-from mica.query.names import words
+from mica.query.names import without_star, words
+from mica.query.narrowed import Narrowed
 from mica.query.pushed import implied, translate, value_text
 from mica.scan.scan import Scan
 from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.hidden import FIELDS, METADATA, Readable, shown
 from mica.schema.types import VARIANT, StructType, contains
 from mica.table import Table
 from mica.tasks.fold import ReadFolded, foldable
@@ -39,42 +42,25 @@ if TYPE_CHECKING:
 _FILES = frozenset(("input_file_name", "input_file_block_start", "input_file_block_length"))
 
 
-@dataclass(frozen=True)
-class Narrowed:
-    """One place of a table in a query, and how it is read."""
-
-    view: str
-    table: Table
-    #: What is read for Spark, and by which conditions files are skipped.
-    read: Scan
-    where: str | None
-    #: The conjuncts that the scan evaluates, those by which it only skips files, and those that only Spark evaluates,
-    #: with the reason.
-    evaluated: tuple[str, ...]
-    skipping: tuple[str, ...]
-    left: tuple[tuple[str, str], ...]
-    columns: tuple[str, ...]
-    reader: str
-    #: Whether Spark gets rows that are alike as one, with their number.
-    grouped: bool = False
-
-    @property
-    def scan(self) -> Scan:
-        """The scan with all conditions by which it skips."""
-        return replace(self.read, where=self.where)
-
-
 def run(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> DataFrame:
     """The rows of a query over these tables. Errors: Spark's own for the text."""
-    frame, _ = narrowed(spark, text, views, args)
-    return frame
+    from mica.engines.spark.deferred import Deferred
+
+    query, places = _planned(spark, text, views, args)
+
+    def made(at_once: bool) -> Any:
+        return with_scans(query, [_rows(spark, place, at_once) for place in places])
+
+    return Deferred(spark, query.schema, made)
 
 
-def narrowed(
-    spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None
-) -> tuple[DataFrame, list[Narrowed]]:
-    """The query over narrowed scans, and the scans."""
-    query = Query(spark, text, {view: table.schema for view, table in views.items()}, args)
+def narrowed(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any = None) -> list[Narrowed]:
+    """The scans of a query over these tables. Errors: Spark's own for the text."""
+    return _planned(spark, text, views, args)[1]
+
+
+def _planned(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any) -> tuple[Query, list[Narrowed]]:
+    query = _query(spark, text, views, args)
     ansi, timezone = engines.of(spark).settings(True, "UTC")  # the session decides
     chosen = [_Place(relation, views[relation.view], spark, ansi, timezone) for relation in query.relations]
     if words(text) & _FILES:
@@ -85,8 +71,45 @@ def narrowed(
     if [place for place in chosen if place.leave_to_spark()]:
         query.decide()
     folded = _folded(query, chosen)
-    found = [place.read(folded.get(number)) for number, place in enumerate(chosen)]
-    return with_scans(query, [frame for frame, _ in found], folded), [place for _, place in found]
+    return query, [place.read(folded.get(number)) for number, place in enumerate(chosen)]
+
+
+def _query(spark: SparkSession, text: str, views: Mapping[str, Table], args: Any) -> Query:
+    """The text's plan. One that names `_metadata` has it as a column of the tables, which no star means.
+
+    Errors: Spark's own; UNSUPPORTED_EXPRESSION for a star over what has no such column.
+    """
+    schemas = {view: table.schema for view, table in views.items()}
+    if METADATA not in words(text):
+        return Query(spark, text, schemas, args)
+    without = without_star(text, METADATA)
+    try:
+        return Query(spark, without, {view: shown(schema) for view, schema in schemas.items()}, args)
+    except Exception as e:
+        if without == text or METADATA not in str(e):
+            raise
+    try:
+        return Query(spark, text, schemas, args)  # that of another table
+    except Exception:  # noqa: BLE001 - told otherwise
+        raise UserError(
+            "UNSUPPORTED_EXPRESSION",
+            f"a star beside {METADATA} is over other rows than those of one table",
+            hint="List the columns in place of the star.",
+        ) from None
+
+
+def _rows(spark: SparkSession, place: Narrowed, at_once: bool) -> Rows:
+    """What Spark gets of a place; `at_once`: it may be read now."""
+    engine, scan, folded = Spark(spark), place.read, place.folded
+    if folded is not None:
+        groups = here.groups(engine, scan, folded.gather) if at_once else None
+        if groups is not None:
+            return Rows(groups, folded, gathered=True, few=True)
+        size = pc.sum(scan.kept.column("size")).as_py() or 0
+        fold, tasks = folded.fold, scan.tasks(engine.parallelism)
+        return Rows(engine.frame(ReadFolded(scan.spec(), fold), tasks, fold.schema(scan.schema), size, REFUSED), folded)
+    found = here.rows(engine, scan) if at_once and place.reader == "mica" else None
+    return Rows(scan.to_df(spark)) if found is None else Rows(found, few=True)
 
 
 def _folded(query: Query, places: list[_Place]) -> dict[int, Folded]:
@@ -120,9 +143,9 @@ class _Place:
         """Gives the conjuncts and structs back if all that is read are plain columns, and Spark's own reader may read
         them: it is faster on those."""
         relation = self.relation
-        if not self.conditions.evaluated and not relation.extractions:
+        if not self.conditions.evaluated and not relation.extractions and METADATA not in relation.needed:
             return False
-        if self.reads_variants or not self._may_be_sparks():
+        if self.needs_kernel or not self._may_be_sparks():
             return False
         relation.whole_structs = True
         self.conditions.give_back()
@@ -145,10 +168,12 @@ class _Place:
         self.relation.whole_structs = self.relation.whole_variants = True
 
     @property
-    def reads_variants(self) -> bool:
-        """Whether a Variant is read, whole or a path of it."""
+    def needs_kernel(self) -> bool:
+        """Whether a Variant is read, whole or a path of it, or what rows have beside their columns."""
+        if METADATA in self.relation.needed:
+            raise UserError.unknown_column(METADATA, [".".join(one) for one in FIELDS])
         read = StructType(tuple(self.table.schema.field(name) for name in self.relation.needed))
-        extracted = any(e.variant for e in self.relation.extractions)
+        extracted = any(e.variant or e.column == METADATA for e in self.relation.extractions)
         conditions = (self.relation.conjuncts[number] for number in self.conditions.evaluated)
         return extracted or contains(read, VARIANT) or not all(map(_plain, conditions))
 
@@ -165,18 +190,20 @@ class _Place:
 
     def text(self, node: Node, type_: str) -> str | None:
         """The text of an expression by whose values rows may be told from each other; None if there is none."""
-        found = value_text(node) if self.reads_variants else None
+        found = value_text(node) if self.needs_kernel else None
         if found is None:
             return None
         try:
-            bound = bind_value(found, self.table.schema, partition_columns=self.table.partition_by, **self.options)
+            bound = bind_value(
+                found, Readable(self.table.schema.fields), partition_columns=self.table.partition_by, **self.options
+            )
         except MicaError:
             return None
         alike = engines.of(self.spark).read_alike(bound) is bound
         return found if alike and foldable(bound.type) and type_to_ddl(bound.type) == type_ else None
 
-    def read(self, folded: Folded | None) -> tuple[DataFrame, Narrowed]:
-        """The rows for Spark, and how they are read."""
+    def read(self, folded: Folded | None) -> Narrowed:
+        """How its rows are read for Spark."""
         relation, where = self.relation, self.conditions.where
         columns: dict[str, str] | list[str] | None = list(relation.needed) or [_cheapest(self.table)]
         if folded is not None:
@@ -188,9 +215,9 @@ class _Place:
             columns |= {_unlike(columns, i): e.sql for i, e in enumerate(relation.extractions)}
             columns = columns or {"one": "true"}
         scan = replace(self.source, where=where, columns=columns, planned=self.source.plan)
-        frame = scan.to_df(self.spark) if folded is None else self._grouped(scan, folded)
-        whole = [*relation.needed, *(e.sql for e in relation.extractions)]
-        return frame, Narrowed(
+        failing = {e.failing for e in relation.extractions}
+        whole = [*relation.needed, *(e.sql for e in relation.extractions if e not in failing)]
+        return Narrowed(
             relation.view,
             self.table,
             scan,
@@ -200,17 +227,13 @@ class _Place:
             tuple(self.conditions.left),
             tuple(whole if folded is None else folded.columns.values()),
             "mica" if isinstance(columns, dict) else "Spark",
-            folded is not None,
+            folded,
         )
-
-    def _grouped(self, scan: Scan, folded: Folded) -> DataFrame:
-        engine, fold = Spark(self.spark), folded.fold
-        size = pc.sum(scan.kept.column("size")).as_py() or 0
-        task = ReadFolded(scan.spec(), fold)
-        return engine.frame(task, scan.tasks(engine.parallelism), fold.schema(scan.schema), size, REFUSED)
 
 
 def _plain(node: Node) -> bool:
+    if node.name == "Column" and node.value == METADATA:
+        return False
     return node.name != "VariantGet" and node.type != "VARIANT" and all(map(_plain, node.children))
 
 

@@ -125,6 +125,14 @@ class View:
 
 
 @dataclass(frozen=True)
+class StoredView:
+    """CREATE VIEW … AS, which Spark's catalog keeps as a text."""
+
+    before: str
+    query: str
+
+
+@dataclass(frozen=True)
 class Selected:
     """A statement of Spark's that ends with a query."""
 
@@ -132,11 +140,11 @@ class Selected:
     query: str
 
 
-Statement = Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | View | Selected
+Statement = Delete | Update | Insert | MergeInto | Optimize | VacuumOf | History | Create | View | StoredView | Selected
 
 _BEGINS = re.compile(
     r"(?is)(?:\s|--[^\r\n]*|/\*.*?\*/)*(DELETE\s+FROM|UPDATE|INSERT|MERGE|OPTIMIZE|VACUUM|DESC(?:RIBE)?\s+HISTORY|"
-    r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+VIEW)(?=.*\b(?:USING\s+mica|AS)\b))\b"
+    r"CREATE\s+(?:OR\s+REPLACE\s+)?(?:TABLE|(?:(?:GLOBAL\s+)?TEMP(?:ORARY)?\s+)?VIEW)(?=.*\b(?:USING\s+mica|AS)\b))\b"
 )
 _QUERY = ("SELECT", "WITH", "VALUES", "FROM", "TABLE")
 _OURS = re.compile(r"(?is)\bUSING\s+mica\b")
@@ -281,12 +289,13 @@ class _Statement(Cursor):
                 break
         return Create(table, ddl, unless, partition_by, location, properties, query)
 
-    def selected(self) -> View | Selected | None:
+    def selected(self) -> View | StoredView | Selected | None:
         """CREATE … AS a query, of a view or of a table of Spark's."""
         self.accept("CREATE")
         replace = self.accept("OR", "REPLACE")
         shared = self.accept("GLOBAL")
         is_view = self.accept("TEMP") or self.accept("TEMPORARY")
+        stored = not is_view and self.word() == "VIEW"
         self.at += 1
         unless = self.accept("IF", "NOT", "EXISTS")
         name = self.table()
@@ -299,7 +308,9 @@ class _Statement(Cursor):
             depth += (self.mark() == "(") - (self.mark() == ")")
             if not depth and self.word() == "AS" and (self.word(1) in _QUERY or self.mark(1) == "("):
                 before, query = self.text[: self.tokens[self.at + 1].at], self.text[self.tokens[self.at + 1].at :]
-                return View(name[0], columns, replace, shared, query) if plain else Selected(before, query)
+                if plain:
+                    return View(name[0], columns, replace, shared, query)
+                return (StoredView if stored else Selected)(before, query)
             self.at += 1
         return None
 

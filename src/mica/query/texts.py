@@ -72,6 +72,8 @@ class TextPlace:
     start: int
     end: int
     aliased: bool
+    #: Whether it is not joined.
+    alone: bool = False
     conditions: list[tuple[Pushed | None, str]] = field(default_factory=list)
     #: The columns that the text may need, as they are; None: all.
     columns: list[str] | None = None
@@ -129,6 +131,7 @@ class _Reader:
             found.places.append(place)
             self.scopes.append(_Scope(table, (alias or table).name.lower(), schema, self.certain))
             place.conditions = list(self.scopes[-1].conditions())
+            place.alone = self.scopes[-1].alone
             place.columns = self._mentioned(schema)
         for place, scope in zip(found.places, self.scopes, strict=True):
             if place.columns is None or not scope.simple or not self.certain:

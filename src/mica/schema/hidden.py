@@ -36,6 +36,11 @@ class Readable(StructType):
         return _COLUMN if found is None and name.lower() == METADATA else found
 
 
+def shown(schema: StructType) -> StructType:
+    """The columns of a table with the hidden one in their list, which a column of its name hides."""
+    return schema if schema.find(METADATA) is not None else StructType((*schema.fields, _COLUMN))
+
+
 def is_hidden(schema: StructType, column: tuple[str, ...]) -> bool:
     """Whether these names lead to a hidden column of a table with this schema."""
     return column[0] == METADATA and StructType.find(schema, METADATA) is None

@@ -52,6 +52,14 @@ class Verdicts:
         return ranges
 
 
+def can_prove(bound: BoundExpr, found: pa.RecordBatch, columns: Mapping[int, str]) -> bool:
+    """Whether `verdicts` could skip anything. Paths without a usable bound prove nothing, which is quickly said."""
+    return any(
+        leaf.path is None or i not in columns or found.column(columns[i]).field("usable").true_count
+        for i, leaf in enumerate(bound.leaves)
+    )
+
+
 def verdicts(
     bound: BoundExpr, found: pa.RecordBatch, columns: Mapping[int, str], constants: Mapping[int, pa.Scalar]
 ) -> Verdicts:

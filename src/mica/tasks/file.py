@@ -27,7 +27,7 @@ from mica.schema.ddl import type_to_ddl
 from mica.schema.hidden import ROW_ID, ROW_VERSION, is_hidden
 from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bloom import questions
-from mica.skipping.within_files import Ranges, Verdicts, intersect, ranges_of, verdicts
+from mica.skipping.within_files import Ranges, Verdicts, can_prove, intersect, ranges_of, verdicts
 from mica.stats.columns import physical_name, physical_names
 from mica.stats.partition import parse_values
 from mica.storage import Storage
@@ -188,10 +188,11 @@ class DataFileReader:
             if not ranges or not requests:
                 break
             found = self.reader.bounds(requests, pages=pages, ranges=ranges)
-            what = "pages" if pages and found.num_rows > 1 else "row groups"
-            proof = Proof(what, ranges, verdicts(predicate, found, names, constants))
-            self.proofs.append(proof)
-            ranges = proof.left
+            if constants or can_prove(predicate, found, names):
+                what = "pages" if pages and found.num_rows > 1 else "row groups"
+                proof = Proof(what, ranges, verdicts(predicate, found, names, constants))
+                self.proofs.append(proof)
+                ranges = proof.left
             if small or not pages:
                 ranges = self._by_bloom_filters(predicate, columns, ranges)
         return ranges

@@ -93,8 +93,12 @@ class Fold:
             yield from self._joined(held)
 
     def _joined(self, held: Sequence[pa.Table]) -> Iterator[pa.RecordBatch]:
-        found = held[0] if len(held) == 1 else self._grouped(pa.concat_tables(held), self._again)
+        found = held[0] if len(held) == 1 else self.joined(pa.concat_tables(held))
         yield from found.combine_chunks().to_batches()
+
+    def joined(self, found: pa.Table, *, threads: bool = False) -> pa.Table:
+        """Rows that came of `of`, with those that are alike as one."""
+        return self._grouped(found, self._again, threads=threads)
 
     @property
     def _first(self) -> Mapping[str, Any]:
@@ -114,9 +118,9 @@ class Fold:
     def _again(self) -> Mapping[str, Any]:
         return {m.name: (m.name, "sum" if m.function in ("rows", "count") else m.function) for m in self.measures}
 
-    def _grouped(self, table: pa.Table, aggregates: Mapping[str, Any]) -> pa.Table:
+    def _grouped(self, table: pa.Table, aggregates: Mapping[str, Any], *, threads: bool = False) -> pa.Table:
         # Keys come first in every version of pyarrow from 12 on.
-        found = table.group_by(list(self.keys), use_threads=False).aggregate(list(aggregates.values()))
+        found = table.group_by(list(self.keys), use_threads=threads).aggregate(list(aggregates.values()))
         return found.rename_columns([*self.keys, *aggregates])
 
     def _single(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -19,6 +19,7 @@ Source: PROTOCOL.md, "Transaction Identifiers".
 from __future__ import annotations
 
 import functools
+import json
 import os
 import secrets
 from collections.abc import Iterable, Mapping
@@ -27,7 +28,10 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from mica.errors import ConflictError, CorruptDataError, StorageError, UserError
-from mica.log.snapshot import Snapshot
+from mica.log.paths import LOG
+from mica.log.segment import read_listing
+from mica.log.snapshot import Snapshot, load
+from mica.log.time_travel import version_before
 from mica.storage import SCHEMES, AlreadyExistsError, Storage, split_scheme
 from mica.tasks.ingest import Split
 
@@ -72,10 +76,7 @@ class Ingested:
         old = {name: at for name, at in done.items() if name.startswith(PREFIX)}
         version, self._old = old.pop(RECORD, NEVER), old
         if version != self.version:
-            chain, at = dict[int, _Record](), version
-            while at > 0:
-                chain[at] = self._chain.get(at) or _read(self.storage, at)
-                at = chain[at].previous
+            chain = _chain(self.storage, version, self._chain)
             self._files = {name: time for record in reversed(chain.values()) for name, time in record.files.items()}
             self.version, self._chain = version, chain
         return self
@@ -168,6 +169,37 @@ def forgotten(done: Times, before: Times | None = None) -> dict[str, int]:
         for name, version in done.items()
         if name.startswith(PREFIX) and before.get(name, NEVER) != version
     }
+
+
+def named_since(snapshot: Snapshot, oldest: int) -> set[str]:
+    """The files of the records that a version within the time since `oldest` (ms) names. Errors: those of reading the
+    log, RECORD_MISSING."""
+    storage = snapshot.storage
+    listing = read_listing(storage.list(LOG, recursive=False))
+    try:
+        first = version_before(storage, listing, oldest)
+    except UserError:  # all versions that are left are younger
+        first = min(listing.commits, default=snapshot.version)
+    heads = {done.app_transactions.get(RECORD, NEVER) for done in (snapshot, load(storage, first))}
+    for version, entry in listing.commits.items():
+        if version > first:
+            lines = [line for line in storage.read(entry.path).splitlines() if RECORD.encode() in line]
+            heads |= {
+                done["version"] for line in lines if (done := json.loads(line).get("txn") or {}).get("appId") == RECORD
+            }
+    known: dict[int, _Record] = {}
+    for head in heads:
+        known |= _chain(storage, head, known)
+    return set(map(_file, known))
+
+
+def _chain(storage: Storage, version: int, known: Mapping[int, _Record]) -> dict[int, _Record]:
+    """The records of a version, the newest first. Errors: RECORD_MISSING."""
+    chain, at = dict[int, _Record](), version
+    while at > 0:
+        chain[at] = known.get(at) or _read(storage, at)
+        at = chain[at].previous
+    return chain
 
 
 def _span(number: int) -> int:

@@ -74,3 +74,9 @@ def test_a_name_is_one_identifier(path: str, name: str) -> None:
 def test_what_is_registered_must_be_a_table(tmp_path: Path) -> None:
     with pytest.raises(mica.MicaError, match="not a Delta table"):
         mica.register("none", tmp_path)
+
+
+def test_stars_leave_a_column_out() -> None:
+    text = "SELECT *, a.*, x * 2, count(*), '* ' FROM t -- *"
+    assert names.without_star(text, "m") == ("SELECT * EXCEPT (m), a.* EXCEPT (m), x * 2, count(*), '* ' FROM t -- *")
+    assert names.without_star("SELECT DISTINCT * EXCEPT (v) FROM t", "m") == "SELECT DISTINCT * EXCEPT (m, v) FROM t"

@@ -15,6 +15,7 @@ from mica.query.statements import (
     Optimize,
     Selected,
     Statement,
+    StoredView,
     Update,
     VacuumOf,
     View,
@@ -35,6 +36,9 @@ STATEMENTS: dict[str, Statement] = {
     ),
     "CREATE TABLE s.c USING parquet COMMENT 'AS SELECT' AS (SELECT a AS b FROM t);": Selected(
         "CREATE TABLE s.c USING parquet COMMENT 'AS SELECT' AS ", "(SELECT a AS b FROM t)"
+    ),
+    "CREATE OR REPLACE VIEW a.v (x COMMENT 'y') AS SELECT 1": StoredView(
+        "CREATE OR REPLACE VIEW a.v (x COMMENT 'y') AS ", "SELECT 1"
     ),
     "CREATE TEMP VIEW IF NOT EXISTS w AS SELECT 1": Selected("CREATE TEMP VIEW IF NOT EXISTS w AS ", "SELECT 1"),
     "INSERT OVERWRITE s.t SELECT * FROM x": Insert(("s", "t"), (), "SELECT * FROM x", overwrite=True),
@@ -71,9 +75,7 @@ def test_a_statement_is_a_value(text: str) -> None:
     assert parse_statement(text) == STATEMENTS[text]
 
 
-@pytest.mark.parametrize(
-    "text", ["SELECT 1", "CREATE TABLE t (a INT) USING parquet", "DESCRIBE t", "CREATE VIEW v AS SELECT 1", ""]
-)
+@pytest.mark.parametrize("text", ["SELECT 1", "CREATE TABLE t (a INT) USING parquet", "DESCRIBE t", ""])
 def test_other_texts_are_not_ours(text: str) -> None:
     assert parse_statement(text) is None
 

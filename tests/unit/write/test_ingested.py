@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import mica
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
+from mica.maintain.vacuum import vacuum
 from mica.storage import Storage
 from mica.tasks.ingest import Split
 from mica.write.ingested import FOLDER, NEVER, RECORD, Ingested, Taken
@@ -103,3 +105,19 @@ def test_a_record_that_is_gone_is_an_error(tmp_path: Path) -> None:
         mica.ingest_json(tmp_path / "a.json", tmp_path / "t", idempotent=True)
     assert caught.value.code == "RECORD_MISSING"
     assert mica.ingest_json(tmp_path / "a.json", tmp_path / "t").rows == 1
+
+
+def test_records_go_when_no_version_within_the_retention_names_them(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "v VARIANT")
+    snapshot, names = table.snapshot, [str(batch) for batch in range(17)]
+    for name in names:
+        snapshot = taken(snapshot, name)
+    (tmp_path / FOLDER / f"{5 << 31 | 1:020d}.arrow").write_bytes(b"of a killed run")
+    for record in (tmp_path / FOLDER).iterdir():
+        os.utime(record, (0, 0))
+    # All versions are young: only what no version names goes.
+    assert [f"{5 << 31 | 1:020d}" in path for path in vacuum(snapshot).deleted["path"].to_pylist()] == [True]
+    assert ingested(load(snapshot.storage, 15), names) == names[:15]
+    gone = vacuum(load(snapshot.storage), clock=lambda: 4_000_000_000)
+    assert gone.files == 15  # the sixteenth has them all
+    assert ingested(load(snapshot.storage), [*names, "other"]) == names

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -27,6 +27,9 @@ _BY_ID = frozenset(
     "Project Filter Join Sort Aggregate LocalLimit GlobalLimit Window Sample Repartition RepartitionByExpression "
     "WindowGroupLimit Offset RebalancePartitions ResolvedHint".split()
 )
+#: Nodes that pass on all rows of what is below them, and those that take no row before they have all of these.
+_ALL_ROWS = frozenset("Project Sort Repartition RepartitionByExpression ResolvedHint RebalancePartitions".split())
+_BLOCKING = frozenset("Sort Aggregate Window Join Repartition RepartitionByExpression".split())
 #: Expressions that evaluate a part of their children only for some rows.
 _CONDITIONAL = frozenset("If CaseWhen Coalesce And Or NaNvl Nvl NullIf IfNull TryEval".split())
 #: Types of extracted paths that the kernel and Spark share.
@@ -50,6 +53,24 @@ class Extraction:
     strict: bool
     #: Whether it reads a Variant.
     variant: bool
+    #: For a cast that Spark may not ask for in every row: the column of the values, as texts, that cannot be cast.
+    failing: Extraction | None = None
+
+    @property
+    def columns(self) -> tuple[Extraction, ...]:
+        """The columns that it needs."""
+        return (self,) if self.failing is None else (self, self.failing)
+
+    @property
+    def guarded(self) -> Extraction:
+        """The same, failing only where Spark asks for it."""
+        if not self.strict or self.type == "STRING":
+            return self
+        tried, kind = f"try_{self.sql}", f"'{self.type}')"
+        failing = f"CASE WHEN {tried} IS NULL THEN {tried.removesuffix(kind)}'STRING') END"
+        return replace(
+            self, sql=tried, strict=False, failing=Extraction(self.column, failing, "STRING", False, self.variant)
+        )
 
 
 @dataclass
@@ -111,7 +132,8 @@ class Query:
         for view, schema in tables.items():
             self._views[self._empty(clone, view, schema)] = view
         analysed = clone.sql(text, arguments(self.spark, args))
-        self.names: list[str] = list(analysed.columns())
+        self.schema = analysed.schema()
+        self.names: list[str] = list(self.schema.fieldNames())
         self.found: dict[tuple[int, ...], Relation] = {}
         self._subplans: dict[tuple[int, ...], Plan] = {}
         self.root = self._read(analysed.queryExecution().optimizedPlan(), None)
@@ -120,6 +142,9 @@ class Query:
         #: Id of a carrier under any name → its id at the relation; and those that are read whole.
         self.roots: dict[int, int] = {}
         self.whole: set[int] = set()
+        #: Root → what is extracted from it, and whether that is in an expression that is not evaluated for every row.
+        self.uses: dict[int, dict[Extraction, bool]] = {}
+        self.guarded: set[int] = set()
 
     @property
     def relations(self) -> list[Relation]:
@@ -203,12 +228,12 @@ class Query:
                 if variant or (isinstance(kinds[name], StructType) and not relation.whole_structs):
                     self.carriers[number] = (relation, name)
         roots = {number: number for number in self.carriers}
-        uses: dict[int, dict[Extraction, None]] = {}
+        uses: dict[int, dict[Extraction, bool]] = {}
+        self.guarded = self._not_in_every_row()
         for plan in every(self.root):
             self._uses(plan, roots, whole, used, uses)
         whole |= {roots[number] for number in used & roots.keys()} & _outputs(self.root, roots)
-        self.roots = roots
-        self.whole = whole
+        self.roots, self.whole, self.uses = roots, whole, uses
         for relation in self.relations:
             relation.needed = [
                 name
@@ -218,8 +243,34 @@ class Query:
             extracted: dict[Extraction, None] = {}
             for number in relation.columns:
                 if number in roots and number not in whole:
-                    extracted |= uses.get(number, {})
+                    for extraction, conditional in uses.get(number, {}).items():
+                        extracted |= dict.fromkeys((extraction.guarded if conditional else extraction).columns)
             relation.extractions = list(extracted)
+
+    def _not_in_every_row(self) -> set[int]:
+        """The nodes (`id`) whose expressions Spark may not evaluate for every row that a scan gives."""
+        plans = list(every(self.root))
+        lossless: set[int] = set()
+        for plan in plans:
+            relation = self.dropped(plan)
+            passes = plan.name in _ALL_ROWS or (
+                relation is not None and len(relation.dropped) == len(relation.expressions)
+            )
+            if not plan.children or (passes and all(id(child) in lossless for child in plan.children)):
+                lossless.add(id(plan))
+        found = {
+            id(plan)
+            for plan in plans
+            if len(plan.children) > 1 or not all(id(child) in lossless for child in plan.children)
+        }
+        for plan in plans:
+            below = list(plan.children) if plan.name in ("LocalLimit", "GlobalLimit") else []
+            while below:
+                one = below.pop()
+                if one.name not in _BLOCKING:
+                    found.add(id(one))
+                    below += one.children
+        return found
 
     def _uses(
         self,
@@ -227,7 +278,7 @@ class Query:
         roots: dict[int, int],
         whole: set[int],
         used: set[int],
-        uses: dict[int, dict[Extraction, None]],
+        uses: dict[int, dict[Extraction, bool]],
     ) -> None:
         dropped = self.dropped(plan)
         if dropped is not None:
@@ -240,7 +291,8 @@ class Query:
         else:
             expressions = plan.expressions if plan.references & roots.keys() else []
             used |= plan.references
-        for tree in expressions:
+        guarded = id(plan) in self.guarded
+        for number, tree in enumerate(expressions):
             if dropped is not None:
                 used |= tree.references
             again = tree.renamed if plan.name == "Project" else None
@@ -248,7 +300,7 @@ class Query:
                 source, target = again
                 roots[target] = roots[source]
                 continue
-            self._walk(tree, roots, whole, uses, conditional=False)
+            self._walk(tree, roots, whole, uses, conditional=guarded or (dropped is not None and number > 0))
 
     def dropped(self, plan: Plan) -> Relation | None:
         """The relation whose filter a node is."""
@@ -259,7 +311,7 @@ class Query:
         tree: Tree,
         roots: dict[int, int],
         whole: set[int],
-        uses: dict[int, dict[Extraction, None]],
+        uses: dict[int, dict[Extraction, bool]],
         *,
         conditional: bool,
     ) -> None:
@@ -268,10 +320,8 @@ class Query:
         found = self._extraction(tree, roots)
         if found is not None:
             number, extraction = roots[found[0]], found[1]
-            if conditional and extraction.strict and extraction.type != "STRING":
-                # Spark casts only where the condition asks for it.
-                whole.add(number)
-            uses.setdefault(number, {})[extraction] = None
+            known = uses.setdefault(number, {})
+            known[extraction] = conditional or known.get(extraction, False)
             return
         if tree.is_column:
             whole.add(roots[tree.number])
@@ -291,7 +341,9 @@ class Query:
             for child in tree.children:
                 yield from self.extracted(child)
         elif self.roots[found[0]] not in self.whole:
-            yield tree, *found
+            number, extraction = found
+            conditional = self.uses[self.roots[number]].get(extraction, False)
+            yield tree, number, extraction.guarded if conditional else extraction
 
     def _extraction(self, tree: Tree, roots: Mapping[int, int]) -> tuple[int, Extraction] | None:
         """What an expression extracts from a Variant or a struct: the column's id, and the extraction."""

@@ -62,6 +62,11 @@ class Spark(Engine):
         return jobs.parallelism(self.session)
 
     @property
+    def is_local(self) -> bool:
+        """Whether tasks run on this machine only."""
+        return str(self.session.sparkContext.master).startswith("local")
+
+    @property
     def comparator(self) -> comparator.SparkComparator:
         """Spark's own."""
         return comparator.SparkComparator(self.session)
@@ -122,6 +127,10 @@ class Spark(Engine):
         run = _ForSpark(task, schema, late)
         spark_schema = types.to_spark(schema)
         return jobs.over_tasks(self.session, run, inputs, spark_schema, size_in_bytes=size, for_people=True)
+
+    def given(self, rows: pa.Table, schema: StructType) -> DataFrame:
+        """Rows of this process in Spark's form (`for_spark`), as a DataFrame."""
+        return self.session.createDataFrame(rows, types.to_spark(schema))
 
     # --- a merge's own jobs ------------------------------------------------------------------------------------------
 

@@ -15,9 +15,13 @@ from mica.engines.spark.catalyst import Plan, Query, Relation, every
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import Node, Tree, items, node
 from mica.tasks.fold import Fold, Measure
+from mica.tasks.gather import First, Gather
 
 #: The text of an expression of a relation whose values are the scan's; None if it is not one.
 Texts = Callable[[Relation, Node, str], "str | None"]
+
+#: Types by whose order groups may be cut before Spark sorts them.
+_ORDERED = frozenset("TINYINT SMALLINT INT BIGINT DATE TIMESTAMP TIMESTAMP_NTZ STRING".split())
 
 
 @dataclass
@@ -33,16 +37,42 @@ class Folded:
     #: Name → the column that it is above the scan; None for an expression.
     keys: dict[str, Any] = field(default_factory=dict)
     measures: dict[tuple[str, str], str] = field(default_factory=dict)
-    _columns: set[int] = field(default_factory=set)
+    #: Which of the groups the query takes.
+    first: First | None = None
+    _columns: dict[int, str] = field(default_factory=dict)
+    #: The keys that are not only arguments of a DISTINCT.
+    _groups: set[str] = field(default_factory=set)
     #: Expressions of the aggregate that become keys, and functions with their measures.
     _as_keys: list[tuple[Any, str]] = field(default_factory=list)
     _as_measures: list[tuple[Any, Any, str, str]] = field(default_factory=list)
+    #: Functions with DISTINCT: whether it is `count`, and its arguments.
+    _distinct: list[tuple[Any, bool, tuple[str, ...]]] = field(default_factory=list)
 
     @property
     def fold(self) -> Fold:
-        """What the scan does."""
+        """What tasks do: rows with the same keys are one, as far as they see them."""
         measures = [Measure(name, function, column) for (function, column), name in self.measures.items()]
         return Fold(tuple(self.keys), tuple(measures))
+
+    @property
+    def gather(self) -> Gather:
+        """What one process does, which sees all rows."""
+        if not self._final:
+            return Gather(self.fold, tuple(self.keys))
+        groups = tuple(name for name in self.keys if name in self._groups)
+        names = dict.fromkeys(columns for _, _, columns in self._distinct)
+        distinct = {self._counting(columns): columns for columns in names}
+        return Gather(self.fold, groups, distinct, self.first)
+
+    @property
+    def _final(self) -> bool:
+        """Whether groups may come with the numbers of their different values: each of these must come once."""
+        others = {frozenset(columns) - self._groups for _, _, columns in self._distinct}
+        return len(others) < 2 and all(counts for _, counts, _ in self._distinct)
+
+    @staticmethod
+    def _counting(columns: tuple[str, ...]) -> str:
+        return f"d_{'_'.join(columns)}"
 
     def column(self, text: str) -> str:
         """The scan's column of an expression."""
@@ -50,17 +80,26 @@ class Folded:
         return self._new(text) if known is None else known
 
     def key(self, tree: Tree, text: str) -> None:
+        """An expression by whose values groups are told from each other."""
+        self._groups.add(self._key(tree, text))
+
+    def distinct(self, tree: Tree, arguments: list[tuple[Tree, str]], *, counts: bool) -> None:
+        """A function of the different values of expressions."""
+        self._distinct.append((tree.java, counts, tuple(self._key(*argument) for argument in arguments)))
+
+    def _key(self, tree: Tree, text: str) -> str:
         """An expression whose values are told from each other. A column keeps its id."""
         if tree.is_column:
             if tree.number not in self._columns:
-                self._columns.add(tree.number)
-                self.keys[self._new(text)] = tree.java
-            return
+                self._columns[tree.number] = self._new(text)
+                self.keys[self._columns[tree.number]] = tree.java
+            return self._columns[tree.number]
         name = next((n for n, own in self.keys.items() if own is None and self.columns[n] == text), None)
         if name is None:
             name = self._new(text)
             self.keys[name] = None
         self._as_keys.append((tree.java, name))
+        return name
 
     def _new(self, text: str) -> str:
         name = f"c{len(self.columns)}"
@@ -72,17 +111,55 @@ class Folded:
         name = self.measures.setdefault((function, column), f"m{len(self.measures)}")
         self._as_measures.append((tree.java, None if argument is None else argument.java, function, name))
 
-    def replaced(self, make: Maker, scan: Any) -> tuple[Any, Any]:
-        """The aggregate, and the one over the folded scan."""
-        columns = dict(zip([*self.keys, *self.measures.values()], items(scan.output()), strict=True))
+    def cut(self, count: int, order: Tree) -> None:
+        """The query takes the first groups in this order (a SortOrder of a value of the aggregate); if it is one that
+        the groups have."""
+        if count < 1 or not self._final or not order.children[0].is_column:
+            return
+        outputs = {
+            tree.number: tree for tree in self.aggregate.expressions if tree.name in ("Alias", "AttributeReference")
+        }
+        output = outputs.get(order.children[0].number)
+        if output is None or order.children[0].type not in _ORDERED:
+            return
+        value = output.children[0] if output.name == "Alias" else output
+        sides = value.children if value.name == "Subtract" and value.type == "BIGINT" else (value,)
+        names = [self._named(side) for side in sides]
+        if all(names):
+            down = str(order.java.direction().sql()) == "DESC"
+            nulls_first = str(order.java.nullOrdering().sql()) == "NULLS FIRST"
+            self.first = First(count, str(names[0]), names[1] if len(names) > 1 else None, down, nulls_first)
+
+    def _named(self, tree: Tree) -> str | None:
+        """The column of the groups that a value of the aggregate is."""
+        if tree.is_column:
+            return self._columns.get(tree.number)
+        known = [(java, name) for java, _, _, name in self._as_measures]
+        known += [(java, self._counting(columns)) for java, _, columns in self._distinct]
+        known += [(java, name) for java, name in self._as_keys if name in self._groups]
+        return next((name for java, name in known if tree.java.equals(java)), None)
+
+    def replaced(self, make: Maker, scan: Any, *, gathered: bool) -> tuple[Any, Any]:
+        """The aggregate, and the one over the folded or gathered scan."""
+        final = gathered and self._final
+        gather = self.gather
+        counted = dict.fromkeys(gather.distinct) if final else {}
+        listed_keys = gather.keys if final else tuple(self.keys)
+        counts = {
+            name for (function, _), name in self.measures.items() if function in ("rows", "count")
+        } | counted.keys()
+        names = [*listed_keys, *self.measures.values(), *counted]
         made: dict[str, Any] = {}
         listed = []
-        for name, column in columns.items():
+        for name, column in zip(names, items(scan.output()), strict=True):
             own = self.keys.get(name)
-            counts = any(n == name and f in ("rows", "count") for (f, _), n in self.measures.items())
-            made[name] = own if own is not None else make.attribute(name, column.dataType().sql(), nullable=not counts)
+            made[name] = (
+                own if own is not None else make.attribute(name, column.dataType().sql(), nullable=name not in counts)
+            )
             listed.append(make.alias(column, name, made[name].exprId()))
-        pairs = [(java, made[name]) for java, name in self._as_keys]
+        pairs = [(java, made[name]) for java, name in self._as_keys if name in made]
+        if final:
+            pairs += [(java, make.summed(made[self._counting(columns)])) for java, _, columns in self._distinct]
         for java, argument, function, name in self._as_measures:
             if function in ("rows", "count"):
                 pairs.append((java, make.summed(made[name])))
@@ -96,11 +173,25 @@ class Folded:
 
 def find(query: Query, texts: Texts) -> Iterator[Folded]:
     """The aggregates of a query that may take rows in groups."""
-    for plan in every(query.root):
+    plans = list(every(query.root))
+    limited = {id(below): (count, order) for plan in plans for below, count, order in _limited(plan)}
+    for plan in plans:
         if plan.name == "Aggregate":
             found = _chain(query, plan)
             if found is not None and _reads(found, texts):
+                if id(plan) in limited:
+                    found.cut(*limited[id(plan)])
                 yield found
+
+
+def _limited(plan: Plan) -> Iterator[tuple[Plan, int, Tree]]:
+    """The aggregate that a node sorts and cuts: how many rows are left, and the first part of the order."""
+    if plan.name != "LocalLimit" or plan.children[0].name != "Sort":
+        return
+    sort = plan.children[0]
+    count, order, below = plan.expressions[0].text, sort.expressions[0], sort.children[0]
+    if below.name == "Aggregate" and count is not None and bool(getattr(sort.java, "global")()):
+        yield below, int(count), order
 
 
 def _chain(query: Query, aggregate: Plan) -> Folded | None:
@@ -166,8 +257,8 @@ def _reads(found: Folded, texts: Texts) -> bool:
             raise _Refused
         (what,) = tree.children
         if bool(tree.java.isDistinct()):
-            for argument in what.children:
-                found.key(argument, text(argument))
+            arguments = [(argument, text(argument)) for argument in what.children]
+            found.distinct(tree, arguments, counts=what.name == "Count")
         elif what.name == "Count" and all(argument.text is not None for argument in what.children):
             found.measure(tree, None, "rows")
         elif what.name in ("Count", "Min", "Max") and len(what.children) == 1:

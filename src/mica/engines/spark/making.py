@@ -27,8 +27,15 @@ class Maker:
             catalyst.expressions.Coalesce,
             catalyst.expressions.Literal,
         )
+        self._if, self._is_not_null, self._raise, self._create_map = (
+            catalyst.expressions.If,
+            catalyst.expressions.IsNotNull,
+            catalyst.expressions.RaiseError,
+            catalyst.expressions.CreateMap,
+        )
         self.negated = catalyst.expressions.Not
         self.project, self.filter = catalyst.plans.logical.Project, catalyst.plans.logical.Filter
+        self._repartition = catalyst.plans.logical.Repartition
         self.type = jvm.org.apache.spark.sql.types.DataType
         self._nothing = jvm.org.apache.spark.sql.types.Metadata.empty()
         self.dataset = jvm.org.apache.spark.sql.classic.Dataset
@@ -63,12 +70,28 @@ class Maker:
         """An expression under a name and an id."""
         return self._alias(child, name, number, self._empty, self._none, self._empty)
 
+    def in_one(self, plan: Any) -> Any:
+        """The rows of a plan in one partition: what groups or sorts few rows there needs no shuffle."""
+        return self._repartition(1, False, plan)
+
     def all_of(self, conditions: list[Any]) -> Any:
         """Conditions joined by AND."""
         found = conditions[0]
         for other in conditions[1:]:
             found = self._and(found, other)
         return found
+
+    def checked(self, column: Any, failing: Any, type_: str) -> Any:
+        """A column of casts, with Spark's error where there is a text that cannot be cast."""
+        named = {"value": failing, "dataType": self._text(f'"{type_}"')}
+        parameters = self._create_map(
+            self.seq([one for name, value in named.items() for one in (self._text(name), value)]), True
+        )
+        error = self._raise(self._text("INVALID_VARIANT_CAST"), parameters, column.dataType())
+        return self._if(self._is_not_null(failing), error, column)
+
+    def _text(self, value: str) -> Any:
+        return self._literal.create(value, self.type.fromDDL("STRING"))
 
     def summed(self, column: Any) -> Any:
         """The sum of a BIGINT column, 0 of no rows."""

@@ -7,7 +7,8 @@ nodes stay Catalyst's own. Catalyst finds the nodes itself, by equality: a map i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark.catalyst import Extraction, Plan, Query, Relation, every
@@ -18,33 +19,40 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def with_scans(query: Query, frames: Sequence[DataFrame], folded: Mapping[int, Folded]) -> DataFrame:
-    """The query over these frames, one for each relation: its needed columns, then its extractions; or those of its
-    place in `folded` (number of a relation → what is folded above it)."""
-    from pyspark.sql import DataFrame
+@dataclass(frozen=True)
+class Rows:
+    """What stands in a relation's place: its needed columns, then its extractions; or those of a fold."""
 
-    plan = _Replacing(query, frames, folded).plan()
+    frame: DataFrame
+    folded: Folded | None = None
+    #: Whether they are all groups of the fold, each once.
+    gathered: bool = False
+    #: Whether they are few, and here already.
+    few: bool = False
+
+
+def with_scans(query: Query, rows: Sequence[Rows]) -> Any:
+    """The query over these rows, one for each relation, as a Dataset of the JVM."""
+    plan = _Replacing(query, rows).plan()
     java = query.make.dataset.ofRows(query.spark._jsparkSession, plan)  # noqa: SLF001
-    frame = DataFrame(java, query.spark)
-    return frame if frame.columns == query.names else frame.toDF(*query.names)
+    return java if list(java.columns()) == query.names else java.toDF(query.make.seq(query.names))
 
 
 class _Replacing:
-    def __init__(self, query: Query, frames: Sequence[DataFrame], folded: Mapping[int, Folded]) -> None:
+    def __init__(self, query: Query, rows: Sequence[Rows]) -> None:
         self.query, self.make = query, query.make
-        self.frames = list(zip(query.relations, frames, strict=True))
-        self.folded = folded
+        self.rows = list(zip(query.relations, rows, strict=True))
         self._leaves: dict[tuple[int, Extraction], Any] = {}
 
     def plan(self) -> Any:
         nodes: list[tuple[Any, Any]] = []
-        for number, (relation, frame) in enumerate(self.frames):
-            if number in self.folded:
-                nodes.append(self.folded[number].replaced(self.make, _analysed(frame)))
+        for relation, rows in self.rows:
+            if rows.folded is not None:
+                nodes.append(rows.folded.replaced(self.make, self._analysed(rows), gathered=rows.gathered))
             else:
-                nodes += self._places(relation, frame)
+                nodes += self._places(relation, rows)
         root, plans = self.query.root, list(every(self.query.root))
-        gone = {id(plan) for fold in self.folded.values() for plan in fold.plans}
+        gone = {id(plan) for _, rows in self.rows if rows.folded is not None for plan in rows.folded.plans}
         pairs = [pair for plan in plans if id(plan) not in gone for pair in self._expressions(plan)]
         nodes += [pair for plan in plans if id(plan) not in gone for pair in self._passing(plan)]
         java = root.java.transformDownWithSubqueries(self.make.rule(nodes))
@@ -53,9 +61,9 @@ class _Replacing:
         java.setAnalyzed()
         return java
 
-    def _places(self, relation: Relation, frame: DataFrame) -> Iterator[tuple[Any, Any]]:
+    def _places(self, relation: Relation, rows: Rows) -> Iterator[tuple[Any, Any]]:
         """The relation, and its filter if the scan evaluates a part of it."""
-        scan = self._scan(relation, frame)
+        scan = self._scan(relation, rows)
         if relation.filter is not None and relation.dropped:
             kept = [e.java for i, e in enumerate(relation.expressions) if i not in relation.dropped]
             new = self.make.filter(self.make.all_of(kept), scan) if kept else scan
@@ -73,6 +81,8 @@ class _Replacing:
         for tree in kept:
             for old, number, extraction in self.query.extracted(tree):
                 column = self._leaf(number, extraction)
+                if extraction.failing is not None:
+                    column = self.make.checked(column, self._leaf(number, extraction.failing), extraction.type)
                 yield old.java, self.make.negated(column) if old.name == "IsNotNull" else column
 
     def _passing(self, plan: Plan) -> Iterator[tuple[Any, Any]]:
@@ -102,9 +112,13 @@ class _Replacing:
             return [self._leaf(source, e) for e in own]
         return [self.make.alias(self._leaf(source, e), e.sql, self._leaf(target, e).exprId()) for e in own]
 
-    def _scan(self, relation: Relation, frame: DataFrame) -> Any:
+    def _analysed(self, rows: Rows) -> Any:
+        plan = rows.frame._jdf.queryExecution().analyzed()  # noqa: SLF001
+        return self.make.in_one(plan) if rows.few else plan
+
+    def _scan(self, relation: Relation, rows: Rows) -> Any:
         """A relation's scan, under the names and ids of the relation."""
-        plan = _analysed(frame)
+        plan = self._analysed(rows)
         columns = list(items(plan.output()))
         own = {relation.columns[i]: a for i, a in zip(relation.columns, items(relation.node.output()), strict=True)}
         numbers = {name: number for number, name in relation.columns.items()}
@@ -112,7 +126,3 @@ class _Replacing:
         for column, e in zip(columns[len(relation.needed) :], relation.extractions, strict=False):
             found.append(self.make.alias(column, e.sql, self._leaf(numbers[e.column], e).exprId()))
         return self.make.project(self.make.seq(found), plan)
-
-
-def _analysed(frame: DataFrame) -> Any:
-    return frame._jdf.queryExecution().analyzed()  # noqa: SLF001

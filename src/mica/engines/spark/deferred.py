@@ -1,0 +1,42 @@
+"""A DataFrame whose plan is made when it is first needed.
+
+The rule: its columns are known, and nothing is read before somebody asks for more than these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.classic.dataframe import DataFrame
+from pyspark.sql.types import StructType, _parse_datatype_json_string
+
+
+class Deferred(DataFrame):
+    """`schema` is a JVM schema; `make` gives the JVM's Dataset, and takes whether it may read rows at once."""
+
+    def __init__(self, session: SparkSession, schema: Any, make: Callable[[bool], Any]) -> None:
+        super().__init__(None, session)
+        self._java_schema, self._make, self._made = schema, make, None
+
+    @property
+    def _jdf(self) -> Any:
+        if self._made is None:
+            self._made = self._make(True)
+        return self._made
+
+    @_jdf.setter
+    def _jdf(self, java: Any) -> None:
+        self._made = java
+
+    @property
+    def schema(self) -> StructType:
+        """The columns."""
+        found = _parse_datatype_json_string(self._java_schema.json())
+        assert isinstance(found, StructType)
+        return found
+
+    def unread(self) -> DataFrame:
+        """The same, for a view: its rows are read when somebody asks the view for them."""
+        return DataFrame(self._make(False), self._session)

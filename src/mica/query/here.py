@@ -1,0 +1,86 @@
+"""Reads what Spark needs of a table in this process, if that is less work than a job.
+
+The rule: Spark gets little of it, the groups of an aggregate or few rows. It is read here if Spark's tasks would run on
+this machine anyway, or if all of it would be one task. What fails or is too much is left to Spark's tasks, which report
+it in their way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.engines import local
+from mica.engines.spark.batches import for_spark
+from mica.engines.spark.engine import Spark
+from mica.errors import MicaError
+from mica.scan.scan import Scan
+from mica.schema.arrow import to_arrow
+from mica.schema.types import StructType
+from mica.tasks.fold import ReadFolded
+from mica.tasks.gather import Gather
+from mica.tasks.parts import TASK_BYTES, FilePart
+from mica.tasks.read import read_parts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+#: Rows without an aggregate are few, if they are not more; and so many bytes of files are worth a look.
+FEW_ROWS, FEW_BYTES, FEW_FILE_BYTES = 50_000, 8 << 20, 4 << 20
+
+
+def rows(engine: Spark, scan: Scan) -> DataFrame | None:
+    """The rows of a scan as a DataFrame; None if Spark's tasks are to read them."""
+    size = _size(scan)
+    if size > FEW_FILE_BYTES and not (scan.where is not None and engine.is_local):
+        return None
+    spec = scan.spec()
+
+    def read(parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
+        return read_parts(spec, parts)
+
+    def few(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
+        found, count, used = [], 0, 0
+        for batch in batches:
+            found.append(batch)
+            count, used = count + batch.num_rows, used + batch.nbytes
+            if count > FEW_ROWS or used > FEW_BYTES:
+                return None
+        return pa.Table.from_batches(found, to_arrow(scan.schema))
+
+    return _given(engine, scan, read, few, scan.schema)
+
+
+def groups(engine: Spark, scan: Scan, gather: Gather) -> DataFrame | None:
+    """The groups of an aggregate over a scan as a DataFrame; None if Spark's tasks are to make them."""
+    if _size(scan) > TASK_BYTES and not engine.is_local:
+        return None
+    return _given(engine, scan, ReadFolded(scan.spec(), gather.fold), gather.of, gather.schema(scan.schema))
+
+
+def _size(scan: Scan) -> int:
+    return pc.sum(scan.kept.column("size")).as_py() or 0
+
+
+def _given(
+    engine: Spark,
+    scan: Scan,
+    read: Callable[[Sequence[FilePart]], Iterator[pa.RecordBatch]],
+    gathered: Callable[[Iterator[pa.RecordBatch]], pa.Table | None],
+    schema: StructType,
+) -> DataFrame | None:
+    threads = min(local.threads(), engine.parallelism)
+    try:
+        with closing(local.run(read, scan.tasks(threads), parallelism=threads)) as batches:
+            found = gathered(batches)
+        if found is None:
+            return None
+        whole = found.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], to_arrow(schema))]
+        made = pa.Table.from_batches([for_spark(batch, schema) for batch in whole])
+    except (MicaError, pa.ArrowException):
+        return None
+    return engine.given(made, schema)
