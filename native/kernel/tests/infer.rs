@@ -202,8 +202,9 @@ fn an_exact_type_is_a_column_whatever_rows_hold_and_a_type_of_a_pattern_only_whe
 
 #[test]
 fn a_rule_limits_columns_below_what_it_matches_and_those_in_the_most_rows_stay() {
-    let rows =
-        |i: usize| format!("{{\"a\": {{\"x\": 1, \"y\": 1{}}}, \"b\": 1}}", if i % 2 == 0 { ", \"z\": 1" } else { "" });
+    let rows = |i: usize| {
+        format!("{{\"a\": {{\"x\": 1, \"y\": 1{}}}, \"b\": 1}}", if i.is_multiple_of(2) { ", \"z\": 1" } else { "" })
+    };
     let lines: Vec<String> = (0..100).map(rows).collect();
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     let tree = ruled(&lines, vec![(vec![name("a")], Wish::Most(2))], 300);
