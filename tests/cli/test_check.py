@@ -18,7 +18,7 @@ def test_violations_are_listed_and_repaired(tmp_path: Path) -> None:
     done = runner.invoke(app, ["check", bad])
     assert done.exit_code == 1
     assert "unsorted_ids" in done.output
-    assert "1 violations in 1 of 1 files" in done.output
+    assert "1 violation in 1 of 1 file" in done.output
     done = runner.invoke(app, ["check", bad, "--json"])
     assert done.exit_code == 1
     document = orjson.loads(done.stdout)
@@ -35,4 +35,4 @@ def test_violations_are_listed_and_repaired(tmp_path: Path) -> None:
     assert done.exit_code == 0
     assert orjson.loads(done.stdout)["rows"] == 2
     done = runner.invoke(app, ["check", f"{good}.parquet"])
-    assert (done.exit_code, done.output) == (0, "1 files, nothing wrong\n")
+    assert (done.exit_code, done.output) == (0, "1 file, nothing wrong\n")

@@ -51,7 +51,7 @@ def test_erase(tmp_path: Path) -> None:
     assert (done["version"], done["numUpdatedRows"], done["repeated"]) == (2, 2, False)
     assert orjson.loads(runner.invoke(app, arguments).stdout)["repeated"] is True
     said = runner.invoke(app, ["erase", made.path, "v:user.email"])
-    assert "version 3: erased from 2 rows of 1 files" in said.output
+    assert "version 3: erased from 2 rows of 1 file" in said.output
     assert runner.invoke(app, ["erase", made.path, "v:user.email"]).stdout == "no row has the path\n"
     assert runner.invoke(app, ["erase", made.path, "v:user", "--txn", "7"]).exit_code == 2
     assert not mica.check_erased(made.path, "v:user.email").current

@@ -7,6 +7,7 @@ use arrow_pyarrow::{PyArrowType, ToPyArrow};
 use mica_kernel::infer::{Left, Limits as KernelLimits, Why, rules};
 use mica_kernel::item::{Item, ItemKind, Target};
 use mica_kernel::layout::Layout;
+use mica_kernel::limits::MAX_TREE_DEPTH;
 use mica_kernel::path::Step;
 use mica_kernel::tree::Tree;
 use mica_kernel::{Code, Error};
@@ -133,6 +134,9 @@ impl Rule<'_> {
             "any" => Ok(rules::Step::Any),
             _ => Err(other(format!("there is no step of the kind {kind:?}"))),
         };
+        if self.steps.len() > MAX_TREE_DEPTH {
+            return Err(other(format!("a rule has {MAX_TREE_DEPTH} steps at most")));
+        }
         let wish = match self.wish {
             Wish::Most(most) => rules::Wish::Most(most),
             Wish::Word(word) if word == "infer" => rules::Wish::Infer,

@@ -31,6 +31,7 @@ from mica.stats import documents
 from mica.stats.collated import CollatedBounds, CollatedColumn
 from mica.stats.columns import leaves_of
 from mica.tasks.parts import parts_of
+from mica.wording import counted
 from mica.write.collated import collated_bounds, comparable
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def compared(snapshot: Snapshot, spark: SparkSession | None, unread: Collection[
             for leaf in able:
                 low, high = (_text(documents.at(sides, (side, *leaf.names))) for side in _SIDES)
                 asked.setdefault(number, []).append((leaf, low, high))
-    notes = [f"not checked: {why}, in {count:,} files" for why, count in unjudged.items()]
+    notes = [f"not checked: {why}, in {counted(count, 'file')}" for why, count in unjudged.items()]
     paths = snapshot.files.column("path").to_pylist()
     found, more = _judged(
         snapshot, engine, version, {n: a for n, a in asked.items() if decode_path(paths[n]) not in unread}
@@ -172,7 +173,7 @@ def _judged(
         if (sign < 0) == (side == "minimum") and sign:
             why = f"the {side} by {leaf.collation}.{version} is {_short(bound)}, but a row holds {_short(real_end)}"
             found.setdefault(parts[number].path, []).append(_beyond(leaf, why))
-    return found, [f"not checked: collated bounds of {deleted:,} files with deleted rows"] if deleted else []
+    return found, [f"not checked: collated bounds of {counted(deleted, 'file')} with deleted rows"] if deleted else []
 
 
 def _pairs(bounds: CollatedBounds, low: str | None, high: str | None) -> Iterator[tuple[str, str, str]]:

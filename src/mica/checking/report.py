@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from mica.wording import counted
+
 #: A listed violation.
 VIOLATIONS = pa.schema(
     [
@@ -94,4 +96,4 @@ class Report:
             yield Violation(**row)
 
     def __repr__(self) -> str:
-        return f"Report({self.files} files, {len(self)} violations)"
+        return f"Report({counted(self.files, 'file')}, {counted(len(self), 'violation')})"

@@ -15,6 +15,7 @@ from mica.cli import options
 from mica.cli.console import out, print_json, print_rows, storage_options
 from mica.cli.sessions import spark_session
 from mica.errors import UserError
+from mica.wording import counted
 
 
 def run(
@@ -63,7 +64,7 @@ def _erased(source: list[str], path: str, stored: Mapping[str, str] | None, json
     if json:
         print_json(found.to_dict())
     elif found.ok:
-        text = f"{found.files} files and the log of {found.table}: nothing holds {found.path}"
+        text = f"{counted(found.files, 'file')} and the log of {found.table}: nothing holds {found.path}"
         out().print(text, markup=False, highlight=False)
     else:
         names = ["kind", "file", "count", "first", "last", "goes_with"]
@@ -88,7 +89,8 @@ def _show(report: Report) -> None:
     for total in report.totals.to_pylist():
         kinds[total["kind"]] += total["count"]
     shown = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
-    wrong = f"{len(report):,} violations in {len(report.faulty)} of {report.files} files: {shown}"
+    wrong = f"{counted(len(report), 'violation')} in {len(report.faulty)} of {counted(report.files, 'file')}: {shown}"
     for note in report.notes:
         out().print(note, markup=False, highlight=False)
-    out().print(f"{report.files} files, nothing wrong" if report.ok else wrong, markup=False, highlight=False)
+    right = f"{counted(report.files, 'file')}, nothing wrong"
+    out().print(right if report.ok else wrong, markup=False, highlight=False)

@@ -14,6 +14,7 @@ import typer
 
 from mica.cli.hints import spoken
 from mica.errors import MicaError
+from mica.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -128,8 +129,8 @@ def watched(what: str) -> Iterator[Any]:
         if seconds < 1:
             return
         rate = progress.input_bytes / 1e6 / seconds
-        parts = [f"{progress.rows:,} rows"] if progress.rows else []
-        parts += [f"{progress.files:,} files"] if progress.files else []
+        parts = [f"{counted(progress.rows, 'row')}"] if progress.rows else []
+        parts += [f"{counted(progress.files, 'file')}"] if progress.files else []
         parts += [f"{rate:.0f} MB/s"]
         bar.update(task, completed=progress.input_bytes, total=progress.total_bytes or None, text=", ".join(parts))
         if not bar.live.is_started:

@@ -10,6 +10,7 @@ from mica.cli import options
 from mica.cli.console import out, print_json, storage_options
 from mica.cli.sessions import spark_session
 from mica.table import Table
+from mica.wording import counted
 
 
 def run(
@@ -31,4 +32,4 @@ def run(
     if json:
         print_json({"table": table.path, "version": table.version, "files": files, "rows": rows})
     else:
-        out().print(f"{table.path}: {files:,} files, {rows:,} rows", markup=False, highlight=False)
+        out().print(f"{table.path}: {counted(files, 'file')}, {counted(rows, 'row')}", markup=False, highlight=False)

@@ -14,6 +14,7 @@ from mica.cli import events as demo
 from mica.cli import options
 from mica.cli.console import out, print_json, print_rows
 from mica.errors import UserError
+from mica.wording import counted
 
 WHERE = (
     "v:commit.collection::string = 'app.bsky.feed.post' AND v:time_us::bigint >= {low} AND v:time_us::bigint < {high}"
@@ -67,12 +68,12 @@ def run(
         console.print(explained)
     began = time.monotonic()
     found = scan.to_arrow()
-    say(f"   to_arrow(): {found.num_rows} rows in {time.monotonic() - began:.3f} s")
+    say(f"   to_arrow(): {counted(found.num_rows, 'row')} in {time.monotonic() - began:.3f} s")
     steps = {"ingest": report.to_dict(), "explain": explained.to_dict(), "rows": found.num_rows}
     if engine is not None:
         began = time.monotonic()
         rows = scan.to_df(engine).count()
-        say(f"   to_df(spark): {rows} rows in {time.monotonic() - began:.3f} s")
+        say(f"   to_df(spark): {counted(rows, 'row')} in {time.monotonic() - began:.3f} s")
         frame = engine.read.parquet(*[str(table / f) for f in opened.files().column("path").to_pylist()])
         groups = (
             frame.selectExpr("try_variant_get(v, '$.commit.collection', 'string') AS collection")

@@ -10,6 +10,7 @@ from mica.cli import options
 from mica.cli.console import out, print_commit, storage_options, txn_of
 from mica.cli.sessions import spark_session
 from mica.table import Table
+from mica.wording import counted
 
 
 def run(
@@ -34,6 +35,6 @@ def run(
     text = "done before" if done.repeated else "no row has the path"
     if done.metrics:
         removed, changed = done.metrics["numRemovedFiles"], done.metrics["numUpdatedRows"]
-        text = f"version {done.version}: erased from {changed:,} rows of {removed:,} files; mica check --erased lists "
-        text += "what holds the path still"
+        text = f"version {done.version}: erased from {changed:,} rows of {counted(removed, 'file')}; "
+        text += "mica check --erased lists what holds the path still"
     out().print(text, markup=False, highlight=False)

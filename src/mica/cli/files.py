@@ -9,6 +9,7 @@ from mica.cli.console import print_json, print_rows, storage_options
 from mica.log.paths import decode_path
 from mica.scan.table import rows_in
 from mica.table import Table
+from mica.wording import counted
 
 
 def run(
@@ -41,7 +42,7 @@ def run(
         for file in found
     ]
     print_rows(f"{table}, version {opened.version}", names, rows, right=["rows", "bytes"])
-    typer.echo(f"{len(found):,} of {scan.plan.total:,} files", err=True)
+    typer.echo(f"{len(found):,} of {counted(scan.plan.total, 'file')}", err=True)
 
 
 def _partition(values: dict[str, str | None]) -> str:

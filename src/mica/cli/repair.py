@@ -9,6 +9,7 @@ import typer
 from mica.cli import options
 from mica.cli.console import out, print_json, storage_options
 from mica.maintain.repair import repair
+from mica.wording import counted
 
 
 def run(
@@ -23,5 +24,6 @@ def run(
         print_json({"files": done.files, "rows": done.rows, "version": done.version, "violations": len(done.report)})
         return
     version = "" if done.version is None else f", committed as version {done.version}"
-    text = f"{len(done.report):,} violations; wrote {len(done.files)} files with {done.rows:,} rows{version}"
+    wrote = f"wrote {counted(len(done.files), 'file')} with {counted(done.rows, 'row')}{version}"
+    text = f"{counted(len(done.report), 'violation')}; {wrote}"
     out().print(text, markup=False, highlight=False)

@@ -12,6 +12,7 @@ from mica.cli.sessions import spark_session
 from mica.errors import UserError
 from mica.schema.types import VARIANT, walk
 from mica.table import Table
+from mica.wording import counted
 
 
 def run(
@@ -44,5 +45,6 @@ def run(
         return
     text = "done before" if done.repeated else "nothing to do"
     if done.metrics:
-        text = f"version {done.version}: {done.files:,} files, {done.rows:,} rows, {done.bytes / 1e6:,.1f} MB"
+        size = f"{counted(done.rows, 'row')}, {done.bytes / 1e6:,.1f} MB"
+        text = f"version {done.version}: {counted(done.files, 'file')}, {size}"
     out().print(text, markup=False, highlight=False)

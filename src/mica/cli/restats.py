@@ -12,6 +12,7 @@ from mica.cli.console import out, print_json, storage_options, txn_of
 from mica.cli.sessions import spark_session
 from mica.stats.collated import collated_leaves
 from mica.table import Table
+from mica.wording import counted
 from mica.write.collated import comparable
 
 
@@ -39,5 +40,5 @@ def run(
         return
     done = "done before" if commit.repeated else "nothing to do"
     if commit.files:
-        done = f"version {commit.version}: {commit.files:,} files have new bounds"
+        done = f"version {commit.version}: new bounds in {counted(commit.files, 'file')}"
     out().print(done, markup=False, highlight=False)

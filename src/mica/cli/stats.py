@@ -11,6 +11,7 @@ from mica.cli import options
 from mica.cli.console import print_json, print_rows, storage_options
 from mica.stats.shown import decoded
 from mica.table import Table
+from mica.wording import counted
 
 
 def run(
@@ -34,7 +35,7 @@ def run(
         return
     for file in found:
         rows = [[_name(c), _text(c["min"]), _text(c["max"]), c["nulls"]] for c in file["columns"]]
-        head = f"{file['path']}: {file['rows']} rows, {file['size']:,} bytes"
+        head = f"{file['path']}: {counted(file['rows'], 'row')}, {file['size']:,} bytes"
         print_rows(head, ["column", "min", "max", "nulls"], rows, right=["nulls"])
 
 

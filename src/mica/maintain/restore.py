@@ -28,6 +28,7 @@ from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
 from mica.variant import kernel
+from mica.wording import counted
 from mica.write.ingested import forgotten
 from mica.write.once import Txn, once_or
 
@@ -67,7 +68,7 @@ class Restore:
             return f"{self.table}, version {self.version}: done before"
         return (
             f"{self.table}, version {self.version}, has the content of version {self.restored_version}: "
-            f"{self.restored_files:,} files restored, {self.removed_files:,} removed"
+            f"{counted(self.restored_files, 'file')} restored, {self.removed_files:,} removed"
         )
 
 

@@ -23,6 +23,7 @@ from mica.storage import Storage
 from mica.tasks import ranges
 from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits
 from mica.tasks.left import RARE
+from mica.wording import counted
 from mica.write import compact, flow, inputs
 from mica.write.appearing import Appearing
 from mica.write.ingest_options import KINDS, IngestOptions
@@ -65,12 +66,14 @@ class IngestReport:
 
     def __str__(self) -> str:
         rate = self.input_bytes / 1e6 / max(self.seconds, 1e-9)
+        written = f"{counted(self.rows, 'row')} in {counted(self.files, 'file')}, {_mb(self.bytes)}"
+        read = f"{counted(self.input_files, 'file')}, {_mb(self.input_bytes)}"
         lines = [
-            f"{self.table}, version {self.version}: {self.rows:,} rows in {self.files:,} files, {_mb(self.bytes)}",
-            f"  from {self.input_files:,} files, {_mb(self.input_bytes)}, in {self.seconds:.1f} s ({rate:.0f} MB/s)",
+            f"{self.table}, version {self.version}: {written}",
+            f"  from {read}, in {self.seconds:.1f} s ({rate:.0f} MB/s)",
         ]
         if self.skipped_files:
-            lines.append(f"  skipped {self.skipped_files:,} files that were ingested before")
+            lines.append(f"  skipped {counted(self.skipped_files, 'file')} that were ingested before")
         if self.bad_lines:
             lines.append(f"  {self.bad_lines:,} bad lines are kept in {self.quarantine}")
         return "\n".join([*lines, *self._not_shredded(), *(f"  note: {note}" for note in self.notes)])
@@ -80,7 +83,7 @@ class IngestReport:
         by_reason: dict[str, list[str]] = {}
         for one in self.not_shredded:
             rule = one["why"].startswith("rule ")
-            shown = f"{one['paths']:,} path{'s' if one['paths'] > 1 else ''}" if rule else one["path"]
+            shown = counted(one["paths"], "path") if rule else one["path"]
             if one["why"] != RARE:
                 by_reason.setdefault(one["why"], []).append(shown)
         for why, paths in by_reason.items():

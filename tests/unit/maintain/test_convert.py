@@ -78,7 +78,7 @@ def test_other_columns_and_mixed_folders_come_along(tmp_path: Path) -> None:
     mica.write_parquet(variants(7), tmp_path / "src" / "c.parquet", shredding={"v": None})
     done = mica.convert_files(tmp_path / "src", tmp_path / "t")
     assert (done.rows, done.copied, done.rebuilt) == (5, 2, 0)  # what is in the wanted layout is copied, whole files
-    assert "2 rows were copied, 0 rebuilt, 3 converted" in str(done)
+    assert "2 rows copied, 0 rebuilt, 3 converted" in str(done)
     found = mica.Table.open(tmp_path / "t").scan().to_pandas()
     assert sorted(map(str, found["v"])) == sorted(map(str, [{"a": 1}, {"a": 2}] * 2 + [7]))
 
