@@ -138,11 +138,10 @@ class WriteSpec:
         steering = self.steering.get(column)
         return self.limits if steering is None else steering.limits(self.limits, moment or self.moment)
 
-    @property
-    def shredding_tags(self) -> dict[str, str]:
-        """The tag of files with paths that become columns when they are written again."""
+    def tags_of(self, late_types: bool) -> dict[str, str]:
+        """The tags of a file with Variants, which may hold late types or not."""
         waits = self.moment != "again" and any(one.has_later for one in self.steering.values())
-        return {LATER: "yes"} if waits else {}
+        return {**late_tags(late_types), **({LATER: "yes"} if waits else {}), **self.tags}
 
     def stored(self, names: Iterable[str]) -> StructType:
         """The columns of files for rows with columns of these names: those of the table, and the ids that rows keep.
@@ -427,9 +426,7 @@ class DataFileWriter:
                 partition_columns=self.spec.partition_by,
                 first=self.spec.bounded,
             ),
-            "tags": {**late_tags(self._late_types), **self.spec.shredding_tags, **self.spec.tags}
-            if self._has_variants
-            else None,
+            "tags": self.spec.tags_of(self._late_types) if self._has_variants else None,
             "candidates": self._candidates,
         }
 
