@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CAMPAIGN = os.environ.get("MICA_PROFILE") == "campaign"
-RUNS, STEPS = (5, 200) if CAMPAIGN else (1, 14)
+RUNS, STEPS = (5, 200) if CAMPAIGN else (1, 10)
 
 #: Assignments in SQL and in Python.
 VALUES: list[tuple[dict[str, str], Callable[[Row], Row]]] = [

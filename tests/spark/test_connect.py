@@ -108,7 +108,7 @@ if __name__ == "__main__":
 
 
 #: Generated queries, as in tests/property/test_sql_spark.py.
-CASES = 200 if os.environ.get("MICA_PROFILE") == "campaign" else 5
+CASES = 200 if os.environ.get("MICA_PROFILE") == "campaign" else 2
 
 
 def test_spark_connect_does_the_whole_job(tmp_path: Path, seed: int) -> None:
