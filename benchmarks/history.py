@@ -38,7 +38,8 @@ class History:
         before = self.before(what)
         if before is None:
             return False
-        return value > before * (1 + NOISE) if at_most else value < before / (1 + NOISE)
+        slack = NOISE * abs(before)  # a cost below nothing is a gain
+        return value > before + slack if at_most else value < before - slack
 
     def add(self, figures: Sequence[dict[str, Any]]) -> None:
         """Appends the figures of this run: `what`, `value` and what else is known of each."""
