@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 
@@ -15,20 +17,27 @@ def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 #: Pieces are joined up to this many rows: an array of strings ends at 2 GiB.
-MOST_JOINED = 1 << 20
+_MOST_JOINED = 1 << 20
+
+
+def staying(sizes: Sequence[float], count: int) -> int:
+    """How many of the pieces with these sizes stay as they are when one of `count` rows comes; it is joined with the
+    others. The newest are joined while one is not twice as large as all after it, so n pieces become log(n), and each
+    row is copied log(n) times."""
+    kept = len(sizes)
+    while kept and sizes[kept - 1] < 2 * count and count <= _MOST_JOINED:
+        kept -= 1
+        count += int(sizes[kept])
+    return kept
 
 
 def grown(table: pa.Table, more: pa.Table) -> pa.Table:
-    """Returns the rows of both. The newest chunks are joined while one is not twice as large as those after it, so a
-    table that grows n times has log(n) chunks."""
+    """Returns the rows of both, in few chunks (`staying`)."""
     batches = table.to_batches()
-    tail = more.to_batches()
-    count = more.num_rows
-    while batches and batches[-1].num_rows < 2 * count and count <= MOST_JOINED:
-        tail.insert(0, batches.pop())
-        count += tail[0].num_rows
+    kept = staying([batch.num_rows for batch in batches], more.num_rows)
+    tail = [*batches[kept:], *more.to_batches()]
     joined = tail if len(tail) < 2 else [pa.concat_batches(tail)]
-    return pa.Table.from_batches([*batches, *joined], table.schema)
+    return pa.Table.from_batches([*batches[:kept], *joined], table.schema)
 
 
 def taken(values: pa.Array, rows: np.ndarray) -> pa.Array:

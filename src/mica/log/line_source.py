@@ -1,11 +1,12 @@
 """The source of files that came from commits: their statistics and their whole lines.
 
-The rule: a table that is kept through n commits has log(n) sources. A new one is joined with the newest while that is
-not twice as large, so each line is copied log(n) times, and a question to all sources stays one to a few.
+The rule: a table that is kept through n commits has log(n) sources (`arrays.staying`), so a question to all sources
+stays one to a few.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mica.log.arrays import MOST_JOINED
+from mica.log.arrays import staying
 
 _SOURCE, _ROW = "source", "row"
 
@@ -36,17 +37,13 @@ def with_source(
 ) -> tuple[pa.Table, tuple[Any, ...], int, int]:
     """Adds a source. Returns the files with the sources that they have now, the sources, and for the files of the new
     one its number and the row of its first add."""
-    kept, joined = list(sources), [source]
-    while kept and _takes(kept[-1], sum(len(one.add_rows) for one in joined)):
-        joined.insert(0, kept.pop())
-    if len(joined) == 1:
-        return files, (*kept, source), len(kept), 0
+    sizes = [len(one.add_rows) if isinstance(one, LineSource) else math.inf for one in sources]
+    kept = staying(sizes, len(source.add_rows))
+    if kept == len(sources):
+        return files, (*sources, source), kept, 0
+    joined = [*sources[kept:], source]
     starts = np.cumsum([0, *(len(one.add_rows) for one in joined)])
-    return _renumbered(files, len(kept), starts), (*kept, _joined(joined)), len(kept), int(starts[-2])
-
-
-def _takes(newest: Any, count: int) -> bool:
-    return isinstance(newest, LineSource) and len(newest.add_rows) < 2 * count and count <= MOST_JOINED
+    return _renumbered(files, kept, starts), (*sources[:kept], _joined(joined)), kept, int(starts[-2])
 
 
 def _joined(sources: Sequence[LineSource]) -> LineSource:

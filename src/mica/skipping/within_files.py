@@ -114,14 +114,11 @@ def interval(leaf: Leaf, column: pa.StructArray, rows: pa.Array, zone: str) -> I
     count = len(column)
     low, high, null_count, usable = (column.field(name) for name in ("min", "max", "null_count", "usable"))
     usable = pc.fill_null(usable, False)
+    all_null = pc.and_(pc.fill_null(pc.equal(null_count, rows), False), usable)
     if leaf.path is not None:
         some: pa.Array = pa.repeat(True, count)  # the value may be null or of a type that casts to null
     else:
         some = pc.fill_null(pc.not_equal(null_count, 0), True)
-    if not usable.true_count:
-        nothing = pa.nulls(count, to_arrow_type(leaf.type))
-        return Interval(nothing, nothing, some, usable, is_real(leaf.type))
-    all_null = pc.and_(pc.fill_null(pc.equal(null_count, rows), False), usable)
     bounds = [_cast(pc.if_else(usable, side, pa.scalar(None, side.type)), leaf, zone) for side in (low, high)]
     return Interval(bounds[0], bounds[1], some, all_null, is_real(leaf.type))
 

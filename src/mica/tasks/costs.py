@@ -52,9 +52,7 @@ def footer_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.Recor
 
     def costs(part: FilePart) -> Iterator[pa.RecordBatch]:
         file = DataFileReader(spec, part)
-        ranges = file.ranges()
-        if spec.predicate is not None:
-            ranges = file.possible(spec.predicate, ranges)
+        ranges = file.candidates(spec.predicate)
         yield _rows(file, ranges, ranges, {})
 
     yield from in_order(costs, parts, readers_of(spec.storage))
@@ -69,9 +67,7 @@ def measured_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.Rec
             return
         began = time.perf_counter()
         file = DataFileReader(spec, part)
-        ranges = file.ranges()
-        if spec.predicate is not None:
-            ranges = file.possible(spec.predicate, ranges)
+        ranges = file.candidates(spec.predicate)
         passed = 0
         for found in file.passing(leaves, spec.predicate, ranges, left, tracked=True):
             passed += found.rows

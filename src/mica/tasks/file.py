@@ -174,6 +174,11 @@ class DataFileReader:
             return intersect(ranges, ranges_of(numbers.astype(np.int64)))
         return ranges if deleted is None else without(ranges[0], deleted)
 
+    def candidates(self, predicate: BoundExpr | None) -> Ranges:
+        """The rows of this part that are in the table, without those that the footer excludes."""
+        ranges = self.ranges()
+        return ranges if predicate is None else self.possible(predicate, ranges)
+
     def possible(self, predicate: BoundExpr, ranges: Ranges) -> Ranges:
         """`ranges` without the row groups, then the pages, in which no row matches by the footer."""
         # A row's id has no bounds: the footer's are those of the rows for which the file holds one.
@@ -216,10 +221,7 @@ class DataFileReader:
 
     def read(self, leaves: Sequence[Leaf], predicate: BoundExpr | None, limit: int | None = None) -> Iterator[Leaves]:
         """The leaves of the rows for which the predicate is true, in batches; at most `limit` rows."""
-        ranges = self.ranges()
-        if predicate is not None:
-            ranges = self.possible(predicate, ranges)
-        yield from self.passing(leaves, predicate, ranges, limit)
+        yield from self.passing(leaves, predicate, self.candidates(predicate), limit)
 
     def passing(
         self,

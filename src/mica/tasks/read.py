@@ -43,10 +43,7 @@ def read_parts(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordB
 def read_file(spec: ReadSpec, part: FilePart, limit: int | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of the file that pass, at most `limit`, as batches of the scan's schema."""
     file = DataFileReader(spec, part)
-    ranges = file.ranges()
-    if spec.predicate is not None:
-        ranges = file.possible(spec.predicate, ranges)
-    yield from read_ranges(file, ranges, spec.predicate, limit)
+    yield from read_ranges(file, file.candidates(spec.predicate), spec.predicate, limit)
 
 
 def read_ranges(
