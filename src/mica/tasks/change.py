@@ -53,7 +53,7 @@ def change_files(spec: ChangeSpec, files: Iterable[FilePart]) -> Iterator[pa.Rec
 def _change(spec: ChangeSpec, part: FilePart) -> Iterator[pa.RecordBatch]:
     file = DataFileReader(spec.read, part)
     ranges = file.ranges()
-    matching = _matching(file, ranges)
+    matching = file.matching(spec.read.predicate, ranges)
     count, changed = rows_of(ranges), rows_of(matching)
     if not changed:
         return
@@ -80,15 +80,6 @@ def _changed_rows(
     yield from of_type("delete" if spec.deletes else "update_preimage", old)
     if not spec.deletes:
         yield from of_type("update_postimage", read_ranges(file, matching))
-
-
-def _matching(file: DataFileReader, ranges: Ranges) -> Ranges:
-    predicate = file.spec.predicate
-    if predicate is None:
-        return ranges
-    for _ in file.passing([], predicate, file.possible(predicate, ranges), tracked=True):
-        pass
-    return file.passed
 
 
 def vector_of_rows(storage: Storage, part: FilePart, matching: Ranges) -> dict[str, Any]:

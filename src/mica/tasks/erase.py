@@ -49,7 +49,7 @@ def erase_files(spec: EraseSpec, files: Iterable[FilePart]) -> Iterator[pa.Recor
     for part in files:
         file = DataFileReader(spec.read, part)
         ranges = file.ranges()
-        matching = _matching(file, ranges, spec.read.predicate)
+        matching = file.matching(spec.read.predicate, ranges)
         changed = rows_of(matching)
         if not changed and not _hides(spec, file, part, ranges):
             continue
@@ -76,15 +76,7 @@ def _hides(spec: EraseSpec, file: DataFileReader, part: FilePart, ranges: Ranges
     if part.deletion_vector is None or not file.reader.num_rows:
         return False
     hidden = without([(0, file.reader.num_rows)], ranges)
-    return bool(rows_of(_matching(file, hidden, spec.holds)))
-
-
-def _matching(file: DataFileReader, ranges: Ranges, predicate: BoundExpr | None) -> Ranges:
-    if predicate is None or not ranges:
-        return ranges
-    for _ in file.passing([], predicate, file.possible(predicate, ranges), tracked=True):
-        pass
-    return file.passed
+    return bool(rows_of(file.matching(spec.holds, hidden)))
 
 
 def _write_spec(spec: EraseSpec, file: DataFileReader) -> WriteSpec:

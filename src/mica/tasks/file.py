@@ -223,6 +223,14 @@ class DataFileReader:
         """The leaves of the rows for which the predicate is true, in batches; at most `limit` rows."""
         yield from self.passing(leaves, predicate, self.candidates(predicate), limit)
 
+    def matching(self, predicate: BoundExpr | None, ranges: Ranges) -> Ranges:
+        """Those of the rows for which the predicate is true."""
+        if predicate is None:
+            return ranges
+        for _ in self.passing([], predicate, self.possible(predicate, ranges), tracked=True):
+            pass
+        return self.passed
+
     def passing(
         self,
         leaves: Sequence[Leaf],
@@ -233,9 +241,9 @@ class DataFileReader:
         tracked: bool = False,
     ) -> Iterator[Leaves]:
         """As `read`, for the rows of `ranges`; `tracked` records in `passed` which rows were returned."""
+        self.passed = ranges
         if not ranges:
             return
-        self.passed = ranges
         wanted = [self.column(leaf) for leaf in leaves]
         asked = [] if predicate is None else self.asked(predicate)
         filters = [column.request for column in asked if column.request is not None]

@@ -114,10 +114,7 @@ def _found(spec: MergeSpec, file: DataFileReader, source: SourceRows, matched: n
 def target_rows(spec: MergeSpec, file: DataFileReader) -> Iterator[Leaves]:
     """What matching needs of the rows that can match, in large chunks. `file.passed` has their places afterwards."""
     predicate, leaves = spec.read.predicate, spec.match.key_leaves
-    ranges = file.ranges()
-    if predicate is not None:
-        ranges = file.possible(predicate, ranges)
-    file.passed = []
+    ranges = file.candidates(predicate)
     waiting: list[Leaves] = []
     rows = size = 0
     for found in file.passing(leaves, predicate, ranges, tracked=True):
