@@ -19,8 +19,10 @@ for target in "$@"; do
     rustup target list --installed 2>/dev/null | grep -qx "$target" || rustup target add "$target" ||
         { echo "wheel: Rust has no library for $target: rustup target add $target" >&2; exit 1; }
     case $target in
-    *-linux-gnu) $tools/bin/maturin build --quiet --manifest-path native/py/Cargo.toml --release --zig --compatibility manylinux2014 --target "$target" --out dist ;;
-    *) $tools/bin/maturin build --quiet --manifest-path native/py/Cargo.toml --release --zig --target "$target" --out dist ;;
+    *-linux-gnu) for_target=(--compatibility manylinux2014) link=() ;;
+    *-apple-darwin) for_target=() link=(-- -C "link-arg=-F$PWD/scripts/build/macos") ;;
     esac
+    $tools/bin/maturin build --quiet --manifest-path native/py/Cargo.toml --release --zig --target "$target" --out dist \
+        "${for_target[@]}" "${link[@]}"
 done
 ls -1 dist

@@ -53,7 +53,7 @@ def hints() -> list[str]:
 
 def options() -> set[str]:
     command = typer.main.get_command(app)
-    verbs = command.commands.values()  # type: ignore[attr-defined]
+    verbs = [command, *command.commands.values()]  # type: ignore[attr-defined]
     return {name for verb in verbs for one in verb.params for name in (*one.opts, *one.secondary_opts)}
 
 

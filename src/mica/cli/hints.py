@@ -52,6 +52,10 @@ SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = t
             r"a number of hours, or a text such as '7 days'",
         ),
         (r"say enforce_retention=False", r"say --no-enforce-retention"),
+        (
+            r"^Look at the master and at the settings, or work in process.*",
+            r"Look at --master and --conf; --debug shows Spark's log.",
+        ),
         (r"leave `spark=` out", r"leave --spark out"),
         (r"give it a name with mica\.register\.", r"give it a name with --table NAME=PATH."),
     )

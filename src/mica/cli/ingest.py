@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, pairs, print_json, storage_options, watched
+from mica.cli.console import out, pairs, print_json, storage_options
 from mica.cli.sessions import spark_session
 from mica.errors import UserError
 from mica.write.ingest import ingest_json
@@ -91,7 +91,7 @@ def run(
     spark = spark_session() if on_spark else None
     if "-" in paths and idempotent:
         raise UserError.bad_value("idempotent", idempotent, "False for standard input, which has no name")
-    with standard_input(paths) as files, watched("ingest") as progress:
+    with standard_input(paths) as files:
         report = ingest_json(
             files,
             table,
@@ -112,7 +112,6 @@ def run(
             max_size=max_size,
             idempotent=idempotent,
             storage_options=storage_options(storage_option or ()),
-            progress=progress,
         )
     if json:
         print_json(report.to_dict())
