@@ -12,18 +12,17 @@ import mica
 from mica.cli.app import app
 from mica.cli.hints import SAYS, spoken
 from mica.errors.codes import CODES
-from tests.support import kernel_codes
 
 PACKAGE = Path(mica.__file__).parent
 
 #: Hints of calls that no verb makes, by what is in them.
 PYTHON_ALONE = (
-    "to_df(unsupported=", "Call update_", "mica.variant.from_", "scan(columns=", "mode='ignore'",
+    "to_df(unsupported=", "Call update_", "mica.variant.from_", "scan(columns=",
     "spark=mica.session()", "to_arrow() or to_duckdb()", "untyped=",
     ".schema(…)", ".load(path)", 'option("checkpointLocation"',
 )  # fmt: skip
 
-PYTHON = re.compile(r"""\b[a-z_]+=['"{\[TF]|\bmica\.[A-Zr]|\.\w+\(|\bto_\w+\(|Table\.|`\w+=`""")
+PYTHON = re.compile(r"""\b[a-z_]+=['"{\[TF]|\bmica\.[A-Zr]|\.\w+\(|\bto_\w+\(|Table\.|set_properties\(|`\w+=`""")
 
 
 def _text(node: ast.AST) -> str:
@@ -43,7 +42,7 @@ def _text(node: ast.AST) -> str:
 
 def hints() -> list[str]:
     """All texts that the library gives as hints."""
-    found = [CODES[code].way_out for code in sorted(kernel_codes())]
+    found = [code.way_out for code in CODES.values()]
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):

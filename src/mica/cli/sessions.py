@@ -69,15 +69,16 @@ def with_session(run: Callable[..., None]) -> Callable[..., None]:
     return ran
 
 
-def spark_session() -> SparkSession:
-    """The session that the command asked for, by default an embedded one. What Spark logs is shown with `--debug` only.
+def spark_session(**settings: str) -> SparkSession:
+    """The session that the command asked for, by default an embedded one with these settings. What Spark logs is shown
+    with `--debug` only.
 
     Errors: those of `mica.session`; of one that could not be started, with the reason that its log gives.
     """
     from mica.engines.spark.session import is_connect, session
 
     asked = _ASKED.get()
-    master, conf = asked.master or "local[*]", pairs(asked.conf, "--conf")
+    master, conf = asked.master or "local[*]", settings | pairs(asked.conf, "--conf")
     if "--debug" in sys.argv:
         return session(master, **conf)
     # PySpark prints each error of a text as JSON, beside raising it.
