@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -40,6 +41,7 @@ def _text(node: ast.AST) -> str:
     return ""
 
 
+@functools.cache
 def hints() -> list[str]:
     """All texts that the library gives as hints."""
     found = [code.way_out for code in CODES.values()]

@@ -83,6 +83,9 @@ def run(
     idempotent: Annotated[
         bool, typer.Option("--idempotent", help="Skip files that were ingested before, by name and time.")
     ] = False,
+    schema_evolution: Annotated[
+        bool, typer.Option("--schema-evolution", help="Add the columns that an existing table lacks.")
+    ] = False,
     on_spark: options.OnSpark = False,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
@@ -111,6 +114,7 @@ def run(
             invalid_utf8=invalid_utf8,
             max_size=max_size,
             idempotent=idempotent,
+            schema_evolution=schema_evolution,
             storage_options=storage_options(storage_option or ()),
         )
     if json:
