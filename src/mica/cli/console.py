@@ -55,13 +55,16 @@ def print_rows(title: str, names: Sequence[str], rows: Sequence[Sequence[Any]], 
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
+    console = out()
+    if title:  # not as the table's title, which a narrow table would fold
+        console.print(Text(title, style="italic"))
+    table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
         # No markup: rich would make an emoji of `v:id:`.
         table.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
     for row in rows:
         table.add_row(*[Text("" if value is None else str(value)) for value in row])
-    out().print(table)
+    console.print(table)
 
 
 def errors(error: MicaError) -> int:

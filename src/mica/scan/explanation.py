@@ -27,6 +27,7 @@ from mica.skipping.reasons import dropped_files, undecided_files
 from mica.tasks.costs import COSTS, footer_costs, measured_costs
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart, packed
+from mica.wording import shortened
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -40,8 +41,8 @@ SHOWN = 5
 #: Footers are opened by default if at most this many files are kept.
 FOOTERS = 64
 
-#: Width of the bars.
-BAR = 24
+#: Width of the bars, and of the names of skipped files.
+BAR, PATH = 24, 44
 
 _LEVELS = ("row_groups", "pages", "rows")
 
@@ -187,10 +188,10 @@ class Explanation(Paged):
         dropped = dropped_files(self.scan.plan, self.scan.source.all_files().column("path"), SHOWN)
         if dropped:
             files = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 2))
-            files.add_column("skipped file", overflow="ellipsis", no_wrap=True, max_width=44)
+            files.add_column("skipped file", no_wrap=True)
             files.add_column("why", overflow="fold")
             for file in dropped:
-                files.add_row(Text(file["path"]), Text(file["reason"]))
+                files.add_row(Text(shortened(file["path"], PATH)), Text(file["reason"]))
             more = len(self.scan.plan.dropped) - len(dropped)
             if more > 0:
                 files.add_row(Text(f"… and {more:,} more"), Text(""))
