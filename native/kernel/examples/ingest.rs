@@ -4,6 +4,10 @@
 #[path = "common/clock.rs"]
 mod clock;
 
+/// The allocator of the package.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;

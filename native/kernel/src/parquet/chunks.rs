@@ -19,6 +19,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::error::Result;
 use crate::parquet::file::FileReader;
+use crate::parquet::file_schema::FileSchema;
 use crate::parquet::page_check::MAX_PAGE_BYTES;
 use crate::parquet::parts::Parts;
 use crate::parquet::rows::{self, Rows};
@@ -39,7 +40,7 @@ impl FileReader {
         batch_size: usize,
     ) -> Result<ParquetRecordBatchReader> {
         let Needed { selection, ranges, ends } = self.needed(group, leaves, rows)?;
-        let metadata = self.arrow.metadata();
+        let metadata = &self.metadata;
         let meta = metadata.row_group(group);
         let bytes = self.fetch_pages(group, leaves, &ranges)?;
         let mut parts = ranges.iter().map(|range| range.start).zip(bytes);
@@ -52,9 +53,9 @@ impl FileReader {
                 *chunk = Some(Arc::new(own));
             }
         }
-        let mask = ProjectionMask::leaves(self.arrow.parquet_schema(), leaves.iter().copied());
-        let levels =
-            parquet_to_arrow_field_levels(self.arrow.parquet_schema(), mask, Some(self.arrow.schema().fields()))?;
+        let FileSchema { parquet, decoding, .. } = self.schema.as_ref();
+        let mask = ProjectionMask::leaves(parquet, leaves.iter().copied());
+        let levels = parquet_to_arrow_field_levels(parquet, mask, Some(decoding.fields()))?;
         let group = Group { metadata, meta, number: group, chunks, paged: selection.is_some() };
         Ok(ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, batch_size, selection)?)
     }
@@ -65,7 +66,7 @@ impl FileReader {
     }
 
     fn needed(&self, group: usize, leaves: &[usize], rows: Option<&Rows>) -> Result<Needed> {
-        let Some(meta) = self.arrow.metadata().row_groups().get(group) else {
+        let Some(meta) = self.metadata.row_groups().get(group) else {
             return Err(ParquetError::General(format!("there is no row group {group}")).into());
         };
         let first = self.first_row(group);
