@@ -85,7 +85,7 @@ class Explanation:
         groups = 1 if self.analyze and self.scan.limit is not None else max(1, min(len(parts), 8 * local.threads()))
         tasks = packed(parts, lambda _: 1, -(-len(parts) // groups))
         task = _Costs(self.scan.spec(), self.analyze)
-        return pa.Table.from_batches(local.run(task, tasks), COSTS)
+        return pa.Table.from_batches(local.shown(task, tasks), COSTS)
 
     def to_dict(self) -> dict[str, Any]:
         """`files` has `total`, `kept`, `dropped` (path, bounds and reason of each skipped file), `undecided` (each kept

@@ -13,11 +13,10 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
-
 from mica import engines
 from mica.arguments import CALLABLE, INPUTS, PATH, SESSION, TXN, Mode, takes
 from mica.engines.base import Engine, MadeRows, Order
+from mica.engines.progress import Progress, watched
 from mica.log.snapshot import Snapshot
 from mica.storage import Storage
 from mica.tasks import ranges
@@ -25,7 +24,6 @@ from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, i
 from mica.tasks.left import RARE
 from mica.wording import counted
 from mica.write import compact, flow, inputs
-from mica.write.appearing import Appearing
 from mica.write.ingest_options import KINDS, IngestOptions
 from mica.write.ingest_plan import IngestPlan, plan
 from mica.write.ingested import Ingested, Taken
@@ -93,16 +91,6 @@ class IngestReport:
 
 #: Paths that a line of the report names.
 SHOWN = 5
-
-
-@dataclass
-class Progress:
-    """The progress of an ingest: `input_bytes` of `total_bytes` are read."""
-
-    rows: int = 0
-    input_bytes: int = 0
-    total_bytes: int = 0
-    files: int = 0
 
 
 @takes(paths=INPUTS, table=PATH, spark=SESSION, txn=TXN, progress=CALLABLE, **KINDS)
@@ -173,8 +161,9 @@ def ingest_json(
             "timezone": timezone, "storage_options": storage_options, "schema_evolution": schema_evolution,
         }
     )  # fmt: skip
-    job = Ingest(engine, options, Storage.open(table, storage_options), progress)
-    return job.run(lambda: inputs.find(paths, storage_options, format), checked(txn))
+    with watched(progress):
+        job = Ingest(engine, options, Storage.open(table, storage_options))
+        return job.run(lambda: inputs.find(paths, storage_options, format), checked(txn))
 
 
 @dataclass
@@ -184,7 +173,6 @@ class Ingest:
     engine: Engine
     options: IngestOptions
     storage: Storage
-    progress: Callable[[Progress], None] | None = None
     #: The table as it is known, the version that the last run committed, and the input files of the table.
     snapshot: Snapshot | None = None
     committed: Snapshot | None = None
@@ -227,7 +215,7 @@ class Ingest:
         def write() -> Commit:
             nonlocal bad, left
             try:
-                commit, bad, left = _run(self.engine, planned, files, self.options.descending, self.progress)
+                commit, bad, left = _run(self.engine, planned, files, self.options.descending)
             except BaseException:
                 if taken is not None and target.certainly_not_written:
                     taken.discard()
@@ -275,7 +263,6 @@ def _run(
     planned: IngestPlan,
     files: Sequence[Split],
     descending: Sequence[bool],
-    progress: Callable[[Progress], None] | None,
 ) -> tuple[Commit, int, list[dict[str, Any]]]:
     """Writes and commits; returns the commit, the number of bad lines, and the paths without a typed column."""
     spec, plain = planned.spec, sum(f.size for f in files)
@@ -284,8 +271,7 @@ def _run(
     if spec.keys:
         # Each range becomes one file: one that is larger than planned is not split into a file and a small rest.
         write = replace(write, target_file_size=write.target_file_size * 3 // 2)
-    observer = flow.NOBODY if progress is None else _observer(progress, plain, Appearing(write))
-    commit, facts = flow.commit(engine, planned.target, write, source, observer=observer, aside=aside)
+    commit, facts = flow.commit(engine, planned.target, write, source, aside=aside, input_bytes=plain)
     # Not from the facts: if rows are sorted or shuffled, the tasks that read are not those that write.
     return commit, 0 if aside is None else count_bad_lines(aside), facts.left
 
@@ -307,27 +293,6 @@ def _source(
         share_bytes=inputs.LEAST_BYTES,
     )
     return flow.FromRows(rows, Order(spec.write.partition_by, tuple(zip(spec.keys, descending, strict=True))))
-
-
-def _observer(report: Callable[[Progress], None], total: int, appearing: Appearing) -> flow.Observer:
-    """Reports progress: by facts as they arrive, or by the completed share of a Spark job and the files that appear."""
-    progress = Progress(total_bytes=total)
-
-    def facts(batch: pa.RecordBatch) -> None:
-        for row in batch.select(["kind", "rows", "bytes"]).to_pylist():
-            if row["kind"] == "read":
-                progress.rows += row["rows"]
-                # If rows are sorted, these are the bytes of the rows.
-                progress.input_bytes = min(total, progress.input_bytes + row["bytes"])
-            progress.files += row["kind"] == "add"
-        report(replace(progress))
-
-    def share(done: float) -> None:
-        appearing.look()
-        rows, files = sum(appearing.rows.values()), len(appearing.rows)
-        report(replace(progress, input_bytes=int(total * done), rows=rows, files=files))
-
-    return flow.Observer(facts, share)
 
 
 def _mb(size: int) -> str:
