@@ -5,6 +5,7 @@
 mod clock;
 
 /// The allocator of the package.
+#[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -109,5 +109,6 @@ fn json(variants: &ArrayRef) -> Result<StringArray, Box<dyn Error>> {
 }
 
 /// The allocator of the package.
+#[cfg(target_os = "linux")]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
