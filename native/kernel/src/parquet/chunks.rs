@@ -20,7 +20,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use crate::error::Result;
 use crate::parquet::file::FileReader;
 use crate::parquet::file_schema::FileSchema;
-use crate::parquet::page_check::MAX_PAGE_BYTES;
+use crate::parquet::page_check::{self, MAX_PAGE_BYTES};
 use crate::parquet::parts::Parts;
 use crate::parquet::rows::{self, Rows};
 use crate::parquet::unzstd;
@@ -150,7 +150,12 @@ impl RowGroups for Group<'_> {
         let pages: Box<dyn PageReader> = match column.compression() {
             Compression::ZSTD(_) => {
                 let plain = column.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
-                Box::new(Unpacked(SerializedPageReader::new(chunk, &plain, self.num_rows(), locations)?))
+                let levels = column.column_descr();
+                Box::new(Unpacked {
+                    stored: SerializedPageReader::new(chunk, &plain, self.num_rows(), locations)?,
+                    repeats: levels.max_rep_level() > 0,
+                    optional: levels.max_def_level() > 0,
+                })
             }
             _ => Box::new(SerializedPageReader::new(chunk, column, self.num_rows(), locations)?),
         };
@@ -180,7 +185,12 @@ impl Iterator for One {
 impl PageIterator for One {}
 
 /// Pages that the library read as they are stored, decompressed.
-struct Unpacked(SerializedPageReader<Parts>);
+struct Unpacked {
+    stored: SerializedPageReader<Parts>,
+    /// Whether its pages have repetition levels, and definition levels.
+    repeats: bool,
+    optional: bool,
+}
 
 impl Iterator for Unpacked {
     type Item = ParquetResult<Page>;
@@ -192,27 +202,31 @@ impl Iterator for Unpacked {
 
 impl PageReader for Unpacked {
     fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
-        self.0.get_next_page()?.map(unpacked).transpose()
+        let page = self.stored.get_next_page()?.map(unpacked).transpose()?;
+        if page.as_ref().is_some_and(|page| !self.repeats && !page_check::counted(page, self.optional)) {
+            return Err(ParquetError::General("a page has less data than it states".into()));
+        }
+        Ok(page)
     }
 
     fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
-        self.0.peek_next_page()
+        self.stored.peek_next_page()
     }
 
     fn skip_next_page(&mut self) -> ParquetResult<()> {
-        self.0.skip_next_page()
+        self.stored.skip_next_page()
     }
 
     fn supports_deferred_dictionary(&self) -> bool {
-        self.0.supports_deferred_dictionary()
+        self.stored.supports_deferred_dictionary()
     }
 
     fn take_deferred_dictionary(&mut self) -> ParquetResult<Option<Page>> {
-        self.0.take_deferred_dictionary()?.map(unpacked).transpose()
+        self.stored.take_deferred_dictionary()?.map(unpacked).transpose()
     }
 
     fn at_record_boundary(&mut self) -> ParquetResult<bool> {
-        self.0.at_record_boundary()
+        self.stored.at_record_boundary()
     }
 }
 
