@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DOCS = ROOT / "docs"
-PAGES = [DOCS / "tutorial.md", DOCS / "format.md", *sorted((DOCS / "guides").glob("*.md"))]
+PAGES = [ROOT / "README.md", DOCS / "tutorial.md", DOCS / "format.md", *sorted((DOCS / "guides").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -34,7 +34,10 @@ def names_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: Any) -> None:
-    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
+    if page.stem == "README":  # the rest needs streams without an end and other engines; its first block is make's
+        text = text[text.index("## Ten lines") : text.index("## Streams")].replace("demo/events", "events")
+    blocks = BLOCK.findall(text)
     assert blocks
     if any("mica.session()" in text for _, text in blocks):
         spark: SparkSession = request.getfixturevalue("spark")

@@ -81,9 +81,8 @@ def run(
         )  # fmt: skip
         say("4. The same files, read by Spark's own Parquet reader")
         if not json:
-            print_rows(
-                "", ["collection", "count"], [[r["collection"], f"{r['count']:,}"] for r in groups], right=["count"]
-            )
+            counts = [[r["collection"] or "NULL", f"{r['count']:,}"] for r in groups]
+            print_rows("", ["collection", "count"], counts, right=["count"])
         steps |= {"rows_on_spark": rows, "collections": {str(r["collection"]): r["count"] for r in groups}}
         if rows != found.num_rows or sum(r["count"] for r in groups) != count:
             sys.stderr.write("the engines disagree: this is a bug in mica\n")

@@ -9,6 +9,7 @@ import functools
 import inspect
 import logging
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -81,7 +82,8 @@ def spark_session(**settings: str) -> SparkSession:
     master, conf = asked.master or "local[*]", settings | pairs(asked.conf, "--conf")
     if "--debug" in sys.argv:
         return session(master, **conf)
-    # PySpark prints each error of a text as JSON, beside raising it.
+    # PySpark prints each error of a text as JSON, beside raising it, and warns of every pandas that is newer than it.
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     with kept_back() as lines:
         try:

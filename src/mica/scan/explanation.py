@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from mica.engines import local
 from mica.errors import MicaError
 from mica.expressions.tree import to_sql
+from mica.pictures.paged import Paged
 from mica.scan.table import TableSource
 from mica.schema.ddl import type_to_ddl
 from mica.skipping.kept import kept_files
@@ -46,7 +47,7 @@ _LEVELS = ("row_groups", "pages", "rows")
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Paged):
     """The plan of a scan and, with `analyze`, the measurements of a run in this process.
 
     `footers` says whether to open the footers of the kept files; None: if there are at most `FOOTERS` of them.
@@ -209,16 +210,6 @@ class Explanation:
 
     def __repr__(self) -> str:
         return str(self)
-
-    def to_html(self) -> str:
-        """The explanation as a page of HTML that needs no network: the levels, the files along each value of the
-        condition, and why each is read or skipped."""
-        from mica.pictures.page import document
-
-        return document(self.title(), self._page())
-
-    def _repr_html_(self) -> str:
-        return self._page()
 
     def _page(self) -> Html:
         from mica.scan.pictured import page_of

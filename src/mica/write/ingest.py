@@ -18,6 +18,7 @@ from mica.arguments import CALLABLE, INPUTS, PATH, SESSION, TXN, Mode, takes
 from mica.engines.base import Engine, MadeRows, Order
 from mica.engines.progress import Progress, watched
 from mica.log.snapshot import Snapshot
+from mica.pictures.paged import Paged
 from mica.storage import Storage
 from mica.tasks import ranges
 from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits
@@ -33,12 +34,14 @@ from mica.write.target import Commit, load_if_any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from mica.pictures.page import Html
+
 #: Approximate bytes on disk per byte of plain JSON, to choose how many files a sorted job writes.
 ON_DISK = 0.22
 
 
 @dataclass
-class IngestReport:
+class IngestReport(Paged):
     """The result of an ingest. `bytes` is the size of the data files, `input_bytes` that of the JSON files on disk."""
 
     table: str
@@ -63,18 +66,31 @@ class IngestReport:
         return asdict(self)
 
     def __str__(self) -> str:
-        rate = self.input_bytes / 1e6 / max(self.seconds, 1e-9)
+        lines = [*self._facts(), *self._not_shredded(), *(f"note: {note}" for note in self.notes)]
+        return "\n".join([self.title(), *(f"  {line}" for line in lines)])
+
+    def title(self) -> str:
+        """The table, its version, and what was written."""
         written = f"{counted(self.rows, 'row')} in {counted(self.files, 'file')}, {_mb(self.bytes)}"
+        return f"{self.table}, version {self.version}: {written}"
+
+    def _facts(self) -> Iterator[str]:
+        rate = self.input_bytes / 1e6 / max(self.seconds, 1e-9)
         read = f"{counted(self.input_files, 'file')}, {_mb(self.input_bytes)}"
-        lines = [
-            f"{self.table}, version {self.version}: {written}",
-            f"  from {read}, in {self.seconds:.1f} s ({rate:.0f} MB/s)",
-        ]
+        yield f"from {read}, in {self.seconds:.1f} s ({rate:.0f} MB/s)"
         if self.skipped_files:
-            lines.append(f"  skipped {counted(self.skipped_files, 'file')} that were ingested before")
+            yield f"skipped {counted(self.skipped_files, 'file')} that were ingested before"
         if self.bad_lines:
-            lines.append(f"  {self.bad_lines:,} bad lines are kept in {self.quarantine}")
-        return "\n".join([*lines, *self._not_shredded(), *(f"  note: {note}" for note in self.notes)])
+            yield f"{self.bad_lines:,} bad lines are kept in {self.quarantine}"
+
+    def _page(self) -> Html:
+        from mica.pictures.page import code, fragment, heading, paragraph, table
+
+        parts = [paragraph(line) for line in (*self._facts(), *(f"note: {note}" for note in self.notes))]
+        if self.not_shredded:
+            rows = [(code(one["path"]), one["why"], f"{one['files']:,}") for one in self.not_shredded]
+            parts += [heading("Paths without a column"), table(("path", "why", "files"), rows, right=("files",))]
+        return fragment(self.title(), parts)
 
     def _not_shredded(self) -> Iterator[str]:
         """A line for each reason, with some of its paths; paths that few rows have are as they should be."""
@@ -86,7 +102,7 @@ class IngestReport:
                 by_reason.setdefault(one["why"], []).append(shown)
         for why, paths in by_reason.items():
             more = f" and {len(paths) - SHOWN:,} more" if len(paths) > SHOWN else ""
-            yield f"  no column of one type ({why}): {', '.join(paths[:SHOWN])}{more}"
+            yield f"no column of one type ({why}): {', '.join(paths[:SHOWN])}{more}"
 
 
 #: Paths that a line of the report names.
