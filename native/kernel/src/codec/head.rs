@@ -64,6 +64,7 @@ pub fn head(value: &[u8], at: usize) -> Result<Head> {
 }
 
 /// The length of the value at `at`, by its own header.
+#[inline]
 pub fn length(value: &[u8], at: usize) -> Result<usize> {
     let first = *value.get(at).ok_or_else(|| cut(at))?;
     Ok(match first & 3 {
