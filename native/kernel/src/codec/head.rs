@@ -86,6 +86,17 @@ pub fn length(value: &[u8], at: usize) -> Result<usize> {
     })
 }
 
+/// Checks a primitive that is no string, whose bytes are these (rule 8).
+#[inline]
+pub fn check_scalar(bytes: &[u8], at: usize) -> Result<()> {
+    match bytes {
+        [0x20 | 0x24 | 0x28, scale, unscaled @ ..] => {
+            check_decimal(unscaled.len(), *scale, sign_extended(unscaled), at)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// A validated primitive; `None` for objects and arrays.
 pub fn scalar(bytes: &[u8]) -> Option<Scalar<'_>> {
     let (first, rest) = bytes.split_first()?;

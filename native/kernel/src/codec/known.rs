@@ -66,7 +66,9 @@ impl KnownNames {
     #[inline]
     pub fn of(&self, number: u32) -> RowNames<'_> {
         match self.recent.get(number as usize) {
-            Some((bytes, loaded)) => RowNames { bytes, names: &loaded.names, ordered: loaded.ordered, ids: &loaded.ids },
+            Some((bytes, loaded)) => {
+                RowNames { bytes, names: &loaded.names, ordered: loaded.ordered, ids: &loaded.ids }
+            }
             None => RowNames { bytes: &[], names: &[], ordered: true, ids: &[] },
         }
     }

@@ -7,7 +7,7 @@
 //! monotonic (rule 11), so sorting the header in place is enough.
 
 use crate::codec::children::{Children, check_ids, id};
-use crate::codec::head::{Head, check_decimal, cut, fault, head, is_container, length, number, sign_extended, too_deep};
+use crate::codec::head::{Head, check_scalar, cut, fault, head, is_container, length, number, too_deep};
 use crate::codec::known::RowNames;
 use crate::error::{Code, Error, Result};
 use crate::limits::MAX_VALUE_DEPTH;
@@ -203,10 +203,7 @@ fn check_one(value: &[u8], at: usize) -> Result<usize> {
     let text = match bytes {
         [first, rest @ ..] if first & 3 == 1 => rest,
         [0x40, _, _, _, _, rest @ ..] => rest,
-        [0x20 | 0x24 | 0x28, scale, unscaled @ ..] => {
-            return check_decimal(unscaled.len(), *scale, sign_extended(unscaled), at).map(|()| end);
-        }
-        _ => return Ok(end),
+        _ => return check_scalar(bytes, at).map(|()| end),
     };
     if is_utf8(text) { Ok(end) } else { Err(fault(6, at, "a string is not UTF-8")) }
 }
