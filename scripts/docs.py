@@ -66,9 +66,8 @@ def commands() -> str:
     parts = []
     for name, command in group.commands.items():
         context = command.make_context(name, [], resilient_parsing=True)
-        rows = [
-            (f"`{words}`", said) for words, said in filter(None, (p.get_help_record(context) for p in command.params))
-        ]
+        records = filter(None, (one.get_help_record(context) for one in command.params))
+        rows = [(f"`{words.replace('<list[str]>', '').strip().replace('|', '/')}`", said) for words, said in records]
         text = " ".join((command.help or "").split())
         parts.append(f"## mica {name}\n\n{text}\n\n{table(('option', 'meaning'), rows)}")
     return f"""\
@@ -76,9 +75,9 @@ def commands() -> str:
 
 {MADE} The tables are those of `mica COMMAND --help`.
 
-`mica --install-completion` completes commands and options in the shell. `--debug` shows the traceback of an error, and what
-Spark logs. The exit status is 0 for success, 1 for bad input or a refused table (an [error](errors.md) with its code), 2 for
-wrong usage. What `--json` prints is under [json](json.md).
+`mica --install-completion` completes commands and options in the shell. `--debug` shows the traceback of an error, and
+what Spark logs. The exit status is 0 for success, 1 for bad input or a refused table (an [error](errors.md) with its
+code), 2 for wrong usage. What `--json` prints is under [json](json.md).
 
 {chr(10).join(parts)}"""
 
