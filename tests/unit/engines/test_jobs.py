@@ -72,8 +72,10 @@ def test_a_worker_with_another_version_is_named(monkeypatch: pytest.MonkeyPatch)
             "Python, /no/python",
         ),
         (
-            "An error occurred while calling o1.getResult.\n: Job aborted due to stage failure: Task 0 in stage 0.0 failed "
-            "once, times, most recent failure: Lost task 0.0 in stage 0.0 (TID 0) (x executor driver): a.B: the disk broke\n",
+            (
+                "calling o1.getResult.\n: Job aborted due to stage failure: Task 0 failed once, most recent "
+                "failure: Lost task 0.0 in stage 0.0 (TID 0) (x executor driver): a.B: the disk broke\n\tat y"
+            ),
             "SPARK_JOB_FAILED",
             "a Spark job failed: a.B: the disk broke",
         ),
