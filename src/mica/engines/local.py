@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from mica.collation import lcase
+from mica.cores import cores
 from mica.engines import progress
 from mica.engines.base import AS_THEY_COME, NO_ENDS, Ends, Engine, MadeRows, Order, Rows, RowsTask
 from mica.engines.base import Task as AnyTask
@@ -41,7 +42,7 @@ BATCH_ROWS = 16_384
 
 def threads() -> int:
     """The number of concurrent tasks: the cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores()
 
 
 def run(
