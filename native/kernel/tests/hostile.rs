@@ -9,6 +9,7 @@ use mica_kernel::codec::decode::VariantDecoder;
 use mica_kernel::codec::dictionary::OwnDictionaries;
 use mica_kernel::codec::encode::ValueWriter;
 use mica_kernel::json::print::JsonPrinter;
+use mica_kernel::json::variant::VariantPrinter;
 use mica_kernel::json::{DuplicateKeys, JsonParser, ParseOptions};
 use mica_kernel::names::Names;
 use mica_kernel::tape::Tape;
@@ -22,15 +23,20 @@ struct Room {
     names: Names,
     decoder: VariantDecoder,
     printer: JsonPrinter,
+    direct: VariantPrinter,
     cache: OwnDictionaries,
     encoder: ValueWriter,
 }
 
 impl Room {
     fn json(&mut self, metadata: &[u8], value: &[u8]) -> Option<String> {
-        self.decoder.decode(metadata, value, &mut self.tape, &mut self.names).ok()?;
-        let mut out = Vec::new();
+        let (mut out, mut direct) = (Vec::new(), Vec::new());
+        let printed = self.direct.print(metadata, value, &Zone::UTC, &mut direct);
+        let decoded = self.decoder.decode(metadata, value, &mut self.tape, &mut self.names);
+        assert_eq!(printed.is_ok(), decoded.is_ok());
+        decoded.ok()?;
         self.printer.print(&self.tape.view(value, &self.names), 0, &Zone::UTC, &mut out);
+        assert_eq!(direct, out, "without a tape and with one");
         Some(String::from_utf8(out).unwrap())
     }
 

@@ -13,7 +13,7 @@ use crate::codec::decode::VariantDecoder;
 use crate::codec::dictionary::OwnDictionaries;
 use crate::codec::encode::ValueWriter;
 use crate::error::{Code, Error, Result};
-use crate::json::print::JsonPrinter;
+use crate::json::variant::VariantPrinter;
 use crate::json::{JsonParser, ParseOptions};
 use crate::layout::standard;
 use crate::names::Names;
@@ -97,11 +97,11 @@ fn parse_texts(
 
 /// The variant column 0 as the string column `json`.
 pub fn variant_to_json(batch: &RecordBatch, zone: &Zone) -> Result<RecordBatch> {
-    let mut printer = JsonPrinter::new();
+    let mut printer = VariantPrinter::default();
     let mut texts = ByteColumn::new(batch.num_rows());
-    let nulls = each_row(batch, |tape, names, row| {
-        if let Some(value) = row {
-            printer.print(&tape.view(value, names), 0, zone, &mut texts.bytes);
+    let nulls = each_value(batch, |row, metadata, value| {
+        if let Some(value) = value {
+            printer.print(metadata, value, zone, &mut texts.bytes).map_err(|e| e.row(row as u64))?;
         }
         texts.end_row()
     })?;
@@ -133,21 +133,33 @@ fn each_row(
     batch: &RecordBatch,
     mut use_row: impl FnMut(&Tape, &Names, Option<&[u8]>) -> Result<()>,
 ) -> Result<Option<NullBuffer>> {
-    let (metadata, values, nulls) = parts_of(column(batch, 0)?)?;
     let (mut decoder, mut tape, mut names) = (VariantDecoder::new(), Tape::default(), Names::new());
+    each_value(batch, |row, metadata, value| {
+        if let Some(value) = value {
+            decoder.decode(metadata, value, &mut tape, &mut names).map_err(|e| e.row(row as u64))?;
+        }
+        use_row(&tape, &names, value)?;
+        forget(&mut names);
+        Ok(())
+    })
+}
+
+/// Calls with row, metadata and value of the variant column 0; the value is `None` where the row is null.
+fn each_value(
+    batch: &RecordBatch,
+    mut use_row: impl FnMut(usize, &[u8], Option<&[u8]>) -> Result<()>,
+) -> Result<Option<NullBuffer>> {
+    let (metadata, values, nulls) = parts_of(column(batch, 0)?)?;
     for row in 0..metadata.len() {
         if nulls.as_ref().is_some_and(|n| n.is_null(row)) {
-            use_row(&tape, &names, None)?;
+            use_row(row, &[], None)?;
             continue;
         }
         if metadata.is_null(row) || values.is_null(row) {
             let message = "a variant has no metadata or no value";
             return Err(Error::new(Code::MalformedVariant, message).rule(2).row(row as u64));
         }
-        let value = values.value(row);
-        decoder.decode(metadata.value(row), value, &mut tape, &mut names).map_err(|e| e.row(row as u64))?;
-        use_row(&tape, &names, Some(value))?;
-        forget(&mut names);
+        use_row(row, metadata.value(row), Some(values.value(row)))?;
     }
     Ok(nulls)
 }

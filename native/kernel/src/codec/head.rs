@@ -64,6 +64,7 @@ pub fn head(value: &[u8], at: usize) -> Result<Head> {
 }
 
 /// The length of the value at `at`, by its own header.
+#[inline]
 pub fn length(value: &[u8], at: usize) -> Result<usize> {
     let first = *value.get(at).ok_or_else(|| cut(at))?;
     Ok(match first & 3 {
@@ -83,6 +84,17 @@ pub fn length(value: &[u8], at: usize) -> Result<usize> {
         1 => 1 + (first >> 2) as usize,
         _ => head(value, at)?.end - at,
     })
+}
+
+/// Checks a primitive that is no string, whose bytes are these (rule 8).
+#[inline]
+pub fn check_scalar(bytes: &[u8], at: usize) -> Result<()> {
+    match bytes {
+        [0x20 | 0x24 | 0x28, scale, unscaled @ ..] => {
+            check_decimal(unscaled.len(), *scale, sign_extended(unscaled), at)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A validated primitive; `None` for objects and arrays.

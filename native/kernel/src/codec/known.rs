@@ -20,7 +20,9 @@ pub struct KnownNames {
 struct Loaded {
     /// Byte range of each name, by field id.
     names: Vec<(u32, u32)>,
-    /// Field ids by the number of a wanted name.
+    /// Each name is above the one before it: ids are in the order of their names.
+    ordered: bool,
+    /// Field ids of the wanted names, by level.
     ids: Vec<u32>,
 }
 
@@ -63,10 +65,11 @@ impl KnownNames {
     /// The names of the metadata of this number.
     #[inline]
     pub fn of(&self, number: u32) -> RowNames<'_> {
-        let by_level = &self.by_level;
         match self.recent.get(number as usize) {
-            Some((bytes, loaded)) => RowNames { bytes, names: &loaded.names, ids: &loaded.ids, by_level },
-            None => RowNames { bytes: &[], names: &[], ids: &[], by_level },
+            Some((bytes, loaded)) => {
+                RowNames { bytes, names: &loaded.names, ordered: loaded.ordered, ids: &loaded.ids }
+            }
+            None => RowNames { bytes: &[], names: &[], ordered: true, ids: &[] },
         }
     }
 
@@ -83,7 +86,10 @@ impl KnownNames {
                 }
             }
         }
-        Ok(Loaded { names, ids })
+        let ids = self.by_level.iter().map(|&number| ids.get(number as usize).copied().unwrap_or(NONE)).collect();
+        let name = |&(start, end): &(u32, u32)| metadata.get(start as usize..end as usize);
+        let ordered = names.windows(2).all(|pair| name(&pair[0]) < name(&pair[1]));
+        Ok(Loaded { names, ordered, ids })
     }
 }
 
@@ -92,16 +98,15 @@ impl KnownNames {
 pub struct RowNames<'a> {
     bytes: &'a [u8],
     names: &'a [(u32, u32)],
+    ordered: bool,
     ids: &'a [u32],
-    by_level: &'a [u32],
 }
 
 impl<'a> RowNames<'a> {
     /// The field id of a shredded field's name.
     #[inline]
     pub fn id_of_level(&self, level: usize) -> Option<u32> {
-        let number = *self.by_level.get(level)?;
-        self.ids.get(number as usize).copied().filter(|&id| id != NONE)
+        self.ids.get(level).copied().filter(|&id| id != NONE)
     }
 
     /// The name with this id; empty for an id that the metadata does not have (validation refused it before).
@@ -113,6 +118,12 @@ impl<'a> RowNames<'a> {
     /// Whether it says that its names are sorted.
     pub fn is_sorted(&self) -> bool {
         is_sorted(self.bytes)
+    }
+
+    /// Whether ids are in the order of their names, whatever the metadata says.
+    #[inline]
+    pub fn is_ordered(&self) -> bool {
+        self.ordered
     }
 
     /// Number of names.

@@ -7,7 +7,7 @@
 //! monotonic (rule 11), so sorting the header in place is enough.
 
 use crate::codec::children::{Children, check_ids, id};
-use crate::codec::head::{check_decimal, cut, fault, head, is_container, length, number, sign_extended, too_deep};
+use crate::codec::head::{Head, check_scalar, cut, fault, head, is_container, length, number, too_deep};
 use crate::codec::known::RowNames;
 use crate::error::{Code, Error, Result};
 use crate::limits::MAX_VALUE_DEPTH;
@@ -98,15 +98,16 @@ impl Validator {
         if value.len() > u32::MAX as usize {
             return Err(Error::new(Code::TooLarge, "one value exceeds 4 GiB"));
         }
-        let end = check_one(value, 0)?;
+        let first = if is_container(value, 0) { Some(head(value, 0)?) } else { None };
+        let end = first.map_or_else(|| check_one(value, 0), |head| Ok(head.end))?;
         if end != value.len() {
             return Err(fault(15, end, "bytes follow the end of the value"));
         }
-        if is_container(value, 0) {
-            self.work.push((0, self.above as u32));
+        if let Some(head) = first {
+            self.check_children(names, value, (0, self.above as u32), head, unknown)?;
         }
         while let Some((at, around)) = self.work.pop() {
-            self.check_children(names, value, at as usize, around, unknown)?;
+            self.check_children(names, value, (at, around), head(value, at as usize)?, unknown)?;
         }
         Ok(())
     }
@@ -115,19 +116,25 @@ impl Validator {
         &mut self,
         names: RowNames<'_>,
         value: &[u8],
-        at: usize,
-        around: u32,
+        (at, around): (u32, u32),
+        head: Head,
         unknown: bool,
     ) -> Result<()> {
         if around as usize >= MAX_VALUE_DEPTH {
-            return Err(too_deep(at));
+            return Err(too_deep(at as usize));
         }
-        let mut children = Children::of(head(value, at)?);
-        let head = children.head;
-        let name = |id: u32| ((id as usize) < names.len()).then(|| names.name(id));
-        if head.object && !check_ids(value, at, &head, &mut self.ids, name)? {
-            self.unsorted.push(at as u32);
+        let known = |id: u32| (id as usize) < names.len();
+        if head.object {
+            let ascending = if names.is_ordered() {
+                check_ids(value, at as usize, &head, &mut self.ids, |id| known(id).then_some(id))?
+            } else {
+                check_ids(value, at as usize, &head, &mut self.ids, |id| known(id).then(|| names.name(id)))?
+            };
+            if !ascending {
+                self.unsorted.push(at);
+            }
         }
+        let mut children = Children::of(head);
         while let Some(child) = children.begin(value)? {
             let end = match check_one(value, child) {
                 Err(e) if unknown && e.rule == Some(7) => child + 1,
@@ -196,10 +203,7 @@ fn check_one(value: &[u8], at: usize) -> Result<usize> {
     let text = match bytes {
         [first, rest @ ..] if first & 3 == 1 => rest,
         [0x40, _, _, _, _, rest @ ..] => rest,
-        [0x20 | 0x24 | 0x28, scale, unscaled @ ..] => {
-            return check_decimal(unscaled.len(), *scale, sign_extended(unscaled), at).map(|()| end);
-        }
-        _ => return Ok(end),
+        _ => return check_scalar(bytes, at).map(|()| end),
     };
     if is_utf8(text) { Ok(end) } else { Err(fault(6, at, "a string is not UTF-8")) }
 }

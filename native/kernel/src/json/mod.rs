@@ -9,6 +9,7 @@ pub mod print;
 pub mod reader;
 pub mod scan;
 pub mod split;
+pub mod variant;
 
 pub use crate::json::format::Format;
 pub use crate::json::input::Compression;

@@ -17,6 +17,7 @@ use crate::codec::head::scalar;
 use crate::codec::metadata::NO_NAMES;
 use crate::error::Result;
 use crate::item::Target;
+use crate::json::variant::VariantPrinter;
 use crate::layout::Layout;
 use crate::layout::standard::mark;
 use crate::names::Names;
@@ -223,7 +224,7 @@ fn extract_cast(
     timezone: &str,
 ) -> Result<Extracted> {
     let mut casts = CastBuilder::new(wanted, Zone::parse(timezone)?)?;
-    let mut printer = Printer::default();
+    let mut printer = VariantPrinter::default();
     // An object or array is text or nothing: only the text is worth the reconstruction.
     finder.each(rows, wanted == &DataType::Utf8, |_, found| {
         match found {
@@ -235,10 +236,10 @@ fn extract_cast(
                 Some(scalar) => {
                     casts.append(&scalar);
                 }
-                None => printer.append(&mut casts, metadata, value)?,
+                None => append_container(&mut casts, &mut printer, (metadata, value))?,
             },
             Found::Subtree(_) => casts.append_failed(),
-            Found::Rebuilt { metadata, value } => printer.append(&mut casts, metadata, value)?,
+            Found::Rebuilt { metadata, value } => append_container(&mut casts, &mut printer, (metadata, value))?,
         }
         Ok(())
     })?;
@@ -287,18 +288,11 @@ fn extract_nested(
     Ok(Extracted { values: builder.finish()?, failed, variant: false })
 }
 
-/// Objects and arrays on their way to a cast: bytes become a tape.
-#[derive(Default)]
-struct Printer {
-    decoder: VariantDecoder,
-    tape: Tape,
-    names: Names,
-}
-
-impl Printer {
-    fn append(&mut self, casts: &mut CastBuilder, metadata: &[u8], value: &[u8]) -> Result<()> {
-        self.decoder.decode(metadata, value, &mut self.tape, &mut self.names)?;
-        casts.append_node(&self.tape.view(value, &self.names), 0);
-        Ok(())
-    }
+/// An object or array is text where text is asked for, and has no cast else. The bytes are validated.
+fn append_container(
+    casts: &mut CastBuilder,
+    printer: &mut VariantPrinter,
+    (metadata, value): (&[u8], &[u8]),
+) -> Result<()> {
+    casts.append_text(|zone, out| printer.print(metadata, value, zone, out))
 }

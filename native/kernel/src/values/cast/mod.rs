@@ -167,6 +167,21 @@ impl CastBuilder {
         }
     }
 
+    /// Appends the text of an object or array, which `print` writes; no other type has a cast of it.
+    pub fn append_text(&mut self, print: impl FnOnce(&Zone, &mut Vec<u8>) -> Result<()>) -> Result<()> {
+        self.buffer.clear();
+        print(&self.zone, &mut self.buffer)?;
+        let text = std::str::from_utf8(&self.buffer).ok();
+        match (&mut self.values, text) {
+            (Values::String(builder), Some(text)) => {
+                builder.append_value(text);
+                self.failed.append(false);
+            }
+            _ => self.append_failed(),
+        }
+        Ok(())
+    }
+
     /// A path that is missing, or null: no failure.
     pub fn append_null(&mut self) {
         self.push_null();

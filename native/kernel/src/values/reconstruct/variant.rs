@@ -1,0 +1,285 @@
+//! A row as the bytes of a Variant, in the smallest widths. A container's header is written when all that is in it is;
+//! room is left for one as wide as that of the last object or array of its level, and what is in it moves where that
+//! was wrong.
+
+use crate::codec::known::RowNames;
+use crate::codec::primitive::{Header, MAX_SHORT_STRING, decimal_width, id, uint_width};
+use crate::error::{Code, Error, Result};
+use crate::values::leaf::{Leaf, LeafValues};
+use crate::values::level::Level;
+use crate::values::reconstruct::walk::Writer;
+
+/// What Arrow's offsets can address.
+const MAX_BYTES: usize = i32::MAX as usize;
+
+/// Texts up to this length are copied in blocks of so many bytes.
+const SHORT: usize = 128;
+const BLOCK: usize = 32;
+
+/// Containers of a level that are told apart by how many children they have.
+const KINDS: usize = 16;
+
+/// Bytes that are made ready at once.
+const STEP: usize = 16 << 10;
+
+#[derive(Default)]
+pub struct VariantBytes {
+    bytes: Vec<u8>,
+    /// How far memory was made ready.
+    ready: usize,
+    /// By level and number of children: the width of the offsets in the last container of that kind.
+    widths: Vec<[u8; KINDS]>,
+}
+
+pub struct Open {
+    header: Header,
+    level: usize,
+    start: usize,
+    /// Where the next field id goes.
+    id: usize,
+    /// Where the offsets begin, where the next one goes, and where the values begin.
+    offsets: usize,
+    offset: usize,
+    body: usize,
+}
+
+impl VariantBytes {
+    /// How much is written.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Forgets what was written from here on.
+    pub fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(len);
+        self.ready = 0;
+    }
+
+    pub fn get(&self, start: usize, end: usize) -> &[u8] {
+        self.bytes.get(start..end).unwrap_or(&[])
+    }
+
+    /// Makes memory ready for the next rows, in steps: bringing it into the cache all at once is faster than line by
+    /// line. `done` rows were written from `start` on, `left` are to come, and are like them if memory lacks.
+    #[inline]
+    pub fn ready(&mut self, start: usize, done: usize, left: usize) {
+        let len = self.bytes.len();
+        if len + STEP / 2 > self.ready {
+            if len + STEP > self.bytes.capacity() {
+                let more = (len - start) / done.max(1) * left;
+                self.bytes.reserve_exact(STEP + more.max(len / 4).min(MAX_BYTES));
+            }
+            self.bytes.resize(len + STEP, 0);
+            self.bytes.truncate(len);
+            self.ready = len + STEP;
+        }
+    }
+
+    pub fn finish(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    #[inline(always)]
+    fn fixed<const N: usize>(&mut self, id: u8, bytes: [u8; N]) {
+        self.bytes.push(id << 2);
+        self.bytes.extend_from_slice(&bytes);
+    }
+
+    #[inline(always)]
+    fn text(&mut self, all: &[u8], start: usize, end: usize) {
+        let len = end - start;
+        if len <= MAX_SHORT_STRING {
+            self.bytes.push((len as u8) << 2 | 1);
+        } else {
+            self.fixed(id::STRING, (len as u32).to_le_bytes());
+        }
+        // In blocks, of which the last counts in part.
+        if len <= SHORT
+            && let Some(blocks) = all.get(start..start + len.next_multiple_of(BLOCK))
+        {
+            let end = self.bytes.len() + len;
+            for block in blocks.as_chunks::<BLOCK>().0 {
+                self.bytes.extend_from_slice(block);
+            }
+            self.bytes.truncate(end);
+        } else {
+            self.bytes.extend_from_slice(&all[start..end]);
+        }
+    }
+
+    #[inline]
+    fn open(&mut self, level: &Level, count: usize, largest: Option<u32>) -> Open {
+        if self.widths.len() <= level.number {
+            self.widths.resize(level.number + 1, [1; KINDS]);
+        }
+        let mut header = Header::new(count, largest, 0);
+        header.offset_width = self.widths[level.number][count % KINDS].into();
+        let start = self.bytes.len();
+        let id = start + if header.large { 5 } else { 2 };
+        let offsets = id + count * header.id_width.unwrap_or(0);
+        let body = offsets + (count + 1) * header.offset_width;
+        if body - start <= BLOCK {
+            self.bytes.extend_from_slice(&[0; BLOCK]);
+            self.bytes.truncate(body);
+        } else {
+            self.bytes.resize(body, 0);
+        }
+        // The first offset is 0, as the bytes are.
+        Open { header, level: level.number, start, id, offsets, offset: offsets + header.offset_width, body }
+    }
+
+    /// Writes the offsets again, in another width; moves what is behind them.
+    #[cold]
+    fn widen(&mut self, open: &mut Open, width: usize) {
+        let old = open.header.offset_width;
+        let mut ends = Vec::with_capacity(open.header.count + 1);
+        for place in self.bytes[open.offsets..open.offset].chunks_exact(old) {
+            let mut end = [0; 4];
+            end[..old].copy_from_slice(place);
+            ends.push(u32::from_le_bytes(end));
+        }
+        let (len, body) = (self.bytes.len(), open.offsets + (open.header.count + 1) * width);
+        self.bytes.resize(len.max(len + body - open.body), 0);
+        self.bytes.copy_within(open.body..len, body);
+        self.bytes.truncate(len + body - open.body);
+        for (place, end) in self.bytes[open.offsets..body].chunks_exact_mut(width).zip(&ends) {
+            place.copy_from_slice(&end.to_le_bytes()[..width]);
+        }
+        open.header.offset_width = width;
+        open.offset = open.offsets + ends.len() * width;
+        open.body = body;
+        self.widths[open.level][open.header.count % KINDS] = width as u8;
+    }
+}
+
+impl Writer for VariantBytes {
+    type Open = Open;
+
+    #[inline]
+    fn null(&mut self) {
+        self.bytes.push(id::NULL << 2);
+    }
+
+    #[inline(always)]
+    fn leaf(&mut self, leaf: &Leaf, slot: usize) {
+        match &leaf.values {
+            LeafValues::String(a) => {
+                let ends = a.value_offsets();
+                self.text(a.value_data(), ends[slot] as usize, ends[slot + 1] as usize);
+            }
+            _ => self.other_leaf(leaf, slot),
+        }
+    }
+
+    fn value(&mut self, _: RowNames<'_>, value: &[u8]) -> Result<()> {
+        self.bytes.extend_from_slice(value);
+        Ok(())
+    }
+
+    #[inline]
+    fn open_object(&mut self, level: &Level, count: usize, largest: u32) -> Open {
+        self.open(level, count, Some(largest))
+    }
+
+    fn open_array(&mut self, level: &Level, count: usize) -> Open {
+        self.open(level, count, None)
+    }
+
+    #[inline(always)]
+    fn field(&mut self, open: &mut Open, id: u32, _: &[u8]) {
+        let width = open.header.id_width.unwrap_or(0);
+        if width == 1 {
+            self.bytes[open.id] = id as u8;
+        } else {
+            self.bytes[open.id..open.id + width].copy_from_slice(&id.to_le_bytes()[..width]);
+        }
+        open.id += width;
+    }
+
+    fn element(&mut self, _: &mut Open) {}
+
+    #[inline(always)]
+    fn end(&mut self, open: &mut Open) -> Result<()> {
+        let end = self.bytes.len() - open.body;
+        match open.header.offset_width {
+            1 if end <= 0xff => self.bytes[open.offset] = end as u8,
+            2 if end <= 0xffff => {
+                self.bytes[open.offset..open.offset + 2].copy_from_slice(&(end as u16).to_le_bytes());
+            }
+            _ => self.end_far(open, end)?,
+        }
+        open.offset += open.header.offset_width;
+        Ok(())
+    }
+
+    fn close(&mut self, mut open: Open) {
+        let width = uint_width(self.bytes.len() - open.body);
+        if width != open.header.offset_width {
+            self.widen(&mut open, width);
+        }
+        let Open { header, start, .. } = open;
+        self.bytes[start] = header.first();
+        self.bytes[start + 1] = header.count as u8;
+        if header.large {
+            self.bytes[start + 1..start + 5].copy_from_slice(&(header.count as u32).to_le_bytes());
+        }
+    }
+}
+
+impl VariantBytes {
+    #[cold]
+    fn end_far(&mut self, open: &mut Open, end: usize) -> Result<()> {
+        if self.bytes.len() > MAX_BYTES {
+            return Err(too_large());
+        }
+        let needed = uint_width(end);
+        if needed > open.header.offset_width {
+            self.widen(open, needed);
+        }
+        let width = open.header.offset_width;
+        self.bytes[open.offset..open.offset + width].copy_from_slice(&(end as u32).to_le_bytes()[..width]);
+        Ok(())
+    }
+
+    fn other_leaf(&mut self, leaf: &Leaf, slot: usize) {
+        match &leaf.values {
+            LeafValues::String(_) => {}
+            LeafValues::Int64(a) => self.fixed(id::INT64, a.value(slot).to_le_bytes()),
+            LeafValues::Boolean(a) => self.fixed(if a.value(slot) { id::TRUE } else { id::FALSE }, []),
+            LeafValues::Int8(a) => self.fixed(id::INT8, a.value(slot).to_le_bytes()),
+            LeafValues::Int16(a) => self.fixed(id::INT16, a.value(slot).to_le_bytes()),
+            LeafValues::Int32(a) => self.fixed(id::INT32, a.value(slot).to_le_bytes()),
+            LeafValues::Float(a) => self.fixed(id::FLOAT, a.value(slot).to_le_bytes()),
+            LeafValues::Double(a) => self.fixed(id::DOUBLE, a.value(slot).to_le_bytes()),
+            LeafValues::Date(a) => self.fixed(id::DATE, a.value(slot).to_le_bytes()),
+            LeafValues::Micros(a, true) => self.fixed(id::TIMESTAMP, a.value(slot).to_le_bytes()),
+            LeafValues::Micros(a, false) => self.fixed(id::TIMESTAMP_NTZ, a.value(slot).to_le_bytes()),
+            LeafValues::Nanos(a, true) => self.fixed(id::TIMESTAMP_NANOS, a.value(slot).to_le_bytes()),
+            LeafValues::Nanos(a, false) => self.fixed(id::TIMESTAMP_NTZ_NANOS, a.value(slot).to_le_bytes()),
+            LeafValues::Time(a) => self.fixed(id::TIME, a.value(slot).to_le_bytes()),
+            LeafValues::Decimal(a, _, scale) => {
+                // In the column's own type: shredding widened the value, and the specification reads it back as that.
+                let width = decimal_width(a.value(slot), *scale).max(leaf.width()) as usize;
+                let id = match width {
+                    4 => id::DECIMAL4,
+                    8 => id::DECIMAL8,
+                    _ => id::DECIMAL16,
+                };
+                self.fixed(id, [*scale]);
+                self.bytes.extend_from_slice(&a.value(slot).to_le_bytes()[..width]);
+            }
+            LeafValues::Binary(a) => {
+                self.fixed(id::BINARY, (a.value(slot).len() as u32).to_le_bytes());
+                self.bytes.extend_from_slice(a.value(slot));
+            }
+            LeafValues::Uuid(a) => {
+                self.bytes.push(id::UUID << 2);
+                self.bytes.extend_from_slice(a.value(slot));
+            }
+        }
+    }
+}
+
+pub fn too_large() -> Error {
+    Error::new(Code::TooLarge, "the values of one batch exceed 2 GiB: use smaller batches")
+}
