@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import typer.main
+
+from mica.cli.app import app
 from mica.cli.json_keys import KEYS
 from mica.errors.codes import CODES
 from mica.properties import FEATURES, OF_OTHERS, PROPERTIES, REFUSED, Property
@@ -53,6 +56,28 @@ With `--json` a command prints one JSON document on standard output, and nothing
 one line for each row, with the columns as keys; `stream` one line for each batch. Keys may be added, and those that are
 here stay. `[]` stands for the elements of a list, `*` for any name. `mica demo` prints what `ingest` and `explain`
 print, and the rows of its queries. Errors go to standard error, with exit status 1 (2 for wrong usage).
+
+{chr(10).join(parts)}"""
+
+
+def commands() -> str:
+    """The commands with their arguments and options, as `--help` has them."""
+    group: Any = typer.main.get_command(app)
+    parts = []
+    for name, command in group.commands.items():
+        context = command.make_context(name, [], resilient_parsing=True)
+        records = filter(None, (one.get_help_record(context) for one in command.params))
+        rows = [(f"`{words.replace('<list[str]>', '').strip().replace('|', '/')}`", said) for words, said in records]
+        text = " ".join((command.help or "").split())
+        parts.append(f"## mica {name}\n\n{text}\n\n{table(('option', 'meaning'), rows)}")
+    return f"""\
+# Commands
+
+{MADE} The tables are those of `mica COMMAND --help`.
+
+`mica --install-completion` completes commands and options in the shell. `--debug` shows the traceback of an error, and
+what Spark logs. The exit status is 0 for success, 1 for bad input or a refused table (an [error](errors.md) with its
+code), 2 for wrong usage. What `--json` prints is under [json](json.md).
 
 {chr(10).join(parts)}"""
 
@@ -118,7 +143,7 @@ def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 
 def pages() -> Mapping[str, str]:
     """The text of each page by its name."""
-    return {"errors.md": errors(), "json.md": json_keys(), "properties.md": properties()}
+    return {"cli.md": commands(), "errors.md": errors(), "json.md": json_keys(), "properties.md": properties()}
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 #   scripts/wheel.sh                          for Linux on this machine's processor
 #   scripts/wheel.sh TARGET...                for these: x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 #                                             aarch64-apple-darwin x86_64-apple-darwin
+# rustc warns that it finds no SDK of macOS: scripts/build/macos has what the linker needs of it.
 # Rust's library for another target comes by `rustup target add TARGET`.
 set -euo pipefail
 cd "$(dirname "$0")/.."

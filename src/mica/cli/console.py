@@ -19,6 +19,7 @@ from mica.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress as Bar
 
     from mica.engines.progress import Progress
     from mica.write.target import Commit
@@ -118,35 +119,30 @@ def progress_of(what: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
     from mica.engines.progress import watched
 
-    columns = (TextColumn(what), BarColumn(), TextColumn("{task.fields[text]}"), TimeElapsedColumn())
-    bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False)
-    task = bar.add_task(what, total=None, text="")
     began: float | None = None
+    bar: Bar | None = None
 
     def show(progress: Progress) -> None:
-        nonlocal began
+        nonlocal began, bar
         now = time.monotonic()
-        if began is None:
-            began = now
-            bar.reset(task)
+        began = now if began is None else began
         if now - began < 1:
             return
+        bar = bar or _bar(what)
         done, total = progress.ended_tasks, progress.tasks
         if progress.total_bytes:
             done, total = progress.input_bytes, progress.total_bytes
-        bar.update(task, completed=done, total=total or None, text=_text(progress, now - began))
+        task = bar.tasks[0]
+        task.start_time = began
+        bar.update(task.id, completed=done, total=total or None, text=_text(progress, now - began))
         bar.start()
 
     def ended() -> None:
         nonlocal began
         began = None
-        if bar.live.is_started:
+        if bar is not None and bar.live.is_started:
             bar.stop()
 
     try:
@@ -154,6 +150,18 @@ def progress_of(what: str) -> Iterator[None]:
             yield
     finally:
         ended()
+
+
+def _bar(what: str) -> Bar:
+    """A bar on stderr that leaves nothing behind; rich is not loaded for commands that take no time."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn(what), BarColumn(), TextColumn("{task.fields[text]}"), TimeElapsedColumn())
+    bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False)
+    bar.add_task(what, total=None, text="")
+    return bar
 
 
 def _text(progress: Progress, seconds: float) -> str:

@@ -12,6 +12,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+#: What is written behind the lines so far, to know that all of them were read.
+_MARK = b"\0\n"
+
 
 @contextmanager
 def kept_back() -> Iterator[Callable[[], Sequence[str]]]:
@@ -24,19 +27,28 @@ def kept_back() -> Iterator[Callable[[], Sequence[str]]]:
     read, write = os.pipe()
     os.dup2(write, 2)
     os.close(write)
-    lines, passes = list[str](), threading.Event()
+    lines, passes, met = list[str](), threading.Event(), threading.Event()
 
     def pump() -> None:
         with os.fdopen(read, "rb") as said:
             for line in said:
-                if passes.is_set():
+                if line.endswith(_MARK):
+                    met.set()
+                elif passes.is_set():
                     os.write(shown, line)
                 else:
                     lines.append(line.decode(errors="replace").rstrip())
 
+    def so_far() -> Sequence[str]:
+        if not passes.is_set():
+            met.clear()
+            os.write(2, _MARK)
+            met.wait(1)
+        return tuple(lines)
+
     threading.Thread(target=pump, daemon=True).start()
     try:
-        yield lambda: tuple(lines)
+        yield so_far
     finally:
         os.dup2(shown, 2)
         passes.set()

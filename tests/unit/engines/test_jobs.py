@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from mica.engines.spark import jobs
-from mica.errors import UserError
+from mica.errors import MicaError, UserError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -55,3 +55,40 @@ def test_a_worker_with_another_version_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(jobs, "versions", lambda: {"Python": "3.99", "mica": "0"})
     with pytest.raises(RuntimeError, match=r"worker has Python 3\.99, the driver has Python 3\.11"):
         jobs.check_versions({"Python": "3.11", "mica": "0"})
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "says"),
+    [
+        (
+            "Traceback:\nModuleNotFoundError: No module named 'mica.tasks'",
+            "WORKER_WITHOUT_MICA",
+            "could not import mica",
+        ),
+        ("ModuleNotFoundError: No module named 'pyarrow'", "WORKER_WITHOUT_MICA", "could not import pyarrow"),
+        (
+            'x: java.io.IOException: Cannot run program "/no/python": error=2',
+            "WORKER_WITHOUT_MICA",
+            "Python, /no/python",
+        ),
+        (
+            (
+                "calling o1.getResult.\n: Job aborted due to stage failure: Task 0 failed once, most recent "
+                "failure: Lost task 0.0 in stage 0.0 (TID 0) (x executor driver): a.B: the disk broke\n\tat y"
+            ),
+            "SPARK_JOB_FAILED",
+            "a Spark job failed: a.B: the disk broke",
+        ),
+        (
+            "From the worker:\nTraceback:\n  File x\nValueError: no such thing",
+            "SPARK_JOB_FAILED",
+            "ValueError: no such thing",
+        ),
+        ("only this", "SPARK_JOB_FAILED", "a Spark job failed: only this"),
+    ],
+)
+def test_what_spark_says_becomes_one_sentence(text: str, code: str, says: str) -> None:
+    found = jobs.translate(RuntimeError(text))
+    assert isinstance(found, MicaError)
+    assert found.code == code
+    assert says in found.message
