@@ -39,7 +39,7 @@ impl FileReader {
         batch_size: usize,
     ) -> Result<ParquetRecordBatchReader> {
         let Needed { selection, ranges, ends } = self.needed(group, leaves, rows)?;
-        let metadata = self.arrow.metadata();
+        let metadata = self.shared_metadata();
         let meta = metadata.row_group(group);
         let bytes = self.fetch_pages(group, leaves, &ranges)?;
         let mut parts = ranges.iter().map(|range| range.start).zip(bytes);
@@ -52,9 +52,9 @@ impl FileReader {
                 *chunk = Some(Arc::new(own));
             }
         }
-        let mask = ProjectionMask::leaves(self.arrow.parquet_schema(), leaves.iter().copied());
-        let levels =
-            parquet_to_arrow_field_levels(self.arrow.parquet_schema(), mask, Some(self.arrow.schema().fields()))?;
+        let schema = metadata.file_metadata().schema_descr();
+        let mask = ProjectionMask::leaves(schema, leaves.iter().copied());
+        let levels = parquet_to_arrow_field_levels(schema, mask, Some(&self.decoding))?;
         let group = Group { metadata, meta, number: group, chunks, paged: selection.is_some() };
         Ok(ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, batch_size, selection)?)
     }
@@ -65,7 +65,7 @@ impl FileReader {
     }
 
     fn needed(&self, group: usize, leaves: &[usize], rows: Option<&Rows>) -> Result<Needed> {
-        let Some(meta) = self.arrow.metadata().row_groups().get(group) else {
+        let Some(meta) = self.metadata().row_groups().get(group) else {
             return Err(ParquetError::General(format!("there is no row group {group}")).into());
         };
         let first = self.first_row(group);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::datatypes::SchemaRef;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use arrow::datatypes::{Fields, SchemaRef};
+use parquet::arrow::parquet_to_arrow_schema;
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::error::{Error, Result};
@@ -24,7 +24,7 @@ pub struct FileReader {
     source: Box<dyn Source>,
     metadata: Arc<ParquetMetaData>,
     /// How arrow-rs decodes it: INT96 as instants in microseconds, the metadata of variants as views.
-    pub(super) arrow: ArrowReaderMetadata,
+    pub(super) decoding: Fields,
     /// The same for people, with variant columns marked.
     schema: SchemaRef,
     columns: Vec<Node>,
@@ -46,24 +46,23 @@ impl FileReader {
             let pages =
                 PageIndex::new(metadata.num_row_groups(), metadata.file_metadata().schema_descr().num_columns());
             let metadata = Arc::new(metadata.into_builder().set_page_index(Some(pages.clone())).build());
-            let plain = ArrowReaderMetadata::try_new(metadata.clone(), options())
-                .map_err(|e| footer::corrupt(source.as_ref(), &e))?;
-            let plain = schema::reading_schema(plain.schema(), metadata.file_metadata().schema_descr());
+            // The embedded Arrow schema is ignored: the Parquet types say what the data is, whoever wrote it.
+            let parquet = metadata.file_metadata().schema_descr();
+            let plain = parquet_to_arrow_schema(parquet, None).map_err(|e| footer::corrupt(source.as_ref(), &e))?;
+            let plain = schema::reading_schema(&plain, parquet);
             let marked = mark_early(&plain, early).map_err(|e| in_file(e, source.name()))?;
             let marked = schema::mark_variants(&marked, variants);
             let schema = Arc::new(marked.map_err(|e| in_file(e, source.name()))?);
             let columns = Node::columns(schema.fields());
-            let decoding = Arc::new(schema::decoding_schema(&plain, &schema));
-            let arrow = ArrowReaderMetadata::try_new(metadata.clone(), options().with_schema(decoding))
-                .map_err(|e| footer::corrupt(source.as_ref(), &e))?;
+            let decoding = schema::decoding_fields(&plain, &schema);
             let first_rows = first_rows(&metadata);
             let legacy = Legacy::of(&metadata, source.name());
-            Ok((metadata, arrow, schema, columns, first_rows, pages, legacy, read))
+            Ok((metadata, decoding, schema, columns, first_rows, pages, legacy, read))
         })
-        .map(|(metadata, arrow, schema, columns, first_rows, pages, legacy, read)| FileReader {
+        .map(|(metadata, decoding, schema, columns, first_rows, pages, legacy, read)| FileReader {
             source,
             metadata,
-            arrow,
+            decoding,
             schema,
             columns,
             first_rows,
@@ -83,6 +82,10 @@ impl FileReader {
     }
 
     pub fn metadata(&self) -> &ParquetMetaData {
+        &self.metadata
+    }
+
+    pub(super) fn shared_metadata(&self) -> &Arc<ParquetMetaData> {
         &self.metadata
     }
 
@@ -134,11 +137,6 @@ impl FileReader {
 fn first_rows(metadata: &ParquetMetaData) -> Vec<u64> {
     let rows = metadata.row_groups().iter().map(|group| group.num_rows().max(0) as u64);
     rows.scan(0, |first, rows| Some(std::mem::replace(first, *first + rows))).collect()
-}
-
-/// The embedded Arrow schema is ignored: the Parquet types say what the data is, whoever wrote it.
-fn options() -> ArrowReaderOptions {
-    ArrowReaderOptions::new().with_skip_arrow_metadata(true)
 }
 
 fn in_file(mut error: Error, file: &str) -> Error {

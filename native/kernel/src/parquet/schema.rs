@@ -107,10 +107,10 @@ fn with_micros(field: &FieldRef, parquet: &SchemaDescriptor, leaf: &mut usize) -
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
-/// The schema to decode with: as [`reading_schema`], and the metadata of variants as views. `marked` is the same
+/// The fields to decode with: as [`reading_schema`], and the metadata of variants as views. `marked` is the same
 /// schema with its variants marked.
-pub fn decoding_schema(schema: &Schema, marked: &Schema) -> Schema {
-    Schema::new(with_views(schema.fields(), marked.fields()))
+pub fn decoding_fields(schema: &Schema, marked: &Schema) -> Fields {
+    with_views(schema.fields(), marked.fields())
 }
 
 fn with_views(fields: &Fields, marked: &Fields) -> Fields {
