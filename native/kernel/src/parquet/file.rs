@@ -49,7 +49,7 @@ impl FileReader {
             // The embedded Arrow schema is ignored: the Parquet types say what the data is, whoever wrote it.
             let parquet = metadata.file_metadata().schema_descr();
             let plain = parquet_to_arrow_schema(parquet, None).map_err(|e| footer::corrupt(source.as_ref(), &e))?;
-            let plain = schema::reading_schema(&plain, parquet);
+            let plain = schema::reading_schema(plain, parquet);
             let marked = mark_early(&plain, early).map_err(|e| in_file(e, source.name()))?;
             let marked = schema::mark_variants(&marked, variants);
             let schema = Arc::new(marked.map_err(|e| in_file(e, source.name()))?);

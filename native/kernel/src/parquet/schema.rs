@@ -76,7 +76,10 @@ pub fn find<'a>(columns: &'a [Node], names: &[String]) -> Option<&'a Node> {
 
 /// The schema to read with: what arrow-rs makes of the Parquet types, except that INT96 timestamps become instants
 /// in microseconds, as Spark writes and reads them: INT96 has no other meaning.
-pub fn reading_schema(inferred: &Schema, parquet: &SchemaDescriptor) -> Schema {
+pub fn reading_schema(inferred: Schema, parquet: &SchemaDescriptor) -> Schema {
+    if parquet.columns().iter().all(|column| column.physical_type() != PhysicalType::INT96) {
+        return inferred;
+    }
     let mut leaf = 0;
     let fields = inferred.fields().iter().map(|f| with_micros(f, parquet, &mut leaf)).collect::<Fields>();
     Schema::new(fields)
