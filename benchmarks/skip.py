@@ -1,11 +1,18 @@
-"""200 files in the order of time; a range that hits one; count and least value of a path. Opening the table counts."""
+"""200 files in the order of time; a range that hits one: count and least value of a path; an identifier, which no bound
+excludes. Opening the table counts."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 from benchmarks.run import Run, thing
 from mica.cli.events import START_US
 
 FILES = 200
+
+#: Who is asked for it, besides mica.
+KNOWING = ("spark43", "duckdb")
 
 
 def run(run: Run) -> None:
@@ -33,4 +40,24 @@ def run(run: Run) -> None:
             if ours and name in measures:
                 share = ours.bytes_read / measures[name].bytes_read
                 run.promise(f"range, bytes read: {ours.system} to {name}", share, 0.01, "", at_most=True)
-    run.stop()
+    filtered = run.target("sliced-mica-filtered")
+    if not run.prepare("sliced", {"mica": filtered}, source=source, files=FILES, filters="v:commit.cid"):
+        return run.stop()
+    asked = {"value": identifier(run.events(), run.count)}
+    things = {name: thing(name, "identified", target=tables[name], **asked) for name in able if name in KNOWING}
+    for engine in ("spark", "local"):
+        things[f"mica {engine}"] = thing("mica", "identified", target=tables["mica"], engine=engine, **asked)
+        things[f"mica {engine}, filters"] = thing("mica", "identified", target=filtered, engine=engine, **asked)
+    measures = run.measure(f"an identifier in {FILES} files", things)
+    run.same("identifier", {label: measure.replies[-1].found for label, measure in measures.items()})
+    run.faster(measures.get("mica local"), measures.get("duckdb"), 2, "identifier")
+    run.faster(measures.get("mica local, filters"), measures.get("duckdb"), 4, "identifier, bloom filters")
+    return run.stop()
+
+
+def identifier(source: Path, count: int) -> str:
+    """The `commit.cid` of an event in the middle; they are in no order."""
+    with source.open() as lines:
+        wanted = (json.loads(line) for number, line in enumerate(lines) if number >= count // 2)
+        found = (event.get("commit", {}).get("cid") for event in wanted)
+        return next(cid for cid in found if isinstance(cid, str))

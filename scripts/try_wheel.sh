@@ -5,17 +5,19 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 wheel=${1:-$(ls dist/mica-*manylinux*"$(uname -m)".whl | tail -n 1)}
-root=.bench/root
+root=$PWD/.bench/root
 mirror=$(apt-get indextargets --format '$(SITE)' | grep -v -i security | head -n 1)
 if [ ! -x $root/usr/bin/python3 ]; then
-    rm -rf $root
+    rm -rf "$root"
+    mkdir -p .bench
     debootstrap --variant=minbase --include=python3-venv,ca-certificates bookworm $root "$mirror" >/dev/null
 fi
 cp /etc/resolv.conf $root/etc/resolv.conf
 [ ! -f /etc/pip.conf ] || cp /etc/pip.conf $root/etc/pip.conf
 cp /etc/ssl/certs/ca-certificates.crt $root/etc/ssl/certs/ca-certificates.crt
 cp "$wheel" $root/tmp/
-inside() { env -u PIP_FIND_LINKS -u PYTHONPATH HOME=/root PATH=/usr/bin:/bin chroot $root "$@"; }
+# Nothing of this environment but the way to the registry: pip finds what a person would.
+inside() { env -u PIP_FIND_LINKS -u PYTHONPATH "$(command -v chroot)" "$root" /usr/bin/env HOME=/root PATH=/usr/bin:/bin "$@"; }
 inside python3 -m venv --clear /venv
 inside /venv/bin/python -m pip install --quiet --disable-pip-version-check numpy pyarrow obstore orjson typer rich
 inside /venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps "/tmp/$(basename "$wheel")"

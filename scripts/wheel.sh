@@ -14,13 +14,15 @@ $tools/bin/python -m pip install --quiet --disable-pip-version-check --require-h
 export PATH="$PWD/$tools/bin:$PATH" CARGO_TERM_PROGRESS_WHEN=never
 # maturin calls zig as the module of this Python.
 [ $# -gt 0 ] || set -- "$(uname -m)-unknown-linux-gnu"
-$tools/bin/maturin sdist --out dist
+$tools/bin/maturin sdist --manifest-path native/py/Cargo.toml --out dist
 for target in "$@"; do
     rustup target list --installed 2>/dev/null | grep -qx "$target" || rustup target add "$target" ||
         { echo "wheel: Rust has no library for $target: rustup target add $target" >&2; exit 1; }
     case $target in
-    *-linux-gnu) $tools/bin/maturin build --quiet --release --zig --compatibility manylinux2014 --target "$target" --out dist ;;
-    *) $tools/bin/maturin build --quiet --release --zig --target "$target" --out dist ;;
+    *-linux-gnu) for_target=(--compatibility manylinux2014) link=() ;;
+    *-apple-darwin) for_target=() link=(-- -C "link-arg=-F$PWD/scripts/build/macos") ;;
     esac
+    $tools/bin/maturin build --quiet --manifest-path native/py/Cargo.toml --release --zig --target "$target" --out dist \
+        "${for_target[@]}" "${link[@]}"
 done
 ls -1 dist

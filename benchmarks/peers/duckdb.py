@@ -84,10 +84,16 @@ def ranged(target: str, low: int, high: int) -> dict[str, Any]:
     return {"rows": row[0], "least": row[1]}
 
 
+def identified(target: str, value: str) -> list[int]:
+    rows = _run(f"SELECT {TIME} FROM read_parquet('{target}/*.parquet') WHERE v.commit.cid::VARCHAR = '{value}'")
+    return sorted(row[0] for row in rows)
+
+
 def query(target: str, name: str) -> list[list[Any]]:
     # The table by name would be a view, which its pushdown does not pass.
     return [list(row) for row in _run(QUERIES[name].replace("FROM t", f"FROM read_parquet('{target}/*.parquet')"))]
 
 
 if __name__ == "__main__":
-    serve({"start": start, "ingest": ingest, "sliced": sliced, "check": check, "ranged": ranged, "query": query})
+    works = (start, ingest, sliced, check, ranged, identified, query)
+    serve({work.__name__: work for work in works})

@@ -125,11 +125,12 @@ class Mica:
         numbers = [found.num_rows, time.as_py(), len(names), pc.count_distinct(names).as_py()]
         return dict(zip(["rows", "time", "collections", "distinct"], numbers, strict=True))
 
-    def sliced(self, source: str, target: str, files: int) -> None:
+    def sliced(self, source: str, target: str, files: int, filters: str | None = None) -> None:
         from pyspark.sql import functions as f
 
         frame = self.spark.read.option("singleVariantColumn", "v").json(source)
-        table = mica.Table.create(fresh(target), "v VARIANT")
+        properties = {"mica.bloomFilter.paths": filters} if filters else {}
+        table = mica.Table.create(fresh(target), "v VARIANT", properties=properties)
         table.append(frame.repartitionByRange(files, f.expr("variant_get(v, '$.time_us', 'bigint')")))
 
     def ranged(self, target: str, low: int, high: int, engine: str) -> dict[str, Any]:
@@ -140,6 +141,14 @@ class Mica:
             return {"rows": rows, "least": least}
         found: pa.Table = scan.to_arrow()
         return {"rows": found.num_rows, "least": pc.min(found["did"]).as_py()}
+
+    def identified(self, target: str, value: str, engine: str) -> list[int]:
+        """The times of the events with this `commit.cid`."""
+        where = f"v:commit.cid::string = '{value}'"
+        scan = mica.Table.open(target).scan(where=where, columns={"t": "v:time_us::bigint"})
+        if engine == "spark":
+            return sorted(row["t"] for row in scan.to_df(self.spark).collect())
+        return sorted(scan.to_arrow()["t"].to_pylist())
 
     def rebuild(self, target: str) -> None:
         """Every row's whole Variant, to nobody: what Spark makes of it afterwards is the same for all."""

@@ -137,6 +137,12 @@ class Peer:
         assert row is not None
         return {"rows": row[0], "least": row[1]}
 
+    def identified(self, target: str, value: str) -> list[int]:
+        """The times of the events with this `commit.cid`."""
+        frame = self.spark.read.format(self.format).load(target)
+        found = frame.where(f"variant_get(v, '$.commit.cid', 'string') = '{value}'")
+        return sorted(row[0] for row in found.selectExpr("variant_get(v, '$.time_us', 'bigint')").collect())
+
     def query(self, target: str, name: str) -> list[list[Any]]:
         """One of five questions like JSONBench's."""
         self.spark.read.format(self.format).load(target).createOrReplaceTempView("t")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mica.checking.report import Report as Report
     from mica.checking.report import Violation as Violation
     from mica.checking.suggestions import suggest as suggest
+    from mica.engines.progress import Progress as Progress
     from mica.engines.spark.functions import parse_json as parse_json
     from mica.engines.spark.functions import try_parse_json as try_parse_json
     from mica.engines.spark.session import session as session
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from mica.table import Table as Table
     from mica.write.bare import Written as Written
     from mica.write.ingest import IngestReport as IngestReport
-    from mica.write.ingest import Progress as Progress
     from mica.write.ingest import ingest_json as ingest_json
     from mica.write.landing import stream_json as stream_json
     from mica.write.merge import Merge as Merge
@@ -73,7 +73,7 @@ _PLACES = {
     "Merge": "write.merge",
     "MergeClause": "write.merge_clauses",
     "Metadata": "log.actions",
-    "Progress": "write.ingest",
+    "Progress": "engines.progress",
     "Protocol": "log.actions",
     "Snapshot": "log.snapshot",
     "StructField": "schema.types",

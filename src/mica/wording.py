@@ -1,6 +1,6 @@
-"""Numbers in sentences, with their nouns.
+"""Numbers in sentences, with their nouns, and texts that are too long for a line.
 
-The rule: one thing is named in the singular, every other number of them in the plural.
+The rule: one thing is named in the singular, every other number of them in the plural; what is cut keeps both ends.
 """
 
 from __future__ import annotations
@@ -9,3 +9,9 @@ from __future__ import annotations
 def counted(number: int, noun: str) -> str:
     """`1 file`, `2 files`, `1,000 rows`; the noun is given in the singular."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def shortened(text: str, most: int) -> str:
+    """The text, cut in the middle if it is longer: the ends of paths tell them apart."""
+    tail = most // 2
+    return text if len(text) <= most else f"{text[: most - tail - 1]}…{text[-tail:]}"

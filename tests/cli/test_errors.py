@@ -5,11 +5,17 @@ Each command once at least, in this process: no command starts a JVM for a mista
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import typer.main
 
@@ -17,7 +23,7 @@ import mica
 from mica.cli.app import app, main
 from mica.errors.codes import CODES
 
-#: The arguments, the code (None: wrong usage), and what the text says. TABLE, FILE, JSON and OUT are paths.
+#: The arguments, the code (None: wrong usage), and what the text says. Words in capitals are paths: see `places`.
 MISTAKES: list[tuple[str, str | None, str]] = [
     ("scan NOWHERE", "TABLE_NOT_FOUND", "is not a Delta table"),
     ("scan JSON", "NOT_A_DIRECTORY", "mica ingest"),
@@ -84,7 +90,124 @@ MISTAKES: list[tuple[str, str | None, str]] = [
     ("sql SELECT --table t", None, "NAME=VALUE"),
     ("demo OUT --events 0", None, "--events"),
     ("doctor NOWHERE --json=x", None, "--json"),
+    # What rows say.
+    ("scan TABLE --where 9223372036854775807+v:n::bigint>0", "ARITHMETIC_OVERFLOW", "Cast to a wider type."),
+    ("scan TABLE --where 1/v:n::int=1", "DIVIDE_BY_ZERO", "Filter those rows out first."),
+    ("scan TABLE --where \"'x'::int=1\"", "INVALID_CAST", "try_cast"),
+    ("scan TABLE --where array(v:n::int)[5]=1", "INVALID_ARRAY_INDEX", "Compare with size(…) first"),
+    ("scan TABLE --where \"variant_set(v,'$.n.x',1)::int=1\"", "PATH_MISMATCH", "Use try_variant_set"),
+    ("scan TABLE --where explode(v)=1", "UNSUPPORTED_EXPRESSION", "let Spark filter the rows"),
+    ("scan RICH --where s=t", "COLLATION_MISMATCH", "Choose one, as in s COLLATE UNICODE_CI = t."),
+    ("scan RICH --where \"t='b'\"", "NEEDS_SPARK", "s COLLATE UTF8_BINARY = 'x'"),
+    ("alter RICH --collation b=nope", "UNKNOWN_COLLATION", "collations() lists all of them"),
+    ("alter RICH --add-constraint e=id>1", "CONSTRAINT_VIOLATED", "Correct or delete such rows first"),
+    ("ingest UTF OUT", "INVALID_UTF8", "--invalid-utf8 replace"),
+    ("ingest DUP OUT", "DUPLICATE_KEY", "--last-key-wins"),
+    ("ingest DEEP OUT", "TOO_DEEP", "Store the deeper levels as text."),
+    ("ingest JSON OUT --max-size 4", "TOO_LARGE", "Raise --max-size"),
+    ("ingest JSON RICH --add id=v:x::bigint", "NULL_IN_NOT_NULL_COLUMN", "NOT NULL"),
+    # What tables say.
+    ("alter RICH --drop-column id", "COLUMN_IN_USE", "Drop what uses it first."),
+    ("alter RICH --add-constraint c=id>1", "CONSTRAINT_EXISTS", "Give another name"),
+    ('alter RICH --add-columns "B INT"', "DUPLICATE_COLUMN", "Rename one of them."),
+    ('alter RICH --add-columns "z VOID"', "UNSUPPORTED_TYPE", "Give it a type"),
+    ("alter RICH --type b=INT", "INCOMPATIBLE_TYPE", "Types only become wider"),
+    ("alter RICH --type d=TIMESTAMP_NTZ", "FEATURE_NEEDED", "mica alter TABLE --set delta.enableTypeWidening=true"),
+    ("alter RICH --drop-feature warp", "UNKNOWN_FEATURE", "It has: "),
+    ("alter RICH --drop-feature checkConstraints", "FEATURE_NOT_REMOVABLE", "--drop-constraint"),
+    (
+        "alter RICH --drop-feature deletionVectors --truncate-history",
+        "FEATURE_IN_HISTORY",
+        "without --truncate-history",
+    ),
+    ("alter TABLE --rename v=w", "NEEDS_COLUMN_MAPPING", "mica alter TABLE --set delta.columnMapping.mode=name"),
+    ('alter TABLE --add-columns "n INT NOT NULL"', "MISSING_COLUMN", "--default sets a default"),
+    ("alter TABLE --set delta.minReaderVersion=9", "UNSUPPORTED_WRITER_FEATURE", "Leave the property out."),
+    ("erase ONLY v:n", "APPEND_ONLY", "set delta.appendOnly to false first"),
+    ("ingest JSON TABLE --add z=v:n::int", "UNKNOWN_COLUMN", "give --schema-evolution"),
+    ("ingest JSON RICH --add id=v:n::bigint --add k=v:n::bigint", "IDENTITY_GIVEN", "Leave the column out."),
+    ("ingest JSON OUT --add n=v --partition-by n", "INVALID_PARTITION_COLUMN", "Partition by a column of a plain type"),
+    ("scan TABLE --timestamp 2099-01-01", "TIMESTAMP_OUT_OF_RANGE", "Give a time within the history."),
+    ("convert TABLE TABLE", "TABLE_EXISTS", "Name another place"),
+    # Where files are.
+    ("ingest FIFO OUT", "NOT_A_FILE", "mica ingest - TABLE"),
+    ("ingest CHANGED TAKEN --idempotent", "INPUT_CHANGED", "leave --idempotent out"),
+    ("scan FILE PLAIN", "INCOMPATIBLE_FILES", "Read the files separately."),
+    ("scan TABLE/*.parquet", "DELTA_TABLE", "Name the table itself"),
+    ("repair FILE PLAIN", "FILE_EXISTS", "Name a file that does not."),
+    ("scan hdfs://x/t", "UNSUPPORTED_SCHEME", "Supported are plain paths and abfs"),
+    ("scan s3://b/t --storage-option regoin=x", "UNKNOWN_STORAGE_OPTION", "Is region meant?"),
+    # Logs of others, or damaged ones (`LOGS`).
+    ("scan NEWER", "UNSUPPORTED_READER_VERSION", "Use a newer version of mica"),
+    ("scan WARP", "UNSUPPORTED_READER_FEATURE", "Use a newer version of mica"),
+    ("ingest JSON NEWERWRITER", "UNSUPPORTED_WRITER_VERSION", "Use a newer version of mica"),
+    ("scan SCHEMA", "INVALID_SCHEMA_JSON", "Restore the table's metadata."),
+    ("scan ELSEWHERE", "EXTERNAL_PATH", "--storage-option allow_external_paths=true"),
+    ("scan VECTOR", "CORRUPT_DELETION_VECTOR", "Restore the file."),
+    ("ingest JSON DOMAIN", "INVALID_DOMAIN", "Restore the log."),
+    ("alter UNCOUNTED --set delta.enableRowTracking=true", "MISSING_STATISTICS", "repair its statistics"),
+    ("scan PARTITION", "INVALID_PARTITION_VALUE", "restore the log"),
+    ("scan GARBAGE", "CORRUPT_LOG", "Restore the file."),
+    ("scan GAP", "LOG_GAP", "Restore the missing file"),
+    ("scan EXPIRED --version 0", "VERSION_EXPIRED", "The oldest version that can be read is 2."),
 ]
+
+#: Codes that no short command reaches, and why.
+ELSEWHERE: dict[str, str] = {
+    "Spark raises it in a job, a stream or a merge, or it is about the session (tests/spark, test_sql.py).": (
+        "AMBIGUOUS_COLUMN AMBIGUOUS_MERGE CHANGES_IN_STREAM NO_JAVA SPARK_JOB_FAILED SPARK_NOT_STARTED STREAM_CHANGED "
+        "UNSUPPORTED_BY_SPARK VERSION_MISMATCH WORKER_LOST WORKER_WITHOUT_MICA"
+    ),
+    "Another writer must be at work, or a store fail in the middle.": (
+        "COMMIT_NOT_READ COMMIT_UNKNOWN CONCURRENT_APPEND CONCURRENT_DELETE CONCURRENT_DOMAIN CONCURRENT_TRANSACTION "
+        "LISTING_BEHIND METADATA_CHANGED PROTOCOL_CHANGED TABLE_REPLACED TOO_MANY_CONFLICTS"
+    ),
+    "The machine or the store must be full, without rights or without a library.": (
+        "DISK_FULL IO NOT_INSTALLED NOT_SUPPORTED PERMISSION_DENIED TOO_MANY_FILES INVALID_NAME"
+    ),
+    "Only a call from Python can ask for it.": (
+        "DELETED_ROWS DOES_NOT_FIT INVALID_TYPE INVALID_VALUE NOT_IN_FILES NO_INPUT ROWS_OUTSIDE_OVERWRITE "
+        "UNKNOWN_TIME_ZONE"
+    ),
+    "Bytes must be damaged in one place, as tests of that place do.": (
+        "CORRUPT_CHECKPOINT FILE_TOO_SHORT INVALID_COLLATION MALFORMED_SHREDDING MALFORMED_VARIANT MISSING_FIELD_ID "
+        "RECORD_MISSING UNSUPPORTED_TYPE_CHANGE"
+    ),
+    "It is a bug of mica's.": "INTERNAL REPAIR_FAILED",
+}
+
+
+def _protocol(reader: int, writer: int, *features: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"minReaderVersion": reader, "minWriterVersion": writer}
+    if reader == 3:
+        found["readerFeatures"] = [one for one in features if one not in ("domainMetadata", "rowTracking")]
+    if writer == 7:
+        found["writerFeatures"] = list(features)
+    return {"protocol": found}
+
+
+VARIANTS = ("variantType", "variantShredding")
+VECTOR = {"storageType": "x", "pathOrInlineDv": "xx", "sizeInBytes": 1, "cardinality": 1}
+
+#: What is changed in the log of a table of one version; a key that is not there is a new line.
+LOGS: dict[str, dict[str, Any]] = {
+    "NEWER": _protocol(9, 99),
+    "NEWERWRITER": _protocol(1, 99),
+    "WARP": _protocol(3, 7, "warp"),
+    "SCHEMA": {"metaData": {"schemaString": "{"}},
+    "ELSEWHERE": {"add": {"path": "s3://bucket/x.parquet"}},
+    "VECTOR": {"add": {"deletionVector": VECTOR}},
+    "UNCOUNTED": {"add": {"stats": None}},
+    "PARTITION": {
+        "metaData": {
+            "schemaString": '{"type":"struct","fields":[{"name":"p","type":"integer","nullable":true,"metadata":{}}]}',
+            "partitionColumns": ["p"],
+        },
+        "add": {"partitionValues": {"p": "x"}},
+    },
+    "DOMAIN": _protocol(3, 7, *VARIANTS, "domainMetadata", "rowTracking")
+    | {"domainMetadata": {"domain": "delta.rowTracking", "configuration": "nope", "removed": False}},
+}
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +215,55 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("mistakes")
     (folder / "events.json").write_bytes(b"".join(orjson.dumps({"n": i}) + b"\n" for i in range(5)))
     (folder / "bad.json").write_text('{"n": 1}\n{"n": \n')
+    (folder / "utf.json").write_bytes(b'{"n": "\xff"}\n')
+    (folder / "dup.json").write_text('{"n": 1, "n": 2}\n')
+    (folder / "deep.json").write_text("[" * 2000 + "]" * 2000)
     mica.ingest_json(folder / "events.json", folder / "table")
+    os.mkfifo(folder / "fifo")
+    pq.write_table(pa.table({"v": ["x"]}), folder / "plain.parquet")
+    (folder / "changed.json").write_text("1\n")
+    mica.ingest_json(folder / "changed.json", folder / "taken", idempotent=True)
+    (folder / "changed.json").write_text("1\n2\n")
+    mica.Table.create(folder / "only", "v VARIANT", properties={"delta.appendOnly": "true"}).append([{"v": {"n": 1}}])
+    columns = (
+        "id BIGINT NOT NULL, s STRING COLLATE UTF8_LCASE, t STRING COLLATE UNICODE_CI, b STRING, d DATE, v VARIANT"
+    )
+    rich = mica.Table.create(
+        folder / "rich", f"{columns}, k BIGINT GENERATED ALWAYS AS IDENTITY",
+        properties={"delta.enableDeletionVectors": "true"},
+    )  # fmt: skip
+    rich.append([{"id": 1, "s": "a", "t": "b"}])
+    rich.add_constraint("c", "id > 0")
+    for name, changes in LOGS.items():
+        _edited(shutil.copytree(folder / "table", folder / name), changes)
+    shutil.copytree(folder / "table", folder / "GARBAGE")
+    _commit(folder / "GARBAGE", 0).write_text("{nope\n")
+    for name, interval, lost in (("GAP", "10", 1), ("EXPIRED", "2", 0)):
+        made = mica.Table.create(folder / name, "n INT", properties={"delta.checkpointInterval": interval})
+        for _ in range(3):
+            made.append([{"n": 1}])
+        _commit(folder / name, lost).unlink()
     file = next((folder / "table").glob("*.parquet"))
-    return {
-        "TABLE": str(folder / "table"), "FILE": str(file), "JSON": str(folder / "events.json"),
-        "BAD": str(folder / "bad.json"), "OUT": str(folder / "out"), "NOWHERE": str(folder / "NOWHERE"),
-    }  # fmt: skip
+    named = {"JSON": "events.json", "PLAIN": "plain.parquet"}
+    named |= {name.upper(): f"{name}.json" for name in ("bad", "utf", "dup", "deep", "changed")}
+    named |= {name.upper(): name for name in ("table", "fifo", "taken", "only", "rich", "out")}
+    named |= {name: name for name in ("NOWHERE", "GARBAGE", "GAP", "EXPIRED", *LOGS)}
+    return {"FILE": str(file), **{word: str(folder / name) for word, name in named.items()}}
+
+
+def _commit(table: Path, version: int) -> Path:
+    return table / "_delta_log" / f"{version:020}.json"
+
+
+def _edited(table: Path, changes: dict[str, Any]) -> None:
+    path = _commit(table, 0)
+    actions = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+    for kind, change in changes.items():
+        found = [action for action in actions if kind in action]
+        for action in found:
+            action[kind] = change if kind == "protocol" else action[kind] | change
+        actions += [] if found else [{kind: change}]
+    path.write_bytes(b"".join(orjson.dumps(action) + b"\n" for action in actions))
 
 
 @pytest.mark.parametrize(("line", "code", "says"), MISTAKES, ids=[line for line, _, _ in MISTAKES])
@@ -105,7 +271,9 @@ def test_a_mistake_has_its_status_its_code_and_a_way_out(
     places: dict[str, str], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str],
     line: str, code: str | None, says: str,
 ) -> None:  # fmt: skip
-    arguments = [re.sub(r"\b[A-Z]{3,}\b", lambda found: places.get(found[0], found[0]), one) for one in line.split()]
+    arguments = [
+        re.sub(r"\b[A-Z]{3,}\b", lambda found: places.get(found[0], found[0]), one) for one in shlex.split(line)
+    ]
     monkeypatch.setattr(sys, "argv", ["mica", *arguments])
     monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit) as ended:
@@ -114,16 +282,24 @@ def test_a_mistake_has_its_status_its_code_and_a_way_out(
     text = shown.err
     assert ended.value.code == (2 if code is None else CODES[code].kinds[0].exit_status), text
     assert shown.out == ""
-    assert says.replace("TABLE", places["TABLE"]) in " ".join(text.split())
+    assert says in " ".join(text.replace(places["TABLE"], "TABLE").split())
     assert "Traceback" not in text
     assert "\x1b" not in text
     if code is None:
         assert max(map(len, text.splitlines())) <= 80 + max(map(len, arguments))
     else:
         assert text.startswith(f"error [{code}]: ")
-        assert len(text.splitlines()) <= 3
-        assert "…" not in text.replace("mica ingest …", "")
+        assert 2 <= len(text.splitlines()) <= 3, "what is wrong, and the way out"
+        assert "…" not in text.replace("(…)", "")
     assert not Path(places["OUT"], "_delta_log").exists()
+
+
+def test_every_code_is_tried_or_says_why_not() -> None:
+    tried = {code for _, code, _ in MISTAKES if code is not None}
+    others = [code for codes in ELSEWHERE.values() for code in codes.split()]
+    assert len(others) == len(set(others))
+    assert sorted(tried | set(others)) == sorted(CODES)
+    assert not tried & set(others)
 
 
 def test_every_command_has_a_mistake_and_a_help_of_80_columns(

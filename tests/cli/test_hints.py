@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -12,18 +13,17 @@ import mica
 from mica.cli.app import app
 from mica.cli.hints import SAYS, spoken
 from mica.errors.codes import CODES
-from tests.support import kernel_codes
 
 PACKAGE = Path(mica.__file__).parent
 
 #: Hints of calls that no verb makes, by what is in them.
 PYTHON_ALONE = (
-    "to_df(unsupported=", "Call update_", "mica.variant.from_", "scan(columns=", "mode='ignore'",
+    "to_df(unsupported=", "Call update_", "mica.variant.from_", "scan(columns=",
     "spark=mica.session()", "to_arrow() or to_duckdb()", "untyped=",
     ".schema(…)", ".load(path)", 'option("checkpointLocation"',
 )  # fmt: skip
 
-PYTHON = re.compile(r"""\b[a-z_]+=['"{\[TF]|\bmica\.[A-Zr]|\.\w+\(|\bto_\w+\(|Table\.|`\w+=`""")
+PYTHON = re.compile(r"""\b[a-z_]+=['"{\[TF]|\bmica\.[A-Zr]|\.\w+\(|\bto_\w+\(|Table\.|set_properties\(|`\w+=`""")
 
 
 def _text(node: ast.AST) -> str:
@@ -41,9 +41,10 @@ def _text(node: ast.AST) -> str:
     return ""
 
 
+@functools.cache
 def hints() -> list[str]:
     """All texts that the library gives as hints."""
-    found = [CODES[code].way_out for code in sorted(kernel_codes())]
+    found = [code.way_out for code in CODES.values()]
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
@@ -53,7 +54,7 @@ def hints() -> list[str]:
 
 def options() -> set[str]:
     command = typer.main.get_command(app)
-    verbs = command.commands.values()  # type: ignore[attr-defined]
+    verbs = [command, *command.commands.values()]  # type: ignore[attr-defined]
     return {name for verb in verbs for one in verb.params for name in (*one.opts, *one.secondary_opts)}
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +17,7 @@ import mica
 from mica.cli import explain as explain_command
 from mica.cli import sql as sql_command
 from mica.cli.app import app
+from mica.cli.kept_back import kept_back, reason
 from mica.engines.spark import session
 from mica.query import names
 
@@ -60,7 +64,34 @@ def test_the_command_says_where_the_session_runs_and_its_settings(
     monkeypatch.setattr(session, "session", lambda *master, **conf: (asked.append((master, conf)), spark)[1])
     line = ["sql", "SELECT 1 AS one", "--master", "local[2]", "--conf", "spark.a=b=c", "--conf", "spark.d=e", "--json"]
     assert orjson.loads(runner.invoke(app, line).stdout) == {"one": 1}
-    assert asked == [(("local[2]",), {"spark.log.level": "OFF", "spark.a": "b=c", "spark.d": "e"})]
+    assert asked == [(("local[2]",), {"spark.a": "b=c", "spark.d": "e"})]
+
+
+def test_what_a_jvm_writes_while_it_starts_is_kept_back_and_what_it_writes_later_passes(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with kept_back() as lines:
+        jvm = subprocess.Popen(
+            ["sh", "-c", "echo '1 2 WARN X: early' >&2; read go; echo late >&2"], stdin=subprocess.PIPE
+        )
+        while not lines():
+            time.sleep(0.01)
+    assert reason(lines()) == "early"
+    jvm.communicate(b"\n")
+    said = ""
+    while "late" not in said:
+        said += capfd.readouterr().err
+    assert said == "late\n"
+
+
+def test_a_spark_that_does_not_start_says_why_in_two_lines() -> None:
+    line = [sys.executable, "-m", "mica.cli", "sql", "SELECT 1", "--conf", "spark.driver.memory=much"]
+    failed = subprocess.run(line, capture_output=True, text=True, check=False)
+    assert failed.stderr.splitlines() == [
+        "error [SPARK_NOT_STARTED]: Spark could not be started: Invalid maximum heap size: -Xmxmuch",
+        "Look at --master and --conf; --debug shows Spark's log.",
+    ]
+    assert (failed.returncode, failed.stdout) == (1, "")
 
 
 def test_a_wrong_text_is_the_users(table: str) -> None:

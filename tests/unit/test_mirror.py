@@ -29,6 +29,8 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "collation/trust.py": "tests/property/test_collations_spark.py",
     },
     "A part of one rule, which is proved as a whole.": {
+        "pictures/paged.py": "tests/unit/scan/test_pictured.py",
+        "engines/progress.py": "tests/cli/test_progress.py",
         "checking/bounds_hold.py": "tests/unit/checking/test_check.py",
         "checking/doctor.py": "tests/cli/test_doctor.py",
         "checking/erased.py": "tests/unit/write/test_erase.py",

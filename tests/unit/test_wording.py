@@ -1,9 +1,14 @@
 """Texts for people count as people do."""
 
-from mica.wording import counted
+from mica.wording import counted, shortened
 
 
 def test_one_is_singular_and_thousands_are_separated() -> None:
     assert [counted(n, "row group") for n in (0, 1, 2, 1234)] == [
         "0 row groups", "1 row group", "2 row groups", "1,234 row groups",
     ]  # fmt: skip
+
+
+def test_a_long_text_keeps_both_ends() -> None:
+    assert shortened("day=1/part-0123456789.parquet", 15) == "day=1/p…parquet"
+    assert [len(shortened("x" * n, 10)) for n in (9, 10, 11, 99)] == [9, 10, 10, 10]

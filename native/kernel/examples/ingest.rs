@@ -4,6 +4,11 @@
 #[path = "common/clock.rs"]
 mod clock;
 
+/// The allocator of the package.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;

@@ -97,7 +97,7 @@ def check_files(snapshot: Snapshot, paths: Sequence[str], statistics: Sequence[s
 
 def _run(works: Sequence[_Work], limit: int) -> Report:
     empty = Report(len(works), VIOLATIONS.empty_table(), TOTALS.empty_table())
-    return empty.with_more(local.run(partial(_check_file, limit), works))
+    return empty.with_more(local.shown(partial(_check_file, limit), works))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import platform
 import sys
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ import pyarrow as pa
 from mica import __version__, engines
 from mica.engines.spark import session
 from mica.errors import MicaError
+from mica.errors.codes import CODES
 from mica.log.snapshot import exists, load
 from mica.storage import AlreadyExistsError, Storage
 from mica.variant import kernel
@@ -46,12 +47,12 @@ class Finding:
 
 def doctor(
     table: str | None = None,
-    spark: SparkSession | None = None,
+    spark: Callable[[], SparkSession] | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Iterator[Finding]:
-    """Yields what is found: Python, packages, Java and Spark; with `spark`, its workers; with `table`, the place where
-    it is or will be: whether files can be listed, written and read there, and put only once (the rule by which commits
-    are atomic). One small file is written there and deleted.
+    """Yields what is found: Python, packages, Java and Spark; with `spark`, which starts a session, its workers; with
+    `table`, the place where it is or will be: whether files can be listed, written and read there, and put only once
+    (the rule by which commits are atomic). One small file is written there and deleted.
     """
     python = platform.python_version()
     yield Finding("Python", f"{python}, {sys.executable}")
@@ -91,12 +92,13 @@ def _pyspark() -> Finding:
     return Finding("PySpark", found, None if known else f"mica runs on {', '.join(SPARKS)}.")
 
 
-def _workers(spark: SparkSession) -> Finding:
+def _workers(start: Callable[[], SparkSession]) -> Finding:
     """A job of one task: its worker imports mica, in the driver's version, or the job says what is missing."""
     try:
+        spark = start()
         (batch,) = engines.of(spark).run(_answer, [0], _ANSWER)
     except MicaError as e:
-        return Finding("Spark's workers", e.message, e.hint)
+        return Finding("Spark's workers", e.message, e.hint or CODES[e.code].way_out)
     return Finding("Spark's workers", f"Spark {spark.version}: {batch.column(0)[0].as_py()}")
 
 

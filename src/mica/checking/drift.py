@@ -22,6 +22,7 @@ from mica.log.paths import LOG
 from mica.log.replay import parse_commits
 from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot
+from mica.pictures.paged import Paged
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import VARIANT, DataType
 from mica.stats import documents
@@ -85,7 +86,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(Paged):
     """What changed after version `since`, and how files look over time. `residual_bytes` of the files that were looked
     at are the most that another shredding schema could turn into columns."""
 
@@ -116,22 +117,14 @@ class Drift:
         """The report as plain values."""
         return {**asdict(self), "residual_bytes": self.residual_bytes, "rules": self.rules}
 
-    def to_html(self) -> str:
-        """The report as a page."""
-        from mica.pictures.page import document
-
-        return document(self._title(), self._page())
-
-    def _repr_html_(self) -> str:
-        return self._page()
-
-    def _title(self) -> str:
+    def title(self) -> str:
+        """The table and its version."""
         return f"{self.table}, version {self.version}"
 
     def _page(self) -> Html:
         from mica.pictures.page import bar, code, fragment, heading, paragraph, table
 
-        rows = [(*(code(text) if at == 0 else text for at, text in enumerate(row)),) for row in self._rows()]
+        rows = [(code(path), *others, first.replace(" ", "\xa0"), one) for path, *others, first, one in self._rows()]
         parts = [paragraph(line) for line in self._notes()]
         parts += [heading("Paths that changed"), table(NAMES, rows)] if rows else []
         moments = [
@@ -149,7 +142,7 @@ class Drift:
             heading("Files over time"),
             table(names, moments, right=("version", "rows", "typed", "residual bytes")),
         ]
-        return fragment(self._title(), parts)
+        return fragment(self.title(), parts)
 
     def _notes(self) -> Iterator[str]:
         of = f"{self.files:,} of {self.total_files:,} files were looked at"
@@ -174,7 +167,7 @@ class Drift:
         from rich.table import Table
         from rich.text import Text
 
-        yield Text(self._title(), style="bold")
+        yield Text(self.title(), style="bold")
         for line in self._notes():
             yield Text(f"  {line}")
         if self.paths:

@@ -112,7 +112,7 @@ def check_erased(
     works = [FilePart(entry.path, entry.size) for entry in files] + [FilePart(name, None) for name in others]
     source = TableSource(snapshot)
     spec = replace(Scan(source, None, {"v": quote_if_needed(column)}, None, True, "UTC").spec(), predicate=None)
-    rows = [row for batch in local.run(partial(_traces_in, spec, found), works) for row in batch.to_pylist()]
+    rows = [row for batch in local.shown(partial(_traces_in, spec, found), works) for row in batch.to_pylist()]
     traces = [trace for row in rows for trace in known.of_file(row)] + known.bounds()
     shown = f"{quote_if_needed(column)}:{found}"
     table = pa.Table.from_pylist(traces, TRACES)

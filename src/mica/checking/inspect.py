@@ -8,6 +8,7 @@ from typing import Any
 
 from mica.errors import StorageError
 from mica.scan.find import find
+from mica.scan.shredded import tree_of
 from mica.storage import Storage
 from mica.variant import kernel
 
@@ -25,13 +26,4 @@ def inspect_file(path: str, storage_options: Mapping[str, str] | None = None) ->
             hint=f"Name one of them, such as {storage.path(first.path)}.",
             path=path,
         )
-    reader = kernel.open_file(place, rel, early=True)
-    rows: list[dict[str, Any]] = reader.inspect().to_pylist()
-    return [{**row, "type": _NAMES.get(row["type"], row["type"].lower())} for row in rows]
-
-
-#: Arrow's names of leaf types, as SQL has them.
-_NAMES = {
-    "Utf8": "string", "Int8": "tinyint", "Int16": "smallint", "Int32": "int", "Int64": "bigint", "Float32": "float",
-    "Float64": "double", "Date32": "date", "Boolean": "boolean", "Binary": "binary",
-}  # fmt: skip
+    return tree_of(kernel.open_file(place, rel, early=True))

@@ -38,7 +38,7 @@ from mica.cli import (
     suggest,
     vacuum,
 )
-from mica.cli.console import errors
+from mica.cli.console import errors, progress_of
 from mica.cli.sessions import with_session
 from mica.errors import MicaError
 
@@ -74,7 +74,7 @@ VERBS = {
 app = typer.Typer(
     name="mica",
     help="Delta tables with shredded VARIANT columns: JSON in, path bounds in the log, files skipped.",
-    epilog="First: mica demo. Then: mica ingest events.ndjson lake/events; mica scan lake/events --limit 5.",
+    epilog="First: mica demo. Then: mica ingest demo/events/*.ndjson lake/events; mica scan lake/events --limit 5.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -107,7 +107,8 @@ def main() -> None:
     debug = "--debug" in sys.argv[1:]
     arguments = [a for a in sys.argv[1:] if a != "--debug"]
     try:
-        app(args=arguments)
+        with progress_of(next((one for one in arguments if not one.startswith("-")), "")):
+            app(args=arguments)
     except MicaError as e:
         if debug:
             raise

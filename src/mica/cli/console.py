@@ -14,12 +14,13 @@ import typer
 
 from mica.cli.hints import spoken
 from mica.errors import MicaError
+from mica.errors.codes import CODES
 from mica.wording import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from mica.write.ingest import Progress
+    from mica.engines.progress import Progress
     from mica.write.target import Commit
 
 
@@ -54,13 +55,16 @@ def print_rows(title: str, names: Sequence[str], rows: Sequence[Sequence[Any]], 
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=Text(title), title_justify="left", box=None, pad_edge=False, header_style="bold")
+    console = out()
+    if title:  # not as the table's title, which a narrow table would fold
+        console.print(Text(title, style="italic"))
+    table = Table(box=None, pad_edge=False, header_style="bold")
     for name in names:
         # No markup: rich would make an emoji of `v:id:`.
         table.add_column(Text(name), justify="right" if name in right else "left", overflow="fold")
     for row in rows:
         table.add_row(*[Text("" if value is None else str(value)) for value in row])
-    out().print(table)
+    console.print(table)
 
 
 def errors(error: MicaError) -> int:
@@ -69,8 +73,7 @@ def errors(error: MicaError) -> int:
     # The line with a caret under the text is left out on the command line.
     lines = [line for line in spoken(error.message).splitlines() if line.strip() != "^"]
     sys.stderr.write(f"error [{error.code}]: {chr(10).join(lines)}{f' ({where})' if where else ''}\n")
-    if error.hint:
-        sys.stderr.write(f"{spoken(error.hint)}\n")
+    sys.stderr.write(f"{spoken(error.hint or CODES[error.code].way_out)}\n")
     return error.exit_status
 
 
@@ -110,37 +113,59 @@ def write_page(path: str, text: str) -> None:
 
 
 @contextmanager
-def watched(what: str) -> Iterator[Any]:
-    """Shows progress on stderr after the first second if it is a terminal; otherwise does nothing."""
+def progress_of(what: str) -> Iterator[None]:
+    """Shows the progress of each job of the block that takes more than a second, on stderr if it is a terminal."""
     if not sys.stderr.isatty():
-        yield None
+        yield
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
 
-    began = time.monotonic()
+    from mica.engines.progress import watched
+
     columns = (TextColumn(what), BarColumn(), TextColumn("{task.fields[text]}"), TimeElapsedColumn())
-    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    bar = Bar(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False)
     task = bar.add_task(what, total=None, text="")
+    began: float | None = None
 
     def show(progress: Progress) -> None:
-        seconds = time.monotonic() - began
-        if seconds < 1:
+        nonlocal began
+        now = time.monotonic()
+        if began is None:
+            began = now
+            bar.reset(task)
+        if now - began < 1:
             return
-        rate = progress.input_bytes / 1e6 / seconds
-        parts = [f"{counted(progress.rows, 'row')}"] if progress.rows else []
-        parts += [f"{counted(progress.files, 'file')}"] if progress.files else []
-        parts += [f"{rate:.0f} MB/s"]
-        bar.update(task, completed=progress.input_bytes, total=progress.total_bytes or None, text=", ".join(parts))
-        if not bar.live.is_started:
-            bar.start()
+        done, total = progress.ended_tasks, progress.tasks
+        if progress.total_bytes:
+            done, total = progress.input_bytes, progress.total_bytes
+        bar.update(task, completed=done, total=total or None, text=_text(progress, now - began))
+        bar.start()
 
-    try:
-        yield show
-    finally:
+    def ended() -> None:
+        nonlocal began
+        began = None
         if bar.live.is_started:
             bar.stop()
+
+    try:
+        with watched(show, ended):
+            yield
+    finally:
+        ended()
+
+
+def _text(progress: Progress, seconds: float) -> str:
+    """The numbers that are known, and the rate of the best of them."""
+    parts = [counted(progress.rows, "row")] if progress.rows else []
+    parts += [counted(progress.files, "file")] if progress.files else []
+    if progress.total_bytes:
+        parts += [f"{progress.input_bytes / 1e6 / seconds:.0f} MB/s"]
+    else:
+        parts += [f"{progress.ended_tasks:,} of {counted(progress.tasks, 'task')}"] if progress.tasks else []
+        parts += [f"{progress.rows / seconds:,.0f} rows/s"] if progress.rows else []
+    return ", ".join(parts)
 
 
 def storage_options(texts: Sequence[str]) -> Mapping[str, str] | None:

@@ -13,6 +13,7 @@ import typer
 from mica.cli import events as demo
 from mica.cli import options
 from mica.cli.console import out, print_json, print_rows
+from mica.cli.sessions import spark_session
 from mica.errors import UserError
 from mica.wording import counted
 
@@ -30,7 +31,6 @@ def run(
     json: options.Json = False,
 ) -> None:
     """Generate events, ingest them, skip files, and read the table with Spark's own reader."""
-    from mica.engines.spark.session import session
     from mica.table import Table
     from mica.write.ingest import ingest_json
 
@@ -50,7 +50,7 @@ def run(
     size = sum(p.stat().st_size for p in paths) / 1e6
     say(f"1. {count:,} events in {len(paths)} NDJSON files, {size:.1f} MB: {events}")
 
-    engine = session(**{"spark.sql.session.timeZone": "UTC"}) if spark else None
+    engine = spark_session(**{"spark.sql.session.timeZone": "UTC"}) if spark else None
     report = ingest_json(
         [str(p) for p in paths], table, spark=engine, sort_by=["try_variant_get(v, '$.time_us', 'bigint')"],
         target_file_size=max(64 << 10, count * 5),
@@ -81,9 +81,8 @@ def run(
         )  # fmt: skip
         say("4. The same files, read by Spark's own Parquet reader")
         if not json:
-            print_rows(
-                "", ["collection", "count"], [[r["collection"], f"{r['count']:,}"] for r in groups], right=["count"]
-            )
+            counts = [[r["collection"] or "NULL", f"{r['count']:,}"] for r in groups]
+            print_rows("", ["collection", "count"], counts, right=["count"])
         steps |= {"rows_on_spark": rows, "collections": {str(r["collection"]): r["count"] for r in groups}}
         if rows != found.num_rows or sum(r["count"] for r in groups) != count:
             sys.stderr.write("the engines disagree: this is a bug in mica\n")

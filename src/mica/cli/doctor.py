@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
@@ -10,6 +10,7 @@ import typer
 from mica.checking.doctor import doctor
 from mica.cli import options
 from mica.cli.console import out, print_json, storage_options
+from mica.cli.hints import spoken
 from mica.cli.sessions import spark_session
 
 
@@ -22,7 +23,8 @@ def run(
     json: options.Json = False,
 ) -> None:
     """Show what is installed and reachable, and what is wrong; the exit status is 1 if something is."""
-    found = list(doctor(table, spark_session() if spark else None, storage_options(storage_option or ())))
+    looked = doctor(table, spark_session if spark else None, storage_options(storage_option or ()))
+    found = [replace(one, way_out=one.way_out and spoken(one.way_out)) for one in looked]
     wrong = [finding for finding in found if finding.way_out is not None]
     if json:
         print_json([asdict(finding) for finding in found])

@@ -19,12 +19,20 @@ def _option(argument: str) -> str:
 SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = tuple(
     (re.compile(pattern), instead)
     for pattern, instead in (
+        (r"set_properties\(\{\"(.+?)\": \"(\w+)\"\}\)", r"mica alter TABLE --set \1=\2"),
         (r"storage_options=\{'(\w+)': '(\w+)'\}", r"--storage-option \1=\2"),
         (r"Give (them|credentials) in storage_options", r"Give \1 by --storage-option"),
         (r"Check storage_options", r"Check --storage-option"),
         (r"\bstorage_options has\b", r"--storage-option has"),
         (r"columns=\{'(.+?)': …\}", r"--add '\1=…'"),
+        (r"give schema_evolution=True to append, overwrite or ingest_json", r"give --schema-evolution"),
+        (r"Drop them first: drop_constraint", r"Drop them first: --drop-constraint"),
+        (r"alter_column sets a default", r"--default sets a default"),
+        (r"without truncate_history", r"without --truncate-history"),
+        (r"use mode= to replace it or to keep it", r"use --mode overwrite or --mode ignore"),
+        (r"Run the query on Spark: Scan\.to_df\(\) without it, and.*", r"Run the query on Spark: mica sql."),
         (r"leave idempotent=True out", r"leave --idempotent out"),
+        (r"ingest without idempotent=True", r"ingest without --idempotent"),
         (r"^idempotent must be False for (.*), got True$", r"--idempotent cannot be used with \1"),
         (
             r"^idempotent must be False with mode='overwrite'(.*), got True$",
@@ -33,6 +41,7 @@ SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = t
         (r"on_error='quarantine'", r"--on-error quarantine"),
         (r"invalid_utf8='replace'", r"--invalid-utf8 replace"),
         (r"duplicate_keys='last'", r"--last-key-wins"),
+        (r"mode='(ignore|append)'(?! or)", r"--mode \1"),
         (r"mode='append' or 'overwrite'", r"--mode append or --mode overwrite"),
         (r"Leave partition_by out", r"Leave --partition-by out"),
         (r"Change them with Table\.set_properties\.", r"Leave --property out: an existing table keeps its own."),
@@ -51,7 +60,12 @@ SAYS: Sequence[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = t
             r"a number of hours, a text such as '7 days', or a timedelta",
             r"a number of hours, or a text such as '7 days'",
         ),
-        (r"say enforce_retention=False", r"say --no-enforce-retention"),
+        (r"(say|or) enforce_retention=False", r"\1 --no-enforce-retention"),
+        (r"^Use mica\.Table, or another folder", r"Name the table itself, or another folder"),
+        (
+            r"^Look at the master and at the settings, or work in process.*",
+            r"Look at --master and --conf; --debug shows Spark's log.",
+        ),
         (r"leave `spark=` out", r"leave --spark out"),
         (r"give it a name with mica\.register\.", r"give it a name with --table NAME=PATH."),
     )

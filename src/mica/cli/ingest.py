@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import typer
 
 from mica.cli import options
-from mica.cli.console import out, pairs, print_json, storage_options, watched
+from mica.cli.console import out, pairs, print_json, storage_options
 from mica.cli.sessions import spark_session
 from mica.errors import UserError
 from mica.write.ingest import ingest_json
@@ -83,6 +83,9 @@ def run(
     idempotent: Annotated[
         bool, typer.Option("--idempotent", help="Skip files that were ingested before, by name and time.")
     ] = False,
+    schema_evolution: Annotated[
+        bool, typer.Option("--schema-evolution", help="Add the columns that an existing table lacks.")
+    ] = False,
     on_spark: options.OnSpark = False,
     storage_option: options.StorageOption = None,
     json: options.Json = False,
@@ -91,7 +94,7 @@ def run(
     spark = spark_session() if on_spark else None
     if "-" in paths and idempotent:
         raise UserError.bad_value("idempotent", idempotent, "False for standard input, which has no name")
-    with standard_input(paths) as files, watched("ingest") as progress:
+    with standard_input(paths) as files:
         report = ingest_json(
             files,
             table,
@@ -111,8 +114,8 @@ def run(
             invalid_utf8=invalid_utf8,
             max_size=max_size,
             idempotent=idempotent,
+            schema_evolution=schema_evolution,
             storage_options=storage_options(storage_option or ()),
-            progress=progress,
         )
     if json:
         print_json(report.to_dict())

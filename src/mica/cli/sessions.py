@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mica.cli.console import pairs
+from mica.cli.kept_back import kept_back, reason
+from mica.errors import UserError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,12 +70,29 @@ def with_session(run: Callable[..., None]) -> Callable[..., None]:
     return ran
 
 
-def spark_session() -> SparkSession:
-    """The session that the command asked for, by default an embedded one. Spark's own log of a failed task is shown
+def spark_session(**settings: str) -> SparkSession:
+    """The session that the command asked for, by default an embedded one with these settings. What Spark logs is shown
     with `--debug` only.
+
+    Errors: those of `mica.session`; of one that could not be started, with the reason that its log gives.
     """
-    from mica.engines.spark.session import session
+    from mica.engines.spark.session import is_connect, session
 
     asked = _ASKED.get()
-    quiet = {} if "--debug" in sys.argv else {"spark.log.level": "OFF"}
-    return session(asked.master or "local[*]", **quiet, **pairs(asked.conf, "--conf"))
+    master, conf = asked.master or "local[*]", settings | pairs(asked.conf, "--conf")
+    if "--debug" in sys.argv:
+        return session(master, **conf)
+    # PySpark prints each error of a text as JSON, beside raising it, and warns of every pandas that is newer than it.
+    warnings.filterwarnings("ignore", category=FutureWarning, module="pyspark")
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+    with kept_back() as lines:
+        try:
+            spark = session(master, **conf)
+        except UserError as e:
+            told = reason(lines())
+            if e.code == "SPARK_NOT_STARTED" and told is not None:
+                raise UserError(e.code, f"Spark could not be started: {told}", hint=e.hint) from e
+            raise
+        if not is_connect(spark):
+            spark.sparkContext.setLogLevel("OFF")
+    return spark

@@ -27,6 +27,7 @@ def run(
     json: options.JsonRows = False,
 ) -> None:
     """Run a Spark SQL text; tables are named by delta.`PATH` or by --table."""
+    from mica.engines.spark.jobs import shown
     from mica.query.entry import sql
 
     with named(table), sparks_errors():
@@ -39,7 +40,9 @@ def run(
             for row in lines.toLocalIterator():
                 sys.stdout.write(f"{row.line}\n")
             return
-        rows = [[None if value is None else str(value) for value in row] for row in frame.collect()]
+        with shown(frame.sparkSession):
+            found = frame.collect()
+        rows = [[None if value is None else str(value) for value in row] for row in found]
         print_rows("", frame.columns, rows)
         if limit is None and len(rows) == SHOWN:
             sys.stderr.write(f"the first {SHOWN} rows; --limit shows more\n")
@@ -66,4 +69,4 @@ def sparks_errors() -> Iterator[None]:
         if not type(e).__module__.startswith("pyspark.errors"):
             raise
         lines = [line for line in str(e).splitlines() if line.strip()]
-        raise UserError("INVALID_EXPRESSION", lines[0] if lines else type(e).__name__) from e
+        raise UserError("INVALID_EXPRESSION", lines[0].rstrip(" ;") if lines else type(e).__name__) from e

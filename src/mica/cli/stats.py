@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import orjson
@@ -34,9 +35,14 @@ def run(
         print_json(found)
         return
     for file in found:
+        if not file["columns"] and path is not None:
+            continue
         rows = [[_name(c), _text(c["min"]), _text(c["max"]), c["nulls"]] for c in file["columns"]]
         head = f"{file['path']}: {counted(file['rows'], 'row')}, {file['size']:,} bytes"
         print_rows(head, ["column", "min", "max", "nulls"], rows, right=["nulls"])
+    without = sum(not file["columns"] for file in found)
+    if without and path is not None:
+        sys.stderr.write(f"{counted(without, 'file')} of {len(found):,} without bounds of a column like {path!r}\n")
 
 
 def _name(column: dict[str, Any]) -> str:

@@ -29,9 +29,6 @@ Task = Callable[[Any], Batches]
 #: A function from rows to batches, such as the facts of the written files.
 RowsTask = Callable[[Batches], Batches]
 
-#: Called periodically with the completed share of a job, by an engine whose batches arrive at the end.
-Watch = Callable[[float], None]
-
 
 class Comparator(Ordering, Protocol):
     """Compares strings by collation, exactly as the engine does when it evaluates predicates."""
@@ -141,7 +138,6 @@ class Engine(ABC):
         schema: pa.Schema,
         *,
         ends: Ends = NO_ENDS,
-        watch: Watch | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Runs the task over the inputs; its batches have the schema. An error of a task is raised unchanged; other
         failures of a job are raised as a MicaError."""
@@ -155,6 +151,5 @@ class Engine(ABC):
         *,
         order: Order = AS_THEY_COME,
         ends: Ends = NO_ENDS,
-        watch: Watch | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Arranges the rows and runs the task over them; its batches have the schema. Errors: as in `run`."""

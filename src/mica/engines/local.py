@@ -14,12 +14,15 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from mica.collation import lcase
-from mica.engines.base import AS_THEY_COME, NO_ENDS, Ends, Engine, MadeRows, Order, Rows, RowsTask, Watch
+from mica.cores import cores
+from mica.engines import progress
+from mica.engines.base import AS_THEY_COME, NO_ENDS, Ends, Engine, MadeRows, Order, Rows, RowsTask
 from mica.engines.base import Task as AnyTask
 from mica.expressions.bind import BoundExpr
 from mica.schema.arrow import to_arrow
@@ -39,7 +42,7 @@ BATCH_ROWS = 16_384
 
 def threads() -> int:
     """The number of concurrent tasks: the cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return cores()
 
 
 def run(
@@ -65,6 +68,31 @@ def run(
     finally:
         outputs.stop()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def shown(
+    function: Callable[[Task], Iterable[pa.RecordBatch]], tasks: Sequence[Task], *, parallelism: int | None = None
+) -> Generator[pa.RecordBatch]:
+    """Like `run`, for batches that are not shown as they come: whoever looks on sees how many tasks have ended."""
+    work = progress.current()
+    if work is None:
+        yield from run(function, tasks, parallelism=parallelism)
+        return
+    numbers, done = itertools.count(1), 0
+
+    def counted(task: Task) -> Iterator[pa.RecordBatch]:
+        nonlocal done
+        yield from function(task)
+        done = next(numbers)
+
+    try:
+        with closing(run(counted, tasks, parallelism=parallelism)) as batches:
+            for batch in batches:
+                work.tell(tasks=len(tasks), ended_tasks=done)
+                yield batch
+        work.tell(tasks=len(tasks), ended_tasks=done)
+    finally:
+        work.ended()
 
 
 class _StoppedError(Exception):
@@ -186,10 +214,9 @@ class Threads(Engine):
         schema: pa.Schema,
         *,
         ends: Ends = NO_ENDS,
-        watch: Watch | None = None,  # noqa: ARG002 - batches arrive as they are made
     ) -> Iterator[pa.RecordBatch]:
         """Batches are in the order of the inputs."""
-        return ended(run(task, inputs), schema, ends)
+        return ended(shown(task, inputs), schema, ends)
 
     def write(
         self,
@@ -199,7 +226,6 @@ class Threads(Engine):
         *,
         order: Order = AS_THEY_COME,
         ends: Ends = NO_ENDS,
-        watch: Watch | None = None,  # noqa: ARG002 - as above
     ) -> Iterator[pa.RecordBatch]:
         """One thread writes a stream as it arrives; several threads write a table, sorted in memory or, if it is large,
         on local disk, in contiguous shares."""
@@ -211,7 +237,7 @@ class Threads(Engine):
         share_bytes = SHARE_BYTES
         if isinstance(rows, MadeRows):
             share_bytes = rows.share_bytes
-            rows = pa.Table.from_batches(run(rows.task, rows.inputs), to_arrow(rows.schema))
+            rows = pa.Table.from_batches(shown(rows.task, rows.inputs), to_arrow(rows.schema))
         if order.keys:
             by = [*((name, False) for name in order.partition_by), *order.keys]
             places = ranges.sort_indices(rows, by)
@@ -223,7 +249,7 @@ class Threads(Engine):
         def share(table: pa.Table) -> Iterable[pa.RecordBatch]:
             return task(table.to_batches(max_chunksize=BATCH_ROWS))
 
-        return ended(run(share, shares), schema, ends)
+        return ended(shown(share, shares), schema, ends)
 
     def _spilled(self, rows: MadeRows, task: RowsTask, order: Order) -> Iterator[pa.RecordBatch]:
         """Writes rows that are sorted on local disk."""
@@ -243,7 +269,7 @@ class Threads(Engine):
                 files = list(pool.map(part, enumerate(rows.inputs)))
             shares = [range(start, min(start + finer, len(found))) for start in range(0, len(found), finer)]
             dropped = [name for name, _ in order.keys]
-            yield from run(lambda numbers: task(spill.sorted_rows(files, numbers, by, dropped)), shares)
+            yield from shown(lambda numbers: task(spill.sorted_rows(files, numbers, by, dropped)), shares)
 
 
 IN_PROCESS = Threads()

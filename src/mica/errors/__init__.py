@@ -76,7 +76,7 @@ class UserError(MicaError, ValueError):
     def unknown_column(cls, asked: str, known: Sequence[str], *, what: str = "column", **context: Any) -> UserError:
         """A column that does not exist, or is not of the kind that the call needs (`what`); `known` lists the valid."""
         shown = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
-        hint = f"There are: {shown}." if known else None
+        hint = f"There are: {shown}." if known else "There is none."
         return cls("UNKNOWN_COLUMN", f"there is no {what} {asked!r}", hint=hint, **context)
 
 

@@ -140,6 +140,8 @@ CODES: Mapping[str, Code] = {
         Code("NO_JAVA", _USER, "A Spark session needs Java, which is missing or too old.",
              "Install Java 17 or newer, and set JAVA_HOME."),
         Code("SPARK_JOB_FAILED", _OTHER, "A Spark job failed inside Spark.", "Read Spark's log."),
+        Code("SPARK_NOT_STARTED", _USER, "Spark could not be started: a master that is not there, or a wrong setting.",
+             "Correct the master or the setting."),
         Code("UNSUPPORTED_BY_SPARK", _USER, "A Variant holds a type that Spark's Variants lack.",
              "Read it in process, or as text: to_df(unsupported='string')."),
         Code("VERSION_MISMATCH", _USER, "A Spark worker has another version of Python or mica than the driver.",

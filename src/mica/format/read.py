@@ -6,7 +6,6 @@ with the kernel. Filters that Spark pushes are taken only where that is asked fo
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType as SparkStructType
 
+from mica.cores import cores
 from mica.engines.spark.batches import for_spark
 from mica.engines.spark.types import from_spark, to_spark
 from mica.errors import UserError
@@ -134,7 +134,7 @@ class Reader(DataSourceReader):
     def partitions(self) -> list[Partition]:
         """The files that may have matching rows."""
         scan = self._planned()
-        return [Partition(tuple(files)) for files in scan.tasks(os.cpu_count() or 1)] or [Partition(())]
+        return [Partition(tuple(files)) for files in scan.tasks(cores())] or [Partition(())]
 
     def _planned(self) -> Scan:
         return scan_of(self._table, self._options, self._columns, self._predicates)

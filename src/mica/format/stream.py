@@ -6,7 +6,6 @@ the same files whenever it is read again. A snapshot's files come first, in the 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType as SparkStructType
 
+from mica.cores import cores
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
 from mica.format.options import Options
@@ -158,7 +158,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 break
             place = StreamPlace(place.table, place.version + 1)
         self._known = {place: files for place, files in self._known.items() if place.version >= last.version}
-        tasks = self._scan(pa.concat_tables(tables)).tasks(os.cpu_count() or 1)
+        tasks = self._scan(pa.concat_tables(tables)).tasks(cores())
         return [Partition(tuple(files)) for files in tasks]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

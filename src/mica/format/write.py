@@ -17,7 +17,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType as SparkStructType
 
-from mica.engines.base import Engine, Watch
+from mica.engines.base import Engine
 from mica.engines.local import IN_PROCESS, ended
 from mica.engines.spark.types import from_spark
 from mica.errors import StorageError, UserError
@@ -53,7 +53,7 @@ class Reported(flow.RowSource):
 
     messages: Sequence[Any]
 
-    def run(self, engine: Engine, spec: WriteSpec, watch: Watch | None) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+    def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
         """The facts, with the minimum and maximum of collated columns."""
         batches = (batch for one in self.messages if one is not None for batch in pa.ipc.open_stream(one.stream))
         return ended(batches, facts_schema(spec.collated), collated.wanted(spec.collated))

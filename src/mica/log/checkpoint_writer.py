@@ -12,7 +12,6 @@ Source: PROTOCOL.md, "Checkpoints", "V2 Spec", "Sidecar Files", "Last Checkpoint
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from collections.abc import Callable
@@ -26,6 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mica import properties
+from mica.cores import cores
 from mica.log import features
 from mica.log.checkpoint import PartSource
 from mica.log.checkpoint_rows import added_files, checkpoint_table, other_actions, removed_files, rows_of, stats_kind
@@ -38,7 +38,7 @@ from mica.variant import kernel
 #: Files of the table in one sidecar: bounds the memory that one needs.
 SIDECAR_FILES = 50_000
 #: Sidecars written at the same time.
-_WRITERS = min(4, os.cpu_count() or 1)
+_WRITERS = min(4, cores())
 
 _TAGS = pa.map_(pa.string(), pa.string())
 _SIDECAR = pa.struct(

@@ -8,8 +8,9 @@ Requirements for Variant Shredding"). Pure functions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from mica import properties
 from mica.errors import UserError
@@ -33,7 +34,7 @@ from mica.schema.types import (
     refuse_twice,
     walk,
 )
-from mica.stats.named import check_columns, check_paths
+from mica.stats.named import check_columns, check_paths, parse_paths
 from mica.variant.steering import Steering
 
 TIMESTAMP_NTZ = Primitive("timestamp_ntz")
@@ -135,7 +136,7 @@ def altered(
         changed = replace(changed, partition_columns=tuple(partition_columns_of(target, list(partition_columns))))
     columns = schema if schema is not None else schema_json.loads(metadata.schema_string)
     asked = changed.configuration if schema is not None else changes
-    _check_columns(asked, columns, changed.partition_columns)
+    _check_columns(asked, columns, changed.partition_columns, metadata if schema is not None else None)
     return features.upgraded(protocol, needed), changed
 
 
@@ -145,20 +146,58 @@ def shreds(protocol: Protocol, metadata: Metadata) -> bool:
     return properties.ENABLE_SHREDDING.of(metadata.configuration) and features.supports(protocol, "variantShredding")
 
 
-def _check_columns(configuration: Mapping[str, str | None], schema: StructType, partitions: Iterable[str]) -> None:
-    """Checks that the columns named in properties exist, and that the change data feed can add its own."""
-    for known in (properties.VARIANT_STATS_NAMES, properties.BLOOM_PATHS):
-        text = configuration.get(known.name)
-        if text is not None:
-            check_paths(known.name, text, schema)
-    rules = configuration.get(properties.SHREDDING_RULES.name)
-    if rules is not None:
-        Steering.parse(rules).check_columns([path for path, f in walk(schema) if f.type == VARIANT])
+def _check_columns(
+    configuration: Mapping[str, str | None],
+    schema: StructType,
+    partitions: Collection[str],
+    before: Metadata | None = None,
+) -> None:
+    """Checks that the columns named in properties exist, and that the change data feed can add its own. A property that
+    was wrong `before`, under the old schema, stays as it is: a later version of mica may have set it.
+    """
+    for name, check in _CHECKS.items():
+        text = configuration.get(name)
+        if text is None:
+            continue
+        try:
+            check(text, schema, partitions)
+        except UserError:
+            if before is None or before.configuration.get(name) != text:
+                raise
+            try:
+                check(text, schema_json.loads(before.schema_string), before.partition_columns)
+            except UserError:
+                continue
+            raise
     if properties.ENABLE_CHANGE_DATA.of({name: text for name, text in configuration.items() if text is not None}):
         feed.refuse_reserved(schema)
-    named = configuration.get(properties.SKIPPING_NAMES.name)
-    if named is not None:
-        check_columns(named, schema, partitions)
+
+
+def _check_rules(text: str, schema: StructType, _: Collection[str]) -> None:
+    Steering.parse(text).check_columns([path for path, f in walk(schema) if f.type == VARIANT])
+
+
+#: How the properties that name columns and paths are checked, against a schema and its partition columns.
+_CHECKS: Mapping[str, Callable[[str, StructType, Collection[str]], None]] = {
+    properties.VARIANT_STATS_NAMES.name: partial(check_paths, properties.VARIANT_STATS_NAMES.name),
+    properties.BLOOM_PATHS.name: partial(check_paths, properties.BLOOM_PATHS.name),
+    properties.SHREDDING_RULES.name: _check_rules,
+    properties.SKIPPING_NAMES.name: check_columns,
+}
+
+
+def unreadable(configuration: Mapping[str, str]) -> Iterator[str]:
+    """A sentence for each property of Variant paths that counts as not set because it cannot be read."""
+    parsers: Mapping[str, Callable[[str], object]] = {
+        properties.VARIANT_STATS_NAMES.name: parse_paths,
+        properties.BLOOM_PATHS.name: parse_paths,
+        properties.SHREDDING_RULES.name: Steering.parse,
+    }
+    for name, parse in parsers.items():
+        try:
+            parse(configuration.get(name, ""))
+        except UserError as e:
+            yield f"{name} is kept, but counts as not set: {e.message}"
 
 
 def _implied(protocol: Protocol) -> set[str]:

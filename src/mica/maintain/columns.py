@@ -9,6 +9,7 @@ Source: PROTOCOL.md, "Column Mapping", "Type Widening", "Default Columns"; opera
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -36,7 +37,7 @@ from mica.schema.ddl import parse_ddl, parse_type, quote_if_needed, type_to_ddl
 from mica.schema.edit import edited, field_at, inside, replaced
 from mica.schema.types import ArrayType, DataType, MapType, Primitive, StructField, StructType, refuse_twice
 from mica.stats.columns import TYPE_CHANGES, physical_names
-from mica.stats.named import without_columns
+from mica.stats.named import parse_paths, without_columns
 from mica.variant.steering import without_column
 from mica.write.rules import rules_of
 
@@ -332,22 +333,36 @@ def _refuse_narrowing(path: Sequence[str], source: DataType, wanted: DataType) -
 def _in_properties(metadata: Metadata, path: Sequence[str], name: str | None) -> Metadata:
     """The metadata with the column under its new name (None: dropped) in the properties that list columns."""
     found: dict[str, str | None] = {}
-    for known in (SKIPPING_NAMES, VARIANT_STATS_NAMES, BLOOM_PATHS):
-        text = metadata.configuration.get(known.name)
+    for known, renamed in _NAMING.items():
+        text = metadata.configuration.get(known)
         if text is not None:
-            found[known.name] = without_columns(text, path, name) or None
-    rules = metadata.configuration.get(SHREDDING_RULES.name)
-    if rules is not None:
-        found[SHREDDING_RULES.name] = without_column(rules, path, name) or None
-    if INGEST_COLUMNS.name in metadata.configuration and len(path) == 1:
-        kept = _renamed_keys(INGEST_COLUMNS.of(metadata.configuration), path[0], name)
-        found[INGEST_COLUMNS.name] = orjson.dumps(kept).decode() if kept else None
+            # A text that cannot be read stays as it is: a later version of mica may have set it.
+            with contextlib.suppress(UserError, ValueError):
+                found[known] = renamed(text, path, name) or None
     return metadata.with_configuration(found) if found else metadata
 
 
-def _renamed_keys(given: Mapping[str, str], old: str, name: str | None) -> dict[str, str]:
-    same: Callable[[str], bool] = lambda key: key.lower() == old.lower()  # noqa: E731
-    return {name if name is not None and same(key) else key: v for key, v in given.items() if name or not same(key)}
+def _ingest_columns(text: str, path: Sequence[str], name: str | None) -> str:
+    given = INGEST_COLUMNS.values.parse(text)
+    if len(path) == 1:
+        same = [key for key in given if key.lower() == path[0].lower()]
+        given = {name if key in same and name else key: v for key, v in given.items() if name or key not in same}
+    return orjson.dumps(given).decode() if given else ""
+
+
+def _paths(text: str, path: Sequence[str], name: str | None) -> str:
+    parse_paths(text)
+    return without_columns(text, path, name)
+
+
+#: The properties that name columns, and their texts with a column under its new name, or (None) without it.
+_NAMING: Mapping[str, Callable[[str, Sequence[str], str | None], str]] = {
+    SKIPPING_NAMES.name: without_columns,
+    VARIANT_STATS_NAMES.name: _paths,
+    BLOOM_PATHS.name: _paths,
+    SHREDDING_RULES.name: without_column,
+    INGEST_COLUMNS.name: _ingest_columns,
+}
 
 
 def _committed(

@@ -115,6 +115,9 @@ def convert_files(
     found = Storage.open(text, storage_options)
     if mode == "ignore" and (exists(found) if kind == "delta" else place is None):
         return Conversion(str(found), layout, None, 0, 0, 0, 0, 0, time.monotonic() - began)
+    if kind == "delta" and exists(found):
+        hint = "Name another place; mode='ignore' does nothing where a table is."
+        raise UserError("TABLE_EXISTS", f"a table already exists at {found}", hint=hint)
     given = _given(source, early, storage_options, bool(partition_by))
     rows = flow.FromTasks(lambda spec: partial(move_files, given.move(spec)), [[part] for part in given.files])
     version = None

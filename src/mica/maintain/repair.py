@@ -164,7 +164,7 @@ def _table(snapshot: Snapshot) -> Repair:
         target,
         replace(target.write_spec(), target_file_size=1 << 62),
         flow.FromTasks(lambda spec: partial(rewrite_files, RewriteSpec(reading, spec)), [[part] for part in chosen]),
-        observer=flow.Observer(files=checked),
+        inspect=checked,
     )
     return Repair(tuple(facts.names), facts.rows, commit.version, report)
 

@@ -75,7 +75,7 @@ def _reshred(snapshot: Snapshot, schema: Any, where: str | None, spark: SparkSes
 
     try:
         rows = flow.FromTasks(task, in_tasks(files, engine.parallelism))
-        done, _ = flow.commit(engine, target, spec, rows, observer=flow.Observer(files=_refuse_nothing))
+        done, _ = flow.commit(engine, target, spec, rows, inspect=_refuse_nothing)
     except _NothingToDoError:
         if txn is not None:
             return target.commit(NO_FACTS)

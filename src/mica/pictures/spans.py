@@ -17,6 +17,9 @@ DRAWN = 300
 _HEIGHT = 360  # of the picture, in its own units
 _WIDTH = 1000
 
+#: The least width of what is asked for; so narrow, it is drawn over the files and not behind them.
+_POINT = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -52,10 +55,14 @@ def picture(axis: Axis, spans: Sequence[Span], total: int) -> Html:
     def place(value: float) -> float:
         return min(max((value - axis.low) / wide, 0.0), 1.0) * _WIDTH
 
-    shapes = []
+    shapes, points = [], []
     for low, high in axis.asked:
         left, right = place(low), place(high)
-        shapes.append(f'<rect class="asked" x="{left:.1f}" y="0" width="{max(right - left, 3):.1f}" height="100%"/>')
+        if right - left < _POINT:
+            left = min(max((left + right - _POINT) / 2, 0), _WIDTH - _POINT)
+            points.append(f'<rect class="asked point" x="{left:.1f}" y="0" width="{_POINT}" height="100%"/>')
+        else:
+            shapes.append(f'<rect class="asked" x="{left:.1f}" y="0" width="{right - left:.1f}" height="100%"/>')
     for at, span in enumerate(drawn):
         low = axis.low if span.low is None else span.low
         high = axis.high if span.high is None else span.high
@@ -82,7 +89,7 @@ def picture(axis: Axis, spans: Sequence[Span], total: int) -> Html:
         f'<div class="soft">{legend}{asked}</div>'
         f'<svg viewBox="0 0 {_WIDTH} {height:.0f}" preserveAspectRatio="none" '
         f'style="height:{min(height, _HEIGHT):.0f}px" '
-        f'role="img" aria-label="the files by {escaped(axis.name)}">{pattern}{"".join(shapes)}</svg>'
+        f'role="img" aria-label="the files by {escaped(axis.name)}">{pattern}{"".join(shapes + points)}</svg>'
         f'<div class="ends"><span>{escaped(axis.low_text)}</span><code>{escaped(axis.name)}</code>'
         f"<span>{escaped(axis.high_text)}</span></div>{note}"
     )

@@ -20,7 +20,7 @@ def picture(rows: Sequence[Mapping[str, Any]]) -> Html:
         typed, residual = row["typed_rows"], row["residual_rows"]
         whole = typed if row["type"] == "object" else typed + residual
         size = row["typed_bytes"] + row["residual_bytes"]
-        shown = Html(f'<span style="padding-left:{depth(row)}em">{code(name)}</span>')
+        shown = Html(f'<span class="step" style="padding-left:{depth(row)}em">{code(name)}</span>')
         lines.append(
             (shown, row["type"], share(typed, whole), bar(typed, whole), f"{residual:,}", f"{size:,}", bar(size, most))
         )

@@ -78,7 +78,7 @@ def _given(
 ) -> DataFrame | None:
     threads = min(local.threads(), engine.parallelism)
     try:
-        with closing(local.run(read, scan.tasks(threads), parallelism=threads)) as batches:
+        with closing(local.shown(read, scan.tasks(threads), parallelism=threads)) as batches:
             found = gathered(batches)
         if found is None:
             return None

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from mica.engines import local
 from mica.errors import MicaError
 from mica.expressions.tree import to_sql
+from mica.pictures.paged import Paged
 from mica.scan.table import TableSource
 from mica.schema.ddl import type_to_ddl
 from mica.skipping.kept import kept_files
@@ -26,6 +27,7 @@ from mica.skipping.reasons import dropped_files, undecided_files
 from mica.tasks.costs import COSTS, footer_costs, measured_costs
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart, packed
+from mica.wording import shortened
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -39,14 +41,14 @@ SHOWN = 5
 #: Footers are opened by default if at most this many files are kept.
 FOOTERS = 64
 
-#: Width of the bars.
-BAR = 24
+#: Width of the bars, and of the names of skipped files.
+BAR, PATH = 24, 44
 
 _LEVELS = ("row_groups", "pages", "rows")
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Paged):
     """The plan of a scan and, with `analyze`, the measurements of a run in this process.
 
     `footers` says whether to open the footers of the kept files; None: if there are at most `FOOTERS` of them.
@@ -85,7 +87,7 @@ class Explanation:
         groups = 1 if self.analyze and self.scan.limit is not None else max(1, min(len(parts), 8 * local.threads()))
         tasks = packed(parts, lambda _: 1, -(-len(parts) // groups))
         task = _Costs(self.scan.spec(), self.analyze)
-        return pa.Table.from_batches(local.run(task, tasks), COSTS)
+        return pa.Table.from_batches(local.shown(task, tasks), COSTS)
 
     def to_dict(self) -> dict[str, Any]:
         """`files` has `total`, `kept`, `dropped` (path, bounds and reason of each skipped file), `undecided` (each kept
@@ -186,10 +188,10 @@ class Explanation:
         dropped = dropped_files(self.scan.plan, self.scan.source.all_files().column("path"), SHOWN)
         if dropped:
             files = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 1, 0, 2))
-            files.add_column("skipped file", overflow="ellipsis", no_wrap=True, max_width=44)
+            files.add_column("skipped file", no_wrap=True)
             files.add_column("why", overflow="fold")
             for file in dropped:
-                files.add_row(Text(file["path"]), Text(file["reason"]))
+                files.add_row(Text(shortened(file["path"], PATH)), Text(file["reason"]))
             more = len(self.scan.plan.dropped) - len(dropped)
             if more > 0:
                 files.add_row(Text(f"… and {more:,} more"), Text(""))
@@ -209,16 +211,6 @@ class Explanation:
 
     def __repr__(self) -> str:
         return str(self)
-
-    def to_html(self) -> str:
-        """The explanation as a page of HTML that needs no network: the levels, the files along each value of the
-        condition, and why each is read or skipped."""
-        from mica.pictures.page import document
-
-        return document(self.title(), self._page())
-
-    def _repr_html_(self) -> str:
-        return self._page()
 
     def _page(self) -> Html:
         from mica.scan.pictured import page_of

@@ -1,12 +1,13 @@
 """An explanation as a page: the levels of skipping, the files along each value of the predicate, and the reasons.
 
-The rule: what a picture shows is what the plan knew; nothing is read for it but the footers that `explain` opens.
+The rule: what a picture shows is what the plan knew; nothing is read for it but footers of some files, and for a table
+its last commits.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -16,24 +17,30 @@ import pyarrow.compute as pc
 
 from mica.expressions.plain_values import to_values
 from mica.expressions.tree import And, Compare, Expr, In, LeafRef, Literal, Op, to_sql
+from mica.log.history import history
+from mica.pictures import tree
 from mica.pictures.page import Html, bar, code, folded, fragment, heading, paragraph, table
 from mica.pictures.spans import DRAWN, Axis, Span, picture
+from mica.scan.shredded import shredding_of
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import DataType
 from mica.skipping.intervals import Interval
 from mica.skipping.kept import kept_files
 from mica.skipping.plan import FilePlan, Rows
 from mica.skipping.reasons import dropped_files, plain
+from mica.tasks.parts import FilePart, parts_of
+from mica.wording import counted
 
 if TYPE_CHECKING:
     from mica.scan.explanation import Explanation
+    from mica.scan.source import Source
     from mica.scan.table import TableSource
 
 #: A lower and an upper end; None: none.
 _Range = tuple[Any, Any]
 
-#: Skipped files that are listed.
-LISTED = 100
+#: Skipped files and commits that are listed.
+LISTED, LISTED_COMMITS = 100, 10
 
 
 def page_of(report: Explanation) -> Html:
@@ -57,11 +64,12 @@ def page_of(report: Explanation) -> Html:
         rows: list[Sequence[object]] = [(code(file["path"]), file["reason"]) for file in gone]
         rows += [(f"… and {more:,} more", "")] if more else []
         parts.append(folded(f"skipped files ({len(plan.dropped):,})", table(("file", "why"), rows)))
+    parts += _shredding(report.scan.source, report.scan.whole_files(), "How the files that are read are shredded")
     return fragment(report.title(), parts)
 
 
 def table_page(source: TableSource) -> Html:
-    """What a table is: its columns, its files, and its properties."""
+    """What a table is: its columns, its files, how they are shredded, its last commits, its properties."""
     snapshot, files = source.snapshot, source.all_files()
     columns = [
         (code(f.name), code(type_to_ddl(f.type)), "" if f.nullable else "NOT NULL") for f in source.schema.fields
@@ -75,10 +83,33 @@ def table_page(source: TableSource) -> Html:
     ]
     facts += [("partitioned by", ", ".join(source.partition_by))] if source.partition_by else []
     parts = [table(("", ""), facts), heading("Columns"), table(("name", "type", ""), columns)]
+    commits = history(snapshot.storage, limit=LISTED_COMMITS).to_pylist()  # newest first, also those after this version
+    rows_of = [(one["version"], _when(one["timestamp"]), one["operation"], _metrics(one)) for one in commits]
+    parts += [heading("History"), table(("version", "time", "operation", "metrics"), rows_of, right=("version",))]
     if snapshot.properties:
         named = [(code(name), code(value)) for name, value in sorted(snapshot.properties.items())]
         parts += [heading("Properties"), table(("name", "value"), named)]
+    every = source.files(pa.array(range(files.num_rows), pa.int64()))
+    parts += _shredding(source, parts_of(every), "How its files are shredded")
     return fragment(f"{source.name}, version {source.version}", parts)
+
+
+def _shredding(source: Source, files: Sequence[FilePart], title: str) -> list[Html]:
+    """The shredding tree of some files."""
+    rows, looked = shredding_of(source, files)
+    if not rows:
+        return []
+    of = "" if looked == len(files) else f" of {len(files):,}"
+    note = paragraph(f"by the footers of {counted(looked, 'file')}{of}", soft=True)
+    return [heading(title), note, tree.picture(rows)]
+
+
+def _when(time: Any) -> str:
+    return "" if time is None else f"{time:%Y-%m-%d %H:%M:%S}"
+
+
+def _metrics(commit: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in commit["operation_metrics"] or ())
 
 
 def _pictures(plan: FilePlan, paths: pa.ChunkedArray) -> Iterator[tuple[str, Html]]:

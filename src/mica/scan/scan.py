@@ -292,7 +292,7 @@ class Scan:
             total = pc.sum(rows.filter(known)).as_py() or 0
             unknown = unknown.filter(pc.invert(known))
         spec = self.spec()
-        for batch in local.run(_Count(spec), self.tasks(local.threads(), unknown)):
+        for batch in local.shown(_Count(spec), self.tasks(local.threads(), unknown)):
             total += batch.column("rows")[0].as_py()
         return total if self.limit is None else min(total, self.limit)
 

@@ -73,13 +73,13 @@ def to_arrow_type(type_: DataType, *, marked: bool = False) -> pa.DataType:
         case Primitive("variant") if marked:
             return MARKED_VARIANT
         case Primitive(name):
+            if name in TYPES:
+                return TYPES[name].arrow
             if (ps := type_.decimal) is not None:
                 return pa.decimal128(*ps)
             if is_interval(type_):
                 return arrow_type(type_)
-            if name not in TYPES:
-                raise UserError("UNSUPPORTED_TYPE", f"columns of type {name!r} cannot be read or written")
-            return TYPES[name].arrow
+            raise UserError("UNSUPPORTED_TYPE", f"columns of type {name!r} cannot be read or written")
         case ArrayType(element, contains_null):
             return pa.list_(to_arrow_field(StructField("element", element, contains_null), marked=marked))
         case MapType(key, value, value_contains_null):

@@ -55,7 +55,7 @@ def _path(part: str) -> Named:
     return tuple(n.strip().strip("`").lower() for n in column.split(".")), path.normalized
 
 
-def check_paths(name: str, text: str, schema: StructType) -> None:
+def check_paths(name: str, text: str, schema: StructType, _: Iterable[str] = ()) -> None:
     """Raises UserError if the property `name` names anything but paths of the schema's variant columns."""
     variants = {tuple(n.lower() for n in at): ".".join(at) for at, f in walk(schema) if f.type == VARIANT}
     for column, _ in parse_paths(text):

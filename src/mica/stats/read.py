@@ -11,7 +11,6 @@ Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistic
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from mica.cores import cores
 from mica.errors import MicaError
 from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
@@ -31,7 +31,7 @@ from mica.variant.path import VariantPath
 
 _MS = pa.scalar(1000, pa.duration("us"))
 _ORDERED = frozenset({*INTEGRALS, FLOAT, DOUBLE, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ})
-_CORES = os.cpu_count() or 1
+_CORES = cores()
 _ALONE = 4096
 """More texts than these are worth a thread of their own."""
 

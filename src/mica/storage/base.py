@@ -212,9 +212,9 @@ class Storage(ABC):
 def split_scheme(text: str) -> tuple[str | None, str]:
     """`s3a://b/p` → (`s3a`, `//b/p`); a plain path has no scheme."""
     head, colon, rest = text.partition(":")
-    legal = head.isascii() and head[:1].isalpha() and all(c.isalnum() or c in "+-." for c in head)
-    if colon and legal and rest.startswith("/"):
-        return head.lower(), rest
+    if colon and rest.startswith("/") and head.isascii() and head[:1].isalpha():
+        legal = all(c.isalnum() or c in "+-." for c in head)
+        return (head.lower(), rest) if legal else (None, text)
     return None, text
 
 

@@ -30,8 +30,21 @@ _REMOTE_CODES: Mapping[str, tuple[str, str | None]] = {
     "UnknownConfigurationKeyError": ("UNKNOWN_STORAGE_OPTION", "Check storage_options."),
     "InvalidPathError": ("INVALID_NAME", "Object stores do not accept such a name."),
     "NotSupportedError": ("NOT_SUPPORTED", "This store does not support it."),
+    # Of our own, see `_GENERIC`.
+    "Unspecified": ("IO", "Check storage_options."),
+    "WithoutTls": ("IO", "An endpoint without TLS needs storage_options={'allow_http': 'true'}."),
+    "Unanswered": ("IO", "The store does not answer: check the endpoint and the network."),
 }
 
+#: Failures that obstore calls generic only, by their text. Without credentials it asks the machine for its role.
+_GENERIC: Mapping[str, str] = {
+    "parse path": "InvalidPathError",
+    "token request": "UnauthenticatedError",
+    "169.254.169.254": "UnauthenticatedError",
+    "must be specified": "Unspecified",
+    "HTTP error: builder error": "WithoutTls",
+    "HTTP error: error sending request": "Unanswered",
+}
 
 _FAILURES = (OSError, ValueError, BaseError)
 
@@ -197,11 +210,13 @@ class RemoteStorage(Storage):
             if not isinstance(error, _FAILURES) and type(error).__name__ != "PanicException":
                 raise
             # By name: obstore raises Python's own FileNotFoundError for its NotFoundError.
-            code, hint = _REMOTE_CODES.get(
-                type(error).__name__, ("INVALID_NAME" if "parse path" in str(error) else "IO", None)
-            )
+            text = str(error)
+            name = type(error).__name__
+            if name not in _REMOTE_CODES:
+                name = next((kind for said, kind in _GENERIC.items() if said in text), name)
+            code, hint = _REMOTE_CODES.get(name, ("IO", None))
             # The rest of an obstore message is a debug dump, which may hold headers and signed addresses.
-            reason = ": " + self._redacted(str(error).strip().partition("\n")[0])
+            reason = ": " + self._redacted(text.strip().partition("\n")[0])
             says = {"NOT_FOUND": " does not exist", "FILE_EXISTS": " already exists"}.get(code, reason)
             kind = AlreadyExistsError if code == "FILE_EXISTS" else StorageError
             raise kind(code, f"{self.path(rel)}{says}", hint=hint, path=self.path(rel)) from None

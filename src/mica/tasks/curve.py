@@ -21,6 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from mica.schema.arrow import from_arrow_type, to_arrow
+from mica.schema.types import StructField, StructType
 from mica.tasks import ranges
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
@@ -170,10 +172,10 @@ def sample(spec: KeysSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch
 
 @dataclass(frozen=True)
 class CurveSpec:
-    """`read` has the table's columns (`columns` of them) and those of the dimensions."""
+    """`read` has the table's columns, the first `columns`, and those of the dimensions."""
 
     read: ReadSpec
-    columns: int
+    columns: StructType
     curve: Curve
 
     @property
@@ -183,13 +185,19 @@ class CurveSpec:
         own = self.curve.ranges[0].starts.schema.types if len(dimensions) == 1 else []
         return [(CURVE, pa.int64()), *((f"{CURVE}_{i}", kind) for i, kind in enumerate(own))]
 
+    @property
+    def rows(self) -> StructType:
+        """The columns of `curve_rows`."""
+        keys = (StructField(name, from_arrow_type(kind)) for name, kind in self.keys)
+        return StructType((*self.columns.fields, *keys))
+
 
 def curve_rows(spec: CurveSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """The rows of the files as columns of the table, and the keys of the order."""
+    schema = to_arrow(spec.rows)
     for part in parts:
         for batch in read_file(spec.read, part):
             keys = [dimension.keys(batch) for dimension in spec.curve.dimensions]
             more = keys[0] if len(keys) == 1 else []
-            columns: list[Any] = [*batch.columns[: spec.columns], spec.curve.places(keys), *more]
-            names = [*batch.schema.names[: spec.columns], *dict(spec.keys)]
-            yield pa.RecordBatch.from_arrays(columns, names)
+            columns: list[Any] = [*batch.columns[: len(spec.columns.fields)], spec.curve.places(keys), *more]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)

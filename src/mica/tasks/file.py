@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,17 @@ class ReadSpec:
     #: Cached ends of files that were opened before.
     tails: Tails = field(default_factory=Tails, repr=False, compare=False)
 
+    @cached_property
+    def variants(self) -> dict[tuple[str, ...], tuple[str, ...]]:
+        """The Variant columns, and their names in files."""
+        columns = self.columns
+        return {at: physical_names(columns, at) for at, f in walk(columns) if f.type == VARIANT}
+
+    @cached_property
+    def questions(self) -> tuple[tuple[int, int, pa.Array], ...]:
+        """What the predicate asks of bloom filters."""
+        return () if self.predicate is None else tuple(questions(self.predicate))
+
     @property
     def schema(self) -> StructType:
         """The output columns."""
@@ -84,9 +95,6 @@ class DataFileReader:
         self.spec, self.part = spec, part
         storage, rel = spec.storage.locate(part.path)
         self.name = name = storage.path(rel)
-        # Files of old writers lack the annotation: the table's schema says which groups are Variants.
-        asked = [at for at, f in walk(spec.columns) if f.type == VARIANT]
-        variants = [physical_names(spec.columns, at) for at in asked]
         size = part.size
         self._fetch: Fetch | None = None
         if storage.local_path is None:
@@ -97,10 +105,11 @@ class DataFileReader:
             early=spec.early,
         )  # fmt: skip
         try:
-            self.reader = opened(variants=variants)
+            # Files of old writers lack the annotation: the table's schema says which groups are Variants.
+            self.reader = opened(variants=list(spec.variants.values()))
             self.schema = self.reader.schema
-            called = [found.names for found in map(self._located, asked) if found is not None]
-            if any(names not in variants for names in called):
+            called = [found.names for found in map(self._located, spec.variants) if found is not None]
+            if any(names not in spec.variants.values() for names in called):
                 # The kernel needs the file's own names.
                 self.reader = opened(variants=called)
                 self.schema = self.reader.schema
@@ -203,7 +212,8 @@ class DataFileReader:
         return ranges
 
     def _by_bloom_filters(self, predicate: BoundExpr, columns: Mapping[int, FileColumn], ranges: Ranges) -> Ranges:
-        for part, index, values in questions(predicate):
+        known = predicate is self.spec.predicate
+        for part, index, values in self.spec.questions if known else questions(predicate):
             asked = columns[index].request if index in columns else None
             if asked is None or not ranges:
                 continue

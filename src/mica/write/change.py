@@ -128,9 +128,7 @@ class Change:
         if not self.deletes:
             spec = replace(spec, rules=self.target.rules(self.scan.ansi, self.scan.timezone))
         try:
-            done, _ = flow.commit(
-                self.engine, self.target, spec, source, observer=flow.Observer(files=self._refuse_nothing)
-            )
+            done, _ = flow.commit(self.engine, self.target, spec, source, inspect=self._refuse_nothing)
         except NothingChangedError:
             return self._nothing()
         return done

@@ -24,12 +24,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from mica.engines.base import AS_THEY_COME, Engine, Order, Rows, Task, Watch
+from mica.engines.base import AS_THEY_COME, Engine, Order, Rows, Task
 from mica.errors import MicaError
 from mica.log.deletion_vectors import write_vectors
 from mica.storage import Storage
 from mica.tasks.write import WriteSpec, facts_schema, write_files
 from mica.write import collated
+from mica.write.appearing import shown
 from mica.write.facts import Facts
 from mica.write.target import Commit, Target
 
@@ -38,7 +39,7 @@ class RowSource(ABC):
     """The source of the rows of a write."""
 
     @abstractmethod
-    def run(self, engine: Engine, spec: WriteSpec, watch: Watch | None) -> Iterator[pa.RecordBatch]:
+    def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:
         """Writes the rows; returns facts, with the minimum and maximum of collated columns."""
 
 
@@ -49,11 +50,11 @@ class FromRows(RowSource):
     rows: Rows
     order: Order = AS_THEY_COME
 
-    def run(self, engine: Engine, spec: WriteSpec, watch: Watch | None) -> Iterator[pa.RecordBatch]:
+    def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:
         """The engine moves the rows to the tasks that write."""
         schema, ends = facts_schema(spec.collated), collated.wanted(spec.collated)
         task = partial(write_files, spec)
-        return engine.write(self.rows, task, schema, order=self.order, ends=ends, watch=watch)
+        return engine.write(self.rows, task, schema, order=self.order, ends=ends)
 
 
 @dataclass(frozen=True)
@@ -63,29 +64,16 @@ class FromTasks(RowSource):
     task: Callable[[WriteSpec], Task]
     inputs: Sequence[Any]
 
-    def run(self, engine: Engine, spec: WriteSpec, watch: Watch | None) -> Iterator[pa.RecordBatch]:
+    def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:
         """One task reads and writes each input."""
         schema, ends = facts_schema(spec.collated), collated.wanted(spec.collated)
-        return engine.run(self.task(spec), self.inputs, schema, ends=ends, watch=watch)
-
-
-@dataclass(frozen=True)
-class Observer:
-    """Observes each batch of facts, the progress of a job, and the files before the commit."""
-
-    facts: Callable[[pa.RecordBatch], None] | None = None
-    share: Watch | None = None
-    #: May raise an error to refuse the files.
-    files: Callable[[Facts], None] | None = None
-
-
-NOBODY = Observer()
+        return engine.run(self.task(spec), self.inputs, schema, ends=ends)
 
 
 def write(engine: Engine, spec: WriteSpec, source: RowSource) -> Facts:
     """Writes files outside of tables."""
     with _undone(spec, lambda: True):
-        return _written(engine, spec, source, NOBODY)
+        return _written(engine, spec, source)
 
 
 def commit(
@@ -94,19 +82,21 @@ def commit(
     spec: WriteSpec,
     source: RowSource,
     *,
-    observer: Observer = NOBODY,
+    inspect: Callable[[Facts], None] | None = None,
     aside: Storage | None = None,
+    input_bytes: int = 0,
 ) -> tuple[Commit, Facts]:
-    """Writes files and commits them to the table. `aside` is the storage for by-products such as bad lines; it is
-    cleared if the write fails."""
+    """Writes files and commits them to the table. `inspect` sees the files before the commit and may raise an error to
+    refuse them. `aside` is the storage for by-products such as bad lines; it is cleared if the write fails.
+    `input_bytes` is the size of the input, for whoever looks on."""
     leaves, version = collated.comparable(target.collated, engine)
     spec = replace(spec, collated=tuple(leaves), version=version)
     with _undone(spec, lambda: target.certainly_not_written, aside) as undo:
-        facts = _written(engine, spec, source, observer)
+        facts = _written(engine, spec, source, input_bytes)
         undo.files = facts.names
         bounded = collated.bounded(engine, spec, facts)
-        if observer.files is not None:
-            observer.files(bounded)
+        if inspect is not None:
+            inspect(bounded)
         if facts.vectors.num_rows:
             found = facts.vectors
             bodies, counts = (found.column(name).to_pylist() for name in ("vector", "cardinality"))
@@ -117,19 +107,20 @@ def commit(
         return target.commit(bounded), facts
 
 
-def _written(engine: Engine, spec: WriteSpec, source: RowSource, observer: Observer) -> Facts:
+def _written(engine: Engine, spec: WriteSpec, source: RowSource, input_bytes: int = 0) -> Facts:
     schema = collated.wanted(spec.collated).schema(facts_schema(spec.collated))
-    batches, found = source.run(engine, spec, observer.share), list[pa.RecordBatch]()
-    try:
-        for batch in batches:
-            found.append(batch)
-            if observer.facts is not None:
-                observer.facts(batch)
-    finally:
-        # Tasks end before their files are deleted, also if the observer raises.
-        close = getattr(batches, "close", None)
-        if close is not None:
-            close()
+    found = list[pa.RecordBatch]()
+    with shown(spec, input_bytes) as show:
+        batches = source.run(engine, spec)
+        try:
+            for batch in batches:
+                found.append(batch)
+                show(batch)
+        finally:
+            # Tasks end before their files are deleted, also if who looks on raises.
+            close = getattr(batches, "close", None)
+            if close is not None:
+                close()
     return Facts.of(pa.Table.from_batches(found, schema))
 
 

@@ -13,19 +13,18 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-import pyarrow as pa
-
 from mica import engines
 from mica.arguments import CALLABLE, INPUTS, PATH, SESSION, TXN, Mode, takes
 from mica.engines.base import Engine, MadeRows, Order
+from mica.engines.progress import Progress, watched
 from mica.log.snapshot import Snapshot
+from mica.pictures.paged import Paged
 from mica.storage import Storage
 from mica.tasks import ranges
 from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits
 from mica.tasks.left import RARE
 from mica.wording import counted
 from mica.write import compact, flow, inputs
-from mica.write.appearing import Appearing
 from mica.write.ingest_options import KINDS, IngestOptions
 from mica.write.ingest_plan import IngestPlan, plan
 from mica.write.ingested import Ingested, Taken
@@ -35,12 +34,14 @@ from mica.write.target import Commit, load_if_any
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from mica.pictures.page import Html
+
 #: Approximate bytes on disk per byte of plain JSON, to choose how many files a sorted job writes.
 ON_DISK = 0.22
 
 
 @dataclass
-class IngestReport:
+class IngestReport(Paged):
     """The result of an ingest. `bytes` is the size of the data files, `input_bytes` that of the JSON files on disk."""
 
     table: str
@@ -65,18 +66,31 @@ class IngestReport:
         return asdict(self)
 
     def __str__(self) -> str:
-        rate = self.input_bytes / 1e6 / max(self.seconds, 1e-9)
+        lines = [*self._facts(), *self._not_shredded(), *(f"note: {note}" for note in self.notes)]
+        return "\n".join([self.title(), *(f"  {line}" for line in lines)])
+
+    def title(self) -> str:
+        """The table, its version, and what was written."""
         written = f"{counted(self.rows, 'row')} in {counted(self.files, 'file')}, {_mb(self.bytes)}"
+        return f"{self.table}, version {self.version}: {written}"
+
+    def _facts(self) -> Iterator[str]:
+        rate = self.input_bytes / 1e6 / max(self.seconds, 1e-9)
         read = f"{counted(self.input_files, 'file')}, {_mb(self.input_bytes)}"
-        lines = [
-            f"{self.table}, version {self.version}: {written}",
-            f"  from {read}, in {self.seconds:.1f} s ({rate:.0f} MB/s)",
-        ]
+        yield f"from {read}, in {self.seconds:.1f} s ({rate:.0f} MB/s)"
         if self.skipped_files:
-            lines.append(f"  skipped {counted(self.skipped_files, 'file')} that were ingested before")
+            yield f"skipped {counted(self.skipped_files, 'file')} that were ingested before"
         if self.bad_lines:
-            lines.append(f"  {self.bad_lines:,} bad lines are kept in {self.quarantine}")
-        return "\n".join([*lines, *self._not_shredded(), *(f"  note: {note}" for note in self.notes)])
+            yield f"{self.bad_lines:,} bad lines are kept in {self.quarantine}"
+
+    def _page(self) -> Html:
+        from mica.pictures.page import code, fragment, heading, paragraph, table
+
+        parts = [paragraph(line) for line in (*self._facts(), *(f"note: {note}" for note in self.notes))]
+        if self.not_shredded:
+            rows = [(code(one["path"]), one["why"], f"{one['files']:,}") for one in self.not_shredded]
+            parts += [heading("Paths without a column"), table(("path", "why", "files"), rows, right=("files",))]
+        return fragment(self.title(), parts)
 
     def _not_shredded(self) -> Iterator[str]:
         """A line for each reason, with some of its paths; paths that few rows have are as they should be."""
@@ -88,21 +102,11 @@ class IngestReport:
                 by_reason.setdefault(one["why"], []).append(shown)
         for why, paths in by_reason.items():
             more = f" and {len(paths) - SHOWN:,} more" if len(paths) > SHOWN else ""
-            yield f"  no column of one type ({why}): {', '.join(paths[:SHOWN])}{more}"
+            yield f"no column of one type ({why}): {', '.join(paths[:SHOWN])}{more}"
 
 
 #: Paths that a line of the report names.
 SHOWN = 5
-
-
-@dataclass
-class Progress:
-    """The progress of an ingest: `input_bytes` of `total_bytes` are read."""
-
-    rows: int = 0
-    input_bytes: int = 0
-    total_bytes: int = 0
-    files: int = 0
 
 
 @takes(paths=INPUTS, table=PATH, spark=SESSION, txn=TXN, progress=CALLABLE, **KINDS)
@@ -173,8 +177,9 @@ def ingest_json(
             "timezone": timezone, "storage_options": storage_options, "schema_evolution": schema_evolution,
         }
     )  # fmt: skip
-    job = Ingest(engine, options, Storage.open(table, storage_options), progress)
-    return job.run(lambda: inputs.find(paths, storage_options, format), checked(txn))
+    with watched(progress):
+        job = Ingest(engine, options, Storage.open(table, storage_options))
+        return job.run(lambda: inputs.find(paths, storage_options, format), checked(txn))
 
 
 @dataclass
@@ -184,7 +189,6 @@ class Ingest:
     engine: Engine
     options: IngestOptions
     storage: Storage
-    progress: Callable[[Progress], None] | None = None
     #: The table as it is known, the version that the last run committed, and the input files of the table.
     snapshot: Snapshot | None = None
     committed: Snapshot | None = None
@@ -227,7 +231,7 @@ class Ingest:
         def write() -> Commit:
             nonlocal bad, left
             try:
-                commit, bad, left = _run(self.engine, planned, files, self.options.descending, self.progress)
+                commit, bad, left = _run(self.engine, planned, files, self.options.descending)
             except BaseException:
                 if taken is not None and target.certainly_not_written:
                     taken.discard()
@@ -275,7 +279,6 @@ def _run(
     planned: IngestPlan,
     files: Sequence[Split],
     descending: Sequence[bool],
-    progress: Callable[[Progress], None] | None,
 ) -> tuple[Commit, int, list[dict[str, Any]]]:
     """Writes and commits; returns the commit, the number of bad lines, and the paths without a typed column."""
     spec, plain = planned.spec, sum(f.size for f in files)
@@ -284,8 +287,7 @@ def _run(
     if spec.keys:
         # Each range becomes one file: one that is larger than planned is not split into a file and a small rest.
         write = replace(write, target_file_size=write.target_file_size * 3 // 2)
-    observer = flow.NOBODY if progress is None else _observer(progress, plain, Appearing(write))
-    commit, facts = flow.commit(engine, planned.target, write, source, observer=observer, aside=aside)
+    commit, facts = flow.commit(engine, planned.target, write, source, aside=aside, input_bytes=plain)
     # Not from the facts: if rows are sorted or shuffled, the tasks that read are not those that write.
     return commit, 0 if aside is None else count_bad_lines(aside), facts.left
 
@@ -307,27 +309,6 @@ def _source(
         share_bytes=inputs.LEAST_BYTES,
     )
     return flow.FromRows(rows, Order(spec.write.partition_by, tuple(zip(spec.keys, descending, strict=True))))
-
-
-def _observer(report: Callable[[Progress], None], total: int, appearing: Appearing) -> flow.Observer:
-    """Reports progress: by facts as they arrive, or by the completed share of a Spark job and the files that appear."""
-    progress = Progress(total_bytes=total)
-
-    def facts(batch: pa.RecordBatch) -> None:
-        for row in batch.select(["kind", "rows", "bytes"]).to_pylist():
-            if row["kind"] == "read":
-                progress.rows += row["rows"]
-                # If rows are sorted, these are the bytes of the rows.
-                progress.input_bytes = min(total, progress.input_bytes + row["bytes"])
-            progress.files += row["kind"] == "add"
-        report(replace(progress))
-
-    def share(done: float) -> None:
-        appearing.look()
-        rows, files = sum(appearing.rows.values()), len(appearing.rows)
-        report(replace(progress, input_bytes=int(total * done), rows=rows, files=files))
-
-    return flow.Observer(facts, share)
 
 
 def _mb(size: int) -> str:

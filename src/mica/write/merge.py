@@ -227,7 +227,7 @@ class _Merge:
         try:
             done, _ = flow.commit(
                 self.engine, self.target, spec.write, whole,
-                observer=flow.Observer(files=self._refuse_nothing),
+                inspect=self._refuse_nothing,
             )  # fmt: skip
         except NothingChangedError:
             if self.target.applications:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mica.engines.base import Engine, Watch
+from mica.engines.base import Engine
 from mica.engines.spark.engine import by_keys, by_number
 from mica.schema.types import StructType
 from mica.skipping.keys import KeyValues
@@ -53,7 +53,7 @@ class WithSource(flow.RowSource):
     source: SharedSource
     parts: Sequence[FilePart]
 
-    def run(self, engine: Engine, spec: WriteSpec, watch: Watch | None) -> Iterator[pa.RecordBatch]:
+    def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:
         """Facts of both."""
         schema, ends = facts_schema(spec.collated), collated.wanted(spec.collated)
         merging = replace(self.spec, write=spec)
@@ -62,7 +62,7 @@ class WithSource(flow.RowSource):
         if self.parts:
             inputs = in_tasks(self.parts, engine.parallelism)
             task = partial(merge_files, merging, self.source)
-            for batch in engine.run(task, inputs, schema, ends=ends, watch=watch):
+            for batch in engine.run(task, inputs, schema, ends=ends):
                 told = pc.equal(batch.column("kind"), "matched")
                 for packed in batch.column("vector").filter(told).to_pylist():
                     matched |= matched_rows(packed, rows.num_rows)
@@ -73,7 +73,7 @@ class WithSource(flow.RowSource):
         count = max(1, min(engine.parallelism, free.nbytes // _INSERT_BYTES))
         edges = [free.num_rows * i // count for i in range(count + 1)]
         slices = [free.slice(start, end - start) for start, end in itertools.pairwise(edges)]
-        yield from engine.run(partial(insert_rows, merging), slices, schema, ends=ends, watch=watch)
+        yield from engine.run(partial(insert_rows, merging), slices, schema, ends=ends)
 
 
 def summary_of(engine: Engine, frame: Any, match: MatchSpec, schema: StructType) -> tuple[int, int, list[KeyValues]]:
@@ -98,7 +98,7 @@ class Shuffled(flow.RowSource):
     size: int
     parts: Sequence[FilePart]
 
-    def run(self, engine: Engine, spec: WriteSpec, watch: Watch | None) -> Iterator[pa.RecordBatch]:
+    def run(self, engine: Engine, spec: WriteSpec) -> Iterator[pa.RecordBatch]:
         """Facts of one job."""
         on = cast("Spark", engine)
         schema, ends = facts_schema(spec.collated), collated.wanted(spec.collated)
@@ -113,7 +113,7 @@ class Shuffled(flow.RowSource):
             changes = on.mapped(self.frame.repartition(buckets), partial(match_block, merging), merging.changes)
         moved = by_number(changes, "task", len(tasks) + inserting, ["file", "row"])
         change = partial(change_files, merging, None if merging.match.on.keys else settled)
-        yield from engine.write(moved, change, schema, ends=ends, watch=watch)
+        yield from engine.write(moved, change, schema, ends=ends)
 
     def _met(self, on: Spark, merging: ShuffleSpec, buckets: int) -> Any:
         """The changes that are found where the keys of both sides meet."""

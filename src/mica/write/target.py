@@ -148,6 +148,8 @@ class Target:
                 "the table does not allow shredding (delta.enableVariantShredding is not true): Variants are written "
                 "unshredded"
             )
+        if variants:
+            self.notes += creation.unreadable(self.metadata.configuration)
         return WriteSpec(
             storage=self.storage,
             schema=schema,

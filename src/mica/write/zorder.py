@@ -26,9 +26,8 @@ from mica.expressions.bind import BoundExpr, bind_value
 from mica.expressions.parse import parse
 from mica.expressions.tree import Cast, Column, Path
 from mica.scan.scan import Scan
-from mica.schema.arrow import from_arrow_type
 from mica.schema.ddl import quote_if_needed, type_to_ddl
-from mica.schema.types import VARIANT, ArrayType, MapType, StructField, StructType
+from mica.schema.types import LONG, VARIANT, ArrayType, MapType, StructField, StructType
 from mica.stats.named import Named
 from mica.tasks import ranges
 from mica.tasks.curve import (
@@ -65,13 +64,14 @@ def ordered(
     if sampled is None:
         return None
     samples, curve = _curve(*sampled, len(partitions), dimensions)
-    spec = CurveSpec(replace(scan.spec(), outputs={**columns, **outputs}), len(columns), curve)
+    ids = (StructField(name, LONG) for name in scan.source.kept_ids)
+    written = StructType((*schema.fields, *ids))
+    spec = CurveSpec(replace(scan.spec(), outputs={**columns, **outputs}), written, curve)
     count = max(1, round(total / write.target_file_size))
-    more = [*((name, pa.int64()) for name in scan.source.kept_ids), *spec.keys]
     rows = MadeRows(
         task=partial(curve_rows, spec),
         inputs=inputs,
-        schema=StructType((*schema.fields, *(StructField(name, from_arrow_type(kind)) for name, kind in more))),
+        schema=spec.rows,
         size=total * IN_MEMORY,
         files=count,
         samples=[bytes(packed) for packed in samples.column("rows").to_pylist()],

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -235,3 +236,33 @@ def _renamed(row: dict[str, Any], type_: pa.StructType) -> list[Any]:
     listed = None if row["l"] is None else [None if e is None else {y: e["y"]} for e in row["l"]]
     mapped = None if row["m"] is None else [(key, {k: value["k"]}) for key, value in row["m"]]
     return [listed, mapped]
+
+
+def test_properties_of_a_later_version_stay_and_who_writes_variants_says_so(tmp_path: Path) -> None:
+    later = {
+        "mica.shredding": "a: hash(8)",
+        "mica.variantStats.paths": "v:a, most(v)",
+        "mica.bloomFilter.paths": "v:a[?]",
+        "mica.ingest.columns": "[1]",
+    }
+    mica.Table.create(tmp_path / "t", "v VARIANT, n INT, p STRING", properties={"delta.columnMapping.mode": "name"})
+    log = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
+    lines = [orjson.loads(line) for line in log.read_bytes().splitlines()]
+    for line in lines:
+        if "metaData" in line:
+            line["metaData"]["configuration"] |= later
+    log.write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    table = mica.Table.open(tmp_path / "t")
+    table.add_columns("more STRING")
+    table.rename_column("v", "w")
+    table.drop_columns(["n"])
+    with pytest.warns(UserWarning, match="is kept, but counts as not set") as said:
+        table.append([{"w": {"a": 1}, "p": "x"}])
+    assert len(said) == 3
+    assert {name: table.properties[name] for name in later} == later
+    for name, value in later.items():
+        with pytest.raises(UserError):
+            table.set_properties({name: value})
+    table.set_properties({"mica.shredding": "w:a: skip"})
+    table.rename_column("w", "v")
+    assert table.properties["mica.shredding"] == "v:a: skip"

@@ -15,6 +15,12 @@ def rects(html: str, kind: str) -> list[tuple[float, float]]:
     return [(float(left), float(left) + float(width)) for left, width in found]
 
 
+def test_a_value_that_is_asked_for_is_drawn_over_the_files_and_wide_enough_to_see() -> None:
+    html = picture(Axis("v:n", 0, 100, "0", "100", [(100, 100)]), [Span(0, 100, True, "a")], 1)
+    assert rects(html, "asked point") == [(996, 1000)]
+    assert html.index('"kept"') < html.index('"asked point"')
+
+
 def test_spans_stand_where_their_bounds_are() -> None:
     spans = [Span(60, 100, False, "b"), Span(0, 30, True, "<a>"), Span(None, None, True, "c")]
     html = picture(AXIS, spans, 3)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 import mica
@@ -57,4 +60,18 @@ def test_a_table_and_a_scan_are_pages_in_a_notebook(table: mica.Table) -> None:
     page = Read(table._repr_html_())
     assert {"table", "h1"} <= page.tags
     assert all(word in page.text for word in ("VARIANT", "101", "enableVariantShredding"))
-    assert "What is read" in Read(table.scan()._repr_html_()).text
+    assert "numOutputRows 10" in page.text, "its history"
+    assert "How its files are shredded" in page.text
+    shown = Read(table.scan("id < 20")._repr_html_()).text
+    assert "What is read" in shown
+    assert "by the footers of 2 files" in shown
+    assert "object" in shown
+
+
+def test_a_report_of_an_ingest_is_a_page_too(tmp_path: Path) -> None:
+    lines = [json.dumps({"a": i if i % 2 else "x", "<b>": 1}) for i in range(50)]
+    (tmp_path / "in.json").write_text("\n".join(lines))
+    report = mica.ingest_json(tmp_path / "in.json", tmp_path / "t", shredding="a: infer, *: skip")
+    text = Read(report.to_html()).text
+    assert all(said in text for said in ("50 rows in 1 file", "Paths without a column", "v:a", "rule *: skip"))
+    assert report._repr_html_() in report.to_html()

@@ -13,6 +13,7 @@ import pytest
 
 import mica
 from mica import engines
+from mica.engines.progress import Progress, watched
 from mica.errors import MicaError, UserError
 from mica.log.paths import LOG
 from mica.scan.scan import Scan
@@ -160,19 +161,20 @@ def test_who_looks_at_the_files_may_refuse_them(tmp_path: Path) -> None:
         raise UserError("INVALID_VALUE", "not these")
 
     with pytest.raises(UserError, match="not these"):
-        rewrite(table, [0], observer=flow.Observer(files=refuse))
+        rewrite(table, [0], inspect=refuse)
     assert data_files(tmp_path / "t") == before
     assert table.refresh().version == 1
 
 
 def test_facts_are_seen_as_they_come_and_are_columns(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "p STRING, n BIGINT", ["p"])
-    snapshot, seen = table.snapshot, list[pa.RecordBatch]()
+    snapshot, seen = table.snapshot, list[Progress]()
     target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
     spec, engine = target.write_spec(), engines.of()
     rows = source(engine, spec, ROWS.drop_columns(["s"]))
-    commit, facts = flow.commit(engine, target, spec, rows, observer=flow.Observer(facts=seen.append))
-    assert pa.Table.from_batches(seen).num_rows == facts.files.num_rows + facts.others.num_rows
+    with watched(seen.append):
+        commit, facts = flow.commit(engine, target, spec, rows)
+    assert (seen[-1].rows, seen[-1].files, seen[-1].ended_tasks) == (4, 3, seen[-1].tasks)
     assert (commit.files, commit.rows, commit.bytes) == (3, 4, facts.bytes)
     values = sorted(dict(row)["p"] or "" for row in facts.files.column("partition_values").to_pylist())
     assert values == ["", "x", "y"]

@@ -22,7 +22,8 @@ WHERES = {
 
 def table_of(path: Path, rng: random.Random, **options: Any) -> mica.Table:
     """Six files whose values are in no order: each predicate of `WHERES` needs all of them."""
-    table = mica.Table.create(path, "id INT, p STRING, n INT, s STRING COLLATE UTF8_LCASE, v VARIANT", **options)
+    ddl = "id INT NOT NULL, p STRING, n INT, s STRING COLLATE UTF8_LCASE, v VARIANT"
+    table = mica.Table.create(path, ddl, **options)
     for file in range(6):
         table.append([
             {"id": i, "p": "ab"[i % 2], "n": rng.choice([None, *range(200)]),

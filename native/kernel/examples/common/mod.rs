@@ -107,3 +107,8 @@ fn json(variants: &ArrayRef) -> Result<StringArray, Box<dyn Error>> {
     let texts = arrow::compute::cast(texts.column(0), &DataType::Utf8)?;
     Ok(StringArray::from(texts.to_data()))
 }
+
+/// The allocator of the package.
+#[cfg(target_os = "linux")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryBuilder, Decimal128Builder, Float64Builder, Int8Builder, Int64Builder,
-    NullBufferBuilder, RecordBatch, StringBuilder, StructArray, UInt8Builder,
+    Array, ArrayRef, AsArray, BinaryBuilder, Decimal128Builder, Float64Array, Int8Builder, Int64Array, Int64Builder,
+    NullBufferBuilder, RecordBatch, StringBuilder, StructArray, UInt8Array, new_null_array,
 };
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 
@@ -30,30 +30,34 @@ const TIMESTAMP: u8 = 6;
 const TIMESTAMP_NTZ: u8 = 7;
 
 /// The bounds of the path `key` in column 0, z85 texts: one row per text, its `kind` 0 where there is none. Without a key
-/// one row per bound, with its `row` and `path`. A value is in the column of its kind: `int` (whole numbers, days,
+/// one row per bound, after its `row` and `path`. A value is in the column of its kind: `int` (whole numbers, days,
 /// microseconds), `real`, `text`, or `unscaled` and `scale`.
 pub fn path_bounds(batch: &RecordBatch, key: Option<&str>) -> Result<RecordBatch> {
     let texts = texts(batch)?;
-    let mut out = Columns::default();
+    let mut out = Columns::new(texts.len());
     let mut names = Names::default();
-    let mut bytes = Vec::new();
+    let mut decoder = z85::Decoder::default();
+    let mut places = key.is_none().then(|| (Int64Builder::new(), StringBuilder::new()));
     for row in 0..texts.len() {
-        let text = texts.is_valid(row).then(|| texts.value(row));
-        let parts = text.and_then(|text| {
-            bytes.clear();
-            z85::decode(text.as_bytes(), &mut bytes).then_some(())?;
-            split(&bytes)
-        });
-        match (key, parts) {
-            (Some(key), Some((metadata, value))) => out.push(row, key, names.find(metadata, key, value)),
-            (Some(key), None) => out.push(row, key, None),
-            (None, Some((metadata, value))) => {
-                names.each(metadata, value, |path, found| out.push(row, path, found));
+        let bytes = texts.is_valid(row).then(|| texts.value(row)).and_then(|text| decoder.decode(text.as_bytes()));
+        match (key, bytes.and_then(split), &mut places) {
+            (Some(key), parts, _) => {
+                out.push(parts.and_then(|(metadata, value)| names.find(metadata, key, value)));
             }
-            (None, None) => {}
+            (None, Some((metadata, value)), Some((rows, paths))) => {
+                names.each(metadata, value, |path, found| {
+                    rows.append_value(row as i64);
+                    paths.append_value(path);
+                    out.push(found);
+                });
+            }
+            _ => {}
         }
     }
-    out.finish()
+    let places = places.map(|(mut rows, mut paths)| -> [(&str, ArrayRef); 2] {
+        [("row", Arc::new(rows.finish())), ("path", Arc::new(paths.finish()))]
+    });
+    out.finish(places.into_iter().flatten())
 }
 
 /// Column 0, z85 texts, as `bytes`; null for other texts.
@@ -200,55 +204,83 @@ fn bound(value: &[u8], at: usize, end: usize) -> Option<Scalar<'_>> {
     Some(found)
 }
 
-#[derive(Default)]
+/// Bounds, a row each. Most paths have bounds of one kind: the columns of the others are made when the first of them comes.
 struct Columns {
-    row: Int64Builder,
-    path: StringBuilder,
-    kind: UInt8Builder,
-    int: Int64Builder,
-    real: Float64Builder,
-    text: StringBuilder,
-    unscaled: Decimal128Builder,
-    scale: Int8Builder,
+    kind: Vec<u8>,
+    int: Vec<i64>,
+    real: Vec<f64>,
+    text: Option<StringBuilder>,
+    decimals: Option<(Decimal128Builder, Int8Builder)>,
 }
 
 impl Columns {
-    fn push(&mut self, row: usize, path: &str, found: Option<Scalar<'_>>) {
-        let (mut int, mut real, mut text, mut decimal) = (0, 0.0, None, None);
+    fn new(rows: usize) -> Self {
+        let (kind, int) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+        Columns { kind, int, real: Vec::new(), text: None, decimals: None }
+    }
+
+    fn push(&mut self, found: Option<Scalar<'_>>) {
+        let before = self.kind.len();
+        let (mut int, mut real, mut text, mut decimal) = (0, None, None, None);
         let kind = match found {
             Some(Scalar::Int(value)) => (int = value, EXACT).1,
             Some(Scalar::Decimal(unscaled, scale)) => (decimal = Some((unscaled, scale as i8)), EXACT).1,
-            Some(Scalar::Double(value)) => (real = value, DOUBLE).1,
-            Some(Scalar::Float(value)) => (real = value as f64, FLOAT).1,
+            Some(Scalar::Double(value)) => (real = Some(value), DOUBLE).1,
+            Some(Scalar::Float(value)) => (real = Some(value as f64), FLOAT).1,
             Some(Scalar::Str(value)) => (text = Some(value), STRING).1,
             Some(Scalar::Date(days)) => (int = days as i64, DATE).1,
             Some(Scalar::Timestamp(micros)) => (int = micros, TIMESTAMP).1,
             Some(Scalar::TimestampNtz(micros)) => (int = micros, TIMESTAMP_NTZ).1,
             _ => 0,
         };
-        self.row.append_value(row as i64);
-        self.path.append_value(path);
-        self.kind.append_value(kind);
-        self.int.append_value(int);
-        self.real.append_value(real);
-        self.text.append_option(text);
-        self.unscaled.append_option(decimal.map(|d| d.0));
-        self.scale.append_option(decimal.map(|d| d.1));
+        self.kind.push(kind);
+        self.int.push(int);
+        if let Some(value) = real {
+            self.real.resize(before, 0.0);
+            self.real.push(value);
+        }
+        if text.is_some() && self.text.is_none() {
+            let mut fresh = StringBuilder::new();
+            fresh.append_nulls(before);
+            self.text = Some(fresh);
+        }
+        if let Some(texts) = &mut self.text {
+            texts.append_option(text);
+        }
+        if decimal.is_some() && self.decimals.is_none() {
+            let (mut values, mut scales) = (Decimal128Builder::new(), Int8Builder::new());
+            values.append_nulls(before);
+            scales.append_nulls(before);
+            self.decimals = Some((values, scales));
+        }
+        if let Some((values, scales)) = &mut self.decimals {
+            values.append_option(decimal.map(|d| d.0));
+            scales.append_option(decimal.map(|d| d.1));
+        }
     }
 
-    fn finish(mut self) -> Result<RecordBatch> {
-        let unscaled = self.unscaled.finish().with_precision_and_scale(38, 0)?;
-        let columns: [(&str, ArrayRef); 8] = [
-            ("row", Arc::new(self.row.finish())),
-            ("path", Arc::new(self.path.finish())),
-            ("kind", Arc::new(self.kind.finish())),
-            ("int", Arc::new(self.int.finish())),
-            ("real", Arc::new(self.real.finish())),
-            ("text", Arc::new(self.text.finish())),
-            ("unscaled", Arc::new(unscaled)),
-            ("scale", Arc::new(self.scale.finish())),
+    fn finish(mut self, places: impl Iterator<Item = (&'static str, ArrayRef)>) -> Result<RecordBatch> {
+        let rows = self.kind.len();
+        self.real.resize(rows, 0.0);
+        let text =
+            self.text.map_or_else(|| new_null_array(&DataType::Utf8, rows), |mut found| Arc::new(found.finish()));
+        let unscaled = DataType::Decimal128(38, 0);
+        let (unscaled, scale): (ArrayRef, ArrayRef) = match self.decimals {
+            None => (new_null_array(&unscaled, rows), new_null_array(&DataType::Int8, rows)),
+            Some((values, mut scales)) => {
+                (Arc::new(values.with_data_type(unscaled).finish()), Arc::new(scales.finish()))
+            }
+        };
+        let columns: [(&str, ArrayRef); 6] = [
+            ("kind", Arc::new(UInt8Array::from(self.kind))),
+            ("int", Arc::new(Int64Array::from(self.int))),
+            ("real", Arc::new(Float64Array::from(self.real))),
+            ("text", text),
+            ("unscaled", unscaled),
+            ("scale", scale),
         ];
-        Ok(RecordBatch::try_from_iter_with_nullable(columns.map(|(name, array)| (name, array, true)))?)
+        let columns = places.chain(columns).map(|(name, array)| (name, array, true));
+        Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
     }
 }
 

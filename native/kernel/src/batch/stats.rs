@@ -1,8 +1,6 @@
 //! Leaves of many statistics, column by column (Delta protocol, "Per-file Statistics").
 //!
-//! A text is walked once, from brace to brace; values that nobody asked for are passed over, not built. Statistics are
-//! hints: a text that is no JSON object gives nulls, and so does a value that does not fit its type. Of a key that
-//! stands twice the last one counts.
+//! Statistics are hints: a text that is no JSON object gives nulls, and so does a value that does not fit its type.
 
 use std::sync::Arc;
 
@@ -15,8 +13,10 @@ use arrow::datatypes::{
     Int64Type, Schema, TimeUnit,
 };
 
+use crate::batch::stats_shape::Shapes;
+use crate::batch::stats_walk::{Token, Walk, literal_end};
 use crate::error::{Code, Error, Result};
-use crate::json::scan::{string_stop, unescape};
+use crate::json::scan::unescape;
 use crate::text::zone::{days_from_civil, days_in_month};
 
 /// A leaf to be read: the keys that lead to it, and its type.
@@ -30,16 +30,15 @@ pub fn stats_leaves(batch: &RecordBatch, leaves: &[Leaf]) -> Result<RecordBatch>
     let mut order: Vec<usize> = (0..leaves.len()).collect();
     order.sort_by(|&a, &b| leaves.get(a).map(|l| &l.0).cmp(&leaves.get(b).map(|l| &l.0)));
     let sorted: Vec<&Leaf> = order.iter().filter_map(|&i| leaves.get(i)).collect();
-    let mut walk = Walk::new(&sorted);
-    let mut columns = sorted.iter().map(|leaf| Column::new(&leaf.1)).collect::<Result<Vec<_>>>()?;
+    let mut walk = Walk::new(&sorted.iter().map(|leaf| leaf.0.as_slice()).collect::<Vec<_>>());
+    let mut shapes = Shapes::default();
+    let mut scratch = Vec::new();
+    let mut columns = sorted.iter().map(|leaf| Column::new(&leaf.1, texts.len())).collect::<Result<Vec<_>>>()?;
     for text in texts.iter() {
-        let bytes = text.unwrap_or("").as_bytes();
-        walk.found.fill(Token::Missing);
-        if walk.object(bytes).is_none() {
-            walk.found.fill(Token::Missing);
-        }
+        let text = text.unwrap_or("");
+        shapes.read(&mut walk, text.as_bytes());
         for (column, token) in columns.iter_mut().zip(&walk.found) {
-            column.push(bytes, *token, &mut walk.scratch);
+            column.push(text, *token, &mut scratch);
         }
     }
     let mut arrays: Vec<(usize, ArrayRef)> =
@@ -50,188 +49,6 @@ pub fn stats_leaves(batch: &RecordBatch, leaves: &[Leaf]) -> Result<RecordBatch>
     let columns = arrays.into_iter().map(|(_, array)| array).collect();
     let options = arrow::record_batch::RecordBatchOptions::new().with_row_count(Some(texts.len()));
     Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?)
-}
-
-/// Where a value stands in its text; a string without its quotes.
-#[derive(Clone, Copy)]
-enum Token {
-    Missing,
-    Number(usize, usize),
-    Plain(usize, usize),
-    /// A string with an escape, from its first byte on.
-    Escaped(usize),
-}
-
-/// A place in the tree of the keys asked for. The leaves below it are `first..end` in the order of their keys; those
-/// that end here are the first `own` of them.
-struct Place {
-    children: Vec<(String, usize)>,
-    first: usize,
-    own: usize,
-    end: usize,
-}
-
-struct Walk {
-    places: Vec<Place>,
-    found: Vec<Token>,
-    open: Vec<usize>,
-    scratch: Vec<u8>,
-}
-
-impl Walk {
-    fn new(sorted: &[&Leaf]) -> Self {
-        let mut places = vec![Place { children: Vec::new(), first: 0, own: 0, end: sorted.len() }];
-        for (slot, (keys, _)) in sorted.iter().enumerate() {
-            let mut at = 0;
-            for key in keys {
-                let fresh = places.len();
-                let Some(place) = places.get_mut(at) else { break };
-                let known = place.children.iter().find(|(name, _)| name == key).map(|&(_, child)| child);
-                if known.is_none() {
-                    place.children.push((key.clone(), fresh));
-                    places.push(Place { children: Vec::new(), first: slot, own: 0, end: slot });
-                }
-                at = known.unwrap_or(fresh);
-                if let Some(place) = places.get_mut(at) {
-                    place.end = slot + 1;
-                }
-            }
-            if let Some(place) = places.get_mut(at) {
-                place.own += 1;
-            }
-        }
-        Walk { places, found: vec![Token::Missing; sorted.len()], open: Vec::new(), scratch: Vec::new() }
-    }
-
-    /// Walks a whole text; `None` if it is no object.
-    fn object(&mut self, bytes: &[u8]) -> Option<()> {
-        self.open.clear();
-        self.open.push(0);
-        let mut at = blank(bytes, 0);
-        (bytes.get(at)? == &b'{').then_some(())?;
-        let mut first = true;
-        at = blank(bytes, at + 1);
-        loop {
-            if bytes.get(at)? == &b'}' {
-                self.open.pop();
-                at = blank(bytes, at + 1);
-                if self.open.is_empty() {
-                    return (at == bytes.len()).then_some(());
-                }
-                first = false;
-                continue;
-            }
-            if !first {
-                (bytes.get(at)? == &b',').then_some(())?;
-                at = blank(bytes, at + 1);
-            }
-            let (child, after) = self.key(bytes, at)?;
-            at = blank(bytes, after);
-            (bytes.get(at)? == &b':').then_some(())?;
-            at = blank(bytes, at + 1);
-            let Some(place) = child.and_then(|child| self.places.get(child)) else {
-                at = blank(bytes, passed(bytes, at)?);
-                first = false;
-                continue;
-            };
-            self.found.get_mut(place.first..place.end)?.fill(Token::Missing);
-            if bytes.get(at)? == &b'{' && !place.children.is_empty() {
-                self.open.push(child?);
-                at = blank(bytes, at + 1);
-                first = true;
-                continue;
-            }
-            let end = passed(bytes, at)?;
-            let token = match bytes.get(at)? {
-                b'"' if string_stop(bytes, at + 1) + 1 == end => Token::Plain(at + 1, end - 1),
-                b'"' => Token::Escaped(at + 1),
-                b'-' | b'0'..=b'9' => Token::Number(at, end),
-                _ => Token::Missing,
-            };
-            self.found.get_mut(place.first..place.first + place.own)?.fill(token);
-            at = blank(bytes, end);
-            first = false;
-        }
-    }
-
-    /// The place that the key at `at` leads to, if any, and the byte after the key.
-    fn key(&mut self, bytes: &[u8], at: usize) -> Option<(Option<usize>, usize)> {
-        (bytes.get(at)? == &b'"').then_some(())?;
-        let stop = string_stop(bytes, at + 1);
-        let (key, after) = if bytes.get(stop)? == &b'"' {
-            (bytes.get(at + 1..stop)?, stop + 1)
-        } else {
-            self.scratch.clear();
-            let after = unescape(bytes, at + 1, &mut self.scratch).ok()?;
-            (self.scratch.as_slice(), after)
-        };
-        let place = self.places.get(*self.open.last()?)?;
-        let child = place.children.iter().find(|(name, _)| name.as_bytes() == key).map(|&(_, child)| child);
-        Some((child, after))
-    }
-}
-
-fn blank(bytes: &[u8], mut at: usize) -> usize {
-    while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-        at += 1;
-    }
-    at
-}
-
-/// The byte after the value at `at`. Inside of what is passed over only strings and the number of brackets are looked at.
-fn passed(bytes: &[u8], mut at: usize) -> Option<usize> {
-    let mut depth = 0usize;
-    loop {
-        match bytes.get(at)? {
-            b'"' => at = string_end(bytes, at + 1)?,
-            b'{' | b'[' => {
-                depth += 1;
-                at += 1;
-            }
-            b'}' | b']' => {
-                depth = depth.checked_sub(1)?;
-                at += 1;
-            }
-            b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' if depth > 0 => at += 1,
-            _ => at = literal_end(bytes, at)?,
-        }
-        if depth == 0 {
-            return Some(at);
-        }
-    }
-}
-
-fn string_end(bytes: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        at = string_stop(bytes, at);
-        match bytes.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\\' => at += 2,
-            _ => return None,
-        }
-    }
-}
-
-/// The end of a number or of `true`, `false`, `null`.
-fn literal_end(bytes: &[u8], at: usize) -> Option<usize> {
-    let rest = bytes.get(at..)?;
-    for word in [b"true".as_slice(), b"false", b"null"] {
-        if rest.starts_with(word) {
-            return Some(at + word.len());
-        }
-    }
-    let digits = |at: usize| {
-        let count = bytes.get(at..)?.iter().take_while(|b| b.is_ascii_digit()).count();
-        (count > 0).then_some(at + count)
-    };
-    let mut end = digits(at + (bytes.get(at)? == &b'-') as usize)?;
-    if bytes.get(end) == Some(&b'.') {
-        end = digits(end + 1)?;
-    }
-    if matches!(bytes.get(end), Some(b'e' | b'E')) {
-        end = digits(end + 1 + matches!(bytes.get(end + 1), Some(b'+' | b'-')) as usize)?;
-    }
-    Some(end)
 }
 
 enum Column {
@@ -248,22 +65,25 @@ enum Column {
 }
 
 impl Column {
-    fn new(data_type: &DataType) -> Result<Self> {
+    fn new(data_type: &DataType, rows: usize) -> Result<Self> {
         Ok(match data_type {
-            DataType::Int8 => Column::I8(PrimitiveBuilder::new()),
-            DataType::Int16 => Column::I16(PrimitiveBuilder::new()),
-            DataType::Int32 => Column::I32(PrimitiveBuilder::new()),
-            DataType::Int64 => Column::I64(PrimitiveBuilder::new()),
-            DataType::Float32 => Column::F32(PrimitiveBuilder::new()),
-            DataType::Float64 => Column::F64(PrimitiveBuilder::new()),
-            DataType::Utf8 => Column::Text(StringBuilder::new()),
-            DataType::Date32 => Column::Date(PrimitiveBuilder::new()),
-            DataType::Timestamp(TimeUnit::Microsecond, zone) => {
-                Column::Timestamp(TimestampMicrosecondBuilder::new().with_data_type(data_type.clone()), zone.is_some())
-            }
-            DataType::Decimal128(precision, scale) if *scale >= 0 => {
-                Column::Decimal(Decimal128Builder::new().with_data_type(data_type.clone()), *precision, *scale)
-            }
+            DataType::Int8 => Column::I8(PrimitiveBuilder::with_capacity(rows)),
+            DataType::Int16 => Column::I16(PrimitiveBuilder::with_capacity(rows)),
+            DataType::Int32 => Column::I32(PrimitiveBuilder::with_capacity(rows)),
+            DataType::Int64 => Column::I64(PrimitiveBuilder::with_capacity(rows)),
+            DataType::Float32 => Column::F32(PrimitiveBuilder::with_capacity(rows)),
+            DataType::Float64 => Column::F64(PrimitiveBuilder::with_capacity(rows)),
+            DataType::Utf8 => Column::Text(StringBuilder::with_capacity(rows, 0)),
+            DataType::Date32 => Column::Date(PrimitiveBuilder::with_capacity(rows)),
+            DataType::Timestamp(TimeUnit::Microsecond, zone) => Column::Timestamp(
+                TimestampMicrosecondBuilder::with_capacity(rows).with_data_type(data_type.clone()),
+                zone.is_some(),
+            ),
+            DataType::Decimal128(precision, scale) if *scale >= 0 => Column::Decimal(
+                Decimal128Builder::with_capacity(rows).with_data_type(data_type.clone()),
+                *precision,
+                *scale,
+            ),
             other => {
                 let message = format!("statistics have no values of type {other}");
                 return Err(Error::new(Code::InvalidArgument, message));
@@ -271,13 +91,13 @@ impl Column {
         })
     }
 
-    fn push(&mut self, bytes: &[u8], token: Token, scratch: &mut Vec<u8>) {
+    fn push(&mut self, text: &str, token: Token, scratch: &mut Vec<u8>) {
         let number = match token {
-            Token::Number(start, end) => text_of(bytes, start, end),
+            Token::Number(start, end) => text.get(start..end),
             _ => None,
         };
         let plain = match token {
-            Token::Plain(start, end) => text_of(bytes, start, end),
+            Token::Plain(start, end) => text.get(start..end),
             _ => None,
         };
         match self {
@@ -290,7 +110,7 @@ impl Column {
             Column::Text(builder) => match token {
                 Token::Escaped(start) => {
                     scratch.clear();
-                    let whole = unescape(bytes, start, scratch).is_ok();
+                    let whole = unescape(text.as_bytes(), start, scratch).is_ok();
                     builder.append_option(std::str::from_utf8(scratch).ok().filter(|_| whole));
                 }
                 _ => builder.append_option(plain),
@@ -320,10 +140,6 @@ impl Column {
             Column::Decimal(mut builder, ..) => Arc::new(builder.finish()),
         })
     }
-}
-
-fn text_of(bytes: &[u8], start: usize, end: usize) -> Option<&str> {
-    std::str::from_utf8(bytes.get(start..end)?).ok()
 }
 
 fn whole<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, number: Option<&str>)

@@ -19,7 +19,8 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::error::Result;
 use crate::parquet::file::FileReader;
-use crate::parquet::page_check::MAX_PAGE_BYTES;
+use crate::parquet::file_schema::FileSchema;
+use crate::parquet::page_check::{self, MAX_PAGE_BYTES};
 use crate::parquet::parts::Parts;
 use crate::parquet::rows::{self, Rows};
 use crate::parquet::unzstd;
@@ -39,7 +40,7 @@ impl FileReader {
         batch_size: usize,
     ) -> Result<ParquetRecordBatchReader> {
         let Needed { selection, ranges, ends } = self.needed(group, leaves, rows)?;
-        let metadata = self.shared_metadata();
+        let metadata = &self.metadata;
         let meta = metadata.row_group(group);
         let bytes = self.fetch_pages(group, leaves, &ranges)?;
         let mut parts = ranges.iter().map(|range| range.start).zip(bytes);
@@ -52,9 +53,9 @@ impl FileReader {
                 *chunk = Some(Arc::new(own));
             }
         }
-        let schema = metadata.file_metadata().schema_descr();
-        let mask = ProjectionMask::leaves(schema, leaves.iter().copied());
-        let levels = parquet_to_arrow_field_levels(schema, mask, Some(&self.decoding))?;
+        let FileSchema { parquet, decoding, .. } = self.schema.as_ref();
+        let mask = ProjectionMask::leaves(parquet, leaves.iter().copied());
+        let levels = parquet_to_arrow_field_levels(parquet, mask, Some(decoding.fields()))?;
         let group = Group { metadata, meta, number: group, chunks, paged: selection.is_some() };
         Ok(ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, batch_size, selection)?)
     }
@@ -65,7 +66,7 @@ impl FileReader {
     }
 
     fn needed(&self, group: usize, leaves: &[usize], rows: Option<&Rows>) -> Result<Needed> {
-        let Some(meta) = self.metadata().row_groups().get(group) else {
+        let Some(meta) = self.metadata.row_groups().get(group) else {
             return Err(ParquetError::General(format!("there is no row group {group}")).into());
         };
         let first = self.first_row(group);
@@ -149,7 +150,12 @@ impl RowGroups for Group<'_> {
         let pages: Box<dyn PageReader> = match column.compression() {
             Compression::ZSTD(_) => {
                 let plain = column.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
-                Box::new(Unpacked(SerializedPageReader::new(chunk, &plain, self.num_rows(), locations)?))
+                let levels = column.column_descr();
+                Box::new(Unpacked {
+                    stored: SerializedPageReader::new(chunk, &plain, self.num_rows(), locations)?,
+                    repeats: levels.max_rep_level() > 0,
+                    optional: levels.max_def_level() > 0,
+                })
             }
             _ => Box::new(SerializedPageReader::new(chunk, column, self.num_rows(), locations)?),
         };
@@ -179,7 +185,12 @@ impl Iterator for One {
 impl PageIterator for One {}
 
 /// Pages that the library read as they are stored, decompressed.
-struct Unpacked(SerializedPageReader<Parts>);
+struct Unpacked {
+    stored: SerializedPageReader<Parts>,
+    /// Whether its pages have repetition levels, and definition levels.
+    repeats: bool,
+    optional: bool,
+}
 
 impl Iterator for Unpacked {
     type Item = ParquetResult<Page>;
@@ -191,27 +202,31 @@ impl Iterator for Unpacked {
 
 impl PageReader for Unpacked {
     fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
-        self.0.get_next_page()?.map(unpacked).transpose()
+        let page = self.stored.get_next_page()?.map(unpacked).transpose()?;
+        if page.as_ref().is_some_and(|page| !self.repeats && !page_check::counted(page, self.optional)) {
+            return Err(ParquetError::General("a page has less data than it states".into()));
+        }
+        Ok(page)
     }
 
     fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
-        self.0.peek_next_page()
+        self.stored.peek_next_page()
     }
 
     fn skip_next_page(&mut self) -> ParquetResult<()> {
-        self.0.skip_next_page()
+        self.stored.skip_next_page()
     }
 
     fn supports_deferred_dictionary(&self) -> bool {
-        self.0.supports_deferred_dictionary()
+        self.stored.supports_deferred_dictionary()
     }
 
     fn take_deferred_dictionary(&mut self) -> ParquetResult<Option<Page>> {
-        self.0.take_deferred_dictionary()?.map(unpacked).transpose()
+        self.stored.take_deferred_dictionary()?.map(unpacked).transpose()
     }
 
     fn at_record_boundary(&mut self) -> ParquetResult<bool> {
-        self.0.at_record_boundary()
+        self.stored.at_record_boundary()
     }
 }
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::datatypes::{Fields, SchemaRef};
-use parquet::arrow::parquet_to_arrow_schema;
+use arrow::datatypes::SchemaRef;
 use parquet::file::metadata::ParquetMetaData;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::layout::Layout;
-use crate::layout::recognise::{Early, mark_early};
+use crate::layout::recognise::Early;
 use crate::layout::standard::is_variant;
+use crate::parquet::file_schema::FileSchema;
 use crate::parquet::guard::guard;
 use crate::parquet::legacy::Legacy;
 use crate::parquet::page_index::PageIndex;
@@ -22,12 +22,8 @@ use crate::tree::Tree;
 /// One open Parquet file.
 pub struct FileReader {
     source: Box<dyn Source>,
-    metadata: Arc<ParquetMetaData>,
-    /// How arrow-rs decodes it: INT96 as instants in microseconds, the metadata of variants as views.
-    pub(super) decoding: Fields,
-    /// The same for people, with variant columns marked.
-    schema: SchemaRef,
-    columns: Vec<Node>,
+    pub(super) metadata: Arc<ParquetMetaData>,
+    pub(super) schema: Arc<FileSchema>,
     /// Where each row group begins.
     first_rows: Vec<u64>,
     pub(super) pages: Arc<PageIndex>,
@@ -42,29 +38,24 @@ impl FileReader {
     pub fn open(source: Box<dyn Source>, variants: &[Vec<String>], early: &Early) -> Result<Self> {
         guard(source.name(), || {
             let mut read = 0;
-            let metadata = footer::load(source.as_ref(), &mut read)?;
+            let footer = footer::load(source.as_ref(), &mut read)?;
+            let known = FileSchema::known(footer.schema(), variants, early);
+            let metadata = footer.decode(source.as_ref(), known.as_ref().map(|known| known.parquet.clone()))?;
             let pages =
                 PageIndex::new(metadata.num_row_groups(), metadata.file_metadata().schema_descr().num_columns());
             let metadata = Arc::new(metadata.into_builder().set_page_index(Some(pages.clone())).build());
-            // The embedded Arrow schema is ignored: the Parquet types say what the data is, whoever wrote it.
-            let parquet = metadata.file_metadata().schema_descr();
-            let plain = parquet_to_arrow_schema(parquet, None).map_err(|e| footer::corrupt(source.as_ref(), &e))?;
-            let plain = schema::reading_schema(plain, parquet);
-            let marked = mark_early(&plain, early).map_err(|e| in_file(e, source.name()))?;
-            let marked = schema::mark_variants(&marked, variants);
-            let schema = Arc::new(marked.map_err(|e| in_file(e, source.name()))?);
-            let columns = Node::columns(schema.fields());
-            let decoding = schema::decoding_fields(&plain, &schema);
+            let schema = match known {
+                Some(known) => known,
+                None => FileSchema::of(footer.schema(), &metadata, variants, early, source.as_ref())?,
+            };
             let first_rows = first_rows(&metadata);
             let legacy = Legacy::of(&metadata, source.name());
-            Ok((metadata, decoding, schema, columns, first_rows, pages, legacy, read))
+            Ok((metadata, schema, first_rows, pages, legacy, read))
         })
-        .map(|(metadata, decoding, schema, columns, first_rows, pages, legacy, read)| FileReader {
+        .map(|(metadata, schema, first_rows, pages, legacy, read)| FileReader {
             source,
             metadata,
-            decoding,
             schema,
-            columns,
             first_rows,
             pages,
             legacy,
@@ -78,14 +69,10 @@ impl FileReader {
 
     /// Storage layout, variant columns marked.
     pub fn schema(&self) -> &SchemaRef {
-        &self.schema
+        &self.schema.schema
     }
 
     pub fn metadata(&self) -> &ParquetMetaData {
-        &self.metadata
-    }
-
-    pub(super) fn shared_metadata(&self) -> &Arc<ParquetMetaData> {
         &self.metadata
     }
 
@@ -94,12 +81,12 @@ impl FileReader {
     }
 
     pub fn columns(&self) -> &[Node] {
-        &self.columns
+        &self.schema.columns
     }
 
     /// The layout and the shredding tree of the variant column at a path of names; `None` where there is none.
     pub fn tree(&self, column: &[String]) -> Result<Option<(Layout, Tree)>> {
-        let node = schema::find(&self.columns, column).filter(|node| is_variant(&node.field));
+        let node = schema::find(&self.schema.columns, column).filter(|node| is_variant(&node.field));
         node.map(|node| Layout::tree_of(node.field.data_type(), &column.join("."))).transpose()
     }
 
@@ -137,9 +124,4 @@ impl FileReader {
 fn first_rows(metadata: &ParquetMetaData) -> Vec<u64> {
     let rows = metadata.row_groups().iter().map(|group| group.num_rows().max(0) as u64);
     rows.scan(0, |first, rows| Some(std::mem::replace(first, *first + rows))).collect()
-}
-
-fn in_file(mut error: Error, file: &str) -> Error {
-    error.message = format!("{file}: {}", error.message);
-    error
 }

@@ -4,13 +4,22 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::{
+    ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
+};
+use parquet::schema::types::SchemaDescPtr;
 
 use crate::error::{Code, Error, Result};
 use crate::parquet::footer_check as walk;
 use crate::parquet::source::{Source, fetch};
 
-pub fn load(source: &dyn Source, read: &mut u64) -> Result<ParquetMetaData> {
+/// The bytes of a checked footer, and where its schema ends.
+pub struct Footer {
+    bytes: Bytes,
+    schema_end: usize,
+}
+
+pub fn load(source: &dyn Source, read: &mut u64) -> Result<Footer> {
     let refuse = |what: &str| Err(Error::new(Code::CorruptFile, format!("{} {what}", source.name())));
     let size = source.size();
     if size < 12 {
@@ -39,11 +48,26 @@ pub fn load(source: &dyn Source, read: &mut u64) -> Result<ParquetMetaData> {
         bytes.truncate(bytes.len() - 8);
         [more, bytes].concat().into()
     };
-    walk::check(&footer)
+    let schema_end = walk::check(&footer)
         .map_err(|why| Error::new(Code::CorruptFile, format!("the footer of {}: {why}", source.name())))?;
-    let metadata = ParquetMetaDataReader::decode_metadata(&footer).map_err(|e| corrupt(source, &e))?;
-    check(source, &metadata)?;
-    Ok(metadata)
+    Ok(Footer { bytes: footer, schema_end })
+}
+
+impl Footer {
+    /// Its first bytes, which say the schema.
+    pub fn schema(&self) -> &[u8] {
+        self.bytes.get(..self.schema_end).unwrap_or(&self.bytes)
+    }
+
+    /// What it says; a schema that is known is not parsed again.
+    pub fn decode(&self, source: &dyn Source, schema: Option<SchemaDescPtr>) -> Result<ParquetMetaData> {
+        let mut options = ParquetMetaDataOptions::new().with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll);
+        schema.into_iter().for_each(|schema| options.set_schema(schema));
+        let metadata = ParquetMetaDataReader::decode_metadata_with_options(&self.bytes, Some(&options))
+            .map_err(|e| corrupt(source, &e))?;
+        check(source, &metadata)?;
+        Ok(metadata)
+    }
 }
 
 fn one(mut buffers: Vec<Bytes>) -> Bytes {
@@ -61,19 +85,20 @@ fn check(source: &dyn Source, metadata: &ParquetMetaData) -> Result<()> {
         }
         rows = rows.saturating_add(group.num_rows());
         for column in group.columns() {
-            let path = column.column_path().string();
+            let path = || column.column_path().string();
             let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
             let in_file = start >= 0
                 && column.data_page_offset() >= 0
                 && column.compressed_size() >= 0
                 && (start as u64).checked_add(column.compressed_size() as u64).is_some_and(|end| end <= source.size());
             if !in_file {
-                return lie(format!("column {path} of row group {index} is outside of the file"));
+                return lie(format!("column {} of row group {index} is outside of the file", path()));
             }
             let flat = column.column_descr().max_rep_level() == 0;
             if column.num_values() < 0 || flat && column.num_values() != group.num_rows() {
                 return lie(format!(
-                    "column {path} of row group {index} has {} values for {} rows",
+                    "column {} of row group {index} has {} values for {} rows",
+                    path(),
                     column.num_values(),
                     group.num_rows()
                 ));

@@ -32,15 +32,18 @@ impl<T> OrBroken<T> for Option<T> {
     }
 }
 
-/// Whether a footer may be handed to the library; the error says why not.
-pub fn check(footer: &[u8]) -> Checked<()> {
+/// Whether a footer may be handed to the library, and where its schema ends; the error says why not.
+pub fn check(footer: &[u8]) -> Checked<usize> {
     let mut walker = Walker::new(footer);
     let mut fields = Fields::default();
     let mut leaves = None;
-    let (mut promised, mut groups) = (None, None);
+    let (mut promised, mut groups, mut end) = (None, None, 0);
     while let Some((id, kind)) = walker.field(&mut fields).or_broken("metadata")? {
         match (id, kind) {
-            (2, ThriftKind::List) => leaves = Some(schema(&mut walker)?),
+            (2, ThriftKind::List) => {
+                leaves = Some(schema(&mut walker)?);
+                end = footer.len() - walker.left();
+            }
             (3, ThriftKind::I64) => promised = Some(walker.number().or_broken("number of rows")?),
             (4, ThriftKind::List) => {
                 let leaves = leaves.as_deref().ok_or("its schema is missing")?;
@@ -51,7 +54,7 @@ pub fn check(footer: &[u8]) -> Checked<()> {
         }
     }
     match (promised, groups) {
-        (Some(promised), Some(rows)) if promised == rows => Ok(()),
+        (Some(promised), Some(rows)) if promised == rows => Ok(end),
         (Some(promised), Some(rows)) => Err(format!("it states {promised} rows, but its row groups have {rows}")),
         _ => Err("its schema, number of rows or row groups are missing".into()),
     }

@@ -2,7 +2,8 @@
 //! that they state, believes the index, and goes on for ever where levels are fewer than promised.
 //!
 //! Headers alone are walked, but for pages with repetition levels and for those whose values begin with a count: of
-//! these the begin is decompressed.
+//! these the begin is decompressed. Where the kernel decompresses pages itself (zstd) and no levels repeat, the count is
+//! looked at then ([`counted`]).
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -151,7 +152,8 @@ impl Pages<'_> {
     fn data(&self, header: &PageHeader, page: &Bytes, offset: u64) -> std::result::Result<Option<u64>, Wrong> {
         let descriptor = self.column.column_descr();
         let repeats = descriptor.max_rep_level() > 0;
-        let counted = COUNTED.contains(&header.encoding);
+        let later = !repeats && matches!(self.column.compression(), Compression::ZSTD(_));
+        let counted = COUNTED.contains(&header.encoding) && !later;
         if !repeats && !counted {
             return self.agree(header, header.values, offset);
         }
@@ -180,10 +182,7 @@ impl Pages<'_> {
                 })
                 .ok_or_else(broken)?;
             }
-            // Block size, miniblocks in a block, values (Parquet, "Delta Encoding").
-            let head = body.values(30).ok_or_else(broken)?;
-            let count = (0..3).try_fold((&head[..], 0), |(rest, _), _| unsigned(rest)).map(|(_, count)| count);
-            if !head.is_empty() && count.is_none_or(|count| count > header.values) {
+            if too_many(&body.values(30).ok_or_else(broken)?, header.values) {
                 return Err(broken().into());
             }
         }
@@ -213,6 +212,29 @@ impl Pages<'_> {
         });
         if holds { Ok(()) } else { Err(format!("the page index lacks the page at byte {offset}").into()) }
     }
+}
+
+/// Whether a page that is decompressed, of a column whose levels do not repeat, has no more values than it states.
+/// `optional`: it has definition levels.
+pub fn counted(page: &Page, optional: bool) -> bool {
+    let (encoding, values, count) = match page {
+        Page::DictionaryPage { .. } => return true,
+        Page::DataPage { buf, num_values, encoding, .. } => {
+            let levels = buf.first_chunk().filter(|_| optional).map(|length| 4 + u32::from_le_bytes(*length) as usize);
+            (encoding, buf.get(levels.unwrap_or(0)..), num_values)
+        }
+        Page::DataPageV2 { buf, num_values, encoding, def_levels_byte_len, rep_levels_byte_len, .. } => {
+            (encoding, buf.get((*def_levels_byte_len + *rep_levels_byte_len) as usize..), num_values)
+        }
+    };
+    !COUNTED.contains(&(*encoding as i32)) || values.is_some_and(|values| !too_many(values, u64::from(*count)))
+}
+
+/// Whether the values that follow state no count, or more than `most`: block size, miniblocks in a block, values
+/// (Parquet, "Delta Encoding").
+fn too_many(values: &[u8], most: u64) -> bool {
+    let count = (0..3).try_fold((values, 0), |(rest, _), _| unsigned(rest)).map(|(_, count)| count);
+    !values.is_empty() && count.is_none_or(|count| count > most)
 }
 
 /// The bytes of a data page, decompressed as far as they are asked for.
@@ -386,5 +408,30 @@ mod tests {
         assert_eq!(zeros(&[3, 0b1110_0100], 2, 8), None);
         assert_eq!(zeros(&[5 << 1, 0], 1, 6), None);
         assert_eq!(zeros(&[0, 0], 1, 1), None);
+    }
+
+    #[test]
+    fn a_page_may_not_have_more_values_than_it_states() {
+        let page = |buf: &[u8], encoding, num_values| Page::DataPage {
+            buf: Bytes::copy_from_slice(buf),
+            num_values,
+            encoding,
+            def_level_encoding: Encoding::RLE,
+            rep_level_encoding: Encoding::RLE,
+            statistics: None,
+        };
+        let delta = Encoding::DELTA_BYTE_ARRAY;
+        // 128 values a block, 4 miniblocks, 300 values.
+        let values = [0x80, 1, 4, 0xac, 2, 0];
+        let behind = [&[2, 0, 0, 0, 9, 9][..], &values].concat();
+        for (buf, optional) in [(&values[..], false), (&behind, true)] {
+            assert!(counted(&page(buf, delta, 300), optional));
+            assert!(!counted(&page(buf, delta, 299), optional));
+            assert!(counted(&page(buf, Encoding::PLAIN, 1), optional));
+        }
+        assert!(counted(&page(&[], delta, 0), false));
+        for cut in [&values[..2], &[0xff; 12], &[200, 0, 0, 0, 1]] {
+            assert!(!counted(&page(cut, delta, 300), cut.len() == 5));
+        }
     }
 }

@@ -76,10 +76,7 @@ pub fn find<'a>(columns: &'a [Node], names: &[String]) -> Option<&'a Node> {
 
 /// The schema to read with: what arrow-rs makes of the Parquet types, except that INT96 timestamps become instants
 /// in microseconds, as Spark writes and reads them: INT96 has no other meaning.
-pub fn reading_schema(inferred: Schema, parquet: &SchemaDescriptor) -> Schema {
-    if parquet.columns().iter().all(|column| column.physical_type() != PhysicalType::INT96) {
-        return inferred;
-    }
+pub fn reading_schema(inferred: &Schema, parquet: &SchemaDescriptor) -> Schema {
     let mut leaf = 0;
     let fields = inferred.fields().iter().map(|f| with_micros(f, parquet, &mut leaf)).collect::<Fields>();
     Schema::new(fields)
@@ -110,10 +107,10 @@ fn with_micros(field: &FieldRef, parquet: &SchemaDescriptor, leaf: &mut usize) -
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
-/// The fields to decode with: as [`reading_schema`], and the metadata of variants as views. `marked` is the same
+/// The schema to decode with: as [`reading_schema`], and the metadata of variants as views. `marked` is the same
 /// schema with its variants marked.
-pub fn decoding_fields(schema: &Schema, marked: &Schema) -> Fields {
-    with_views(schema.fields(), marked.fields())
+pub fn decoding_schema(schema: &Schema, marked: &Schema) -> Schema {
+    Schema::new(with_views(schema.fields(), marked.fields()))
 }
 
 fn with_views(fields: &Fields, marked: &Fields) -> Fields {

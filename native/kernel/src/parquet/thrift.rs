@@ -1,4 +1,4 @@
-//! Thrift's compact protocol, walked without recursion and without believing a number: a length or a count is held
+//! Thrift's compact protocol, walked to a bounded depth and without believing a number: a length or a count is held
 //! against the bytes that are left before anything is sized by it (thrift, "Thrift Compact protocol encoding").
 
 /// What a field or an element is.
@@ -35,10 +35,6 @@ impl ThriftKind {
             13 => ThriftKind::Uuid,
             _ => return None,
         })
-    }
-
-    fn is_bool(self) -> bool {
-        matches!(self, ThriftKind::True | ThriftKind::False)
     }
 }
 
@@ -128,65 +124,46 @@ impl<'a> Walker<'a> {
 
     /// Passes over the value of a field.
     pub fn skip(&mut self, kind: ThriftKind) -> Option<()> {
-        /// An open container: what it holds, and how much of it is left.
-        enum Open {
-            Struct(Fields),
-            List(ThriftKind, usize),
-            Map(ThriftKind, ThriftKind, usize),
-        }
-        let mut open: Vec<Open> = Vec::new();
-        // A boolean is a part of its field's head, and a byte in a list.
-        let (mut next, mut in_field) = (kind, true);
-        loop {
-            match next {
-                kind if kind.is_bool() && in_field => {}
-                ThriftKind::True | ThriftKind::False | ThriftKind::Byte => _ = self.byte()?,
-                ThriftKind::I16 | ThriftKind::I32 | ThriftKind::I64 => _ = self.varint()?,
-                ThriftKind::Double => self.advance(8)?,
-                ThriftKind::Uuid => self.advance(16)?,
-                ThriftKind::Binary => _ = self.binary()?,
-                ThriftKind::Struct => open.push(Open::Struct(Fields::default())),
-                ThriftKind::List => {
-                    let (kind, count) = self.list()?;
-                    open.push(Open::List(kind, count));
-                }
-                ThriftKind::Map => {
-                    let count = usize::try_from(self.varint()?).ok()?;
-                    if count > self.left() {
-                        return None;
-                    }
-                    let kinds = if count > 0 { self.byte()? } else { 0x11 };
-                    open.push(Open::Map(ThriftKind::of(kinds >> 4)?, ThriftKind::of(kinds & 15)?, count * 2));
+        self.pass(kind, true, MAX_DEPTH)
+    }
+
+    /// Passes over a value with at most so many containers in each other; a boolean is a part of its field's head, and a
+    /// byte in a list.
+    fn pass(&mut self, kind: ThriftKind, in_field: bool, depth: usize) -> Option<()> {
+        match kind {
+            ThriftKind::True | ThriftKind::False if in_field => {}
+            ThriftKind::True | ThriftKind::False | ThriftKind::Byte => _ = self.byte()?,
+            ThriftKind::I16 | ThriftKind::I32 | ThriftKind::I64 => _ = self.varint()?,
+            ThriftKind::Double => self.advance(8)?,
+            ThriftKind::Uuid => self.advance(16)?,
+            ThriftKind::Binary => _ = self.binary()?,
+            ThriftKind::Struct => {
+                let depth = depth.checked_sub(1)?;
+                let mut fields = Fields::default();
+                while let Some((_, kind)) = self.field(&mut fields)? {
+                    self.pass(kind, true, depth)?;
                 }
             }
-            if open.len() > MAX_DEPTH {
-                return None;
+            ThriftKind::List => {
+                let depth = depth.checked_sub(1)?;
+                let (kind, count) = self.list()?;
+                (0..count).try_for_each(|_| self.pass(kind, false, depth))?;
             }
-            loop {
-                let Some(container) = open.last_mut() else { return Some(()) };
-                match container {
-                    Open::Struct(fields) => {
-                        if let Some((_, kind)) = self.field(fields)? {
-                            (next, in_field) = (kind, true);
-                            break;
-                        }
-                    }
-                    Open::List(kind, left) if *left > 0 => {
-                        *left -= 1;
-                        (next, in_field) = (*kind, false);
-                        break;
-                    }
-                    Open::Map(key, value, left) if *left > 0 => {
-                        next = if *left % 2 == 0 { *key } else { *value };
-                        in_field = false;
-                        *left -= 1;
-                        break;
-                    }
-                    _ => {}
+            ThriftKind::Map => {
+                let depth = depth.checked_sub(1)?;
+                let count = usize::try_from(self.varint()?).ok()?;
+                if count > self.left() {
+                    return None;
                 }
-                open.pop();
+                let kinds = if count > 0 { self.byte()? } else { 0x11 };
+                let (key, value) = (ThriftKind::of(kinds >> 4)?, ThriftKind::of(kinds & 15)?);
+                for _ in 0..count {
+                    self.pass(key, false, depth)?;
+                    self.pass(value, false, depth)?;
+                }
             }
         }
+        Some(())
     }
 
     fn byte(&mut self) -> Option<u8> {
@@ -201,6 +178,12 @@ impl<'a> Walker<'a> {
     }
 
     fn varint(&mut self) -> Option<u64> {
+        if let Some((&byte, rest)) = self.bytes.split_first()
+            && byte < 0x80
+        {
+            self.bytes = rest;
+            return Some(u64::from(byte));
+        }
         let mut value = 0u64;
         for shift in (0..70).step_by(7) {
             let byte = self.byte()?;

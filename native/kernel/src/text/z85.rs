@@ -55,6 +55,40 @@ pub fn decode(text: &[u8], out: &mut Vec<u8>) -> bool {
     }
 }
 
+/// Decodes texts that begin alike: what a text shares with the one before it is not decoded again.
+#[derive(Default)]
+pub struct Decoder {
+    text: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
+impl Decoder {
+    /// The bytes of a text, as `decode` has them.
+    pub fn decode(&mut self, text: &[u8]) -> Option<&[u8]> {
+        let groups = same_groups(&self.text, text);
+        self.text.truncate(5 * groups);
+        self.bytes.truncate(4 * groups);
+        let rest = text.get(5 * groups..)?;
+        if !decode(rest, &mut self.bytes) {
+            self.text.clear();
+            return None;
+        }
+        self.text.extend_from_slice(rest);
+        Some(&self.bytes)
+    }
+}
+
+/// How many groups of five characters two texts begin with alike.
+fn same_groups(left: &[u8], right: &[u8]) -> usize {
+    let same = |size: usize, from: usize| {
+        let pairs =
+            left.get(from..).unwrap_or(&[]).chunks_exact(size).zip(right.get(from..).unwrap_or(&[]).chunks_exact(size));
+        pairs.take_while(|(left, right)| left == right).count()
+    };
+    let many = 8 * same(40, 0);
+    many + same(5, 5 * many)
+}
+
 fn decode_group(group: &[u8]) -> Option<[u8; 4]> {
     let mut number = 0u64;
     let mut wrong = false;
@@ -69,6 +103,17 @@ fn decode_group(group: &[u8]) -> Option<[u8; 4]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_decoder_gives_what_each_text_gives_alone() {
+        let mut text = String::new();
+        encode(&(0..120).collect::<Vec<u8>>(), &mut text);
+        let other = format!("{}0{}", &text[..50], &text[51..]);
+        let mut decoder = Decoder::default();
+        for text in [&text, &text, &text[..75], &text, &other, &text[..52], "", &text, "ab cd", &text[..3], &text] {
+            assert_eq!(decoder.decode(text.as_bytes()).map(<[u8]>::to_vec), decoded(text), "{text}");
+        }
+    }
 
     fn decoded(text: &str) -> Option<Vec<u8>> {
         let mut out = Vec::new();

@@ -23,7 +23,6 @@ from mica.engines.base import (
     Rows,
     RowsTask,
     Task,
-    Watch,
 )
 from mica.engines.spark import comparator, jobs, types, zones
 from mica.engines.spark.batches import REFUSED, Late, for_spark
@@ -95,14 +94,13 @@ class Spark(Engine):
         schema: pa.Schema,
         *,
         ends: Ends = NO_ENDS,
-        watch: Watch | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Runs one job; its batches arrive when it has ended."""
 
         def frame() -> DataFrame:
             return jobs.over_tasks(self.session, task, inputs, types.of_arrow(schema))
 
-        return self._collected(frame, schema, ends, watch)
+        return self._collected(frame, schema, ends)
 
     def write(
         self,
@@ -112,7 +110,6 @@ class Spark(Engine):
         *,
         order: Order = AS_THEY_COME,
         ends: Ends = NO_ENDS,
-        watch: Watch | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Runs one job, with a shuffle if the order needs one."""
 
@@ -120,7 +117,7 @@ class Spark(Engine):
             arranged = self._made(rows, order) if isinstance(rows, MadeRows) else _together(rows, order)
             return jobs.over_rows(arranged, task, types.of_arrow(schema))
 
-        return self._collected(frame, schema, ends, watch)
+        return self._collected(frame, schema, ends)
 
     def frame(self, task: Task, inputs: Sequence[Any], schema: StructType, size: int, late: Late) -> DataFrame:
         """The task's batches as a lazy DataFrame for the user, about `size` bytes large."""
@@ -163,10 +160,10 @@ class Spark(Engine):
         """The rows that a task makes of these."""
         return jobs.over_rows(rows, _ForSpark(task, schema), types.to_spark(schema))
 
-    def _collected(self, frame: Any, schema: pa.Schema, ends: Ends, watch: Watch | None) -> Iterator[pa.RecordBatch]:
+    def _collected(self, frame: Any, schema: pa.Schema, ends: Ends) -> Iterator[pa.RecordBatch]:
         def work() -> pa.Table:
             # Spark compares the strings that the Python function gathered in the same job: bounds need no second job.
-            return jobs.collect(comparator.with_ends(frame(), ends), watch)
+            return jobs.collect(comparator.with_ends(frame(), ends))
 
         found = jobs.interruptible(self.session, work)
         return iter(found.cast(ends.schema(schema)).to_batches())

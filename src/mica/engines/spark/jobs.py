@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pyarrow as pa
 
 from mica import __version__
+from mica.engines import progress
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UnsupportedTableError, UserError
 from mica.schema.ddl import quote_if_needed
 from mica.tasks import lane
@@ -85,33 +86,29 @@ def arranged(
     return rows.repartitionById(files, sql.col(number)).sortWithinPartitions(*partitions, *by)
 
 
-def collect(frame: DataFrame, watch: Callable[[float], None] | None = None) -> pa.Table:
-    """Runs the job once and collects its (small) result; an error of a task is raised unchanged.
-
-    `watch` is called periodically with the completed share of the running stages' tasks.
-    """
-    ended = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(frame.sparkSession, watch, ended), daemon=True)
-    if watch is not None:
-        watcher.start()
+def collect(frame: DataFrame) -> pa.Table:
+    """Runs the job once and collects its (small) result; an error of a task is raised unchanged."""
     try:
         return interruptible(frame.sparkSession, frame.toArrow)
     except Exception as e:  # noqa: BLE001 - read and translated
         # A failed job raises PySparkException, gRPC's error or Py4J's, depending on session and cause. The user sees
         # mica's sentence only: Spark's error with its stacks is the __context__.
         raise translate(e) from None
-    finally:
-        ended.set()
 
 
 def interruptible(spark: SparkSession, work: Callable[[], Result]) -> Result:
-    """Returns the result of `work`; Ctrl-C cancels the jobs and raises KeyboardInterrupt.
+    """Returns the result of `work`; Ctrl-C cancels the jobs and raises KeyboardInterrupt. Whoever looks on sees how
+    many tasks of the running stages have ended.
 
     The main thread handles signals. PySpark's handler asks the JVM to cancel the jobs, which fails if the main thread
     itself waits for the JVM. So `work` runs in another thread.
     """
-    if threading.current_thread() is not threading.main_thread():
-        return work()
+    with shown(spark):
+        return work() if threading.current_thread() is not threading.main_thread() else _aside(spark, work)
+
+
+def _aside(spark: SparkSession, work: Callable[[], Result]) -> Result:
+    """Runs `work` in another thread."""
     from pyspark import InheritableThread
 
     done: list[Result] = []
@@ -150,16 +147,39 @@ def _cancel(spark: SparkSession) -> None:
         spark.interruptAll()
 
 
-def _watch(spark: SparkSession, watch: Callable[[float], None], ended: threading.Event) -> None:
-    """Reports progress, if the session can (Spark Connect cannot)."""
+@contextlib.contextmanager
+def shown(spark: SparkSession) -> Iterator[None]:
+    """Shows the session's jobs while the block runs, to whoever looks on."""
+    work, ended = progress.current(), threading.Event()
+    if work is None:
+        yield
+        return
+    watcher = threading.Thread(target=_watch, args=(spark, work, ended), daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join(LOOK_SECONDS)
+        work.ended()
+
+
+#: Seconds between two looks at the tasks, and to wait for the end of the last one.
+WATCH_SECONDS = 0.5
+LOOK_SECONDS = 5
+
+
+def _watch(spark: SparkSession, work: progress.Work, ended: threading.Event) -> None:
+    """Reports the tasks of the running jobs, if the session can (Spark Connect cannot)."""
     with contextlib.suppress(Exception):
         tracker = spark.sparkContext.statusTracker()
-        while not ended.wait(0.5):
-            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        while not ended.wait(WATCH_SECONDS):
+            jobs = [tracker.getJobInfo(job) for job in tracker.getActiveJobsIds()]
+            stages = [tracker.getStageInfo(stage) for job in jobs if job is not None for stage in job.stageIds]
             tasks = sum(stage.numTasks for stage in stages if stage is not None)
             done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
-            if tasks:
-                watch(done / tasks)
+            if tasks and not ended.is_set():
+                work.tell(tasks=tasks, ended_tasks=done, input_bytes=work.progress.total_bytes * done // tasks)
 
 
 #: Marks a task's own error at the end of the worker's trace: one readable line of JSON.
@@ -167,6 +187,14 @@ _MARK = re.compile(r"mica-error:(\{.*\})")
 _KINDS: dict[str, type[MicaError]] = {
     kind.__name__: kind for kind in (UserError, UnsupportedTableError, CorruptDataError, ConflictError, StorageError)
 }
+
+
+#: A worker without mica, or without what mica stands on; or without Python.
+_LACKING = re.compile(
+    r"No module named '((?:mica|pyarrow|numpy|pandas|obstore|orjson)\b)|Cannot run program \"([^\"]+)\""
+)
+#: The sentence of a job's error: of the task that failed, or the last of a worker's trace.
+_REASON = re.compile(r"(?:most recent failure: Lost task [^:]*: |^(?=\w+(?:Error|Exception): ))(.*)", re.MULTILINE)
 
 
 def translate(error: Exception) -> Exception:
@@ -177,10 +205,12 @@ def translate(error: Exception) -> Exception:
     if marks:
         own = json.loads(marks[-1])
         return _KINDS.get(own["kind"], MicaError)(own["code"], own["message"], hint=own["hint"], **own["context"])
-    if "No module named 'mica" in text:
+    lacking = _LACKING.search(text)
+    if lacking:
+        what = f"could not import {lacking[1]}" if lacking[1] else f"could not run its Python, {lacking[2]}"
         return UserError(
             "WORKER_WITHOUT_MICA",
-            "a Spark worker could not import mica",
+            f"a Spark worker {what}",
             hint="Install the same wheel of mica for the Python that the workers run (PYSPARK_PYTHON).",
         )
     if "ExecutorLostFailure" in text or "Python worker exited unexpectedly" in text or "EOFException" in text:
@@ -193,8 +223,8 @@ def translate(error: Exception) -> Exception:
         return StorageError("DISK_FULL", "a Spark worker ran out of disk; nothing was committed")
     if "MALFORMED_VARIANT" in text:
         return CorruptDataError("MALFORMED_VARIANT", "Spark met a malformed Variant; nothing was committed")
-    line = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
-    return MicaError("SPARK_JOB_FAILED", f"a Spark job failed: {line.strip()[:500]}")
+    told = _REASON.findall(text) or [line for line in text.splitlines() if line.strip()] or [type(error).__name__]
+    return MicaError("SPARK_JOB_FAILED", f"a Spark job failed: {told[0].strip()[:500]}")
 
 
 def versions() -> dict[str, str]:

@@ -24,6 +24,8 @@ def session(master: str = "local[*]", **conf: Any) -> SparkSession:
 
     `conf` holds Spark settings by their full names: `mica.session(**{"spark.driver.memory": "4g"})`. Python workers
     use the current interpreter, because mica is installed there.
+
+    Errors: NOT_INSTALLED, NO_JAVA, SPARK_NOT_STARTED.
     """
     try:
         from pyspark.sql import SparkSession
@@ -40,10 +42,25 @@ def session(master: str = "local[*]", **conf: Any) -> SparkSession:
     builder = SparkSession.builder.appName("mica").master(master)
     for name, value in {**_defaults(master), **conf}.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
-    if "spark.log.level" not in conf:
+    try:
+        spark = builder.getOrCreate()
+    except Exception as e:
+        # PySpark's errors, Py4J's, Java's in them, and Python's own for an executable that is not there.
+        raise UserError(
+            "SPARK_NOT_STARTED",
+            f"Spark could not be started: {_reason(str(e))}",
+            hint="Look at the master and at the settings, or work in process: leave `spark=` out.",
+        ) from e
+    if "spark.log.level" not in conf and not is_connect(spark):
         spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _reason(text: str) -> str:
+    """The sentence of an error: Py4J puts Java's class and message on the second line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    java = next((line for line in lines if line.startswith(": ")), None)
+    return re.sub(r"^: [\w.$]+: ", "", java) if java else lines[0] if lines else "it gave no reason"
 
 
 def current(spark: SparkSession | None) -> SparkSession:
@@ -102,11 +119,12 @@ def java() -> tuple[str, int]:
     path = str(Path(home, "bin", "java")) if home else shutil.which("java")
     hint = f"Install Java {JAVA} or newer and set JAVA_HOME, or work in process: leave `spark=` out."
     if path is None or not Path(path).exists():
-        raise UserError("NO_JAVA", f"Spark needs Java {JAVA} or newer, and no `java` was found", hint=hint)
+        where = f"JAVA_HOME is {home}, which has no bin/java" if home else "no `java` was found"
+        raise UserError("NO_JAVA", f"Spark needs Java {JAVA} or newer, and {where}", hint=hint)
     try:
-        text = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=30, check=False).stderr
-    except OSError as e:
-        raise UserError("NO_JAVA", f"{path} could not be run: {e.strerror}", hint=hint) from e
+        text = subprocess.run([path, "-version"], capture_output=True, text=True, timeout=30, check=True).stderr
+    except (OSError, subprocess.SubprocessError) as e:
+        raise UserError("NO_JAVA", f"{path} could not be run: {e}", hint=hint) from e
     found = re.search(r'version "(?:1\.)?(\d+)', text)
     version = int(found[1]) if found else 0
     if found and version < JAVA:

@@ -92,7 +92,8 @@ def stats_leaves(texts: pa.Array, leaves: Sequence[tuple[Sequence[str], pa.DataT
 def path_bounds(texts: pa.Array, key: str | None = None) -> pa.RecordBatch:
     """Reads bounds of Variant paths from z85 texts: those of the path `key`, one row per text, or all, one row each.
 
-    Columns: row, path, kind (0: no bound), int, real, text, unscaled and scale; the kind says which has the value.
+    Columns: row and path (of all bounds alone), kind (0: no bound), int, real, text, unscaled and scale; the kind says
+    which has the value.
     """
     return call(native.path_bounds, _column(texts), key)
 

@@ -6,6 +6,7 @@ code to a class and a hint. The rest of this package calls the kernel through `c
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
@@ -16,10 +17,18 @@ from mica.errors import MicaError, StorageError, UserError
 from mica.errors.codes import CODES
 from mica.storage.local import ERRNO_CODES
 
+#: Its allocator reads this once, when it is loaded: for how many milliseconds freed memory is kept. By default it goes
+#: back within ten, and the pages of the next batch are mapped anew, which takes a third of an ingest.
+_KEPT, _WHILE = "MIMALLOC_PURGE_DELAY", "1000"
+_given = os.environ.get(_KEPT)
+os.environ.setdefault(_KEPT, _WHILE)
 try:
     from mica import _native as native
 except ImportError as e:  # a checkout without a build: say what to do, not only which file is missing
     raise ImportError(f"mica's native kernel is not built or does not fit this Python ({e}): run `make setup`") from e
+finally:
+    if _given is None:
+        del os.environ[_KEPT]
 
 __all__ = ["P", "T", "call", "native", "to_error", "version", "zones"]
 

@@ -1,0 +1,88 @@
+//! What is made of a file's schema, once for all files that have the same.
+//!
+//! The files of a table mostly have one schema: their footers begin with the same bytes. What these mean is kept for the
+//! next file that the process opens.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::datatypes::SchemaRef;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use parquet::file::metadata::ParquetMetaData;
+use parquet::schema::types::SchemaDescPtr;
+
+use crate::error::{Error, Result};
+use crate::layout::recognise::{Early, mark_early};
+use crate::parquet::schema::Node;
+use crate::parquet::source::Source;
+use crate::parquet::{footer, schema};
+
+/// Schemas that are kept, the last used first, and the bytes of one: a table's files have few, and a wide one is parsed
+/// again rather than kept.
+const KEPT: usize = 16;
+const KEPT_BYTES: usize = 256 << 10;
+
+static KNOWN: Mutex<VecDeque<Arc<FileSchema>>> = Mutex::new(VecDeque::new());
+
+pub struct FileSchema {
+    /// The bytes that say it in a footer, from the first one on.
+    said: Vec<u8>,
+    /// What the caller knows of it.
+    variants: Vec<Vec<String>>,
+    early: Early,
+    pub parquet: SchemaDescPtr,
+    /// As arrow-rs decodes it: INT96 as instants in microseconds, the metadata of variants as views.
+    pub decoding: SchemaRef,
+    /// The same for people, with variant columns marked.
+    pub schema: SchemaRef,
+    pub columns: Vec<Node>,
+}
+
+impl FileSchema {
+    /// The one that is said so, if a file had it before.
+    pub fn known(said: &[u8], variants: &[Vec<String>], early: &Early) -> Option<Arc<Self>> {
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = known.iter().position(|one| one.said == said && one.variants == variants && one.early == *early)?;
+        let found = known.remove(at)?;
+        known.push_front(found.clone());
+        Some(found)
+    }
+
+    /// That of a file, which is kept for the next ones.
+    pub fn of(
+        said: &[u8],
+        metadata: &Arc<ParquetMetaData>,
+        variants: &[Vec<String>],
+        early: &Early,
+        source: &dyn Source,
+    ) -> Result<Arc<Self>> {
+        let named = |mut error: Error| {
+            error.message = format!("{}: {}", source.name(), error.message);
+            error
+        };
+        // The embedded Arrow schema is ignored: the Parquet types say what the data is, whoever wrote it.
+        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+        let plain = ArrowReaderMetadata::try_new(metadata.clone(), options).map_err(|e| footer::corrupt(source, &e))?;
+        let parquet = metadata.file_metadata().schema_descr_ptr();
+        let plain = schema::reading_schema(plain.schema(), &parquet);
+        let marked = schema::mark_variants(&mark_early(&plain, early).map_err(named)?, variants).map_err(named)?;
+        let decoding = Arc::new(schema::decoding_schema(&plain, &marked));
+        let columns = Node::columns(marked.fields());
+        let (variants, early) = (variants.to_vec(), early.clone());
+        let found = Arc::new(FileSchema {
+            said: said.to_vec(),
+            variants,
+            early,
+            parquet,
+            decoding,
+            schema: Arc::new(marked),
+            columns,
+        });
+        if said.len() <= KEPT_BYTES {
+            let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+            known.push_front(found.clone());
+            known.truncate(KEPT);
+        }
+        Ok(found)
+    }
+}

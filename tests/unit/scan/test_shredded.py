@@ -1,0 +1,34 @@
+"""Trees of several files as one: sums of rows and bytes, each type named, columns as the table names them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+import mica
+from mica.scan.shredded import LOOKED, shredding_of
+from mica.scan.table import TableSource
+from mica.tasks.parts import parts_of
+
+
+def test_rows_are_summed_and_types_that_differ_are_named(tmp_path: Path) -> None:
+    mapped = {"delta.columnMapping.mode": "name"}
+    table = mica.Table.create(tmp_path / "t", "v VARIANT, s STRUCT<w: VARIANT>", properties=mapped)
+    table.rename_column("v", "value")
+    for n in (1, "x", 2):
+        table.append([{"value": {"n": n, "o": {"k": i}}, "s": {"w": i}} for i in range(10)])
+    source = TableSource(table.snapshot)
+    parts = parts_of(source.files(pa.array(range(3))))
+    rows, looked = shredding_of(source, parts)
+    found = {(row["column"], row["path"]): (row["type"], row["typed_rows"], row["residual_rows"]) for row in rows}
+    assert looked == 3
+    assert list(found) == sorted(found), "parents are first"
+    assert found["value", "$['o']['k']"] == ("bigint", 30, 0)
+    assert found["s.w", "$"] == ("bigint", 30, 0)
+    type_, typed, residual = found["value", "$['n']"]
+    assert (set(type_.split(" or ")), typed, residual) == ({"bigint", "string"}, 30, 0)
+    assert shredding_of(source, parts * 50)[1] == LOOKED
+    for file in (tmp_path / "t").rglob("*.parquet"):
+        file.unlink()
+    assert shredding_of(source, parts) == ([], 0)
