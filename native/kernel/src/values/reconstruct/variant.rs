@@ -128,27 +128,38 @@ impl VariantBytes {
         Open { header, level: level.number, start, id, offsets, offset: offsets + header.offset_width, body }
     }
 
-    /// Writes the offsets again, in another width; moves what is behind them.
-    #[cold]
+    /// Writes the offsets again, in another width, and moves what is behind them.
+    #[inline(never)]
     fn widen(&mut self, open: &mut Open, width: usize) {
         let old = open.header.offset_width;
-        let mut ends = Vec::with_capacity(open.header.count + 1);
-        for place in self.bytes[open.offsets..open.offset].chunks_exact(old) {
-            let mut end = [0; 4];
-            end[..old].copy_from_slice(place);
-            ends.push(u32::from_le_bytes(end));
-        }
-        let (len, body) = (self.bytes.len(), open.offsets + (open.header.count + 1) * width);
-        self.bytes.resize(len.max(len + body - open.body), 0);
-        self.bytes.copy_within(open.body..len, body);
-        self.bytes.truncate(len + body - open.body);
-        for (place, end) in self.bytes[open.offsets..body].chunks_exact_mut(width).zip(&ends) {
-            place.copy_from_slice(&end.to_le_bytes()[..width]);
+        let written = (open.offset - open.offsets) / old;
+        let body = open.offsets + (open.header.count + 1) * width;
+        if width > old {
+            self.move_body(open.body, body);
+            // From the last one on: none is written over before it is read.
+            (0..written).rev().for_each(|number| self.rewrite(open.offsets, number, old, width));
+        } else {
+            (0..written).for_each(|number| self.rewrite(open.offsets, number, old, width));
+            self.move_body(open.body, body);
         }
         open.header.offset_width = width;
-        open.offset = open.offsets + ends.len() * width;
+        open.offset = open.offsets + written * width;
         open.body = body;
         self.widths[open.level][open.header.count % KINDS] = width as u8;
+    }
+
+    fn rewrite(&mut self, offsets: usize, number: usize, old: usize, width: usize) {
+        let mut offset = [0; 4];
+        let (from, to) = (offsets + number * old, offsets + number * width);
+        offset[..old].copy_from_slice(&self.bytes[from..from + old]);
+        self.bytes[to..to + width].copy_from_slice(&offset[..width]);
+    }
+
+    fn move_body(&mut self, from: usize, to: usize) {
+        let len = self.bytes.len();
+        self.bytes.resize(len.max(len + to - from), 0);
+        self.bytes.copy_within(from..len, to);
+        self.bytes.truncate(len + to - from);
     }
 }
 
