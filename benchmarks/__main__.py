@@ -7,7 +7,21 @@ import json
 import os
 import sys
 
-from benchmarks import change, collations, early, ingest, lookup, memory, plan, queries, remote, skip, sql, stream
+from benchmarks import (
+    arrays,
+    change,
+    collations,
+    early,
+    ingest,
+    lookup,
+    memory,
+    plan,
+    queries,
+    remote,
+    skip,
+    sql,
+    stream,
+)
 from benchmarks.run import Run
 
 WORKS = {
@@ -17,6 +31,7 @@ WORKS = {
     "plan": plan.run,
     "lookup": lookup.run,
     "queries": queries.run,
+    "arrays": arrays.run,
     "sql": sql.run,
     "stream": stream.run,
     "remote": remote.run,

@@ -150,6 +150,12 @@ class Mica:
             return sorted(row["t"] for row in scan.to_df(self.spark).collect())
         return sorted(scan.to_arrow()["t"].to_pylist())
 
+    def elements(self, target: str) -> list[int]:
+        """How many orders have a first item of 50,000 or more, and what these cost together."""
+        columns = {"p": "v:items[0].price::bigint"}
+        found = mica.Table.open(target).scan(columns=columns, where="v:items[0].price::bigint >= 50000").to_arrow()
+        return [found.num_rows, pc.sum(found["p"]).as_py()]
+
     def rebuild(self, target: str) -> None:
         """Every row's whole Variant, to nobody: what Spark makes of it afterwards is the same for all."""
         mica.Table.open(target).scan(columns=["v"]).to_df(self.spark).write.format("noop").mode("overwrite").save()

@@ -171,6 +171,12 @@ class Peer:
         frame = self.spark.read.format(self.format).load(target).where(where)
         return sorted(row[0] for row in frame.selectExpr("to_json(v)").collect())
 
+    def elements(self, target: str) -> list[int]:
+        """How many orders have a first item of 50,000 or more, and what these cost together."""
+        price = "variant_get(v, '$.items[0].price', 'bigint')"
+        found = self.spark.read.format(self.format).load(target).where(f"{price} >= 50000")
+        return list(found.selectExpr("count(*)", f"sum({price})").collect()[0])
+
     def rebuild(self, target: str) -> None:
         """Every row's whole Variant, to nobody: what Spark makes of it afterwards is the same for all."""
         self.spark.read.format(self.format).load(target).write.format("noop").mode("overwrite").save()
