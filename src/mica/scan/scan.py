@@ -32,6 +32,7 @@ from mica.skipping.reasons import other_versions
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart, in_tasks, parts_of
 from mica.tasks.read import count_rows, read_parts
+from mica.tasks.workers import workers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,7 +187,8 @@ class Scan:
         self._refuse_collated()
         spec = self.spec()
         left = self.limit
-        for batch in local.run(_Read(spec), self.tasks(local.threads())):
+        tasks, threads = self._for_threads(spec)
+        for batch in local.run(_Read(spec), tasks, parallelism=threads):
             piece = batch if left is None else batch.slice(0, left)
             yield piece
             if left is not None:
@@ -292,7 +294,8 @@ class Scan:
             total = pc.sum(rows.filter(known)).as_py() or 0
             unknown = unknown.filter(pc.invert(known))
         spec = self.spec()
-        for batch in local.shown(_Count(spec), self.tasks(local.threads(), unknown)):
+        tasks, threads = self._for_threads(replace(spec, outputs={}), unknown)
+        for batch in local.shown(_Count(spec), tasks, parallelism=threads):
             total += batch.column("rows")[0].as_py()
         return total if self.limit is None else min(total, self.limit)
 
@@ -378,6 +381,11 @@ class Scan:
 
     def _late_types(self) -> bool:
         return contains(self.schema, VARIANT) and self.source.may_hold_late_types(pa.array(self.plan.kept))
+
+    def _for_threads(self, spec: ReadSpec, kept: pa.Table | None = None) -> tuple[list[list[FilePart]], int]:
+        """The kept files, or some of them, as tasks for threads, and how many threads."""
+        tasks = self.tasks(local.threads(), kept)
+        return tasks, workers(spec, [file for task in tasks for file in task], local.threads())
 
     # --- both --------------------------------------------------------------------------------------------------------
 
