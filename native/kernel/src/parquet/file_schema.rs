@@ -1,7 +1,7 @@
 //! What is made of a file's schema, once for all files that have the same.
 //!
-//! The files of a table mostly have one schema: their footers begin with the same bytes. What these mean is kept for the
-//! next file that the process opens.
+//! Files of plain columns, and those shredded by one given schema, have footers that begin with the same bytes. What these
+//! mean is kept for the next file that the process opens. (Where paths are inferred nearly every file is of its own.)
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,8 +17,7 @@ use crate::parquet::schema::Node;
 use crate::parquet::source::Source;
 use crate::parquet::{footer, schema};
 
-/// Schemas that are kept, the last used first, and the bytes of one: a table's files have few, and a wide one is parsed
-/// again rather than kept.
+/// Schemas that are kept, the last used first, and the bytes of one: a wide one is parsed again rather than kept.
 const KEPT: usize = 16;
 const KEPT_BYTES: usize = 256 << 10;
 
