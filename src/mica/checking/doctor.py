@@ -20,7 +20,7 @@ import pyarrow as pa
 from mica import __version__, engines
 from mica.engines.spark import session
 from mica.errors import MicaError
-from mica.errors.codes import CODES
+from mica.errors.codes import way_out
 from mica.log.snapshot import exists, load
 from mica.storage import AlreadyExistsError, Storage
 from mica.variant import kernel
@@ -98,7 +98,7 @@ def _workers(start: Callable[[], SparkSession]) -> Finding:
         spark = start()
         (batch,) = engines.of(spark).run(_answer, [0], _ANSWER)
     except MicaError as e:
-        return Finding("Spark's workers", e.message, e.hint or CODES[e.code].way_out)
+        return Finding("Spark's workers", e.message, way_out(e))
     return Finding("Spark's workers", f"Spark {spark.version}: {batch.column(0)[0].as_py()}")
 
 

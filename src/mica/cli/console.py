@@ -14,7 +14,7 @@ import typer
 
 from mica.cli.hints import spoken
 from mica.errors import MicaError
-from mica.errors.codes import CODES
+from mica.errors.codes import way_out
 from mica.wording import counted
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def errors(error: MicaError) -> int:
     # The line with a caret under the text is left out on the command line.
     lines = [line for line in spoken(error.message).splitlines() if line.strip() != "^"]
     sys.stderr.write(f"error [{error.code}]: {chr(10).join(lines)}{f' ({where})' if where else ''}\n")
-    sys.stderr.write(f"{spoken(error.hint or CODES[error.code].way_out)}\n")
+    sys.stderr.write(f"{spoken(way_out(error))}\n")
     return error.exit_status
 
 

@@ -90,7 +90,7 @@ def shown(
             for batch in batches:
                 work.tell(tasks=len(tasks), ended_tasks=done)
                 yield batch
-        work.tell(tasks=len(tasks), ended_tasks=done)
+        work.tell(tasks=len(tasks), ended_tasks=len(tasks))
     finally:
         work.ended()
 

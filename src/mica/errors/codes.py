@@ -282,3 +282,8 @@ CODES: Mapping[str, Code] = {
         Code("INTERNAL", _DATA, "The kernel failed because of a bug.", "Please report it with the data."),
     )
 }  # fmt: skip
+
+
+def way_out(error: MicaError) -> str:
+    """What to do about an error: its own hint, else that of its code."""
+    return error.hint or CODES[error.code].way_out

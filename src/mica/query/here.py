@@ -76,9 +76,10 @@ def _given(
     gathered: Callable[[Iterator[pa.RecordBatch]], pa.Table | None],
     schema: StructType,
 ) -> DataFrame | None:
-    threads = min(local.threads(), engine.parallelism)
+    most = min(local.threads(), engine.parallelism)
     try:
-        with closing(local.shown(read, scan.tasks(threads), parallelism=threads)) as batches:
+        tasks, threads = scan.for_threads(scan.spec(), most)
+        with closing(local.shown(read, tasks, parallelism=threads)) as batches:
             found = gathered(batches)
         if found is None:
             return None

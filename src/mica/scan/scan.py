@@ -187,7 +187,7 @@ class Scan:
         self._refuse_collated()
         spec = self.spec()
         left = self.limit
-        tasks, threads = self._for_threads(spec)
+        tasks, threads = self.for_threads(spec)
         for batch in local.run(_Read(spec), tasks, parallelism=threads):
             piece = batch if left is None else batch.slice(0, left)
             yield piece
@@ -294,7 +294,7 @@ class Scan:
             total = pc.sum(rows.filter(known)).as_py() or 0
             unknown = unknown.filter(pc.invert(known))
         spec = self.spec()
-        tasks, threads = self._for_threads(replace(spec, outputs={}), unknown)
+        tasks, threads = self.for_threads(replace(spec, outputs={}), kept=unknown)
         for batch in local.shown(_Count(spec), tasks, parallelism=threads):
             total += batch.column("rows")[0].as_py()
         return total if self.limit is None else min(total, self.limit)
@@ -382,10 +382,13 @@ class Scan:
     def _late_types(self) -> bool:
         return contains(self.schema, VARIANT) and self.source.may_hold_late_types(pa.array(self.plan.kept))
 
-    def _for_threads(self, spec: ReadSpec, kept: pa.Table | None = None) -> tuple[list[list[FilePart]], int]:
-        """The kept files, or some of them, as tasks for threads, and how many threads."""
-        tasks = self.tasks(local.threads(), kept)
-        return tasks, workers(spec, [file for task in tasks for file in task], local.threads())
+    def for_threads(
+        self, spec: ReadSpec, most: int | None = None, *, kept: pa.Table | None = None
+    ) -> tuple[list[list[FilePart]], int]:
+        """The kept files, or some of them, as tasks for threads, and how many threads, at most `most`."""
+        threads = most or local.threads()
+        tasks = self.tasks(threads, kept)
+        return tasks, workers(spec, [file for task in tasks for file in task], threads)
 
     # --- both --------------------------------------------------------------------------------------------------------
 

@@ -46,7 +46,10 @@ impl FileReader {
             let metadata = Arc::new(metadata.into_builder().set_page_index(Some(pages.clone())).build());
             let schema = match known {
                 Some(known) => known,
-                None => FileSchema::of(footer.schema(), &metadata, variants, early, source.as_ref())?,
+                None => {
+                    let parquet = metadata.file_metadata().schema_descr_ptr();
+                    FileSchema::of(footer.schema(), parquet, variants, early, source.as_ref())?
+                }
             };
             let first_rows = first_rows(&metadata);
             let legacy = Legacy::of(&metadata, source.name());

@@ -7,8 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::datatypes::SchemaRef;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::file::metadata::ParquetMetaData;
+use parquet::arrow::parquet_to_arrow_schema;
 use parquet::schema::types::SchemaDescPtr;
 
 use crate::error::{Error, Result};
@@ -50,7 +49,7 @@ impl FileSchema {
     /// That of a file, which is kept for the next ones.
     pub fn of(
         said: &[u8],
-        metadata: &Arc<ParquetMetaData>,
+        parquet: SchemaDescPtr,
         variants: &[Vec<String>],
         early: &Early,
         source: &dyn Source,
@@ -60,10 +59,8 @@ impl FileSchema {
             error
         };
         // The embedded Arrow schema is ignored: the Parquet types say what the data is, whoever wrote it.
-        let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-        let plain = ArrowReaderMetadata::try_new(metadata.clone(), options).map_err(|e| footer::corrupt(source, &e))?;
-        let parquet = metadata.file_metadata().schema_descr_ptr();
-        let plain = schema::reading_schema(plain.schema(), &parquet);
+        let plain = parquet_to_arrow_schema(&parquet, None).map_err(|e| footer::corrupt(source, &e))?;
+        let plain = schema::reading_schema(&plain, &parquet);
         let marked = schema::mark_variants(&mark_early(&plain, early).map_err(named)?, variants).map_err(named)?;
         let decoding = Arc::new(schema::decoding_schema(&plain, &marked));
         let columns = Node::columns(marked.fields());
