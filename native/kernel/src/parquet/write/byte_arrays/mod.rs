@@ -22,7 +22,7 @@ use parquet::schema::types::ColumnDescPtr;
 use super::pages::{Compressor, Pages};
 use extremes::Extremes;
 use known::Known;
-use levels::{Levels, count};
+use levels::{count, encode};
 use values::{Encoded, Values, is_known};
 
 /// Whether the chunk of this column can be written here: byte arrays, not in lists, without a bloom filter. Definition
@@ -47,8 +47,8 @@ struct Limits {
 pub struct ByteArrayColumn {
     column: ColumnDescPtr,
     limits: Limits,
-    /// `None` for a column without levels.
-    levels: Option<Levels>,
+    /// Of the page being built, if the column has any: the highest is above 0.
+    levels: Vec<u8>,
     max_level: u8,
     values: Values,
     extremes: Extremes,
@@ -82,7 +82,7 @@ impl ByteArrayColumn {
                 dictionary_bytes: properties.column_dictionary_page_size_limit(path),
                 step: properties.write_batch_size(),
             },
-            levels: (max_level > 0).then(|| Levels::new(max_level)),
+            levels: Vec::new(),
             max_level,
             values: Values::new(properties.dictionary_enabled(path), properties.encoding(path)),
             extremes: Extremes::default(),
@@ -102,7 +102,7 @@ impl ByteArrayColumn {
         values: &Given<V>,
         compressor: &mut Compressor,
     ) -> Result<()> {
-        let has_levels = self.levels.is_some();
+        let has_levels = self.max_level > 0;
         let rows = if has_levels { levels.len() } else { values.places.len() };
         // Levels that are all the same are cheap in any number.
         let is_even = has_levels && levels.iter().all(|level| Some(level) == levels.first());
@@ -140,19 +140,19 @@ impl ByteArrayColumn {
         }
         // Values that share with the one before begin anew on each page: there the page is cut right behind the value
         // that fills it, elsewhere about there.
-        let exactly = self.values.share();
+        let (exactly, has_levels) = (self.values.share(), self.max_level > 0);
         let about = (fit * rows).div_ceil(places.len()).max(1);
         let (mut at, mut places) = (0, places);
         while at < rows {
             let rest = levels.get(at..).unwrap_or(&[]);
-            let taken = match (exactly, self.levels.is_some()) {
+            let taken = match (exactly, has_levels) {
                 (true, true) => rows_of(rest, self.max_level, fit),
                 (true, false) => fit,
                 (false, _) => about,
             };
             let taken = taken.min(rows - at);
             let levels = rest.get(..taken).unwrap_or(&[]);
-            let found = if self.levels.is_some() { count(levels, self.max_level) } else { taken };
+            let found = if has_levels { count(levels, self.max_level) } else { taken };
             let (here, rest) = places.split_at_checked(found).unwrap_or((places, &[]));
             self.put(taken, levels, here, &values.value, compressor)?;
             places = rest;
@@ -169,9 +169,7 @@ impl ByteArrayColumn {
         value: &impl Fn(usize) -> &'v [u8],
         compressor: &mut Compressor,
     ) -> Result<()> {
-        if let Some(all) = &mut self.levels {
-            all.put(levels);
-        }
+        self.levels.extend_from_slice(levels);
         self.values.put(places.iter().map(|&place| value(place)), &mut self.extremes)?;
         let is_first = self.rows == 0;
         self.rows += rows;
@@ -195,7 +193,11 @@ impl ByteArrayColumn {
         if self.rows == 0 {
             return Ok(());
         }
-        let (mut body, levels) = self.levels.as_mut().map(Levels::take).unwrap_or_default();
+        let (mut body, levels) = match self.max_level {
+            0 => Default::default(),
+            max => encode(&self.levels, max),
+        };
+        self.levels.clear();
         let Encoded { bytes, encoding, plain_bytes } = self.values.take()?;
         body.extend_from_slice(&bytes);
         let page = Page::DataPage {
