@@ -7,6 +7,8 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// Bytes of a value's length.
 const LENGTH: usize = 4;
+/// Values that are looked for before they are hashed: a column of few has them all here.
+const RECENT: usize = 64;
 
 #[derive(Default)]
 pub struct Distinct {
@@ -15,6 +17,8 @@ pub struct Distinct {
     ends: Vec<usize>,
     hashes: Vec<u64>,
     codes: HashTable<u32>,
+    /// By length and last byte, the code of the last one.
+    recent: Vec<u32>,
     hasher: DefaultHashBuilder,
 }
 
@@ -22,15 +26,31 @@ impl Distinct {
     /// The code of a value, which is the next if it is new.
     #[inline]
     pub fn code(&mut self, value: &[u8]) -> u32 {
-        let hash = self.hasher.hash_one(value);
-        let Distinct { page, ends, hashes, codes, .. } = self;
-        let is_same = |&code: &u32| {
-            let code = code as usize;
-            hashes.get(code) == Some(&hash) && of(page, ends, code) == value
-        };
-        if let Some(&code) = codes.find(hash, is_same) {
+        let slot = (value.len() + 31 * usize::from(value.last().copied().unwrap_or(0))) % RECENT;
+        if let Some(&code) = self.recent.get(slot)
+            && self.is(code as usize, value)
+        {
             return code;
         }
+        let code = self.find(value);
+        self.recent.resize(RECENT, code);
+        if let Some(recent) = self.recent.get_mut(slot) {
+            *recent = code;
+        }
+        code
+    }
+
+    /// The same by its hash.
+    fn find(&mut self, value: &[u8]) -> u32 {
+        let hash = self.hasher.hash_one(value);
+        let is_same = |&code: &u32| {
+            let code = code as usize;
+            self.hashes.get(code) == Some(&hash) && self.is(code, value)
+        };
+        if let Some(&code) = self.codes.find(hash, is_same) {
+            return code;
+        }
+        let Distinct { page, ends, hashes, codes, .. } = self;
         let code = ends.len() as u32;
         page.extend_from_slice(&(value.len() as u32).to_le_bytes());
         page.extend_from_slice(value);
@@ -38,6 +58,13 @@ impl Distinct {
         hashes.push(hash);
         codes.insert_unique(hash, code, |&code| hashes.get(code as usize).copied().unwrap_or(0));
         code
+    }
+
+    /// Whether the code is this value's.
+    #[inline]
+    fn is(&self, code: usize, value: &[u8]) -> bool {
+        let begin = code.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |&end| end) + LENGTH;
+        self.ends.get(code).is_some_and(|&end| self.page.get(begin..end) == Some(value))
     }
 
     pub fn len(&self) -> usize {
@@ -52,9 +79,4 @@ impl Distinct {
     pub fn into_page(self) -> Vec<u8> {
         self.page
     }
-}
-
-fn of<'a>(page: &'a [u8], ends: &[usize], code: usize) -> &'a [u8] {
-    let begin = code.checked_sub(1).and_then(|before| ends.get(before)).map_or(0, |&end| end) + LENGTH;
-    ends.get(code).and_then(|&end| page.get(begin..end)).unwrap_or(&[])
 }

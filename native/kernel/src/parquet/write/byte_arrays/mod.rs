@@ -23,6 +23,7 @@ use super::pages::{Compressor, Pages};
 use extremes::Extremes;
 use known::Known;
 use levels::{count, encode};
+pub use values::shared;
 use values::{Encoded, Values, is_known};
 
 /// Whether the chunk of this column can be written here: byte arrays, not in lists, without a bloom filter. Definition

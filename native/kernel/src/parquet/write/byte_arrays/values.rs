@@ -209,8 +209,9 @@ impl Delta {
 }
 
 /// Bytes at the beginning that both have.
-fn shared(one: &[u8], other: &[u8]) -> usize {
-    let eights = one.chunks_exact(8).zip(other.chunks_exact(8)).take_while(|(a, b)| a == b).count() * 8;
+pub fn shared(one: &[u8], other: &[u8]) -> usize {
+    let eights = one.as_chunks::<8>().0.iter().zip(other.as_chunks::<8>().0);
+    let eights = eights.take_while(|(a, b)| a == b).count() * 8;
     let rest = one[eights..].iter().zip(&other[eights..]);
     eights + rest.take_while(|(a, b)| a == b).count()
 }
