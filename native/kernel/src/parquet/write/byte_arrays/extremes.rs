@@ -1,22 +1,59 @@
 //! The least and the greatest of some values, by their unsigned bytes.
 
 #[derive(Default, Clone)]
-pub struct Extremes(Option<(Vec<u8>, Vec<u8>)>);
+pub struct Extremes {
+    /// The least and the greatest, and how each begins.
+    both: Option<[Vec<u8>; 2]>,
+    begin: [u128; 2],
+}
 
 impl Extremes {
     #[inline]
     pub fn take(&mut self, value: &[u8]) {
-        match &mut self.0 {
-            Some((least, _)) if value < least.as_slice() => replace(least, value),
-            Some((_, greatest)) if value > greatest.as_slice() => replace(greatest, value),
-            Some(_) => {}
-            none => *none = Some((value.to_vec(), value.to_vec())),
+        let begin = beginning(value);
+        // Most values begin between both: nothing else of them is looked at.
+        if begin <= self.begin[0] || begin >= self.begin[1] || self.both.is_none() {
+            self.compare(value, begin);
+        }
+    }
+
+    fn compare(&mut self, value: &[u8], begin: u128) {
+        match &mut self.both {
+            Some([least, greatest]) => {
+                if value < least.as_slice() {
+                    replace(least, value);
+                    self.begin[0] = begin;
+                } else if value > greatest.as_slice() {
+                    replace(greatest, value);
+                    self.begin[1] = begin;
+                }
+            }
+            none => {
+                *none = Some([value.to_vec(), value.to_vec()]);
+                self.begin = [begin, begin];
+            }
         }
     }
 
     /// Both of them, where there was a value.
     pub fn get(&self) -> Option<(&[u8], &[u8])> {
-        self.0.as_ref().map(|(least, greatest)| (least.as_slice(), greatest.as_slice()))
+        self.both.as_ref().map(|[least, greatest]| (least.as_slice(), greatest.as_slice()))
+    }
+}
+
+/// The first bytes as a number, filled up with zeros: a value is less than another if it begins with less.
+#[inline]
+fn beginning(value: &[u8]) -> u128 {
+    if let Some(begin) = value.first_chunk() {
+        return u128::from_be_bytes(*begin);
+    }
+    match (value.first_chunk(), value.last_chunk()) {
+        // The rest of the second half came with the first.
+        (Some(first), Some(last)) => {
+            let rest = u128::from(u64::from_be_bytes(*last)) << (8 * (16 - value.len()));
+            u128::from(u64::from_be_bytes(*first)) << 64 | rest & u128::from(u64::MAX)
+        }
+        _ => value.iter().fold(0, |begin, &byte| begin << 8 | u128::from(byte)).unbounded_shl(8 * (16 - value.len()) as u32),
     }
 }
 
@@ -74,4 +111,46 @@ fn next_text(text: &str) -> Option<Vec<u8>> {
         let next = char::from_u32(character as u32 + 1).filter(|next| next.len_utf8() == character.len_utf8())?;
         Some([&text.as_bytes()[..at], next.encode_utf8(&mut [0; 4]).as_bytes()].concat())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Extremes, beginning};
+
+    /// Values that begin alike, or end within each other's beginning.
+    fn values() -> Vec<Vec<u8>> {
+        let mut out = vec![Vec::new()];
+        for length in [1, 2, 7, 8, 9, 13, 15, 16, 17, 30] {
+            for last in [0, 1, b'a', 255] {
+                let mut value = vec![b'a'; length - 1];
+                value.push(last);
+                out.push(value);
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn beginnings_order_values_as_their_bytes_do() {
+        for (one, other) in values().iter().flat_map(|one| values().into_iter().map(move |other| (one.clone(), other))) {
+            if beginning(&one) < beginning(&other) {
+                assert!(one < other, "{one:?} {other:?}");
+            }
+            if one.get(..16) < other.get(..16) && other.len() >= 16 && one.len() >= 16 {
+                assert!(beginning(&one) < beginning(&other), "{one:?} {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn extremes_are_the_least_and_the_greatest() {
+        let values = values();
+        for step in [1, 7, 11, 13] {
+            let mut extremes = Extremes::default();
+            let some: Vec<_> = (0..values.len()).map(|at| &values[at * step % values.len()]).take(20).collect();
+            some.iter().for_each(|value| extremes.take(value));
+            let expected = some.iter().min().zip(some.iter().max());
+            assert_eq!(extremes.get(), expected.map(|(least, greatest)| (least.as_slice(), greatest.as_slice())));
+        }
+    }
 }
