@@ -6,6 +6,8 @@
 
 use parquet::util::bit_util::num_required_bits;
 
+/// Bytes before the levels of a page, which say how many they are.
+const LENGTH: usize = 4;
 /// Levels that are packed together.
 const GROUP: usize = 8;
 /// Groups of a packed run: their number and a bit beside it fit a byte.
@@ -17,10 +19,12 @@ pub fn count(levels: &[u8], level: u8) -> usize {
     counts.map(usize::from).sum()
 }
 
-/// The levels of a page of the first version, their length in bytes before them, and how many are each. None is above
-/// `max`.
-pub fn encode(levels: &[u8], max: u8) -> (Vec<u8>, Vec<i64>) {
-    let mut pages = Encoder { width: num_required_bits(max.into()), max, out: vec![0; 4], counts: vec![0; max as usize + 1] };
+/// Writes the levels of a page of the first version, their length in bytes before them; and says how many are each. None
+/// is above `max`.
+pub fn encode(levels: &[u8], max: u8, out: &mut Vec<u8>) -> Vec<i64> {
+    let begin = out.len();
+    out.extend_from_slice(&[0; LENGTH]);
+    let mut pages = Encoder { width: num_required_bits(max.into()), max, out, counts: vec![0; usize::from(max) + 1] };
     let (mut rest, mut packed) = (levels, 0);
     while let Some(group) = rest.get(packed..packed + GROUP) {
         let level = group[0];
@@ -43,21 +47,21 @@ pub fn encode(levels: &[u8], max: u8) -> (Vec<u8>, Vec<i64>) {
         }
         _ => pages.pack(rest),
     }
-    let Encoder { mut out, counts, .. } = pages;
-    let length = (out.len() - 4) as u32;
-    out[..4].copy_from_slice(&length.to_le_bytes());
-    (out, counts)
+    let Encoder { out, counts, .. } = pages;
+    let length = (out.len() - begin - LENGTH) as u32;
+    out[begin..begin + LENGTH].copy_from_slice(&length.to_le_bytes());
+    counts
 }
 
-struct Encoder {
+struct Encoder<'o> {
     /// Bits of a level.
     width: u8,
     max: u8,
-    out: Vec<u8>,
+    out: &'o mut Vec<u8>,
     counts: Vec<i64>,
 }
 
-impl Encoder {
+impl Encoder<'_> {
     /// A run of the level that these begin with; gives the levels after it.
     fn repeat<'a>(&mut self, levels: &'a [u8], level: u8) -> &'a [u8] {
         let groups = levels.chunks_exact(GROUP).take_while(|group| **group == [level; GROUP]).count() * GROUP;
@@ -150,7 +154,9 @@ mod tests {
             let wide: Vec<i16> = levels.iter().map(|&level| level.into()).collect();
             let (mut library, mut counts) = (LevelEncoder::v1_streaming(max.into()), vec![0; usize::from(max) + 1]);
             library.put_with_observer(&wide, |level, count| counts[level as usize] += count as i64);
-            assert_eq!(encode(&levels, max), (library.consume(), counts));
+            let mut bytes = Vec::new();
+            assert_eq!(encode(&levels, max, &mut bytes), counts);
+            assert_eq!(bytes, library.consume());
         }
     }
 }

@@ -24,7 +24,7 @@ use extremes::Extremes;
 use known::Known;
 use levels::{count, encode};
 pub use values::shared;
-use values::{Encoded, Values, is_known};
+use values::{Values, is_known};
 
 /// Whether the chunk of this column can be written here: byte arrays, not in lists, without a bloom filter. Definition
 /// levels are counted in a byte.
@@ -58,6 +58,8 @@ pub struct ByteArrayColumn {
     nulls: usize,
     /// Bytes of its first value that do not count: no page can do without.
     exempt: usize,
+    /// Bytes of the page before, not compressed: the next will take about as many.
+    last_page: usize,
     known: Known,
     pages: Pages,
 }
@@ -90,6 +92,7 @@ impl ByteArrayColumn {
             rows: 0,
             nulls: 0,
             exempt: 0,
+            last_page: 0,
             known: Known::new(column, properties),
             pages: Pages::default(),
         }
@@ -194,13 +197,14 @@ impl ByteArrayColumn {
         if self.rows == 0 {
             return Ok(());
         }
-        let (mut body, levels) = match self.max_level {
-            0 => Default::default(),
-            max => encode(&self.levels, max),
+        let mut body = Vec::with_capacity(self.last_page);
+        let levels = match self.max_level {
+            0 => Vec::new(),
+            max => encode(&self.levels, max, &mut body),
         };
         self.levels.clear();
-        let Encoded { bytes, encoding, plain_bytes } = self.values.take()?;
-        body.extend_from_slice(&bytes);
+        let (encoding, plain_bytes) = self.values.take(&mut body)?;
+        self.last_page = body.len();
         let page = Page::DataPage {
             buf: Bytes::new(),
             num_values: self.rows as u32,

@@ -48,14 +48,6 @@ struct Delta {
     lengths: Vec<i32>,
 }
 
-/// The values of a page as it stores them.
-pub struct Encoded {
-    pub bytes: Vec<u8>,
-    pub encoding: Encoding,
-    /// Of the values, lengths not counted.
-    pub plain_bytes: i64,
-}
-
 impl Values {
     pub fn new(dictionary: bool, encoding: Option<Encoding>) -> Self {
         let rest = match encoding {
@@ -107,15 +99,24 @@ impl Values {
         }
     }
 
-    /// The page's; the next page has none yet.
-    pub fn take(&mut self) -> Result<Encoded> {
-        let plain_bytes = std::mem::take(&mut self.bytes);
-        let (bytes, encoding) = match (&mut self.dictionary, &mut self.rest) {
-            (Some(dictionary), _) => (dictionary.take(), Encoding::RLE_DICTIONARY),
-            (None, Rest::Plain(out)) => (std::mem::take(out), Encoding::PLAIN),
-            (None, Rest::Delta(delta)) => (delta.take()?, Encoding::DELTA_BYTE_ARRAY),
+    /// Writes the page's; the next page has none yet. Gives the encoding, and the bytes of the values, lengths not
+    /// counted.
+    pub fn take(&mut self, page: &mut Vec<u8>) -> Result<(Encoding, i64)> {
+        let encoding = match (&mut self.dictionary, &mut self.rest) {
+            (Some(dictionary), _) => {
+                dictionary.take(page);
+                Encoding::RLE_DICTIONARY
+            }
+            (None, Rest::Plain(out)) => {
+                page.append(out);
+                Encoding::PLAIN
+            }
+            (None, Rest::Delta(delta)) => {
+                delta.take(page)?;
+                Encoding::DELTA_BYTE_ARRAY
+            }
         };
-        Ok(Encoded { bytes, encoding, plain_bytes })
+        Ok((encoding, std::mem::take(&mut self.bytes)))
     }
 
     /// The dictionary page and how many values it has; from now on there is none. The page being built is empty.
@@ -157,15 +158,15 @@ impl Dictionary {
         num_required_bits(self.distinct.len().saturating_sub(1) as u64)
     }
 
-    fn take(&mut self) -> Vec<u8> {
+    fn take(&mut self, page: &mut Vec<u8>) {
         let width = self.width();
-        let mut out = Vec::with_capacity(1 + RleEncoder::max_buffer_size(width, self.codes.len()));
-        out.push(width);
-        let mut encoder = RleEncoder::new_from_buf(width, out);
+        page.reserve(1 + RleEncoder::max_buffer_size(width, self.codes.len()));
+        page.push(width);
+        let mut encoder = RleEncoder::new_from_buf(width, std::mem::take(page));
         encoder.put_batch(&self.codes);
+        *page = encoder.consume();
         self.codes.clear();
         self.page += 1;
-        encoder.consume()
     }
 }
 
@@ -199,12 +200,12 @@ impl Delta {
             + self.suffix_lengths.estimated_data_encoded_size()
     }
 
-    fn take(&mut self) -> Result<Vec<u8>> {
-        let parts = [&self.prefix_lengths.flush_buffer()?, &self.suffix_lengths.flush_buffer()?, &self.suffixes[..]];
-        let page = parts.concat();
-        self.suffixes.clear();
+    fn take(&mut self, page: &mut Vec<u8>) -> Result<()> {
+        page.extend_from_slice(&self.prefix_lengths.flush_buffer()?);
+        page.extend_from_slice(&self.suffix_lengths.flush_buffer()?);
+        page.append(&mut self.suffixes);
         self.last.clear();
-        Ok(page)
+        Ok(())
     }
 }
 
