@@ -151,9 +151,8 @@ impl<W: Write + Send> RowGroups<W> {
         self.columns = self.factory.create_column_writers(self.writer.flushed_row_groups().len())?;
         self.is_sparse = self.may_be_sparse.clone();
         let columns = self.writer.schema_descr().columns().iter().zip(&self.ways);
-        let bytes = columns.map(|(column, way)| {
-            (*way == Way::Bytes).then(|| ByteArrayColumn::new(column, self.writer.properties()))
-        });
+        let bytes = columns
+            .map(|(column, way)| (*way == Way::Bytes).then(|| ByteArrayColumn::new(column, self.writer.properties())));
         self.bytes = bytes.collect();
         Ok(())
     }
@@ -229,12 +228,7 @@ fn write_leaves(column: &mut ArrowColumnWriter, field: &Field, array: &ArrayRef)
 }
 
 /// Writes an array of byte arrays.
-fn write_bytes(
-    column: &mut ByteArrayColumn,
-    array: &ArrayRef,
-    rows: &Rows,
-    compressor: &mut Compressor,
-) -> Result<()> {
+fn write_bytes(column: &mut ByteArrayColumn, array: &ArrayRef, rows: &Rows, compressor: &mut Compressor) -> Result<()> {
     match array.data_type() {
         DataType::Utf8 => write_offsets(column, array.as_string::<i32>(), rows, compressor),
         DataType::LargeUtf8 => write_offsets(column, array.as_string::<i64>(), rows, compressor),
@@ -256,7 +250,7 @@ fn write_offsets<T: ByteArrayType>(
     let bytes = ends.map_or(0, |(first, last)| last.as_usize() - first.as_usize());
     let most_bytes = bytes + rows.places.len() * size_of::<u32>();
     let value = |place| -> &[u8] { array.value(place).as_ref() };
-    column.write(&rows.levels, &Given { places: &rows.places, value, most_bytes }, compressor)
+    column.write(&rows.levels, &Given { places: &rows.places, value, most_bytes, may_be_even: true }, compressor)
 }
 
 fn write_views<T: ByteViewType>(
@@ -268,7 +262,7 @@ fn write_views<T: ByteViewType>(
     let value = |place| -> &[u8] { array.value(place).as_ref() };
     let length = |&place: &usize| value(place).len() + size_of::<u32>();
     let most_bytes = rows.places.iter().map(length).sum();
-    column.write(&rows.levels, &Given { places: &rows.places, value, most_bytes }, compressor)
+    column.write(&rows.levels, &Given { places: &rows.places, value, most_bytes, may_be_even: true }, compressor)
 }
 
 fn uneven() -> ParquetError {

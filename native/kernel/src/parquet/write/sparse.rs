@@ -202,7 +202,7 @@ impl Sparse {
         let Some(Leaf { group, values, at, .. }) = self.leaves.get_mut(leaf) else { return Ok(()) };
         let (values, at) = (std::mem::take(values), std::mem::take(at));
         let Some(Group { levels, .. }) = self.groups.get(*group) else { return Ok(()) };
-        write_kept(levels.get(..rows).unwrap_or(levels), &values, &at, column, compressor)
+        write_kept(levels.get(..rows).unwrap_or(levels), (&values, &at), true, column, compressor)
     }
 
     /// The first `rows` of a sparse column without values, for a writer of arrays: nulls under the structs around them.
@@ -387,7 +387,7 @@ impl<'a> Chunks<'a> {
         let Some(group) = self.of.groups.get(leaf.group) else { return Ok(None) };
         let (pages, close) = match bytes {
             Some(mut bytes) => {
-                write_kept(&group.levels, &leaf.values, &leaf.at, &mut bytes, compressor)?;
+                write_kept(&group.levels, (&leaf.values, &leaf.at), false, &mut bytes, compressor)?;
                 bytes.close(self.compression, compressor)?
             }
             None => self.without_values(&group.levels, column, compressor)?,
@@ -426,11 +426,11 @@ impl<'a> Chunks<'a> {
     }
 }
 
-/// Writes rows with the levels of the structs around, of which those at `at` have these values.
+/// Writes rows with the levels of the structs around, of which some have values: these at these rows.
 fn write_kept(
     around: &[u8],
-    values: &[Vec<u8>],
-    at: &[usize],
+    (values, at): (&[Vec<u8>], &[usize]),
+    may_be_even: bool,
     column: &mut ByteArrayColumn,
     compressor: &mut Compressor,
 ) -> Result<()> {
@@ -443,5 +443,5 @@ fn write_kept(
     let places: Vec<usize> = (0..values.len()).collect();
     let most_bytes = values.iter().map(|value| value.len() + size_of::<u32>()).sum();
     let value = |at: usize| values.get(at).map_or(&[][..], Vec::as_slice);
-    column.write(&levels, &Given { places: &places, value, most_bytes }, compressor)
+    column.write(&levels, &Given { places: &places, value, most_bytes, may_be_even }, compressor)
 }

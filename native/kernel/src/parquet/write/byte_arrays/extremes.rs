@@ -53,7 +53,10 @@ fn beginning(value: &[u8]) -> u128 {
             let rest = u128::from(u64::from_be_bytes(*last)) << (8 * (16 - value.len()));
             u128::from(u64::from_be_bytes(*first)) << 64 | rest & u128::from(u64::MAX)
         }
-        _ => value.iter().fold(0, |begin, &byte| begin << 8 | u128::from(byte)).unbounded_shl(8 * (16 - value.len()) as u32),
+        _ => value
+            .iter()
+            .fold(0, |begin, &byte| begin << 8 | u128::from(byte))
+            .unbounded_shl(8 * (16 - value.len()) as u32),
     }
 }
 
@@ -132,7 +135,8 @@ mod tests {
 
     #[test]
     fn beginnings_order_values_as_their_bytes_do() {
-        for (one, other) in values().iter().flat_map(|one| values().into_iter().map(move |other| (one.clone(), other))) {
+        for (one, other) in values().iter().flat_map(|one| values().into_iter().map(move |other| (one.clone(), other)))
+        {
             if beginning(&one) < beginning(&other) {
                 assert!(one < other, "{one:?} {other:?}");
             }

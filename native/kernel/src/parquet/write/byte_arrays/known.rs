@@ -126,7 +126,8 @@ impl Known {
     pub fn close(mut self, column: &ColumnDescPtr, compression: Compression) -> Result<ColumnCloseResult> {
         let encodings = self.pages.iter().map(|(_, encoding, _)| encoding).chain([&Encoding::RLE]);
         let encodings = EncodingMask::new_from_encodings(encodings);
-        let stats = self.pages.iter().map(|&(page_type, encoding, count)| PageEncodingStats { page_type, encoding, count });
+        let stats =
+            self.pages.iter().map(|&(page_type, encoding, count)| PageEncodingStats { page_type, encoding, count });
         let mut metadata = ColumnChunkMetaData::builder(column.clone())
             .set_compression(compression)
             .set_encodings_mask(encodings)

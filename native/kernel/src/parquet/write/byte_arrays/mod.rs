@@ -70,6 +70,8 @@ pub struct Given<'p, V> {
     pub value: V,
     /// No fewer bytes than they have, with those of their lengths.
     pub most_bytes: usize,
+    /// Whether rows that are all of one level are one step, up to a page.
+    pub may_be_even: bool,
 }
 
 impl ByteArrayColumn {
@@ -108,8 +110,7 @@ impl ByteArrayColumn {
     ) -> Result<()> {
         let has_levels = self.max_level > 0;
         let rows = if has_levels { levels.len() } else { values.places.len() };
-        // Levels that are all the same are cheap in any number.
-        let is_even = has_levels && levels.iter().all(|level| Some(level) == levels.first());
+        let is_even = values.may_be_even && has_levels && levels.iter().all(|level| Some(level) == levels.first());
         let step = if is_even { self.limits.page_rows } else { self.limits.step };
         let mut places = values.places;
         let mut at = 0;
@@ -249,7 +250,11 @@ impl ByteArrayColumn {
     }
 
     /// Ends the chunk.
-    pub fn close(mut self, compression: Compression, compressor: &mut Compressor) -> Result<(Pages, ColumnCloseResult)> {
+    pub fn close(
+        mut self,
+        compression: Compression,
+        compressor: &mut Compressor,
+    ) -> Result<(Pages, ColumnCloseResult)> {
         self.end_page(compressor)?;
         self.end_dictionary(compressor)?;
         Ok((self.pages, self.known.close(&self.column, compression)?))
