@@ -27,7 +27,7 @@ def workers(spec: ReadSpec, files: Sequence[FilePart], threads: int) -> int:
         return threads
     bound = [*spec.outputs.values(), *([] if spec.predicate is None else [spec.predicate])]
     leaves = distinct(leaf for one in bound for leaf in one.leaves)
-    whole = any(leaf.path is None and contains(leaf.type, VARIANT) for leaf in leaves)
+    whole = any(not (leaf.path and leaf.path.steps) and contains(leaf.type, VARIANT) for leaf in leaves)
     share = 1.0 if whole else min(1.0, len(leaves) * _PATH)
     read = share * sum((file.size or 0) / file.parts for file in files) / len(files)
     return threads if read >= WORTH else 1

@@ -9,12 +9,13 @@
 //! - `level`, `resolve`: a path to its leaf column and the residuals that may hide its value
 //! - `bounds`, `physical`, `bloom`, `cost`, `inspect`: what they say of leaves, and what reading would take
 //! - `projection`: the leaf columns that an item needs
-//! - `rows`, `chunks`, `decoder`: fetched pages to batches of leaf columns; `legacy`: dates and timestamps by the calendar of old Sparks
+//! - `rows`, `chunks`, `decoder`: fetched pages to batches of leaf columns; `coded`: texts decoded as codes; `legacy`: dates and timestamps by the calendar of old Sparks
 //! - `write`: rows to a file
 
 pub mod bloom;
 pub mod bounds;
 pub(crate) mod chunks;
+pub(crate) mod coded;
 pub mod cost;
 pub(crate) mod decoder;
 pub mod file;

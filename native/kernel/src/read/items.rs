@@ -37,13 +37,14 @@ impl Answers {
 }
 
 /// Answers one item. `field` is the whole column's, `column` what was read of it (`None`: nothing needed reading,
-/// no row of these holds anything of it).
+/// no row of these holds anything of it). If `coded`, the texts of a path may be codes.
 pub fn answer(
     item: &Item,
     field: &FieldRef,
     column: Option<&ArrayRef>,
     rows: usize,
     timezone: &str,
+    coded: bool,
     out: &mut Answers,
 ) -> Result<()> {
     let path = item.path();
@@ -74,7 +75,9 @@ pub fn answer(
         }
         ItemKind::Path { steps, target } => {
             let variant = variant_of(column, field, &path, rows)?;
-            let found = extract_path(&variant, steps, target, timezone).map_err(|e| e.path(path_text(&path, steps)))?;
+            let found = extract_path(&variant, steps, target, timezone);
+            let found = found.and_then(|found| if coded { Ok(found) } else { found.written() });
+            let found = found.map_err(|e| e.path(path_text(&path, steps)))?;
             out.push(found.field(&item.name), found.values);
             out.push(Field::new(format!("{}!", item.name), DataType::Boolean, false), Arc::new(found.failed));
         }
