@@ -60,7 +60,8 @@ def filter_rows(
     rows = _Rows(bound, leaves, num_rows)
     passing: pa.BooleanArray | None = None
     for part in bound.parts:
-        found = pc.fill_null(rows.as_array(rows.judge(part, passing), pa.bool_()), False)
+        found = rows.as_array(rows.judge(part, passing), pa.bool_())
+        found = pc.fill_null(found, False) if found.null_count else found
         passing = found if passing is None else pc.and_(passing, found)
     return passing
 

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mica import _native
+from mica.variant import kernel
 from mica.variant.kernel import Request
 from mica.variant.values import decode
 
@@ -278,3 +279,31 @@ def test_damaged_pages_name_row_group_and_column(path: Path, tmp_path: Path) -> 
     assert error.code == "CORRUPT_FILE"
     assert "row group 1" in str(error)
     assert error.path == "v.typed_value.at.typed_value"
+
+
+@pytest.mark.parametrize("limit", [None, 1 << 20, 24], ids=["mica", "pyarrow", "pyarrow, a full dictionary"])
+def test_texts_are_judged_as_codes_where_all_pages_have_them(
+    path: Path, docs: list[dict[str, Any]], tmp_path: Path, limit: int | None
+) -> None:
+    if limit is not None:
+        stored, path = pq.read_table(path), tmp_path / "copy.parquet"
+        pq.write_table(stored, path, dictionary_pagesize_limit=limit, row_group_size=5_000, data_page_size=4_000)
+    name, number = Request(("v",), ("who", "name"), pa.string()), Request(("v",), ("at",), pa.int64())
+    seen: set[str] = set()
+
+    def judge(batch: pa.RecordBatch) -> pa.BooleanArray:
+        seen.add(str(batch.schema.types[0]))
+        assert not batch.column(1).true_count
+        return pa.array([text != "user-3" for text in batch.column(0).to_pylist()])
+
+    reader = kernel.FileReader(name="file", path=str(path), variants=[["v"]])
+    found = [batch.columns for batch in reader.scan([name, number], filter=[name], judge=judge)]
+    assert {str(columns[0].type) for columns in found} == {"string"}
+    rows = [row for names, _, numbers, _ in found for row in zip(names.to_pylist(), numbers.to_pylist(), strict=True)]
+    assert rows == [(d["who"]["name"], d["at"]) for d in docs if d["who"]["name"] != "user-3"]
+    assert seen == ({"string"} if limit == 24 else {"dictionary<values=string, indices=int32, ordered=0>"})
+    # Another type: each text of the dictionary is cast once, and fails in all rows that have it.
+    cast = replace(name, type=pa.int64())
+    failed = [mark for batch in reader.scan([cast], filter=[name], judge=judge) for mark in batch.column(1)]
+    assert len(failed) == len(rows)
+    assert all(mark.as_py() for mark in failed)

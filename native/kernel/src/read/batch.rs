@@ -33,7 +33,7 @@ pub fn extract(batch: &RecordBatch, items: &[Item], timezone: &str) -> Result<Re
             let path = item.path();
             Error::new(Code::InvalidArgument, format!("the batch has no column {path}")).path(path)
         })?;
-        answer(item, &field, Some(&column), batch.num_rows(), timezone, false, &mut out)?;
+        answer(item, &field, Some(&column), batch.num_rows(), timezone, &mut out)?;
     }
     out.finish(batch.num_rows())
 }

@@ -25,7 +25,7 @@ use crate::parquet::level::layout;
 use crate::parquet::rows::Rows;
 use crate::parquet::schema::{Node, find};
 use crate::parquet::{projection, rows};
-use crate::read::items::{Answers, answer, column_at};
+use crate::read::items::{Answers, answer, column_at, takes_codes};
 use crate::read::merge;
 use crate::values::coded::written;
 
@@ -199,7 +199,7 @@ impl Scan {
         let next = if self.left == 0 { None } else { judging.decoder.next()? };
         if let Some(raw) = next {
             let start = judging.decoder.given() - raw.num_rows() as u64;
-            let extracted = self.answers(&self.filter, &raw, judging.decoder.window(), start, true)?;
+            let extracted = self.answers(Answers::coded(), &self.filter, &raw, judging.decoder.window(), start)?;
             judging.waiting = Some(Waiting { start, raw, extracted: extracted.clone() });
             self.state = State::Judging(judging);
             return Ok(Some(ScanStep::Judge(extracted)));
@@ -328,8 +328,7 @@ impl Scan {
     }
 
     fn decoder(&self, leaves: Vec<usize>, window: Window) -> Result<Decoder> {
-        // What is copied in any case is decoded as it will be.
-        let coded = !self.filter.is_empty() && !self.items.iter().any(|item| matches!(item.kind, ItemKind::Moved(_)));
+        let coded = takes_codes(&self.items, &self.filter);
         Decoder::new(self.file.clone(), leaves, window, self.options.max_rows, self.options.max_bytes, coded)
     }
 
@@ -341,11 +340,13 @@ impl Scan {
         window: &Window,
         start: u64,
     ) -> Result<RecordBatch> {
-        let Some(extracted) = extracted else { return self.answers(&self.items, raw, window, start, false) };
+        let Some(extracted) = extracted else {
+            return self.answers(Answers::default(), &self.items, raw, window, start);
+        };
         let mut out = Answers::default();
         for item in &self.items {
             let Some(judged) = self.filter.iter().find(|f| f.same(item)) else {
-                self.answer(item, raw, window, start, false, &mut out)?;
+                self.answer(item, raw, window, start, &mut out)?;
                 continue;
             };
             for mark in ["", "!"] {
@@ -362,33 +363,23 @@ impl Scan {
         out.finish(raw.num_rows())
     }
 
-    /// If `coded`, texts may be codes.
     fn answers(
         &self,
+        mut out: Answers,
         items: &[Item],
         raw: &RecordBatch,
         window: &Window,
         start: u64,
-        coded: bool,
     ) -> Result<RecordBatch> {
-        let mut out = Answers::default();
-        items.iter().try_for_each(|item| self.answer(item, raw, window, start, coded, &mut out))?;
+        items.iter().try_for_each(|item| self.answer(item, raw, window, start, &mut out))?;
         out.finish(raw.num_rows())
     }
 
-    fn answer(
-        &self,
-        item: &Item,
-        raw: &RecordBatch,
-        window: &Window,
-        start: u64,
-        coded: bool,
-        out: &mut Answers,
-    ) -> Result<()> {
+    fn answer(&self, item: &Item, raw: &RecordBatch, window: &Window, start: u64, out: &mut Answers) -> Result<()> {
         let Some(node) = find(self.file.columns(), &item.column) else { return Ok(()) };
         let column = column_at(raw, &item.column)?;
         let (rows, timezone) = (raw.num_rows(), &self.options.timezone);
-        answer(item, &node.field, column.as_ref(), rows, timezone, coded, out).map_err(|mut e| {
+        answer(item, &node.field, column.as_ref(), rows, timezone, out).map_err(|mut e| {
             e.row = e.row.map(|row| rows::absolute(&window.rows, start + row));
             e.message = format!("{} (row group {} of {})", e.message, window.group, self.file.name());
             e

@@ -251,7 +251,7 @@ fn extract_json(column: &VariantColumn, finder: &mut Finder<'_>, timezone: &str)
     let mut texts = ByteColumn::new(column.len);
     let mut printer = VariantPrinter::default();
     let mut nulls = Vec::with_capacity(column.len);
-    finder.each(0..column.len, Some(JsonText::new(zone.clone())), |_, found| {
+    finder.each(0..column.len, Some(JsonText::new(zone)), |_, found| {
         nulls.push(!matches!(found, Found::Missing));
         match found {
             Found::Missing | Found::Subtree(_) => {}
@@ -274,7 +274,7 @@ fn extract_cast(
     timezone: &str,
 ) -> Result<Extracted> {
     let zone = Zone::parse(timezone)?;
-    let mut casts = CastBuilder::new(wanted, zone.clone())?;
+    let mut casts = CastBuilder::new(wanted, zone)?;
     let mut printer = VariantPrinter::default();
     // An object or array is text or nothing: only the text is worth the reconstruction.
     let text = (wanted == &DataType::Utf8).then(|| JsonText::new(zone));

@@ -144,7 +144,7 @@ impl Reconstructor {
         out: &mut Values<W>,
     ) -> Result<()> {
         out.ends.reserve(spots.len());
-        let (mut last, start) = (None, out.bytes.len());
+        let (mut last, start) = (None, out.bytes.written());
         for (done, spot) in spots.iter().enumerate() {
             out.bytes.ready(start, done, spots.len() - done);
             let view = metadata.and_then(|metadata| metadata.views().get(spot.metadata as usize)).copied();
@@ -153,14 +153,14 @@ impl Reconstructor {
                 self.load(level, metadata, spot).map_err(|e| e.row(spot.row.into()))?;
                 last = view;
             }
-            let (names, before) = (self.names.current(), out.bytes.len());
+            let (names, before) = (self.names.current(), out.bytes.written());
             let mut walk = Walk { tools: &mut self.tools, names, to: &mut out.bytes };
             if let Err(e) = walk.value(level, spot.slot as usize) {
                 self.tools.forget();
                 out.bytes.truncate(before);
                 return Err(e.row(spot.row.into()));
             }
-            out.ends.push(i32::try_from(out.bytes.len()).map_err(|_| too_large())?);
+            out.ends.push(i32::try_from(out.bytes.written()).map_err(|_| too_large())?);
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ pub struct Open {
 impl Writer for JsonText {
     type Open = Open;
 
-    fn len(&self) -> usize {
+    fn written(&self) -> usize {
         self.bytes.len()
     }
 

@@ -135,7 +135,7 @@ impl VariantBytes {
 impl Writer for VariantBytes {
     type Open = Open;
 
-    fn len(&self) -> usize {
+    fn written(&self) -> usize {
         self.bytes.len()
     }
 

@@ -19,7 +19,7 @@ pub trait Writer {
     type Open;
 
     /// How much is written.
-    fn len(&self) -> usize;
+    fn written(&self) -> usize;
     /// Forgets what was written from here on.
     fn truncate(&mut self, len: usize);
     fn get(&self, start: usize, end: usize) -> &[u8];
