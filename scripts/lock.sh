@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes requirements.lock (run time), requirements-dev.lock (tests, lint, build), requirements-docs.lock (the site), requirements-wheel.lock:
+# Writes requirements.lock (run time), requirements-dev.lock (tests, lint), requirements-build.lock (the kernel's build),
+# requirements-docs.lock (the site), requirements-wheel.lock:
 # exact versions with hashes for every platform from Python 3.11 on, and no index address.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,12 +14,13 @@ compile() {
 }
 compile requirements.lock pyproject.toml --group pins
 compile requirements-dev.lock pyproject.toml --group pins --group dev --constraints requirements.lock
+compile requirements-build.lock --group build --constraints requirements-dev.lock
 compile requirements-docs.lock --group docs --constraints requirements-dev.lock
 compile requirements-wheel.lock --group wheel --constraints requirements-dev.lock
 for peer in benchmarks/requirements/*.in; do
     compile "${peer%.in}.lock" "$peer"
 done
-if grep -nE '://|--(extra-)?index' requirements.lock requirements-dev.lock requirements-docs.lock requirements-wheel.lock benchmarks/requirements/*.lock; then
+if grep -nE '://|--(extra-)?index' requirements*.lock benchmarks/requirements/*.lock; then
     echo "a lock names an address" >&2
     exit 1
 fi

@@ -67,14 +67,25 @@ command -v cc >/dev/null || apt gcc libc6-dev || refuse "A C compiler is needed 
 # --- Chromium, which the tests of pages ask ------------------------------------------------------------------------------
 [ $tests = no ] || command -v chromium >/dev/null || apt chromium || say "no Chromium: the tests of pages are skipped"
 
-# --- .venv from the lock ---------------------------------------------------------------------------------------------
-lock=requirements-dev.lock
+# --- .venv from the locks --------------------------------------------------------------------------------------------
 [ -x .venv/bin/python ] && good_python .venv/bin/python || { rm -rf .venv && "$python" -m venv .venv; }
-want=$({ .venv/bin/python -V; cat $lock; } | sha256sum)
-if [ "$(cat .venv/mica-lock.stamp 2>/dev/null)" != "$want" ]; then
+# Each lock that is installed has a line in the stamp. The tests' lock holds what the others hold, in the same versions.
+stamp=.venv/mica-locks.stamp
+sum() { { .venv/bin/python -V; cat "$1"; } | sha256sum; }
+has() { grep -qxF "$(sum "$1")" $stamp 2>/dev/null; }
+install() {
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r "$1" && sum "$1" >>$stamp
+}
+lock=requirements.lock
+[ $tests = no ] || lock=requirements-dev.lock
+has requirements-build.lock || has requirements-dev.lock || install requirements-build.lock
+# The packages come while the kernel is compiled.
+packages=
+trap '[ -z "$packages" ] || kill "$packages" 2>/dev/null || true' EXIT
+if ! has $lock && ! has requirements-dev.lock; then
     say "installing the pinned Python packages into .venv"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r $lock
-    echo "$want" >.venv/mica-lock.stamp
+    install $lock &
+    packages=$!
 fi
 
 # --- the kernel, and mica itself, editable -----------------------------------------------------------------------------
@@ -91,6 +102,8 @@ if [ "$(cat .venv/mica-kernel.stamp 2>/dev/null)" != "$want" ] || ! ls src/mica/
         --disable-pip-version-check --no-deps --no-build-isolation --editable .
     echo "$want" >.venv/mica-kernel.stamp
 fi
+[ -z "$packages" ] || wait "$packages" || refuse "The Python packages of $lock cannot be installed: pip says why above."
+packages=
 
 # --- what only the tests need ------------------------------------------------------------------------------------------
 if [ $tests = yes ]; then

@@ -129,6 +129,7 @@ class Check:
 
 class FileReader:
     schema: pa.Schema
+    files: int
     num_rows: int
     created_by: str | None
     key_value_metadata: Mapping[str, str | None]
@@ -142,12 +143,13 @@ class FileReader:
         fetch: Callable[[Sequence[tuple[int, int]]], Sequence[bytes]] | None = None,
         variants: Sequence[Sequence[str]] = ...,
         early: Early | None = ...,
+        more: list[tuple[str, int | None]] = ...,
     ) -> None: ...
     def tree(self, column: list[str]) -> tuple[pa.DataType, bool] | None: ...
     def row_groups(self) -> pa.RecordBatch: ...
     def bounds(
         self, leaves: list[Request], *, pages: bool = ..., ranges: RowRanges | None = None
-    ) -> pa.RecordBatch: ...
+    ) -> list[pa.RecordBatch]: ...
     def cost(self, items: list[Request], *, ranges: RowRanges | None = None) -> tuple[int, int, int, int]: ...
     def scan(
         self,

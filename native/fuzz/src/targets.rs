@@ -19,7 +19,8 @@ use mica_kernel::layout::recognise::Early;
 use mica_kernel::layout::{Layout, standard};
 use mica_kernel::parquet::file::FileReader;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions};
-use mica_kernel::read::scan::{Scan, ScanOptions, ScanStep};
+use mica_kernel::read::scan::{ScanOptions, ScanStep};
+use mica_kernel::read::together::Files;
 use mica_kernel::text::zone::Zone;
 
 #[path = "../../kernel/tests/common/memory.rs"]
@@ -33,7 +34,10 @@ pub const TARGETS: [(&str, fn(&[u8]) -> Result<()>, fn() -> Vec<Vec<u8>>); 3] =
 
 /// A Parquet file: read whole, by rows and by a filter, checked and inspected.
 fn file(input: &[u8]) -> Result<()> {
-    let file = Arc::new(FileReader::open(Box::new(Memory(Bytes::copy_from_slice(input))), &[], &Early::Recognise)?);
+    let bytes = Bytes::copy_from_slice(input);
+    let source = || -> Result<Box<dyn Source>> { Ok(Box::new(Memory(bytes.clone()))) };
+    let twice = Files::open([source(), source()], &[], &Early::Recognise)?;
+    let file = twice.first().clone();
     let mut done = Ok(());
     for field in file.schema().fields() {
         let item =
@@ -44,7 +48,7 @@ fn file(input: &[u8]) -> Result<()> {
             done = done.and((|| {
                 let options =
                     ScanOptions { ranges, limit: None, max_rows: 1024, max_bytes: 1 << 20, timezone: "UTC".into() };
-                let mut scan = Scan::new(file.clone(), items.clone(), filter, options)?;
+                let mut scan = twice.scan(&items, &filter, &options)?;
                 while let Some(step) = scan.step()? {
                     if let ScanStep::Judge(batch) = step {
                         scan.keep(&(0..batch.num_rows()).map(|row| Some(row % 2 == 0)).collect())?;

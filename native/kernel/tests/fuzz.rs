@@ -33,9 +33,11 @@ use mica_kernel::json::ParseOptions;
 use mica_kernel::layout::recognise::Early;
 use mica_kernel::layout::{Layout, standard};
 use mica_kernel::parquet::file::FileReader;
+use mica_kernel::parquet::source::Source;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions};
 use mica_kernel::path::Step;
 use mica_kernel::read::scan::{Scan, ScanOptions, ScanStep};
+use mica_kernel::read::together::Files;
 use mica_kernel::text::zone::Zone;
 use mica_kernel::values::reconstruct::unshred;
 use parquet::arrow::ArrowWriter;
@@ -279,7 +281,10 @@ fn transcribed(file: &Arc<FileReader>) {
 static MOVED: AtomicUsize = AtomicUsize::new(0);
 
 fn read_all(bytes: Vec<u8>) -> Result<usize> {
-    let file = Arc::new(FileReader::open(Box::new(Memory(bytes.into())), &[], &Early::Recognise)?);
+    let bytes = bytes::Bytes::from(bytes);
+    let source = || -> Result<Box<dyn Source>> { Ok(Box::new(Memory(bytes.clone()))) };
+    let twice = Files::open([source(), source()], &[], &Early::Recognise)?;
+    let file = twice.first().clone();
     transcribed(&file);
     let mut check = Check::new(file.clone(), 3);
     while check.next_batch()?.is_some() {}
@@ -310,10 +315,11 @@ fn read_all(bytes: Vec<u8>) -> Result<usize> {
             let total = file.num_rows();
             let middle = total.min(2)..total.min(5);
             let mut rows = 0;
+            twice.bounds(&items, true, Some(&vec![middle.clone()]))?;
             for (ranges, filter) in [(None, vec![]), (Some(vec![middle]), vec![]), (None, items.clone())] {
                 let timezone = "UTC".into();
                 let options = ScanOptions { ranges, limit: None, max_rows: 4096, max_bytes: 1 << 20, timezone };
-                let mut scan = Scan::new(file.clone(), items.clone(), filter, options)?;
+                let mut scan = twice.scan(&items, &filter, &options)?;
                 while let Some(step) = scan.step()? {
                     match step {
                         ScanStep::Rows(batch) => rows += batch.num_rows(),

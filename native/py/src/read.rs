@@ -17,14 +17,15 @@ use mica_kernel::parquet::file::FileReader;
 use mica_kernel::parquet::rows::Rows;
 use mica_kernel::parquet::source::{LocalFile, Source};
 use mica_kernel::read::batch;
-use mica_kernel::read::scan::{Scan, ScanOptions, ScanStep};
+use mica_kernel::read::scan::{ScanOptions, ScanStep};
+use mica_kernel::read::together::{Files, FilesScan};
 use mica_kernel::values::nested::unshredded_field;
 use mica_kernel::{Code, Error};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::error::{raise, run};
+use crate::error::run;
 use crate::request::{self, Request};
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -116,16 +117,24 @@ impl Source for Callback {
     }
 }
 
-/// One Parquet file: a local path, or a size and a function that fetches byte ranges.
+/// One Parquet file: a local path, or a size and a function that fetches byte ranges. Or several local ones, as if they
+/// were one; what is said of a file (its schema, tree, cost, ...) is said of the first.
 #[pyclass(name = "FileReader", module = "mica._native", frozen)]
 pub struct PyFileReader {
-    pub file: Arc<FileReader>,
+    files: Files,
+}
+
+impl PyFileReader {
+    pub fn file(&self) -> &Arc<FileReader> {
+        self.files.first()
+    }
 }
 
 #[pymethods]
 impl PyFileReader {
     #[new]
-    #[pyo3(signature = (*, name, path = None, size = None, fetch = None, variants = vec![], early = None))]
+    #[pyo3(signature = (*, name, path = None, size = None, fetch = None, variants = vec![], early = None, more = vec![]))]
+    #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
         name: String,
@@ -134,9 +143,10 @@ impl PyFileReader {
         fetch: Option<Py<PyAny>>,
         variants: Vec<Vec<String>>,
         early: Option<&Bound<'_, PyAny>>,
+        more: Vec<(String, Option<u64>)>,
     ) -> PyResult<Self> {
         let early = early.map_or(Ok(Early::Deny), parse_early)?;
-        let file = run(py, move || {
+        let files = run(py, move || {
             let source: Box<dyn Source> = match (path, fetch, size) {
                 (Some(path), None, size) => Box::new(LocalFile::open(&path, &name, size)?),
                 (None, Some(fetch), Some(size)) => Box::new(Callback { name, size, fetch }),
@@ -144,34 +154,43 @@ impl PyFileReader {
                     return Err(Error::new(Code::InvalidArgument, "a FileReader takes a path, or fetch and size"));
                 }
             };
-            FileReader::open(source, &variants, &early)
+            let more = more.into_iter().map(|(path, size)| -> mica_kernel::Result<Box<dyn Source>> {
+                Ok(Box::new(LocalFile::open(&path, &path, size)?))
+            });
+            Files::open(std::iter::once(Ok(source)).chain(more), &variants, &early)
         })?;
-        Ok(PyFileReader { file: Arc::new(file) })
+        Ok(PyFileReader { files })
     }
 
     /// The columns as a scan gives them, variants unshredded: Arrow's C interface takes no types as deep as a
     /// shredded column may be.
     #[getter]
     fn schema(&self) -> PyArrowType<Schema> {
-        let schema = self.file.schema();
+        let schema = self.file().schema();
         let fields: Vec<_> = schema.fields().iter().map(unshredded_field).collect();
         PyArrowType(Schema::new_with_metadata(fields, schema.metadata().clone()))
     }
 
+    /// How many of the given files are read: those after it have other columns.
+    #[getter]
+    fn files(&self) -> usize {
+        self.files.count()
+    }
+
     #[getter]
     fn num_rows(&self) -> u64 {
-        self.file.num_rows()
+        self.files.num_rows()
     }
 
     #[getter]
     fn created_by(&self) -> Option<String> {
-        self.file.metadata().file_metadata().created_by().map(str::to_string)
+        self.file().metadata().file_metadata().created_by().map(str::to_string)
     }
 
     #[getter]
     fn key_value_metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        for pair in self.file.metadata().file_metadata().key_value_metadata().into_iter().flatten() {
+        for pair in self.file().metadata().file_metadata().key_value_metadata().into_iter().flatten() {
             dict.set_item(&pair.key, &pair.value)?;
         }
         Ok(dict)
@@ -179,12 +198,12 @@ impl PyFileReader {
 
     #[getter]
     fn bytes_read(&self) -> u64 {
-        self.file.bytes_read()
+        self.files.bytes_read()
     }
 
     /// Row groups: row_group, first_row, rows, bytes.
     fn row_groups(&self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
-        run(py, || self.file.row_groups()).map(PyArrowType)
+        run(py, || self.files.row_groups()).map(PyArrowType)
     }
 
     /// Whether the leaf may equal any value of column 0, for each row group: "no" for certain, "yes", or "untyped" where
@@ -200,7 +219,7 @@ impl PyFileReader {
         let leaf = request::items(py, vec![leaf])?.remove(0);
         let ranges = ranges.map(parse_ranges);
         let found = run(py, move || match values.0.columns() {
-            [values, ..] => self.file.may_contain(&leaf, values, ranges.as_ref()),
+            [values, ..] => self.files.may_contain(&leaf, values, ranges.as_ref()),
             [] => Err(Error::new(Code::InvalidArgument, "may_contain asks about the values of column 0")),
         })?;
         let names = found.into_iter().map(|may| match may {
@@ -214,14 +233,14 @@ impl PyFileReader {
     /// What is wrong with the file's variants, as an iterator of batches; `limit` of each kind are kept.
     #[pyo3(signature = (*, limit = 100))]
     fn check(&self, limit: u64) -> PyCheck {
-        PyCheck { check: Mutex::new(Check::new(self.file.clone(), limit)) }
+        PyCheck { check: Mutex::new(Check::new(self.file().clone(), limit)) }
     }
 
     /// How a variant column is shredded: its tree, and whether the layout is the early one. `None` where the file lacks
     /// the column, or its tree nests deeper than trees are inferred.
     fn tree<'py>(&self, py: Python<'py>, column: Vec<String>) -> PyResult<Option<(Bound<'py, PyAny>, bool)>> {
         let found = run(py, || {
-            let Some((layout, tree)) = self.file.tree(&column)? else { return Ok(None) };
+            let Some((layout, tree)) = self.file().tree(&column)? else { return Ok(None) };
             let too_deep = tree.depth() > Limits::default().max_depth;
             if too_deep { Ok(None) } else { Ok(Some((tree.to_arrow()?, layout == Layout::Early))) }
         })?;
@@ -230,11 +249,11 @@ impl PyFileReader {
 
     /// Per node of every variant column: column, path, type, typed_rows, residual_rows, typed_bytes, residual_bytes.
     fn inspect(&self, py: Python<'_>) -> PyResult<PyArrowType<RecordBatch>> {
-        run(py, || self.file.inspect()).map(PyArrowType)
+        run(py, || self.file().inspect()).map(PyArrowType)
     }
 
     /// Per row group or page: row_group, first_row, rows and, by the item's name, min, max, null_count, usable.
-    /// Row groups that hold no row of `ranges` are left out.
+    /// Row groups that hold no row of `ranges` are left out. A batch for each run of files in which the types are the same.
     #[pyo3(signature = (leaves, *, pages = false, ranges = None))]
     fn bounds(
         &self,
@@ -242,9 +261,10 @@ impl PyFileReader {
         leaves: Vec<Request>,
         pages: bool,
         ranges: Option<Vec<(u64, u64)>>,
-    ) -> PyResult<PyArrowType<RecordBatch>> {
+    ) -> PyResult<Vec<PyArrowType<RecordBatch>>> {
         let (leaves, ranges) = (request::items(py, leaves)?, ranges.map(parse_ranges));
-        run(py, || self.file.bounds(&leaves, pages, ranges.as_ref())).map(PyArrowType)
+        let found = run(py, || self.files.bounds(&leaves, pages, ranges.as_ref()))?;
+        Ok(found.into_iter().map(PyArrowType).collect())
     }
 
     /// What the items take in the rows of `ranges`: (row groups, rows, pages, bytes).
@@ -256,7 +276,7 @@ impl PyFileReader {
         ranges: Option<Vec<(u64, u64)>>,
     ) -> PyResult<(u64, u64, u64, u64)> {
         let (items, ranges) = (request::items(py, items)?, ranges.map(parse_ranges));
-        let cost = run(py, || self.file.cost(&items, ranges.as_ref()))?;
+        let cost = run(py, || self.file().cost(&items, ranges.as_ref()))?;
         Ok((cost.row_groups, cost.rows, cost.pages, cost.bytes))
     }
 
@@ -285,7 +305,7 @@ impl PyFileReader {
             timezone: timezone.to_string(),
         };
         let (items, filter) = (request::items(py, items)?, request::items(py, filter)?);
-        let scan = Scan::new(self.file.clone(), items, filter, options).map_err(|e| raise(py, &e))?;
+        let scan = run(py, || self.files.scan(&items, &filter, &options))?;
         Ok(PyScan { scan: Mutex::new(scan) })
     }
 }
@@ -316,7 +336,7 @@ impl PyCheck {
 /// A running scan.
 #[pyclass(name = "Scan", module = "mica._native", frozen)]
 struct PyScan {
-    scan: Mutex<Scan>,
+    scan: Mutex<FilesScan>,
 }
 
 #[pymethods]

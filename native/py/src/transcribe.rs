@@ -31,7 +31,7 @@ fn transcribe(
     compression: &str,
     bloom_filters: Option<Vec<Vec<String>>>,
 ) -> PyResult<Option<Transcription>> {
-    let file = file.get().file.clone();
+    let file = file.get().file().clone();
     let layout = request::layout(layout).map_err(|e| raise(py, &e))?;
     let options = WriteOptions {
         compression: parse_compression(compression).map_err(|e| raise(py, &e))?,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,11 @@ from mica.log.replay import (
     partition_keys,
 )
 from mica.log.segment import Checkpoint
+from mica.stats.read import Texts
 from mica.storage import Storage
 from mica.storage.range_file import RangeFile
+from mica.variant import kernel
+from mica.variant.kernel.reader import open_file
 
 _ADD = (
     ("path", "path", pa.string()),
@@ -42,6 +46,8 @@ _ADD = (
     ("modification_time", "modificationTime", pa.int64()),
     ("deletion_vector", "deletionVector", DELETION_VECTOR),
 )
+#: Rows of a column that are decoded at a time: so much memory is used again and again instead of new one.
+_BATCH = 1 << 13
 _OTHERS = ("protocol", "metaData", "txn", "domainMetadata", "sidecar", "checkpointMetadata")
 
 
@@ -66,8 +72,23 @@ class PartSource:
                 self._read[name] = values
         return self._read[name]
 
-    def column_batches(self, name: str, rows: int) -> Iterator[tuple[int, pa.Array]]:
-        """Yields a column of `add`, `rows` rows at a time, each with the number of its first row; nothing is kept."""
+    def column_shares(self, name: str, rows: int) -> Iterator[tuple[int, int, Texts]]:
+        """Yields a column of `add` in shares of about `rows` rows: the first row, how many, and what reads them, which
+        any thread may call; nothing is kept. What cannot be read in shares is read in its turn."""
+        request = kernel.Request(("add", name))
+        try:
+            file = None if self.storage.local_path is None else open_file(self.storage, self.rel)
+            cuts = [] if file is None else _cuts(file, request, rows)
+        except MicaError:
+            file, cuts = None, []  # pyarrow reads it, or says what is wrong
+        if file is None or not cuts:
+            for start, values in self._batches(name, rows):
+                yield start, len(values), partial(list, [values])
+            return
+        for start, end in cuts:
+            yield start, end - start, partial(self._share, file, request, start, end)
+
+    def _batches(self, name: str, rows: int) -> Iterator[tuple[int, pa.Array]]:
         with _open(self.storage, self.rel, self.size) as file:
             start = 0
             for batch in file.iter_batches(rows, columns=[f"add.{name}"]):
@@ -77,6 +98,17 @@ class PartSource:
                 start += len(values)
             if start != file.metadata.num_rows:
                 raise ValueError(f"add has {start} rows, the file {file.metadata.num_rows}")
+
+    def _share(self, file: kernel.FileReader, request: kernel.Request, start: int, end: int) -> Iterator[pa.Array]:
+        done = start
+        try:
+            for batch in file.scan([request], ranges=[(start, end)], max_rows=_BATCH):
+                yield batch.column(0)
+                done += batch.num_rows
+        except MicaError:
+            values = self.add_column(request.column[-1])
+            assert values is not None
+            yield values.slice(done, end - done)
 
     def forget(self) -> None:
         """Frees the columns that were read."""
@@ -90,6 +122,21 @@ class PartSource:
             column = _column(file, "remove", None)
             column.validate(full=True)
             return column.filter(pc.is_valid(column))
+
+
+def _cuts(file: kernel.FileReader, request: kernel.Request, rows: int) -> list[tuple[int, int]]:
+    """The rows of the file in shares of about `rows`; none where one costs as much as all of a long row group."""
+    groups = file.row_groups()
+    cuts: list[tuple[int, int]] = []
+    for start, count in zip(groups["first_row"].to_pylist(), groups["rows"].to_pylist(), strict=True):
+        end = start + count
+        if count > 2 * rows:
+            one, every = (file.cost([request], ranges=[(start, to)])[3] for to in (start + 1, end))
+            if one >= every:
+                return []
+        step = rows if count > 2 * rows else max(count, 1)
+        cuts += [(at, min(at + step, end)) for at in range(start, end, step)]
+    return cuts
 
 
 @contextlib.contextmanager

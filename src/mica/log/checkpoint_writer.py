@@ -37,6 +37,8 @@ from mica.variant import kernel
 
 #: Files of the table in one sidecar: bounds the memory that one needs.
 SIDECAR_FILES = 50_000
+#: Rows of a row group: readers take several at once.
+_GROUP_ROWS = 1 << 17
 #: Sidecars written at the same time.
 _WRITERS = min(4, cores())
 
@@ -148,8 +150,9 @@ def parquet_bytes(table: pa.Table) -> bytes:
         return bytes(writer.take_bytes())
     sink = pa.BufferOutputStream()
     pq.write_table(
-        table, sink, compression="snappy", use_compliant_nested_type=True, store_schema=False, write_page_checksum=True
-    )
+        table, sink, compression="snappy", use_compliant_nested_type=True, store_schema=False, write_page_checksum=True,
+        row_group_size=_GROUP_ROWS, write_page_index=True,
+    )  # fmt: skip
     return bytes(sink.getvalue().to_pybytes())
 
 

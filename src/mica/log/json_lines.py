@@ -8,6 +8,8 @@ not one object per line raises `BrokenLinesError`; nothing else does.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import orjson
@@ -42,6 +44,8 @@ def read_lines(data: bytes, lines: pa.Array, longest: int, schema: pa.Schema) ->
     from `split_lines`."""
     if not len(lines):
         return schema.empty_table()
+    if len(data) <= _FEW_BYTES and (found := _few(data, schema)) is not None:
+        return found
     try:
         lines.cast(pa.large_string())
     except pa.ArrowInvalid as error:
@@ -60,6 +64,47 @@ def read_lines(data: bytes, lines: pa.Array, longest: int, schema: pa.Schema) ->
         raise BrokenLinesError("it holds lines that are not one object each")
     return table
 
+
+#: So few bytes are parsed here: pyarrow's reader hands them to a thread, which may take longer to wake up than to read.
+_FEW_BYTES = 1 << 14
+
+
+def _few(data: bytes, schema: pa.Schema) -> pa.Table | None:
+    """What pyarrow's reader makes of the lines; None if it might make something else of them. A line that orjson writes
+    again, byte for byte, has no key twice, and no value that can be read in two ways."""
+    rows: list[Any] = []
+    for line in data.split(b"\n"):
+        if line:
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                return None
+            if orjson.dumps(value) != line:
+                return None
+            rows.append(value)
+    fits = all(isinstance(row, dict) and _fits(row, schema) for row in rows)
+    return pa.Table.from_pylist(rows, schema) if fits else None
+
+
+def _fits(value: dict[str, Any], fields: Iterable[pa.Field]) -> bool:
+    """Whether the values are exactly of these types."""
+    for field in fields:
+        found, kind = value.get(field.name), field.type
+        if found is None:
+            continue
+        if pa.types.is_struct(kind):
+            same = isinstance(found, dict) and _fits(found, kind.fields)
+        elif pa.types.is_integer(kind):
+            most = 1 << kind.bit_width - 1
+            same = type(found) is int and -most <= found < most
+        else:
+            same = kind in _PLAIN and type(found) is _PLAIN[kind]
+        if not same:
+            return False
+    return True
+
+
+_PLAIN = {pa.string(): str, pa.bool_(): bool}
 
 _NULL_AFTER_OBJECT = re.compile(rb"}[ \t\r]*null")
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -35,10 +35,12 @@ from mica.log.segment import LogFile, Segment, choose_segment, read_listing
 from mica.log.stats_struct import format_stats
 from mica.properties import Mode
 from mica.schema.types import StructType
-from mica.stats.read import SHARE, Share, shares_of
+from mica.stats.read import SHARE, Share, Texts, shares_of
 from mica.storage import Entry, Storage
 
 _READERS = 16
+#: So few statistics of a checkpoint are read whole and kept.
+_FEW = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -132,14 +134,15 @@ class Snapshot:
         for number in np.unique(sources):
             place = np.flatnonzero(sources == number)
             source, own = self.state.sources[number], rows[place]
-            if not isinstance(source, PartSource) or "stats" not in source.columns or len(own) <= SHARE:
+            if not isinstance(source, PartSource) or "stats" not in source.columns or len(own) <= _FEW:
                 yield from ((place[at], texts) for at, texts in shares_of(_stats_of(source, own)))
                 continue
-            for start, texts in source.column_batches("stats", SHARE):
-                here = np.flatnonzero((own >= start) & (own < start + len(texts)))
-                if len(here):
-                    found = taken(texts, own[here] - start).cast(pa.string())
-                    yield place[here], _or_parsed(source, own[here], found)
+            order = np.argsort(own, kind="stable")
+            place, own = place[order], own[order]
+            for start, count, texts in source.column_shares("stats", SHARE):
+                here = slice(*np.searchsorted(own, (start, start + count)))
+                if here.start < here.stop:
+                    yield place[here], partial(_texts_of, source, texts, start, own[here])
 
     def tags(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> pa.Array:
         """Returns the tags of the files as map<string, string>."""
@@ -347,6 +350,15 @@ def _stats_of(source: Any, rows: np.ndarray) -> pa.Array:
     return _or_parsed(
         source, rows, pa.nulls(len(rows), pa.string()) if text is None else taken(text, rows).cast(pa.string())
     )
+
+
+def _texts_of(source: PartSource, texts: Texts, start: int, rows: np.ndarray) -> Iterator[pa.Array]:
+    """The statistics of these rows, which ascend, out of texts whose first is that of row `start`."""
+    for some in texts():
+        own = rows[slice(*np.searchsorted(rows, (start, start + len(some))))]
+        if len(own):
+            yield _or_parsed(source, own, taken(some, own - start).cast(pa.string()))
+        start += len(some)
 
 
 def _or_parsed(source: PartSource, rows: np.ndarray, found: pa.Array) -> pa.Array:

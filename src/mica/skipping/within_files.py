@@ -8,7 +8,7 @@ Source: Parquet "VariantShredding", "Data Skipping": the matching `value` must b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +36,12 @@ class Verdicts:
     first_rows: NDArray[np.int64]
     rows: NDArray[np.int64]
     reasons: NDArray[np.int64]
+
+    @classmethod
+    def joined(cls, some: Sequence[Verdicts]) -> Verdicts:
+        """Those of some spans and of the spans after them."""
+        columns = ([one.first_rows for one in some], [one.rows for one in some], [one.reasons for one in some])
+        return cls(*map(np.concatenate, columns))
 
     @property
     def kept(self) -> Ranges:

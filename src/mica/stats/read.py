@@ -11,9 +11,10 @@ Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,10 @@ _ALONE = 4096
 SHARE = 1 << 16
 
 Rows = NDArray[np.int64]
-#: Numbers of files, and the statistics of each as JSON.
-Share = tuple[Rows, pa.Array]
+#: Reads statistics of some files as JSON, some at a time.
+Texts = Callable[[], Iterable[pa.Array]]
+#: Numbers of files, and the statistics of each.
+Share = tuple[Rows, Texts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,20 +90,20 @@ def shares_of(texts: pa.Array) -> Iterator[Share]:
     """Cuts statistics that are in memory into shares."""
     for at in range(0, len(texts), SHARE):
         share = texts.slice(at, SHARE)
-        yield np.arange(at, at + len(share)), share
+        yield np.arange(at, at + len(share)), partial(list, [share])
 
 
 def read_shares(shares: Iterable[Share], wanted: Sequence[Wanted]) -> list[ColumnStats]:
     """Returns the statistics of the wanted leaves per file, by the files' numbers.
 
-    Each share is read on a core of its own while the next one is fetched, and its texts are dropped after that.
+    Each share is read on a core of its own, and its texts are dropped after that.
     """
     places: list[Rows] = []
     parts: list[list[ColumnStats] | Future[list[ColumnStats]]] = []
     with ThreadPoolExecutor(_CORES, thread_name_prefix="mica") as pool:
         for rows, texts in shares:
             places.append(rows)
-            parts.append(pool.submit(read_stats, texts, wanted) if len(texts) > _ALONE else read_stats(texts, wanted))
+            parts.append(pool.submit(_read, texts, wanted) if len(rows) > _ALONE else _read(texts, wanted))
             ahead = parts[-1 - 2 * _CORES] if len(parts) > 2 * _CORES else None
             if isinstance(ahead, Future):
                 ahead.result()  # no more texts are held than the cores are busy with
@@ -115,12 +118,17 @@ def read_shares(shares: Iterable[Share], wanted: Sequence[Wanted]) -> list[Colum
 
 def read_stats(texts: pa.Array, wanted: Sequence[Wanted]) -> list[ColumnStats]:
     """Returns the statistics of the wanted leaves per file, aligned with `texts` (JSON, null for a file without)."""
+    return _read(partial(list, [texts]), wanted)
+
+
+def _read(texts: Texts, wanted: Sequence[Wanted]) -> list[ColumnStats]:
     leaves: list[tuple[tuple[str, ...], pa.DataType]] = [(("numRecords",), pa.int64())]
     for leaf in wanted:
         kind = _text_type(leaf)
         leaves += [(("nullCount", *leaf.names), pa.int64())]
         leaves += [((side, *leaf.names), kind) for side in ("minValues", "maxValues") if kind is not None]
-    found = iter(kernel.stats_leaves(texts, leaves).columns)
+    walked = pa.Table.from_batches([kernel.stats_leaves(some, leaves) for some in texts()]).combine_chunks()
+    found = (column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in walked.columns)
     num_rows = _count(next(found))
     out = []
     for leaf in wanted:
@@ -128,7 +136,7 @@ def read_stats(texts: pa.Array, wanted: Sequence[Wanted]) -> list[ColumnStats]:
         nulls = pc.if_else(pc.fill_null(pc.greater(nulls, num_rows), False), pa.scalar(None, pa.int64()), nulls)
         if _text_type(leaf) is None:
             known = isinstance(leaf.type, Primitive) and leaf.type.known
-            nothing = pa.nulls(len(texts), to_arrow_type(leaf.type) if known else pa.null())
+            nothing = pa.nulls(len(num_rows), to_arrow_type(leaf.type) if known else pa.null())
             out.append(ColumnStats(nothing, nothing, nulls, num_rows))
             continue
         low, high = next(found), next(found)

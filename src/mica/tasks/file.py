@@ -89,20 +89,23 @@ def _metadata(name: str, value: BoundExpr) -> dict[str, Any]:
 
 
 class DataFileReader:
-    """One open file, with the facts of its add action."""
+    """One open file, with the facts of its add action; or several small ones of a local disk as if they were one
+    (`together.py`): `files` says how many of them.
+    """
 
-    def __init__(self, spec: ReadSpec, part: FilePart) -> None:
+    def __init__(self, spec: ReadSpec, part: FilePart, more: Sequence[FilePart] = ()) -> None:
         self.spec, self.part = spec, part
         storage, rel = spec.storage.locate(part.path)
         self.name = name = storage.path(rel)
         size = part.size
+        places = [(spec.storage.locate(one.path), one.size) for one in more]
         self._fetch: Fetch | None = None
         if storage.local_path is None:
             size = storage.size(rel) if size is None else size
             self._fetch = Fetch(spec.tails, storage, rel, size)
         opened = partial(
             kernel.FileReader, name=name, path=name if self._fetch is None else None, size=size, fetch=self._fetch,
-            early=spec.early,
+            early=spec.early, more=[(place.path(rel), size) for (place, rel), size in places],
         )  # fmt: skip
         try:
             # Files of old writers lack the annotation: the table's schema says which groups are Variants.
@@ -123,6 +126,11 @@ class DataFileReader:
         self.passed: Ranges = []
         #: In which row groups a leaf can match only by its residual; there the predicate reads only that.
         self.untyped: dict[Leaf, set[int]] = {}
+
+    @property
+    def files(self) -> int:
+        """How many files are open."""
+        return self.reader.files
 
     @property
     def bytes_fetched(self) -> int:
@@ -197,14 +205,15 @@ class DataFileReader:
         requests = [replace(x.request, name=str(i)) for i, x in columns.items() if x.request is not None]
         names = {i: str(i) for i in columns if i not in constants}
         # The bounds of a small file's only row group are in the log already: only its pages are checked.
-        small = self.reader.num_rows <= BATCH_ROWS and self.reader.row_groups().num_rows == 1
+        small = self.reader.num_rows <= BATCH_ROWS * self.files and self.reader.row_groups().num_rows == self.files
         for pages in (True,) if small else (False, True):
             if not ranges or not requests:
                 break
-            found = self.reader.bounds(requests, pages=pages, ranges=ranges)
-            if constants or can_prove(predicate, found, names):
-                what = "pages" if pages and found.num_rows > 1 else "row groups"
-                proof = Proof(what, ranges, verdicts(predicate, found, names, constants))
+            found = self.reader.bounds_in_runs(requests, pages=pages, ranges=ranges)
+            if constants or any(can_prove(predicate, run, names) for run in found):
+                what = "pages" if pages and sum(run.num_rows for run in found) > self.files else "row groups"
+                proved = Verdicts.joined([verdicts(predicate, run, names, constants) for run in found])
+                proof = Proof(what, ranges, proved)
                 self.proofs.append(proof)
                 ranges = proof.left
             if small or not pages:

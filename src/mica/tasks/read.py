@@ -22,10 +22,14 @@ from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.leaf_values import distinct
 from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import located
+from mica.tasks.together import read_together
 
 
 def read_parts(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """Reads several files in their order, up to the scan's limit; those of an object store several at once."""
+    if spec.limit is None and spec.storage.local_path is not None:
+        yield from read_together(spec, parts, lambda file: _rows(file, None))
+        return
     left = spec.limit
 
     def read(part: FilePart) -> Iterator[pa.RecordBatch]:
@@ -42,8 +46,12 @@ def read_parts(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordB
 
 def read_file(spec: ReadSpec, part: FilePart, limit: int | None = None) -> Iterator[pa.RecordBatch]:
     """The rows of the file that pass, at most `limit`, as batches of the scan's schema."""
-    file = DataFileReader(spec, part)
-    yield from read_ranges(file, file.candidates(spec.predicate), spec.predicate, limit)
+    yield from _rows(DataFileReader(spec, part), limit)
+
+
+def _rows(file: DataFileReader, limit: int | None) -> Iterator[pa.RecordBatch]:
+    predicate = file.spec.predicate
+    yield from read_ranges(file, file.candidates(predicate), predicate, limit)
 
 
 def read_ranges(
@@ -76,14 +84,16 @@ def read_ranges(
 
 
 def count_rows(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-    """How many rows of each file pass. Only columns of the predicate are read."""
+    """How many rows pass, for files or groups of them. Only columns of the predicate are read."""
 
-    def count(part: FilePart) -> Iterator[pa.RecordBatch]:
-        file = DataFileReader(spec, part)
+    def count(file: DataFileReader) -> Iterator[pa.RecordBatch]:
         if spec.predicate is None:
             total = sum(end - start for start, end in file.ranges())
         else:
             total = sum(found.rows for found in file.read([], spec.predicate))
         yield pa.record_batch({"rows": pa.array([total], pa.int64())})
 
-    yield from in_order(count, parts, readers_of(spec.storage))
+    if spec.storage.local_path is not None:
+        yield from read_together(spec, parts, count)
+    else:
+        yield from in_order(lambda part: count(DataFileReader(spec, part)), parts, readers_of(spec.storage))

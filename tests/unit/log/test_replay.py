@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+from unittest import mock
+
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mica.errors import CorruptDataError
-from mica.log.replay import State, apply, parse_commits
+from mica.log.json_lines import _few, read_lines, split_lines
+from mica.log.replay import State, _json_schema, apply, parse_commits
 
 
 def add(path: str, **more: object) -> bytes:
@@ -186,3 +193,63 @@ def test_an_add_without_a_size_is_corrupt(size: str) -> None:
     line = f'{{"add":{{"path":"a","partitionValues":{{}},"modificationTime":0,"dataChange":true{size}}}}}'
     with pytest.raises(CorruptDataError, match="an add without a size"):
         parse_commits([line.encode()], [], "the file")
+
+
+def _compact(value: Any) -> bytes:
+    """JSON as orjson writes it, of integers of any size."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+_TEXTS = st.text(st.characters(codec="utf-8"), max_size=5)
+_ANY: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**64), 2**64)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | _TEXTS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_TEXTS | st.sampled_from("ab"), inner, max_size=2),
+    max_leaves=4,
+)
+_VECTOR = st.fixed_dictionaries({}, optional={"offset": st.integers(-5, 2**31 + 5), "storageType": _TEXTS})
+_ODD = [b"", b'{"add":{"path":"a","path":"b"}}', b'{"add": {"path": "a"}}', b'{"add":{"size":1.0}}', b"{", b"null"]
+_ADD = st.fixed_dictionaries(
+    {},
+    optional={
+        "path": _TEXTS | _ANY,
+        "size": st.integers(-(2**63), 2**63 - 1) | _ANY,
+        "dataChange": st.booleans() | _ANY,
+        "deletionVector": st.fixed_dictionaries(
+            {}, optional={"offset": st.integers(-5, 2**31 + 5), "storageType": _TEXTS}
+        )
+        | _ANY,
+        "partitionValues": st.dictionaries(st.sampled_from("pq"), _TEXTS | st.none()) | _ANY,
+        "unknown": _ANY,
+    },
+)
+_LINES = st.lists(
+    st.fixed_dictionaries({}, optional={"add": _ADD | _ANY, "remove": _ADD, "commitInfo": _ANY}).map(_compact)
+    | _ANY.map(json.dumps).map(str.encode)
+    | st.sampled_from(
+        [b"", b'{"add":{"path":"a","path":"b"}}', b'{"add": {"path": "a"}}', b'{"add":{"size":1.0}}', b"{", b"null"]
+    ),
+    max_size=3,
+)
+
+
+@given(_LINES)
+def test_few_lines_are_read_as_many(lines: list[bytes]) -> None:
+    data = b"\n".join(lines)
+    schema = _json_schema(["p"])
+    found = _few(data, schema)
+    if found is None:
+        return
+    kept, longest = split_lines(data)
+    with mock.patch("mica.log.json_lines._FEW_BYTES", -1):
+        assert read_lines(data, kept, longest, schema).equals(found.combine_chunks())
+
+
+def test_lines_of_mica_are_read_without_a_thread() -> None:
+    data = b"\n".join([add("a", stats="{}", deletionVector=VECTOR, partitionValues={"p": "é"}), remove("b"), b""])
+    found = _few(data, _json_schema(["p"]))
+    assert found is not None
+    assert found.num_rows == 2

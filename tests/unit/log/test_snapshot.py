@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,6 +13,7 @@ from obstore.store import MemoryStore
 
 from mica.errors import CorruptDataError, UnsupportedTableError, UserError
 from mica.log.actions import Metadata
+from mica.log.checkpoint import PartSource
 from mica.log.checkpoint_rows import checkpoint_table
 from mica.log.checkpoint_writer import parquet_bytes, write_checkpoint
 from mica.log.snapshot import Snapshot, load
@@ -178,6 +180,44 @@ def test_statistics_come_in_the_order_asked_for(tmp_path: Path) -> None:
     assert [f"f{low}" for low in lows] == [names[at] for at in asked]
     assert table.stats([]).to_pylist() == []
     assert len(table.stats()) == 4
+
+
+@pytest.mark.parametrize("groups", [(5000, False), (100, True), (5000, True)])
+def test_statistics_of_a_checkpoint_come_in_shares(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, groups: tuple[int, bool]
+) -> None:
+    """Those of the row groups, or of rows between pages, or, in a file that tells neither, as they are read."""
+    rows, indexed = groups
+    monkeypatch.setattr("mica.log.snapshot._FEW", 0)
+    monkeypatch.setattr("mica.log.snapshot.SHARE", 128)
+    monkeypatch.setattr("mica.log.checkpoint._BATCH", 50)
+    table = create(tmp_path)
+    transaction = Transaction(table, "WRITE", {"mode": "Append"})
+    transaction.add_files([added(f"{n}.parquet", low=n, high=n + 1) for n in range(1000)])
+    table = transaction.commit().snapshot
+    write_checkpoint(table)
+    [checkpoint] = (tmp_path / "_delta_log").glob("*.checkpoint.parquet")
+    whole = pq.read_table(checkpoint)
+    pq.write_table(
+        whole, checkpoint, row_group_size=rows, write_page_index=indexed, data_page_size=1000, write_batch_size=64
+    )
+    table = load(Storage.open(tmp_path))
+    source = table.state.sources[0]
+    assert isinstance(source, PartSource)
+    shares = list(source.column_shares("stats", 128))
+    assert [start for start, _, _ in shares] == list(range(0, len(whole), 100 if rows == 100 else 128))
+    # Texts are read when they are asked for, or were read in their turn.
+    read = [isinstance(texts.args[0], list) for _, _, texts in shares]  # type: ignore[attr-defined]
+    assert read == [not indexed] * len(shares)
+    every = table.stats()
+    for asked in (None, np.arange(len(every))[::-1], np.array([999, 3, 500, 2, 130])):
+        wanted = every if asked is None else every.take(pa.array(asked))
+        found: list[str | None] = [None] * len(wanted)
+        for places, texts in table.stats_shares(asked):
+            some = [text for batch in texts() for text in batch.to_pylist()]
+            for place, text in zip(places.tolist(), some, strict=True):
+                found[place] = text
+        assert found == wanted.to_pylist()
 
 
 def test_a_table_that_cannot_be_read_still_shows_its_metadata(tmp_path: Path) -> None:

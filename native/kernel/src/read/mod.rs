@@ -2,9 +2,11 @@
 //!
 //! - `items`: what is asked for, and the answer out of decoded columns
 //! - `scan`, `merge`: the rows of a file, filtered late
+//! - `together`: several small files as if they were one
 //! - `batch`: the same on an Arrow batch
 
 pub mod batch;
 pub mod items;
 mod merge;
 pub mod scan;
+pub mod together;

@@ -29,6 +29,10 @@ class FileReader:
 
     `variants` are columns to treat as Variants even if the file does not mark them, `early` those that may have the
     early shredding layout. Ranges are rows of the file; without them all rows are meant.
+
+    `more` are further local files, (path, size), read as if they were one with the first: the rows of all, their row
+    groups numbered through. Those from the first one on that has other columns are left out; `files` are read. What is
+    said of one file (`schema`, `tree`, `cost`, `inspect`, ...) is said of the first, and `check` reads that.
     """
 
     def __init__(
@@ -40,6 +44,7 @@ class FileReader:
         fetch: Fetching | None = None,
         variants: Sequence[Sequence[str]] = (),
         early: Early = False,
+        more: Sequence[tuple[str, int | None]] = (),
     ) -> None:
         self._name = name
         self._fetch = None if fetch is None else _Watched(fetch)
@@ -47,13 +52,18 @@ class FileReader:
         #: The kernel's own reader, for this package.
         self.native = self.call(
             native.FileReader, name=name, path=path, size=size, fetch=self._fetch,
-            variants=[list(names) for names in variants], early=early,
+            variants=[list(names) for names in variants], early=early, more=list(more),
         )  # fmt: skip
 
     @property
     def schema(self) -> pa.Schema:
         """The columns as a scan returns them, Variants unshredded."""
         return self.call(lambda: self.native.schema)
+
+    @property
+    def files(self) -> int:
+        """How many files are read."""
+        return self.native.files
 
     @property
     def num_rows(self) -> int:
@@ -90,7 +100,14 @@ class FileReader:
         self, requests: Sequence[Request], *, pages: bool = False, ranges: RowRanges | None = None
     ) -> pa.RecordBatch:
         """Returns per row group or page: row_group, first_row, rows and, under the request's name, min, max,
-        null_count, usable. Row groups without rows of `ranges` are skipped."""
+        null_count, usable. Row groups without rows of `ranges` are skipped. One file's."""
+        [found] = self.bounds_in_runs(requests, pages=pages, ranges=ranges)
+        return found
+
+    def bounds_in_runs(
+        self, requests: Sequence[Request], *, pages: bool = False, ranges: RowRanges | None = None
+    ) -> list[pa.RecordBatch]:
+        """Returns the bounds of all files, a batch for each run of files in which they have the same types."""
         return self.call(self.native.bounds, list(requests), pages=pages, ranges=ranges)
 
     def may_contain(self, request: Request, values: pa.Array, *, ranges: RowRanges | None = None) -> list[str]:

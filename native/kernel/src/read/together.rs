@@ -1,0 +1,299 @@
+//! Several files read as if they were one: their rows one after another, their row groups numbered through. What is
+//! small in each, bounds, leaves to be judged and rows that passed, leaves the kernel in one batch for many of them.
+//!
+//! The columns of all are alike, apart from how their variants are shredded. Rows come in the order of the files.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{FieldRef, Int32Type, Int64Type};
+
+use crate::error::{Code, Error, Result};
+use crate::item::Item;
+use crate::layout::recognise::Early;
+use crate::parquet::bloom::May;
+use crate::parquet::file::FileReader;
+use crate::parquet::guard::guard;
+use crate::parquet::rows::{self, Rows};
+use crate::parquet::source::Source;
+use crate::read::scan::{Scan, ScanOptions, ScanStep};
+use crate::values::coded::written;
+use crate::values::nested::unshredded_field;
+
+/// Open files, at least one.
+pub struct Files {
+    first: Arc<FileReader>,
+    /// Each file with the rows and row groups of all before it.
+    files: Vec<Place>,
+}
+
+#[derive(Clone)]
+struct Place {
+    file: Arc<FileReader>,
+    rows: Range<u64>,
+    groups: usize,
+}
+
+impl Files {
+    /// Opens the files in their order, up to one whose columns are others than the first one's.
+    pub fn open(
+        sources: impl IntoIterator<Item = Result<Box<dyn Source>>>,
+        variants: &[Vec<String>],
+        early: &Early,
+    ) -> Result<Self> {
+        let mut files: Vec<Place> = Vec::new();
+        let (mut rows, mut groups) = (0, 0);
+        for source in sources {
+            let file = Arc::new(FileReader::open(source?, variants, early)?);
+            if files.first().is_some_and(|first| columns(&first.file) != columns(&file)) {
+                break;
+            }
+            let end = file.num_rows().saturating_add(rows);
+            files.push(Place { file: file.clone(), rows: rows..end, groups });
+            (rows, groups) = (end, groups + file.metadata().num_row_groups());
+        }
+        match files.first() {
+            Some(place) => Ok(Files { first: place.file.clone(), files }),
+            None => Err(Error::new(Code::InvalidArgument, "no file to open")),
+        }
+    }
+
+    /// The first file, whose columns are those of all.
+    pub fn first(&self) -> &Arc<FileReader> {
+        &self.first
+    }
+
+    pub fn count(&self) -> usize {
+        self.files.len()
+    }
+
+    pub fn num_rows(&self) -> u64 {
+        self.files.last().map_or(0, |place| place.rows.end)
+    }
+
+    pub fn bytes_read(&self) -> u64 {
+        self.files.iter().map(|place| place.file.bytes_read()).sum()
+    }
+
+    /// As [`FileReader::row_groups`].
+    pub fn row_groups(&self) -> Result<RecordBatch> {
+        let found =
+            self.files.iter().map(|place| place.shifted(place.file.row_groups()?)).collect::<Result<Vec<_>>>()?;
+        one_of(found)
+    }
+
+    /// As [`FileReader::bounds`], a batch for each run of files in which the leaves have the same types.
+    pub fn bounds(&self, leaves: &[Item], pages: bool, within: Option<&Rows>) -> Result<Vec<RecordBatch>> {
+        let mut runs: Vec<Vec<RecordBatch>> = Vec::new();
+        for place in &self.files {
+            let within = within.map(|rows| place.own(rows));
+            if self.files.len() > 1 && within.as_ref().is_some_and(Vec::is_empty) {
+                continue;
+            }
+            let leaves: Vec<Item> = leaves.iter().map(|leaf| place.asked(leaf)).collect();
+            let found = place.shifted(place.file.bounds(&leaves, pages, within.as_ref())?)?;
+            match runs.last_mut() {
+                Some(run) if run.first().is_some_and(|b| b.schema() == found.schema()) => run.push(found),
+                _ => runs.push(vec![found]),
+            }
+        }
+        runs.into_iter().map(one_of).collect()
+    }
+
+    /// As [`FileReader::may_contain`].
+    pub fn may_contain(&self, leaf: &Item, values: &ArrayRef, within: Option<&Rows>) -> Result<Vec<May>> {
+        let mut may = Vec::new();
+        for place in &self.files {
+            let within = within.map(|rows| place.own(rows));
+            may.extend(place.file.may_contain(&place.asked(leaf), values, within.as_ref())?);
+        }
+        Ok(may)
+    }
+
+    /// As [`Scan::new`].
+    pub fn scan(&self, items: &[Item], filter: &[Item], options: &ScanOptions) -> Result<FilesScan> {
+        let mut end = 0;
+        for range in options.ranges.iter().flatten() {
+            if range.start < end || range.end < range.start || range.end > self.num_rows() {
+                let message = format!(
+                    "row ranges must be sorted, without overlap and within the {} rows of {}",
+                    self.num_rows(),
+                    self.first.name()
+                );
+                return Err(Error::new(Code::InvalidArgument, message));
+            }
+            end = range.end;
+        }
+        if options.limit.is_some() && self.files.len() > 1 {
+            return Err(Error::new(Code::InvalidArgument, "a scan with a limit reads one file"));
+        }
+        let mut coming = VecDeque::new();
+        for place in &self.files {
+            let ranges = options.ranges.as_ref().map(|rows| place.own(rows));
+            if self.files.len() > 1 && ranges.as_ref().is_some_and(Vec::is_empty) {
+                continue;
+            }
+            let asked = |items: &[Item]| items.iter().map(|item| place.asked(item)).collect();
+            let options = ScanOptions { ranges, ..options.clone() };
+            coming.push_back(Scan::new(place.file.clone(), asked(items), asked(filter), options)?);
+        }
+        let (name, rows, bytes) = (self.first.name().to_string(), options.max_rows, options.max_bytes);
+        Ok(FilesScan { name, coming, running: Vec::new(), rows, bytes })
+    }
+}
+
+impl Place {
+    /// Rows of all files as rows of this one.
+    fn own(&self, rows: &Rows) -> Rows {
+        let own = rows::clip(rows, self.rows.start, self.rows.end);
+        own.into_iter().map(|r| r.start - self.rows.start..r.end - self.rows.start).collect()
+    }
+
+    /// The item with the row groups of this file.
+    fn asked(&self, item: &Item) -> Item {
+        let all = self.groups..self.groups + self.file.metadata().num_row_groups();
+        let own = item.untyped_in.iter().filter(|group| all.contains(group)).map(|group| group - self.groups);
+        Item { untyped_in: own.collect(), ..item.clone() }
+    }
+
+    /// `row_group` and `first_row` of this file as those of all.
+    fn shifted(&self, found: RecordBatch) -> Result<RecordBatch> {
+        if self.rows.start == 0 && self.groups == 0 {
+            return Ok(found);
+        }
+        let (groups, rows) = (self.groups as i32, self.rows.start as i64);
+        let mut arrays = found.columns().to_vec();
+        if let [group, first, ..] = arrays.as_mut_slice() {
+            *group = Arc::new(group.as_primitive::<Int32Type>().unary::<_, Int32Type>(|g| g.saturating_add(groups)));
+            *first = Arc::new(first.as_primitive::<Int64Type>().unary::<_, Int64Type>(|r| r.saturating_add(rows)));
+        }
+        Ok(RecordBatch::try_new(found.schema(), arrays)?)
+    }
+}
+
+/// The columns as scans give them.
+fn columns(file: &FileReader) -> Vec<FieldRef> {
+    file.schema().fields().iter().map(unshredded_field).collect()
+}
+
+fn one_of(mut batches: Vec<RecordBatch>) -> Result<RecordBatch> {
+    match batches.as_slice() {
+        [_] => Ok(batches.swap_remove(0)),
+        [first, ..] => Ok(concat_batches(&first.schema(), &batches)?),
+        [] => Err(Error::new(Code::InvalidArgument, "no batch of any file")),
+    }
+}
+
+/// A running scan of several files.
+pub struct FilesScan {
+    /// What errors call the files.
+    name: String,
+    coming: VecDeque<Scan>,
+    running: Vec<Running>,
+    /// So much goes into one batch, if it comes from several files.
+    rows: usize,
+    bytes: usize,
+}
+
+struct Running {
+    scan: Scan,
+    /// How many of its rows wait for a judgement.
+    waiting: Option<usize>,
+    given: Vec<RecordBatch>,
+}
+
+impl FilesScan {
+    /// As [`Scan::step`].
+    pub fn step(&mut self) -> Result<Option<ScanStep>> {
+        if self.running.is_empty() && self.coming.len() <= 1 {
+            return self.coming.front_mut().map_or(Ok(None), Scan::step);
+        }
+        let name = self.name.clone();
+        let result = guard(&name, || self.advance());
+        if result.is_err() {
+            self.coming.clear();
+            self.running.clear();
+        }
+        result
+    }
+
+    /// As [`Scan::keep`].
+    pub fn keep(&mut self, mask: &BooleanArray) -> Result<()> {
+        let nothing = || Error::new(Code::InvalidArgument, "no batch waits for a mask");
+        if self.running.is_empty() {
+            return self.coming.front_mut().map_or_else(|| Err(nothing()), |scan| scan.keep(mask));
+        }
+        let waiting: usize = self.running.iter().filter_map(|one| one.waiting).sum();
+        if mask.len() != waiting {
+            let message = format!("a mask of {} rows for a batch of {waiting}", mask.len());
+            return Err(Error::new(Code::InvalidArgument, message));
+        }
+        let mut start = 0;
+        for one in &mut self.running {
+            if let Some(rows) = one.waiting.take() {
+                one.scan.keep(&mask.slice(start, rows))?;
+                start += rows;
+            }
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self) -> Result<Option<ScanStep>> {
+        loop {
+            let mut judged = Vec::new();
+            for one in &mut self.running {
+                if one.waiting.is_some() {
+                    return Err(Error::new(Code::InvalidArgument, "the last batch has no mask yet"));
+                }
+                one.advance(&mut judged)?;
+            }
+            // Another file while there is room for its rows.
+            let (mut rows, mut bytes) = self.taken(&judged);
+            while rows < self.rows && bytes < self.bytes {
+                let Some(scan) = self.coming.pop_front() else { break };
+                let mut one = Running { scan, waiting: None, given: Vec::new() };
+                one.advance(&mut judged)?;
+                if one.waiting.is_some() || !one.given.is_empty() {
+                    self.running.push(one);
+                }
+                (rows, bytes) = self.taken(&judged);
+            }
+            if !judged.is_empty() {
+                return one_of(judged).map(|batch| Some(ScanStep::Judge(batch)));
+            }
+            let given: Vec<RecordBatch> = self.running.drain(..).flat_map(|one| one.given).collect();
+            if !given.is_empty() {
+                return one_of(given).map(|batch| Some(ScanStep::Rows(batch)));
+            }
+            if self.coming.is_empty() {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn taken(&self, judged: &[RecordBatch]) -> (usize, usize) {
+        let all = self.running.iter().flat_map(|one| &one.given).chain(judged);
+        all.fold((0, 0), |(rows, bytes), b| (rows + b.num_rows(), bytes + b.get_array_memory_size()))
+    }
+}
+
+impl Running {
+    /// Runs until rows wait for a judgement, or to the end.
+    fn advance(&mut self, judged: &mut Vec<RecordBatch>) -> Result<()> {
+        loop {
+            match self.scan.step()? {
+                Some(ScanStep::Rows(batch)) => self.given.push(batch),
+                Some(ScanStep::Judge(batch)) => {
+                    self.waiting = Some(batch.num_rows());
+                    // Each file has dictionaries of its own, or none.
+                    judged.push(written(&batch)?);
+                    return Ok(());
+                }
+                None => return Ok(()),
+            }
+        }
+    }
+}

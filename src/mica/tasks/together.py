@@ -1,0 +1,71 @@
+"""Reads small files several at once, as if they were one.
+
+The rule: a small file takes longer to open, plan and judge than to decode, so files in which a scan meets the same
+columns and constants share one plan, and their rows one batch. The rows are those of the files read one by one, in
+their order; what fails is read again that way, which tells the file and the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import pyarrow as pa
+
+from mica.errors import MicaError
+from mica.schema.hidden import is_hidden
+from mica.tasks.file import DataFileReader, ReadSpec
+from mica.tasks.parts import FilePart
+
+#: Bytes of a small file, and of those that are read as one; all of these are open at once.
+SMALL_BYTES = 1 << 20
+TOGETHER_BYTES = 8 << 20
+TOGETHER_FILES = 64
+
+
+def read_together(
+    spec: ReadSpec, parts: Sequence[FilePart], read: Callable[[DataFileReader], Iterable[pa.RecordBatch]]
+) -> Iterator[pa.RecordBatch]:
+    """What `read` returns for the files, in their order."""
+    at = 0
+    while at < len(parts):
+        first, *more = alike(spec, parts, at)
+        if not more:
+            yield from read(DataFileReader(spec, first))
+            at += 1
+            continue
+        try:
+            file = DataFileReader(spec, first, more)
+            found = list(read(file))
+        except MicaError:
+            for part in (first, *more):
+                yield from read(DataFileReader(spec, part))
+            at += 1 + len(more)
+        else:
+            yield from found
+            at += file.files
+
+
+def alike(spec: ReadSpec, parts: Sequence[FilePart], at: int) -> Sequence[FilePart]:
+    """The file at `at`, and those after it that can be read with it as one, by what the log says of them."""
+    first, size = parts[at], 0
+    end = at + 1
+    if spec.storage.local_path is not None and spec.limit is None and _small(first) and not _of_each_file(spec):
+        size = first.size or 0
+        for part in parts[end : at + TOGETHER_FILES]:
+            same = part.partition == first.partition and part.constants == first.constants
+            if not (same and _small(part)) or size + (part.size or 0) > TOGETHER_BYTES:
+                break
+            size += part.size or 0
+            end += 1
+    return parts[at:end]
+
+
+def _small(part: FilePart) -> bool:
+    whole = part.parts == 1 and part.deletion_vector is None and part.chosen is None
+    return whole and part.size is not None and part.size <= SMALL_BYTES
+
+
+def _of_each_file(spec: ReadSpec) -> bool:
+    """Whether the scan asks for what each file has of its own: its name, or the numbers of its rows."""
+    bound = [*spec.outputs.values(), *([] if spec.predicate is None else [spec.predicate])]
+    return any(is_hidden(spec.columns, leaf.column) for one in bound for leaf in one.leaves)

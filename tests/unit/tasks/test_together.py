@@ -1,0 +1,138 @@
+"""Small files that are read as one give the rows, and the errors, of the files read one by one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mica
+from mica.errors import MicaError
+from mica.tasks import together
+from mica.tasks.file import DataFileReader
+
+FILES = 12
+
+
+@pytest.fixture
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    """Reads files one by one from now on, or together."""
+
+    def chosen(alone: bool) -> None:
+        monkeypatch.setattr(together, "TOGETHER_FILES", 1 if alone else 64)
+
+    return chosen
+
+
+def _value(random_: random.Random, number: int) -> Any:
+    """A document whose fields drift from file to file."""
+    kinds: list[Any] = [number, str(number), number / 2, None, {"x": number}, [number, "y"]]
+    found: dict[str, Any] = {"n": number, "id": f"{number:04}-{random_.randrange(10**6)}"}
+    if random_.random() < 0.8:
+        found["drifts"] = random_.choice(kinds)
+    if random_.random() < 0.3:
+        found[f"rare{random_.randrange(3)}"] = random_.choice(kinds)
+    return found
+
+
+def _table(path: Path, random_: random.Random) -> mica.Table:
+    """A partitioned table of small files: some after another column came, one with deleted rows, some with filters."""
+    table = mica.Table.create(
+        str(path), "p INT, s STRING, v VARIANT", partition_by=["p"], properties={"delta.enableDeletionVectors": "true"}
+    )
+    number = 0
+    for file in range(FILES):
+        if file == FILES // 2:
+            table.add_columns("late BIGINT")
+            table.set_properties({"mica.bloomFilter.paths": "v:id"})
+        rows = []
+        for _ in range(random_.randrange(1, 40)):
+            row = {"p": file // 4, "s": f"s{number % 7}", "v": _value(random_, number)}
+            rows.append(row | ({"late": number} if file >= FILES // 2 else {}))
+            number += 1
+        table.append(rows)
+    table.delete("v:n::int % 17 = 3")
+    return table
+
+
+PREDICATES = [
+    None,
+    "s = 's3'",
+    "v:n::int between 40 and 90",
+    "try_variant_get(v, '$.drifts', 'string') > '3' and s != 's1'",
+    "late > 100 or try_variant_get(v, '$.drifts', 'double') < 20",
+    "p = 1 and try_variant_get(v, '$.rare0', 'int') is not null",
+    "v:missing::int = 1",
+    "late is null",
+    "v is not null and p >= 1",
+]
+COLUMNS: list[Any] = [
+    ["v", "p", "late"],
+    {"n": "v:n::bigint", "d": "v:drifts", "p": "p * 2"},
+    {"d": "try_variant_get(v, '$.drifts', 'string')", "f": "_metadata.file_name"},
+    ["s"],
+]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_are_those_of_the_files(tmp_path: Path, one_by_one: Callable[[bool], None], seed: int) -> None:
+    table = _table(tmp_path / "t", random.Random(seed))
+    ids = table.scan(columns={"id": "v:id::string"}).to_arrow().column("id").to_pylist()
+    for where in [*PREDICATES, f"v:id::string = '{random.Random(seed).choice(ids)}'"]:
+        for columns in COLUMNS:
+            for limit in (None, 5):
+                found = []
+                for alone in (True, False):
+                    one_by_one(alone)
+                    scan = table.scan(columns=columns, where=where, limit=limit)
+                    found.append((scan.to_arrow(), scan.count()))
+                assert found[0] == found[1], (where, columns)
+
+
+def test_files_are_read_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = mica.Table.create(str(tmp_path / "t"), "v VARIANT")
+    for number in range(10):
+        table.append([{"v": {"n": number}}, {"v": {"n": number, "m": [number]}}])
+    opened = []
+
+    def counted(*args: Any) -> DataFileReader:
+        file = DataFileReader(*args)
+        opened.append(file.files)
+        return file
+
+    monkeypatch.setattr(together, "DataFileReader", counted)
+    assert table.scan(columns={"n": "v:n::int"}, where="v:n::int >= 0").to_arrow().num_rows == 20
+    assert opened == [10]
+    # Other columns begin a group of their own.
+    table.add_columns("late INT")
+    table.append([{"v": {"n": 10}, "late": 1}])
+    opened.clear()
+    assert table.scan(columns=["late"], where="v:n::int >= 0").to_arrow().num_rows == 21
+    assert opened in ([10, 1], [1, 10])
+
+
+def test_an_error_names_its_file_and_row(tmp_path: Path, one_by_one: Callable[[bool], None]) -> None:
+    table = mica.Table.create(str(tmp_path / "t"), "v VARIANT")
+    for number in range(6):
+        table.append([{"v": {"n": number}}, {"v": {"n": "no number" if number == 3 else 7}}])
+    said = []
+    for alone in (True, False):
+        one_by_one(alone)
+        for asked in ({"columns": {"n": "cast(v:n as int)"}}, {"where": "cast(v:n as int) > 1"}):
+            with pytest.raises(MicaError) as error:
+                table.scan(**asked).to_arrow()
+            said.append((error.value.code, error.value.message, error.value.context))
+    assert said[:2] == said[2:]
+    name = next(part for part in table.scan().whole_files() if part.number == 2).path
+    (tmp_path / "t" / name).unlink()
+    gone = []
+    for alone in (True, False):
+        one_by_one(alone)
+        with pytest.raises(MicaError) as error:
+            table.scan(columns={"n": "v:n::string"}).to_arrow()
+        gone.append(error.value.message)
+    assert gone[0] == gone[1]
+    assert name in gone[0]
