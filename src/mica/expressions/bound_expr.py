@@ -22,8 +22,8 @@ from mica.variant.path import VariantPath
 class Leaf:
     """A value that a file supplies: a column, a struct's field, or a cast path of a variant column.
 
-    `path` is None for plain values. If `json`, a VARIANT comes as its JSON text. If `strict`, a failed cast of the path is an error. A leaf of a partition
-    column is not in the file: the scan supplies it.
+    `path` is None for plain values. If `strict`, a failed cast of the path is an error. A leaf of a partition
+    column is not in the file: the scan supplies it. If `json`, a VARIANT comes as its JSON text.
     """
 
     column: tuple[str, ...]

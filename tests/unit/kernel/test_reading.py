@@ -284,7 +284,6 @@ def test_damaged_pages_name_row_group_and_column(path: Path, tmp_path: Path) -> 
     assert error.path == "v.typed_value.at.typed_value"
 
 
-<<<<<<< HEAD
 @pytest.mark.parametrize("limit", [None, 1 << 20, 24], ids=["mica", "pyarrow", "pyarrow, a full dictionary"])
 def test_texts_are_judged_as_codes_where_all_pages_have_them(
     path: Path, docs: list[dict[str, Any]], tmp_path: Path, limit: int | None
@@ -311,7 +310,8 @@ def test_texts_are_judged_as_codes_where_all_pages_have_them(
     failed = [mark for batch in reader.scan([cast], filter=[name], judge=judge) for mark in batch.column(1)]
     assert len(failed) == len(rows)
     assert all(mark.as_py() for mark in failed)
-=======
+
+
 def test_a_file_that_changed_is_read_anew(tmp_path: Path) -> None:
     """What was made of a footer is kept, for as long as the file is the same."""
     path = tmp_path / "f.parquet"
@@ -338,4 +338,3 @@ def test_a_file_that_changed_is_read_anew(tmp_path: Path) -> None:
         file.truncate(50)
     with pytest.raises(MicaError):
         read()
->>>>>>> main
