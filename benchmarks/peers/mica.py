@@ -38,8 +38,16 @@ POSTS = f"{CREATED} AND {COLLECTION} = 'app.bsky.feed.post'"
 FEEDS = "('app.bsky.feed.post', 'app.bsky.feed.repost', 'app.bsky.feed.like')"
 
 
-def _rows(table: pa.Table, order: list[tuple[str, str]], limit: int | None = None) -> list[list[Any]]:
-    table = table.take(pc.sort_indices(table, sort_keys=order, null_placement="at_start"))[:limit]
+def _rows(table: pa.Table, order: list[tuple[str, str]]) -> list[list[Any]]:
+    return _lists(table.take(pc.sort_indices(table, sort_keys=order, null_placement="at_start")))
+
+
+def _first(table: pa.Table, order: list[tuple[str, str]], count: int) -> list[list[Any]]:
+    """The first rows in an order of columns without nulls, the rest unsorted."""
+    return _lists(table.take(pc.select_k_unstable(table, count, order)))
+
+
+def _lists(table: pa.Table) -> list[list[Any]]:
     return [list(row.values()) for row in table.to_pylist()]
 
 
@@ -61,13 +69,13 @@ def _by_hour(found: pa.Table) -> list[list[Any]]:
 
 def _earliest(found: pa.Table) -> list[list[Any]]:
     first = found.group_by("d").aggregate([("t", "min")])
-    return _rows(first, [("t_min", "ascending")], 3)
+    return _first(first, [("t_min", "ascending")], 3)
 
 
 def _spans(found: pa.Table) -> list[list[Any]]:
     ends = found.group_by("d").aggregate([("t", "min"), ("t", "max")])
     spans = pa.table({"d": ends["d"], "s": pc.subtract(ends["t_max"], ends["t_min"])})
-    return _rows(spans, [("s", "descending"), ("d", "ascending")], 3)
+    return _first(spans, [("s", "descending"), ("d", "ascending")], 3)
 
 
 QUERIES: dict[str, tuple[dict[str, str], str | None, Callable[[pa.Table], list[list[Any]]]]] = {

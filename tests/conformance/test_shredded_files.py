@@ -47,6 +47,9 @@ def test_valid_file_reads_as_the_expected_variants(case: dict[str, Any]) -> None
     names = case.get("variant_files", [case.get("variant_file")])
     rows = read(FOLDER / case["parquet_file"])
     assert len(rows) == len(names)
+    texts = mica.read_parquet(FOLDER / case["parquet_file"], columns={"t": "to_json(var)"}).to_arrow()["t"]
+    variants = mica.read_parquet(FOLDER / case["parquet_file"], columns=["var"]).to_arrow()["var"]
+    assert texts.to_pylist() == mica.variant.to_json(variants).to_pylist(), "the text that was written from the columns"
     for row, name in zip(rows, names, strict=True):
         if name is None:
             assert row is None
@@ -64,6 +67,9 @@ def test_invalid_file_is_refused_with_rule_and_path(case: dict[str, Any]) -> Non
     with pytest.raises(mica.CorruptDataError) as caught:
         read(FOLDER / case["parquet_file"])
     error = caught.value
+    with pytest.raises(mica.CorruptDataError) as same:
+        mica.read_parquet(FOLDER / case["parquet_file"], columns={"t": "to_json(var)"}).to_arrow()
+    assert same.value.context["rule"] == error.context["rule"]
     assert (error.code, error.context["rule"]) == ("MALFORMED_SHREDDING", REFUSED[case["case_number"]])
     assert error.context["path"].startswith("var")
     # A type that may not be there is refused before any row is read.

@@ -69,7 +69,7 @@ def test_a_path_is_the_same_from_both_layouts(docs: list[Any], tree: pa.DataType
     whole = variants(docs)
     items: list[dict[str, Any]] = [
         Request(("v",), steps, type_) for type_ in (None, pa.string(), pa.int32(), pa.float64())
-    ]
+    ] + [Request(("v",), steps, json=True)]
     unshredded = _native.extract(whole, items)
     shredded = _native.extract(_native.shred(whole, {("v",): tree}), items)
     assert unshredded.drop_columns(["0"]).equals(shredded.drop_columns(["0"]))
@@ -78,6 +78,8 @@ def test_a_path_is_the_same_from_both_layouts(docs: list[Any], tree: pa.DataType
         for found in (one, other):
             assert (found is None) == (expected is MISSING)
             assert found is None or decode(found["metadata"], found["value"]) == expected
+    of_variants = _native.variant_to_json(pa.record_batch([unshredded["0"]], ["v"]), timezone="UTC")
+    assert unshredded["4"].equals(of_variants.column(0))
 
 
 MISSING = object()

@@ -24,7 +24,8 @@ def kept(path: Path, steps: list[str], *, pages: bool = False) -> list[tuple[Any
     """What the footer says of a path: (min, max, usable) a row group or page interval."""
     reader = _native.FileReader(path=str(path), name=path.name, early=True)
     item = Request(("v",), steps, pa.int64(), name="0")
-    found = reader.bounds([item], pages=pages).column("0").to_pylist()
+    [bounds] = reader.bounds([item], pages=pages)
+    found = bounds.column("0").to_pylist()
     return [(row["min"], row["max"], row["usable"]) for row in found]
 
 

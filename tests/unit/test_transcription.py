@@ -88,7 +88,7 @@ def test_pages_hold_what_a_writer_would_have_written(tmp_path: Path, layout: str
     one, other_one = opened(target), opened(direct)
     leaves = [Request(("v",), p, pa.string(), name=".".join(p)) for p in LEAVES]
     for pages in (False, True):
-        assert one.bounds(leaves, pages=pages).equals(other_one.bounds(leaves, pages=pages))
+        assert one.bounds(leaves, pages=pages) == other_one.bounds(leaves, pages=pages)
     nulls = [
         [(c.num_values, c.statistics.null_count, c.path_in_schema) for c in columns(path)] for path in (target, direct)
     ]

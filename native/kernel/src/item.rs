@@ -49,4 +49,6 @@ pub enum Target {
     Variant,
     /// An Arrow type, cast as Spark's `try_variant_get` does.
     Type(DataType),
+    /// The text that Spark's `to_json` makes of the Variant: SQL NULL where the path is missing.
+    Json,
 }

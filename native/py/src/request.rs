@@ -26,6 +26,8 @@ pub struct Request {
     /// Of a path's values; Variants where there is none.
     #[pyo3(attribute("type"))]
     wanted: Option<PyArrowType<DataType>>,
+    /// Whether a path's values are the texts of `to_json`.
+    json: bool,
     /// Of a whole column: the storage layout that it is given in, or unshredded.
     layout: Option<String>,
     /// Of a variant column: whether it is null, and nothing else of it.
@@ -57,7 +59,11 @@ impl Request {
             (None, None) => ItemKind::Whole,
             (None, Some(name)) => ItemKind::Moved(layout(&name)?),
             (Some(path), _) => {
-                let target = self.wanted.map_or(Target::Variant, |wanted| Target::Type(wanted.0));
+                let target = match self.wanted {
+                    _ if self.json => Target::Json,
+                    Some(wanted) => Target::Type(wanted.0),
+                    None => Target::Variant,
+                };
                 ItemKind::Path { steps: steps(path), target }
             }
         };

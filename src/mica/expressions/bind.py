@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -52,6 +53,7 @@ from mica.schema.types import (
     loosened,
 )
 from mica.variant import kernel
+from mica.variant.path import VariantPath
 
 __all__ = ["BoundExpr", "Leaf", "bind", "bind_columns", "bind_value", "type_of"]
 
@@ -125,6 +127,9 @@ def _as_column(bound: BoundExpr, text: str) -> BoundExpr:
             f"{text!r} is {type_to_ddl(bound.type)}, for which Arrow has no type that can be returned",
             hint="Cast it to STRING, or to INT to get the months.",
         )
+    match bound.expr, bound.leaves:
+        case Call("to_json", (LeafRef(),)), (leaf,):  # the kernel writes the text, with no Variant in between
+            return replace(bound, leaves=(replace(leaf, path=leaf.path or VariantPath(), json=True),))
     return bound
 
 

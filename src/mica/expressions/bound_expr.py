@@ -23,7 +23,7 @@ class Leaf:
     """A value that a file supplies: a column, a struct's field, or a cast path of a variant column.
 
     `path` is None for plain values. If `strict`, a failed cast of the path is an error. A leaf of a partition
-    column is not in the file: the scan supplies it.
+    column is not in the file: the scan supplies it. If `json`, a VARIANT comes as its JSON text.
     """
 
     column: tuple[str, ...]
@@ -31,6 +31,7 @@ class Leaf:
     type: DataType
     strict: bool = True
     partition: bool = False
+    json: bool = False
 
     def request(self, column: tuple[str, ...] | None = None) -> Request:
         """The kernel's request for this leaf; `column` is its name in the file. A path returns two columns: the values
@@ -38,7 +39,8 @@ class Leaf:
         asked = Request(self.column if column is None else column)
         if self.path is None:
             return asked
-        return replace(asked, path=self.path.steps, type=None if self.type == VARIANT else to_arrow_type(self.type))
+        wanted = None if self.type == VARIANT else to_arrow_type(self.type)
+        return replace(asked, path=self.path.steps, type=wanted, json=self.json)
 
     @property
     def name(self) -> str:

@@ -11,13 +11,14 @@ Source: Spark SQL reference, "Null Semantics"; Spark's And, Or and In for what i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica.errors import UserError
-from mica.expressions import set_field
+from mica.expressions import codes, set_field
 from mica.expressions.arithmetic import DIVISIONS
 from mica.expressions.bind import BoundExpr, Leaf, type_of
 from mica.expressions.calls import apply, failure
@@ -59,7 +60,8 @@ def filter_rows(
     rows = _Rows(bound, leaves, num_rows)
     passing: pa.BooleanArray | None = None
     for part in bound.parts:
-        found = pc.fill_null(rows.as_array(rows.judge(part, passing), pa.bool_()), False)
+        found = rows.as_array(rows.judge(part, passing), pa.bool_())
+        found = pc.fill_null(found, False) if found.null_count else found
         passing = found if passing is None else pc.and_(passing, found)
     return passing
 
@@ -80,7 +82,7 @@ class _Rows:
         for leaf in bound.leaves:
             values = columns[at]
             wanted = to_arrow_type(leaf.type)
-            if leaf.type != VARIANT and values.type != wanted:
+            if leaf.type != VARIANT and values.type != wanted and not isinstance(values, pa.DictionaryArray):
                 values = values.cast(wanted)
             self.values.append(values)
             self.failed.append(None if leaf.path is None else columns[at + 1])
@@ -95,6 +97,8 @@ class _Rows:
         match expr:
             case Literal(value, type_):
                 return literal(value, type_)
+            case Compare() | In() if (coded := codes.compared(expr)) is not None and codes.worth(self.values[coded]):
+                return self.over_dictionary(expr, coded, asked)
             case LeafRef(index):
                 return self.leaf(index, asked)
             case And(parts):
@@ -178,10 +182,23 @@ class _Rows:
         return found
 
     def leaf(self, index: int, asked: pa.Array | None) -> pa.Array:
+        self.refuse_leaf(index, asked)
+        if isinstance(self.values[index], pa.DictionaryArray):
+            self.values[index] = self.values[index].dictionary_decode()
+        return self.values[index]
+
+    def refuse_leaf(self, index: int, asked: pa.Array | None) -> None:
         failed, leaf = self.failed[index], self.bound.leaves[index]
         if failed is not None and leaf.strict:
             self.refuse_cast(failed, asked, f"{leaf.name} cannot be cast to {type_to_ddl(leaf.type)}", leaf=leaf)
-        return self.values[index]
+
+    def over_dictionary(self, expr: Expr, index: int, asked: pa.Array | None) -> Datum:
+        self.refuse_leaf(index, asked)
+        values = self.values[index]
+        once = copy(self)
+        once.values, once.failed, once.count = list(self.values), [None] * len(self.failed), len(values.dictionary)
+        once.values[index] = values.dictionary
+        return codes.spread(once.as_array(once.judge(expr, None), pa.bool_()), values.indices)
 
     def cast(self, expr: Cast, asked: pa.Array | None) -> Datum:
         values = self.judge(expr.child, asked)

@@ -93,7 +93,9 @@ def schema_of(values: Datum) -> pa.Array:
 
 
 def to_json(values: Datum, timezone: str) -> pa.Array:
-    """Returns the values as JSON texts."""
+    """Returns the values as JSON texts, which may be what came of the kernel."""
+    if pa.types.is_string(values.type):
+        return values
     return json_texts(values, timezone=timezone)
 
 

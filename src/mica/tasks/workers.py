@@ -28,7 +28,7 @@ def workers(spec: ReadSpec, files: Sequence[FilePart], threads: int) -> int:
         return threads
     bound = [*spec.outputs.values(), *([] if spec.predicate is None else [spec.predicate])]
     leaves = distinct(leaf for one in bound for leaf in one.leaves)
-    whole = any(leaf.path is None and contains(leaf.type, VARIANT) for leaf in leaves)
+    whole = any(not (leaf.path and leaf.path.steps) and contains(leaf.type, VARIANT) for leaf in leaves)
     share = 1.0 if whole else min(1.0, len(leaves) * _PATH)
     at = reads = 0
     while at < len(files):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from mica import _native
+from mica.errors import MicaError
+from mica.variant import kernel
 from mica.variant.kernel import Request
 from mica.variant.values import decode
 
@@ -169,7 +172,8 @@ def test_bytes_may_come_from_a_function(path: Path, docs: list[dict[str, Any]]) 
 @pytest.mark.parametrize("pages", [False, True])
 def test_bounds_hold_and_are_usable_only_without_residuals(path: Path, docs: list[dict[str, Any]], pages: bool) -> None:
     leaves = [Request(("v",), (key,), pa.int64()) for key in ("at", "id", "nowhere")]
-    table = opened(path).bounds(leaves, pages=pages).to_pylist()
+    [bounds] = opened(path).bounds(leaves, pages=pages)
+    table = bounds.to_pylist()
     assert len(table) == 4 if not pages else len(table) >= 20
     assert table[0]["first_row"] == 0
     assert sum(row["rows"] for row in table) == ROWS
@@ -278,3 +282,59 @@ def test_damaged_pages_name_row_group_and_column(path: Path, tmp_path: Path) -> 
     assert error.code == "CORRUPT_FILE"
     assert "row group 1" in str(error)
     assert error.path == "v.typed_value.at.typed_value"
+
+
+@pytest.mark.parametrize("limit", [None, 1 << 20, 24], ids=["mica", "pyarrow", "pyarrow, a full dictionary"])
+def test_texts_are_judged_as_codes_where_all_pages_have_them(
+    path: Path, docs: list[dict[str, Any]], tmp_path: Path, limit: int | None
+) -> None:
+    if limit is not None:
+        stored, path = pq.read_table(path), tmp_path / "copy.parquet"
+        pq.write_table(stored, path, dictionary_pagesize_limit=limit, row_group_size=5_000, data_page_size=4_000)
+    name, number = Request(("v",), ("who", "name"), pa.string()), Request(("v",), ("at",), pa.int64())
+    seen: set[str] = set()
+
+    def judge(batch: pa.RecordBatch) -> pa.BooleanArray:
+        seen.add(str(batch.schema.types[0]))
+        assert not batch.column(1).true_count
+        return pa.array([text != "user-3" for text in batch.column(0).to_pylist()])
+
+    reader = kernel.FileReader(name="file", path=str(path), variants=[["v"]])
+    found = [batch.columns for batch in reader.scan([name, number], filter=[name], judge=judge)]
+    assert {str(columns[0].type) for columns in found} == {"string"}
+    rows = [row for names, _, numbers, _ in found for row in zip(names.to_pylist(), numbers.to_pylist(), strict=True)]
+    assert rows == [(d["who"]["name"], d["at"]) for d in docs if d["who"]["name"] != "user-3"]
+    assert seen == ({"string"} if limit == 24 else {"dictionary<values=string, indices=int32, ordered=0>"})
+    # Another type: each text of the dictionary is cast once, and fails in all rows that have it.
+    cast = replace(name, type=pa.int64())
+    failed = [mark for batch in reader.scan([cast], filter=[name], judge=judge) for mark in batch.column(1)]
+    assert len(failed) == len(rows)
+    assert all(mark.as_py() for mark in failed)
+
+
+def test_a_file_that_changed_is_read_anew(tmp_path: Path) -> None:
+    """What was made of a footer is kept, for as long as the file is the same."""
+    path = tmp_path / "f.parquet"
+
+    def write(first: int) -> bytes:
+        pq.write_table(pa.table({"a": pa.array(range(first, first + 10), pa.int64())}), path, compression="none")
+        return path.read_bytes()
+
+    def read() -> tuple[list[int], int]:
+        reader = kernel.FileReader(name="f", path=str(path))
+        fetched = reader.bytes_read
+        [batch] = reader.scan([kernel.Request(("a",))])
+        return batch.column(0).to_pylist(), fetched
+
+    other = write(100)
+    assert len(write(0)) == len(other)
+    time.sleep(2.1)
+    assert [read(), read()] == [read()] * 2
+    assert read()[0] == list(range(10))
+    with path.open("r+b") as file:  # the same inode, as many bytes
+        file.write(other)
+    assert read()[0] == list(range(100, 110))
+    with path.open("r+b") as file:
+        file.truncate(50)
+    with pytest.raises(MicaError):
+        read()

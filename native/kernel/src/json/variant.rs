@@ -63,10 +63,28 @@ impl VariantPrinter {
         let Some(slot) = self.keys.get_mut(number) else { return Ok(()) };
         let keys = slot.get_or_insert_with(|| Keys::of(names));
         let start = out.len();
-        self.walk.print(value, (names, keys), zone, out).map_err(|error| {
+        let key = |id: usize, out: &mut Vec<u8>| out.extend_from_slice(keys.get(id));
+        self.walk.print(value, (names, key), zone, out).map_err(|error| {
             out.truncate(start);
             placed(metadata, value, error)
         })
+    }
+}
+
+/// The same for values whose names are at hand, and of which few follow each other under one metadata.
+#[derive(Default)]
+pub struct ResidualPrinter {
+    walk: Walk,
+}
+
+impl ResidualPrinter {
+    /// Appends the text of a value.
+    pub fn print(&mut self, names: RowNames<'_>, value: &[u8], zone: &Zone, out: &mut Vec<u8>) -> Result<()> {
+        let key = |id: usize, out: &mut Vec<u8>| {
+            push_quoted(out, names.name(id as u32));
+            out.push(b':');
+        };
+        self.walk.print(value, (names, key), zone, out)
     }
 }
 
@@ -86,9 +104,15 @@ struct Walk {
 }
 
 impl Walk {
-    fn print(&mut self, value: &[u8], names: (RowNames<'_>, &Keys), zone: &Zone, out: &mut Vec<u8>) -> Result<()> {
+    fn print(
+        &mut self,
+        value: &[u8],
+        (names, key): (RowNames<'_>, impl Fn(usize, &mut Vec<u8>)),
+        zone: &Zone,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         self.open.clear();
-        let end = self.one(value, 0, names.0, zone, out)?;
+        let end = self.one(value, 0, names, zone, out)?;
         if end != value.len() {
             return Err(fault(15, end, "bytes follow the end of the value"));
         }
@@ -103,10 +127,10 @@ impl Walk {
                 out.push(b',');
             }
             if children.head.object {
-                out.extend_from_slice(names.1.get(id(value, &children.head, index)? as usize));
+                key(id(value, &children.head, index)? as usize, out);
             }
             let parent = self.open.len() - 1;
-            let end = self.one(value, child, names.0, zone, out)?;
+            let end = self.one(value, child, names, zone, out)?;
             if let Some(parent) = self.open.get_mut(parent) {
                 parent.took(child, end)?;
             }

@@ -18,6 +18,7 @@ use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::error::Result;
+use crate::parquet::coded;
 use crate::parquet::file::FileReader;
 use crate::parquet::file_schema::FileSchema;
 use crate::parquet::page_check::{self, MAX_PAGE_BYTES};
@@ -31,13 +32,14 @@ const MASKED_BELOW: usize = 32;
 
 impl FileReader {
     /// Decodes some leaf columns of one row group, all rows or those of `rows` (numbers within the file, sorted); only
-    /// the pages that hold such rows are fetched, in one request.
+    /// the pages that hold such rows are fetched, in one request. If `coded`, texts may be codes.
     pub(crate) fn batches(
         &self,
         group: usize,
         leaves: &[usize],
         rows: Option<&Rows>,
         batch_size: usize,
+        coded: bool,
     ) -> Result<ParquetRecordBatchReader> {
         let Needed { selection, ranges, ends } = self.needed(group, leaves, rows)?;
         let metadata = &self.metadata;
@@ -53,9 +55,11 @@ impl FileReader {
                 *chunk = Some(Arc::new(own));
             }
         }
-        let FileSchema { parquet, decoding, .. } = self.schema.as_ref();
+        let FileSchema { parquet, decoding, columns, .. } = self.schema.as_ref();
+        let codes = if coded { coded::texts(columns, meta, leaves) } else { Vec::new() };
+        let fields = coded::as_codes(decoding.fields(), columns, &codes);
         let mask = ProjectionMask::leaves(parquet, leaves.iter().copied());
-        let levels = parquet_to_arrow_field_levels(parquet, mask, Some(decoding.fields()))?;
+        let levels = parquet_to_arrow_field_levels(parquet, mask, Some(&fields))?;
         let group = Group { metadata, meta, number: group, chunks, paged: selection.is_some() };
         Ok(ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, batch_size, selection)?)
     }

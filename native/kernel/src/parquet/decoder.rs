@@ -40,6 +40,8 @@ pub struct Decoder {
     /// `None` when no leaf column is needed at all: then rows are only counted.
     inner: Option<ParquetRecordBatchReader>,
     batch_size: usize,
+    /// Whether texts may be codes.
+    coded: bool,
     given: u64,
 }
 
@@ -50,11 +52,12 @@ impl Decoder {
         window: Window,
         max_rows: usize,
         max_bytes: usize,
+        coded: bool,
     ) -> Result<Self> {
         let batch_size =
             file.metadata().row_groups().get(window.group).map_or(1, |g| batch_size(g, &leaves, max_rows, max_bytes));
         let group = window.group;
-        let mut decoder = Decoder { file, leaves, window, inner: None, batch_size, given: 0 };
+        let mut decoder = Decoder { file, leaves, window, inner: None, batch_size, coded, given: 0 };
         decoder.start().map_err(|e| in_group(e, group))?;
         Ok(decoder)
     }
@@ -72,7 +75,8 @@ impl Decoder {
         if self.leaves.is_empty() {
             return Ok(());
         }
-        self.inner = Some(self.file.batches(self.window.group, &self.leaves, self.window.part(), self.batch_size)?);
+        let (group, part) = (self.window.group, self.window.part());
+        self.inner = Some(self.file.batches(group, &self.leaves, part, self.batch_size, self.coded)?);
         Ok(())
     }
 
@@ -147,7 +151,7 @@ impl FileReader {
         leaves: &[usize],
         mut seen: impl FnMut(RecordBatch) -> Result<()>,
     ) -> Result<()> {
-        self.batches(group, leaves, None, 4096)?.try_for_each(|batch| seen(batch?))
+        self.batches(group, leaves, None, 4096, false)?.try_for_each(|batch| seen(batch?))
     }
 }
 

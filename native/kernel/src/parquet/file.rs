@@ -13,10 +13,11 @@ use crate::layout::standard::is_variant;
 use crate::parquet::file_schema::FileSchema;
 use crate::parquet::guard::guard;
 use crate::parquet::legacy::Legacy;
+use crate::parquet::opened::Opened;
 use crate::parquet::page_index::PageIndex;
 use crate::parquet::schema::Node;
 use crate::parquet::source::Source;
-use crate::parquet::{footer, schema};
+use crate::parquet::{footer, opened, schema};
 use crate::tree::Tree;
 
 /// One open Parquet file.
@@ -25,7 +26,7 @@ pub struct FileReader {
     pub(super) metadata: Arc<ParquetMetaData>,
     pub(super) schema: Arc<FileSchema>,
     /// Where each row group begins.
-    first_rows: Vec<u64>,
+    first_rows: Arc<[u64]>,
     pub(super) pages: Arc<PageIndex>,
     /// What has to be done to dates and timestamps; nothing in the files of today.
     pub(super) legacy: Option<Legacy>,
@@ -36,34 +37,20 @@ impl FileReader {
     /// Reads the footer. `variants` are columns that the caller knows to be variants, `early` says how columns of
     /// the early layout are told.
     pub fn open(source: Box<dyn Source>, variants: &[Vec<String>], early: &Early) -> Result<Self> {
-        guard(source.name(), || {
-            let mut read = 0;
-            let footer = footer::load(source.as_ref(), &mut read)?;
-            let known = FileSchema::known(footer.schema(), variants, early);
-            let metadata = footer.decode(source.as_ref(), known.as_ref().map(|known| known.parquet.clone()))?;
-            let pages =
-                PageIndex::new(metadata.num_row_groups(), metadata.file_metadata().schema_descr().num_columns());
-            let metadata = Arc::new(metadata.into_builder().set_page_index(Some(pages.clone())).build());
-            let schema = match known {
-                Some(known) => known,
-                None => {
-                    let parquet = metadata.file_metadata().schema_descr_ptr();
-                    FileSchema::of(footer.schema(), parquet, variants, early, source.as_ref())?
+        let identity = source.identity();
+        let opened = match identity.as_ref().and_then(|identity| opened::known(identity, variants, early)) {
+            Some(opened) => opened,
+            None => {
+                let opened = guard(source.name(), || read_footer(source.as_ref(), variants, early))?;
+                if let Some(identity) = identity {
+                    opened::keep(identity, variants, early, &opened);
                 }
-            };
-            let first_rows = first_rows(&metadata);
-            let legacy = Legacy::of(&metadata, source.name());
-            Ok((metadata, schema, first_rows, pages, legacy, read))
-        })
-        .map(|(metadata, schema, first_rows, pages, legacy, read)| FileReader {
-            source,
-            metadata,
-            schema,
-            first_rows,
-            pages,
-            legacy,
-            bytes_read: AtomicU64::new(read),
-        })
+                opened
+            }
+        };
+        let Opened { metadata, schema, first_rows, pages, legacy, bytes_read } = opened;
+        let bytes_read = AtomicU64::new(bytes_read);
+        Ok(FileReader { source, metadata, schema, first_rows, pages, legacy, bytes_read })
     }
 
     pub fn name(&self) -> &str {
@@ -122,6 +109,25 @@ impl FileReader {
     pub(crate) fn announce(&self, ranges: &[std::ops::Range<u64>]) -> Result<()> {
         crate::parquet::source::announce(self.source.as_ref(), ranges)
     }
+}
+
+fn read_footer(source: &dyn Source, variants: &[Vec<String>], early: &Early) -> Result<Opened> {
+    let mut bytes_read = 0;
+    let footer = footer::load(source, &mut bytes_read)?;
+    let known = FileSchema::known(footer.schema(), variants, early);
+    let metadata = footer.decode(source, known.as_ref().map(|known| known.parquet.clone()))?;
+    let pages = PageIndex::new(metadata.num_row_groups(), metadata.file_metadata().schema_descr().num_columns());
+    let metadata = Arc::new(metadata.into_builder().set_page_index(Some(pages.clone())).build());
+    let schema = match known {
+        Some(known) => known,
+        None => {
+            let parquet = metadata.file_metadata().schema_descr_ptr();
+            FileSchema::of(footer.schema(), parquet, variants, early, source)?
+        }
+    };
+    let first_rows = first_rows(&metadata).into();
+    let legacy = Legacy::of(&metadata, source.name());
+    Ok(Opened { metadata, schema, first_rows, pages, legacy, bytes_read })
 }
 
 fn first_rows(metadata: &ParquetMetaData) -> Vec<u64> {

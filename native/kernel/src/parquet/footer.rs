@@ -4,9 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{
-    ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
-};
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader};
 use parquet::schema::types::SchemaDescPtr;
 
 use crate::error::{Code, Error, Result};
@@ -61,7 +59,7 @@ impl Footer {
 
     /// What it says; a schema that is known is not parsed again.
     pub fn decode(&self, source: &dyn Source, schema: Option<SchemaDescPtr>) -> Result<ParquetMetaData> {
-        let mut options = ParquetMetaDataOptions::new().with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll);
+        let mut options = ParquetMetaDataOptions::new();
         schema.into_iter().for_each(|schema| options.set_schema(schema));
         let metadata = ParquetMetaDataReader::decode_metadata_with_options(&self.bytes, Some(&options))
             .map_err(|e| corrupt(source, &e))?;

@@ -1,7 +1,8 @@
 //! A Parquet file: what is checked before the Parquet library sees it, what its footer and its pages say, and its leaf
 //! columns decoded. No Variant is read here.
 //!
-//! - `source`, `parts`: where bytes come from; `file`: one open file; `file_schema`: what many share; `guard`: the library's panics are corrupt files;
+//! - `source`, `parts`: where bytes come from; `file`: one open file; `file_schema`: what many share;
+//!   `identity`, `opened`: what was opened before; `guard`: the library's panics are corrupt files;
 //!   `unzstd`: pages decompressed
 //! - `thrift`, `footer_check`, `page_header`, `page_check`: checked before anything trusts it
 //! - `footer`, `pages`: what stands behind the rows: the footer, and the parts of the page index that are needed
@@ -9,12 +10,13 @@
 //! - `level`, `resolve`: a path to its leaf column and the residuals that may hide its value
 //! - `bounds`, `physical`, `bloom`, `cost`, `inspect`: what they say of leaves, and what reading would take
 //! - `projection`: the leaf columns that an item needs
-//! - `rows`, `chunks`, `decoder`: fetched pages to batches of leaf columns; `legacy`: dates and timestamps by the calendar of old Sparks
+//! - `rows`, `chunks`, `decoder`: fetched pages to batches of leaf columns; `coded`: texts decoded as codes; `legacy`: dates and timestamps by the calendar of old Sparks
 //! - `write`: rows to a file
 
 pub mod bloom;
 pub mod bounds;
 pub(crate) mod chunks;
+pub(crate) mod coded;
 pub mod cost;
 pub(crate) mod decoder;
 pub mod file;
@@ -22,9 +24,11 @@ pub(crate) mod file_schema;
 pub mod footer;
 pub(crate) mod footer_check;
 pub(crate) mod guard;
+pub(crate) mod identity;
 pub mod inspect;
 pub mod legacy;
 pub(crate) mod level;
+pub(crate) mod opened;
 pub(crate) mod page_check;
 pub(crate) mod page_header;
 pub(crate) mod page_index;

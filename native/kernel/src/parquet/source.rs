@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt;
 use bytes::Bytes;
 
 use crate::error::{Code, Error, Result};
+use crate::parquet::identity::Identity;
 
 /// A file of known size. All ranges of one call are wanted together.
 pub trait Source: Send + Sync {
@@ -19,6 +20,11 @@ pub trait Source: Send + Sync {
     /// How much of the file's end is fetched first; what the footer has beyond it takes another request.
     fn tail(&self) -> u64 {
         32 << 10
+    }
+
+    /// Which file it is and in which state, if that can be told for certain.
+    fn identity(&self) -> Option<Identity> {
+        None
     }
 
     /// Whether it helps to know what will be fetched next.
@@ -35,6 +41,7 @@ pub struct LocalFile {
     file: File,
     name: String,
     size: u64,
+    identity: Option<Identity>,
 }
 
 impl LocalFile {
@@ -53,7 +60,7 @@ impl LocalFile {
         let file = File::open(path).map_err(fail)?;
         let meta = file.metadata().map_err(fail)?;
         check_size(name, meta.len(), size)?;
-        Ok(LocalFile { file, name: name.to_string(), size: meta.len() })
+        Ok(LocalFile { identity: Identity::of(name, &meta), file, name: name.to_string(), size: meta.len() })
     }
 }
 
@@ -74,6 +81,10 @@ impl Source for LocalFile {
 
     fn size(&self) -> u64 {
         self.size
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        self.identity.clone()
     }
 
     fn fetch(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {

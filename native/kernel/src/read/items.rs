@@ -20,11 +20,18 @@ use crate::values::nested::{unshred_nested, unshredded_field};
 /// The columns of a batch under construction.
 #[derive(Default)]
 pub struct Answers {
+    /// Whether the texts of paths may be codes.
+    coded: bool,
     fields: Vec<FieldRef>,
     arrays: Vec<ArrayRef>,
 }
 
 impl Answers {
+    /// Of which the texts of paths may be codes.
+    pub fn coded() -> Self {
+        Answers { coded: true, ..Self::default() }
+    }
+
     pub fn push(&mut self, field: Field, array: ArrayRef) {
         self.fields.push(Arc::new(field));
         self.arrays.push(array);
@@ -74,12 +81,20 @@ pub fn answer(
         }
         ItemKind::Path { steps, target } => {
             let variant = variant_of(column, field, &path, rows)?;
-            let found = extract_path(&variant, steps, target, timezone).map_err(|e| e.path(path_text(&path, steps)))?;
+            let found = extract_path(&variant, steps, target, timezone);
+            let found = found.and_then(|found| if out.coded { Ok(found) } else { found.written() });
+            let found = found.map_err(|e| e.path(path_text(&path, steps)))?;
             out.push(found.field(&item.name), found.values);
             out.push(Field::new(format!("{}!", item.name), DataType::Boolean, false), Arc::new(found.failed));
         }
     }
     Ok(())
+}
+
+/// Whether texts are decoded as codes: where a filter looks at them, or leaves out rows. They gain nothing where all are
+/// copied in any case, and columns that are given out as they are stored have none.
+pub fn takes_codes(items: &[Item], filter: &[Item]) -> bool {
+    !filter.is_empty() && !items.iter().any(|item| matches!(item.kind, ItemKind::Moved(_)))
 }
 
 fn variant_of(column: Option<&ArrayRef>, field: &Field, path: &str, rows: usize) -> Result<VariantColumn> {

@@ -25,8 +25,9 @@ use crate::parquet::level::layout;
 use crate::parquet::rows::Rows;
 use crate::parquet::schema::{Node, find};
 use crate::parquet::{projection, rows};
-use crate::read::items::{Answers, answer, column_at};
+use crate::read::items::{Answers, answer, column_at, takes_codes};
 use crate::read::merge;
+use crate::values::coded::written;
 
 /// What the columns of a window may take decoded.
 const WINDOW_BYTES: u64 = 256 << 20;
@@ -198,7 +199,7 @@ impl Scan {
         let next = if self.left == 0 { None } else { judging.decoder.next()? };
         if let Some(raw) = next {
             let start = judging.decoder.given() - raw.num_rows() as u64;
-            let extracted = self.answers(&self.filter, &raw, judging.decoder.window(), start)?;
+            let extracted = self.answers(Answers::coded(), &self.filter, &raw, judging.decoder.window(), start)?;
             judging.waiting = Some(Waiting { start, raw, extracted: extracted.clone() });
             self.state = State::Judging(judging);
             return Ok(Some(ScanStep::Judge(extracted)));
@@ -238,7 +239,7 @@ impl Scan {
             judging.kept.raw.push(kept(merge::prune(columns, &raw, &judging.reused)?)?);
         }
         if self.items.iter().any(|item| self.filter.iter().any(|f| f.same(item))) {
-            judging.kept.extracted.push(kept(extracted)?);
+            judging.kept.extracted.push(written(&kept(extracted)?)?);
         }
         for range in rows::head(&found, wanted) {
             rows::push(&mut judging.passing, range);
@@ -327,7 +328,8 @@ impl Scan {
     }
 
     fn decoder(&self, leaves: Vec<usize>, window: Window) -> Result<Decoder> {
-        Decoder::new(self.file.clone(), leaves, window, self.options.max_rows, self.options.max_bytes)
+        let coded = takes_codes(&self.items, &self.filter);
+        Decoder::new(self.file.clone(), leaves, window, self.options.max_rows, self.options.max_bytes, coded)
     }
 
     /// The outputs of decoded rows; what the filter extracted already is taken from there.
@@ -338,7 +340,9 @@ impl Scan {
         window: &Window,
         start: u64,
     ) -> Result<RecordBatch> {
-        let Some(extracted) = extracted else { return self.answers(&self.items, raw, window, start) };
+        let Some(extracted) = extracted else {
+            return self.answers(Answers::default(), &self.items, raw, window, start);
+        };
         let mut out = Answers::default();
         for item in &self.items {
             let Some(judged) = self.filter.iter().find(|f| f.same(item)) else {
@@ -359,8 +363,14 @@ impl Scan {
         out.finish(raw.num_rows())
     }
 
-    fn answers(&self, items: &[Item], raw: &RecordBatch, window: &Window, start: u64) -> Result<RecordBatch> {
-        let mut out = Answers::default();
+    fn answers(
+        &self,
+        mut out: Answers,
+        items: &[Item],
+        raw: &RecordBatch,
+        window: &Window,
+        start: u64,
+    ) -> Result<RecordBatch> {
         items.iter().try_for_each(|item| self.answer(item, raw, window, start, &mut out))?;
         out.finish(raw.num_rows())
     }
@@ -368,7 +378,8 @@ impl Scan {
     fn answer(&self, item: &Item, raw: &RecordBatch, window: &Window, start: u64, out: &mut Answers) -> Result<()> {
         let Some(node) = find(self.file.columns(), &item.column) else { return Ok(()) };
         let column = column_at(raw, &item.column)?;
-        answer(item, &node.field, column.as_ref(), raw.num_rows(), &self.options.timezone, out).map_err(|mut e| {
+        let (rows, timezone) = (raw.num_rows(), &self.options.timezone);
+        answer(item, &node.field, column.as_ref(), rows, timezone, out).map_err(|mut e| {
             e.row = e.row.map(|row| rows::absolute(&window.rows, start + row));
             e.message = format!("{} (row group {} of {})", e.message, window.group, self.file.name());
             e

@@ -20,6 +20,7 @@ use crate::parquet::guard::guard;
 use crate::parquet::rows::{self, Rows};
 use crate::parquet::source::Source;
 use crate::read::scan::{Scan, ScanOptions, ScanStep};
+use crate::values::coded::written;
 use crate::values::nested::unshredded_field;
 
 /// Open files, at least one.
@@ -287,7 +288,8 @@ impl Running {
                 Some(ScanStep::Rows(batch)) => self.given.push(batch),
                 Some(ScanStep::Judge(batch)) => {
                     self.waiting = Some(batch.num_rows());
-                    judged.push(batch);
+                    // Each file has dictionaries of its own, or none.
+                    judged.push(written(&batch)?);
                     return Ok(());
                 }
                 None => return Ok(()),

@@ -14,23 +14,32 @@ pub fn variant_fields() -> Fields {
     Fields::from(vec![Field::new(METADATA, DataType::Binary, false), Field::new(VALUE, DataType::Binary, false)])
 }
 
+/// So many rows say how much memory all of them will take, which is asked for at once: growing copies what is there.
+const FIRST_ROWS: usize = 256;
+const MOST_FORESEEN: usize = 256 << 20;
+
 /// A binary column under construction. Its bytes are written in place, row after row.
 pub struct ByteColumn {
     pub bytes: Vec<u8>,
     offsets: Vec<i32>,
+    rows: usize,
 }
 
 impl ByteColumn {
     pub fn new(rows: usize) -> Self {
         let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
-        ByteColumn { bytes: Vec::new(), offsets }
+        ByteColumn { bytes: Vec::new(), offsets, rows }
     }
 
     pub fn end_row(&mut self) -> Result<()> {
         let end = i32::try_from(self.bytes.len())
             .map_err(|_| Error::new(Code::TooLarge, "the values of one batch exceed 2 GiB: use smaller batches"))?;
         self.offsets.push(end);
+        if self.offsets.len() == FIRST_ROWS {
+            let more = self.bytes.len() / FIRST_ROWS * self.rows.saturating_sub(FIRST_ROWS);
+            self.bytes.reserve(more.saturating_add(more / 8).min(MOST_FORESEEN));
+        }
         Ok(())
     }
 

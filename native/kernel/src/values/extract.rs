@@ -17,19 +17,22 @@ use crate::codec::head::scalar;
 use crate::codec::metadata::NO_NAMES;
 use crate::error::Result;
 use crate::item::Target;
+use crate::json::print::push_scalar;
 use crate::json::variant::VariantPrinter;
 use crate::layout::Layout;
 use crate::layout::standard::mark;
 use crate::names::Names;
 use crate::path::{Step, levels};
-use crate::tape::Tape;
+use crate::tape::{Scalar, Tape};
 use crate::text::zone::Zone;
 use crate::values::bytes::{ByteColumn, build_variant};
 use crate::values::cast::CastBuilder;
+use crate::values::coded::CodedTexts;
 use crate::values::find::{Finder, Found};
-use crate::values::leaf::Leaf;
+use crate::values::leaf::{Leaf, LeafValues};
 use crate::values::level::{Level, VariantColumn};
 use crate::values::nested_cast::{NestedBuilder, is_nested};
+use crate::values::reconstruct::{JsonText, VariantBytes};
 
 pub struct Extracted {
     pub values: ArrayRef,
@@ -42,15 +45,25 @@ impl Extracted {
         let field = Field::new(name, self.values.data_type().clone(), true);
         if self.variant { mark(field) } else { field }
     }
+
+    /// The same without codes.
+    pub fn written(self) -> Result<Self> {
+        match CodedTexts::open(&self.values) {
+            Some(coded) => Ok(Extracted { values: coded.written()?, ..self }),
+            None => Ok(self),
+        }
+    }
 }
 
 /// A residual that holds a value in one row of so many, or in fewer, is looked at in these rows alone.
 const FEW: usize = 4;
 
+/// The values at a path. Texts may come as codes of a dictionary.
 pub fn extract_path(column: &VariantColumn, steps: &[Step], target: &Target, timezone: &str) -> Result<Extracted> {
     let mut finder = Finder::new(column, steps);
     match target {
         Target::Variant => extract_variant(column, &mut finder),
+        Target::Json => extract_json(column, &mut finder, timezone),
         Target::Type(wanted) if is_nested(wanted) => extract_nested(column, &mut finder, wanted, timezone),
         Target::Type(wanted) => match typed(column, steps) {
             Some(typed) => extract_typed(column, &mut finder, &typed, wanted, timezone),
@@ -121,6 +134,7 @@ fn extract_typed(
     if typed.untyped.is_empty() {
         return Ok(Extracted { values, failed, variant: false });
     }
+    let Extracted { values, failed, .. } = Extracted { values, failed, variant: false }.written()?;
     let found = extract_cast(column, finder, wanted, typed.untyped.iter().copied(), timezone)?;
     let (whole, few) = (values.to_data(), found.values.to_data());
     let mut merged = MutableArrayData::new(vec![&whole, &few], true, column.len);
@@ -150,6 +164,21 @@ fn cast_leaf(
     if found == wanted || widens(found, wanted) {
         let values = masked(&leaf.array, nulls)?;
         return Ok((if found == wanted { values } else { cast(&values, wanted)? }, None));
+    }
+    if let LeafValues::Coded(coded) = &leaf.values {
+        if wanted == &DataType::Utf8 {
+            return Ok((masked(&leaf.array, nulls)?, None));
+        }
+        let coded = coded.masked(nulls);
+        if coded.texts.len() <= coded.codes.len() {
+            let mut casts = CastBuilder::new(wanted, Zone::parse(timezone)?)?;
+            coded.texts.iter().flatten().for_each(|text| {
+                casts.append(&Scalar::Str(text));
+            });
+            let (values, failed) = casts.finish();
+            let (values, failed) = coded.spread(&values, &failed)?;
+            return Ok((values, Some(failed)));
+        }
     }
     let all = NullBuffer::union(nulls, leaf.array.nulls());
     let mut casts = CastBuilder::new(wanted, Zone::parse(timezone)?)?;
@@ -189,7 +218,7 @@ fn extract_variant(column: &VariantColumn, finder: &mut Finder<'_>) -> Result<Ex
     let mut metadata = ByteColumn::new(column.len);
     let mut values = ByteColumn::new(column.len);
     let mut nulls = Vec::with_capacity(column.len);
-    finder.each(0..column.len, true, |finder, found| {
+    finder.each(0..column.len, Some(VariantBytes::default()), |finder, found| {
         let out = &mut values.bytes;
         // A leaf names no field: it needs nothing of the row's metadata, which was not validated for it.
         nulls.push(!matches!(found, Found::Missing));
@@ -216,6 +245,27 @@ fn extract_variant(column: &VariantColumn, finder: &mut Finder<'_>) -> Result<Ex
     Ok(Extracted { values: Arc::new(values), failed, variant: true })
 }
 
+/// The texts of `to_json`. No value fails: what has a place in a Variant has a text.
+fn extract_json(column: &VariantColumn, finder: &mut Finder<'_>, timezone: &str) -> Result<Extracted> {
+    let zone = Zone::parse(timezone)?;
+    let mut texts = ByteColumn::new(column.len);
+    let mut printer = VariantPrinter::default();
+    let mut nulls = Vec::with_capacity(column.len);
+    finder.each(0..column.len, Some(JsonText::new(zone)), |_, found| {
+        nulls.push(!matches!(found, Found::Missing));
+        match found {
+            Found::Missing | Found::Subtree(_) => {}
+            Found::Leaf(leaf, at) => push_scalar(&mut texts.bytes, &leaf.scalar(at), &zone),
+            Found::Bytes { metadata, value } => printer.print(metadata, value, &zone, &mut texts.bytes)?,
+            Found::Rebuilt { value, .. } => texts.bytes.extend_from_slice(value),
+        }
+        texts.end_row()
+    })?;
+    let values = Arc::new(texts.finish_text(Some(NullBuffer::from(nulls)))?);
+    let failed = BooleanArray::new(BooleanBuffer::new_unset(column.len), None);
+    Ok(Extracted { values, failed, variant: false })
+}
+
 fn extract_cast(
     _column: &VariantColumn,
     finder: &mut Finder<'_>,
@@ -223,10 +273,12 @@ fn extract_cast(
     rows: impl Iterator<Item = usize>,
     timezone: &str,
 ) -> Result<Extracted> {
-    let mut casts = CastBuilder::new(wanted, Zone::parse(timezone)?)?;
+    let zone = Zone::parse(timezone)?;
+    let mut casts = CastBuilder::new(wanted, zone)?;
     let mut printer = VariantPrinter::default();
     // An object or array is text or nothing: only the text is worth the reconstruction.
-    finder.each(rows, wanted == &DataType::Utf8, |_, found| {
+    let text = (wanted == &DataType::Utf8).then(|| JsonText::new(zone));
+    finder.each(rows, text, |_, found| {
         match found {
             Found::Missing => casts.append_null(),
             Found::Leaf(leaf, at) => {
@@ -236,10 +288,13 @@ fn extract_cast(
                 Some(scalar) => {
                     casts.append(&scalar);
                 }
-                None => append_container(&mut casts, &mut printer, (metadata, value))?,
+                None => casts.append_text(|zone, out| printer.print(metadata, value, zone, out))?,
             },
             Found::Subtree(_) => casts.append_failed(),
-            Found::Rebuilt { metadata, value } => append_container(&mut casts, &mut printer, (metadata, value))?,
+            Found::Rebuilt { value, .. } => casts.append_text(|_, out| {
+                out.extend_from_slice(value);
+                Ok(())
+            })?,
         }
         Ok(())
     })?;
@@ -258,7 +313,7 @@ fn extract_nested(
     let mut failed = BooleanBufferBuilder::new(column.len);
     let (mut decoder, mut tape, mut names) = (VariantDecoder::new(), Tape::default(), Names::new());
     let mut leaf_bytes = Vec::new();
-    finder.each(0..column.len, true, |_, found| {
+    finder.each(0..column.len, Some(VariantBytes::default()), |_, found| {
         let found = match found {
             Found::Missing | Found::Subtree(_) => None,
             Found::Leaf(leaf, at) => {
@@ -286,13 +341,4 @@ fn extract_nested(
     })?;
     let failed = BooleanArray::new(failed.finish(), None);
     Ok(Extracted { values: builder.finish()?, failed, variant: false })
-}
-
-/// An object or array is text where text is asked for, and has no cast else. The bytes are validated.
-fn append_container(
-    casts: &mut CastBuilder,
-    printer: &mut VariantPrinter,
-    (metadata, value): (&[u8], &[u8]),
-) -> Result<()> {
-    casts.append_text(|zone, out| printer.print(metadata, value, zone, out))
 }

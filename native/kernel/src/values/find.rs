@@ -18,7 +18,7 @@ use crate::path::{Step, levels};
 use crate::values::early::State;
 use crate::values::leaf::Leaf;
 use crate::values::level::{Level, VariantColumn, is_null};
-use crate::values::reconstruct::{Reconstructor, Spot, Values};
+use crate::values::reconstruct::{Reconstructor, Spot, Values, Writer};
 use crate::values::shape::check_shape;
 use crate::values::standardize::standardize;
 
@@ -33,7 +33,7 @@ pub enum Found<'a> {
     },
     /// A shredded object or array, in this slot of the level on which the path ends.
     Subtree(usize),
-    /// The same, put together.
+    /// The same, put together by the writer.
     Rebuilt {
         metadata: &'a [u8],
         value: &'a [u8],
@@ -75,18 +75,19 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Calls with what is at the path in each of these rows; shredded objects and arrays are put together if `rebuild`.
-    pub fn each(
+    /// Calls with what is at the path in each of these rows; shredded objects and arrays are put together by the writer,
+    /// if there is one.
+    pub fn each<W: Writer>(
         &mut self,
         rows: impl Iterator<Item = usize>,
-        rebuild: bool,
+        writer: Option<W>,
         mut seen: impl FnMut(&mut Self, Found<'_>) -> Result<()>,
     ) -> Result<()> {
-        let (mut found, mut spots, mut values) = (Vec::with_capacity(CHUNK), Vec::new(), Values::default());
+        let (mut found, mut spots, mut values) = (Vec::with_capacity(CHUNK), Vec::new(), writer.map(Values::to));
         let mut rows = rows.peekable();
         while rows.peek().is_some() {
             spots.clear();
-            values.clear();
+            values.iter_mut().for_each(Values::clear);
             let mut failed = Ok(());
             for row in rows.by_ref().take(CHUNK) {
                 match self.find(row) {
@@ -103,16 +104,16 @@ impl<'a> Finder<'a> {
                     }
                 }
             }
-            let metadata = if rebuild { self.rebuild(&spots, &mut values)? } else { None };
+            let metadata = values.as_mut().map(|values| self.rebuild(&spots, values)).transpose()?.flatten();
             let mut rebuilt = spots.iter().enumerate();
             for (row, there) in found.drain(..) {
-                let there = match there {
-                    Found::Subtree(_) if rebuild => {
+                let there = match (there, &values) {
+                    (Found::Subtree(_), Some(values)) => {
                         let (number, at) = rebuilt.next().map_or((0, 0), |(number, spot)| (number, spot.metadata));
                         let metadata = metadata.as_ref().map_or(NO_NAMES, |metadata| metadata.value(at as usize));
                         Found::Rebuilt { metadata, value: values.get(number) }
                     }
-                    there => there,
+                    (there, _) => there,
                 };
                 seen(self, there).map_err(|e| e.row(row))?;
             }
@@ -312,7 +313,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Puts shredded objects and arrays together; gives the metadata that they are under.
-    fn rebuild(&mut self, spots: &[Spot], values: &mut Values) -> Result<Option<BinaryViewArray>> {
+    fn rebuild<W: Writer>(&mut self, spots: &[Spot], values: &mut Values<W>) -> Result<Option<BinaryViewArray>> {
         let Some(first) = spots.first() else { return Ok(None) };
         let level = self.level(self.steps.len());
         if self.subtree.is_none() {

@@ -14,6 +14,7 @@ use crate::codec::primitive::push_scalar;
 use crate::error::{Code, Error, Result};
 use crate::tape::Scalar;
 use crate::tree::LeafType;
+use crate::values::coded::CodedTexts;
 
 /// A typed leaf: the array as it was read and the standard's type of it.
 #[derive(Clone)]
@@ -41,6 +42,7 @@ pub enum LeafValues {
     Nanos(PrimitiveArray<TimestampNanosecondType>, bool),
     Time(PrimitiveArray<Time64MicrosecondType>),
     String(StringArray),
+    Coded(CodedTexts),
     Binary(BinaryArray),
     Uuid(FixedSizeBinaryArray),
 }
@@ -48,6 +50,14 @@ pub enum LeafValues {
 impl Leaf {
     /// Opens an array of any type that a Variant can be shredded to; `path` is for errors.
     pub fn open(column: &ArrayRef, path: &str) -> Result<Self> {
+        if let Some(coded) = CodedTexts::open(column) {
+            let (leaf_type, values) = (LeafType::String, LeafValues::Coded(coded));
+            return Ok(Leaf { leaf_type, array: column.clone(), values, width: 0 });
+        }
+        let column = match column.data_type() {
+            DataType::Dictionary(_, value) => &cast(column, value)?,
+            _ => column,
+        };
         let leaf_type = LeafType::from_arrow(column.data_type())
             .map_err(|e| Error::new(Code::MalformedShredding, e.message).rule(21).path(path))?;
         // Views, large and narrow decimal arrays come from Arrow users, never from our Parquet scan.
@@ -108,6 +118,7 @@ impl Leaf {
             LeafValues::Nanos(a, false) => Scalar::TimestampNtzNanos(a.value(row)),
             LeafValues::Time(a) => Scalar::Time(a.value(row)),
             LeafValues::String(a) => Scalar::Str(a.value(row)),
+            LeafValues::Coded(a) => Scalar::Str(a.value(row)),
             LeafValues::Binary(a) => Scalar::Binary(a.value(row)),
             LeafValues::Uuid(a) => {
                 let mut bytes = [0u8; 16];

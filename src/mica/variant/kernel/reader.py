@@ -132,7 +132,7 @@ class FileReader:
         timezone: str = "UTC",
     ) -> Iterator[pa.RecordBatch]:
         """Yields the batches of a scan. With `filter`, `judge` receives those columns of some rows and returns the mask
-        of matching rows: the other columns are read only for these.
+        of matching rows: the other columns are read only for these. Texts may be codes of a dictionary for `judge`.
         """
         if filter and judge is None:
             raise ValueError("a filter needs a judge")

@@ -25,10 +25,10 @@ class Request:
     """A column (its names in the file, through structs), or a path into a Variant column.
 
     A whole column returns one array, unshredded or in a storage `layout`; in a layout also a mask of the rows that were
-    rebuilt. A path (keys, and positions from 0) returns its values cast to `type` (None: Variants) and the mask of
-    failed casts. `name` is the output column's name, by default the request's number; masks are called `name!`. In the
-    row groups `untyped_in` typed values of the path are irrelevant and not read. `there` asks of a whole Variant column
-    only where it is not null: true there, null elsewhere.
+    rebuilt. A path (keys, and positions from 0) returns its values cast to `type` (None: Variants, or with `json` their
+    texts as `to_json` has them) and the mask of failed casts. `name` is the output column's name, by default the
+    request's number; masks are called `name!`. In the row groups `untyped_in` typed values of the path are irrelevant
+    and not read. `there` asks of a whole Variant column only where it is not null: true there, null elsewhere.
     """
 
     column: tuple[str, ...]
@@ -38,3 +38,4 @@ class Request:
     layout: Layout | None = None
     untyped_in: tuple[int, ...] = ()
     there: bool = False
+    json: bool = False

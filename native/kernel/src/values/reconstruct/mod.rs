@@ -2,12 +2,17 @@
 //!
 //! The metadata of a row is kept as it is: it names every field, shredded or not (rules 19, 20). Values are put together
 //! row by row: `fields` says which fields an object of a row has, 64 rows at a time; `walk` goes over them and finds
-//! whatever is wrong; `variant` writes each value once, where it stays. Field ids are resolved once per distinct
+//! whatever is wrong; `variant` writes each value once, where it stays, and `text` as JSON. Field ids are resolved once per distinct
 //! metadata. Recursion is over the tree, never over data: whatever stands in a `value` is validated and copied as bytes.
 
 mod fields;
+mod text;
 mod variant;
 mod walk;
+
+pub use text::JsonText;
+pub use variant::VariantBytes;
+pub use walk::Writer;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, StructArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
@@ -19,7 +24,7 @@ use crate::layout::Layout;
 use crate::layout::standard::METADATA;
 use crate::values::bytes::build_variant;
 use crate::values::level::{Level, VariantColumn};
-use crate::values::reconstruct::variant::{VariantBytes, too_large};
+use crate::values::reconstruct::variant::too_large;
 use crate::values::reconstruct::walk::{Tools, Walk};
 use crate::values::standardize::standardize_column;
 
@@ -41,7 +46,7 @@ fn unshred_levels(column: &VariantColumn, given: Option<&ArrayRef>) -> Result<St
     })?;
     let rows = (0..column.len as u32).filter(|&row| !column.is_null(row as usize));
     let spots: Vec<Spot> = rows.map(|row| Spot { slot: row, metadata: row, row }).collect();
-    let mut values = Values::default();
+    let mut values = Values::to(VariantBytes::default());
     Reconstructor::new(root).write(root, Some(metadata), &spots, &mut values)?;
     let (bytes, ends) = (values.bytes.finish(), spread(&column.nulls, values.ends));
     let values = BinaryArray::try_new(OffsetBuffer::new(ScalarBuffer::from(ends)), bytes.into(), None)?;
@@ -92,14 +97,18 @@ pub struct Spot {
 }
 
 /// Values one after the other.
-#[derive(Default)]
-pub struct Values {
-    bytes: VariantBytes,
+pub struct Values<W> {
+    bytes: W,
     /// Where each ends.
     ends: Vec<i32>,
 }
 
-impl Values {
+impl<W: Writer> Values<W> {
+    /// None yet.
+    pub fn to(bytes: W) -> Self {
+        Values { bytes, ends: Vec::new() }
+    }
+
     pub fn clear(&mut self) {
         self.bytes.truncate(0);
         self.ends.clear();
@@ -127,15 +136,15 @@ impl Reconstructor {
 
     /// Appends the values of the level at these slots; `level` is the one that this was made for. Without `metadata`
     /// no value names a field.
-    pub fn write(
+    pub fn write<W: Writer>(
         &mut self,
         level: &Level,
         metadata: Option<&BinaryViewArray>,
         spots: &[Spot],
-        out: &mut Values,
+        out: &mut Values<W>,
     ) -> Result<()> {
         out.ends.reserve(spots.len());
-        let (mut last, start) = (None, out.bytes.len());
+        let (mut last, start) = (None, out.bytes.written());
         for (done, spot) in spots.iter().enumerate() {
             out.bytes.ready(start, done, spots.len() - done);
             let view = metadata.and_then(|metadata| metadata.views().get(spot.metadata as usize)).copied();
@@ -144,14 +153,14 @@ impl Reconstructor {
                 self.load(level, metadata, spot).map_err(|e| e.row(spot.row.into()))?;
                 last = view;
             }
-            let (names, before) = (self.names.current(), out.bytes.len());
+            let (names, before) = (self.names.current(), out.bytes.written());
             let mut walk = Walk { tools: &mut self.tools, names, to: &mut out.bytes };
             if let Err(e) = walk.value(level, spot.slot as usize) {
                 self.tools.forget();
                 out.bytes.truncate(before);
                 return Err(e.row(spot.row.into()));
             }
-            out.ends.push(i32::try_from(out.bytes.len()).map_err(|_| too_large())?);
+            out.ends.push(i32::try_from(out.bytes.written()).map_err(|_| too_large())?);
         }
         Ok(())
     }

@@ -44,37 +44,6 @@ pub struct Open {
 }
 
 impl VariantBytes {
-    /// How much is written.
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// Forgets what was written from here on.
-    pub fn truncate(&mut self, len: usize) {
-        self.bytes.truncate(len);
-        self.ready = 0;
-    }
-
-    pub fn get(&self, start: usize, end: usize) -> &[u8] {
-        self.bytes.get(start..end).unwrap_or(&[])
-    }
-
-    /// Makes memory ready for the next rows, in steps: bringing it into the cache all at once is faster than line by
-    /// line. `done` rows were written from `start` on, `left` are to come, and are like them if memory lacks.
-    #[inline]
-    pub fn ready(&mut self, start: usize, done: usize, left: usize) {
-        let len = self.bytes.len();
-        if len + STEP / 2 > self.ready {
-            if len + STEP > self.bytes.capacity() {
-                let more = (len - start) / done.max(1) * left;
-                self.bytes.reserve_exact(STEP + more.max(len / 4).min(MAX_BYTES));
-            }
-            self.bytes.resize(len + STEP, 0);
-            self.bytes.truncate(len);
-            self.ready = len + STEP;
-        }
-    }
-
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }
@@ -166,6 +135,35 @@ impl VariantBytes {
 impl Writer for VariantBytes {
     type Open = Open;
 
+    fn written(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(len);
+        self.ready = 0;
+    }
+
+    fn get(&self, start: usize, end: usize) -> &[u8] {
+        self.bytes.get(start..end).unwrap_or(&[])
+    }
+
+    /// Makes memory ready for the next rows, in steps: bringing it into the cache all at once is faster than line by
+    /// line. The rows to come are like those before if memory lacks.
+    #[inline]
+    fn ready(&mut self, start: usize, done: usize, left: usize) {
+        let len = self.bytes.len();
+        if len + STEP / 2 > self.ready {
+            if len + STEP > self.bytes.capacity() {
+                let more = (len - start) / done.max(1) * left;
+                self.bytes.reserve_exact(STEP + more.max(len / 4).min(MAX_BYTES));
+            }
+            self.bytes.resize(len + STEP, 0);
+            self.bytes.truncate(len);
+            self.ready = len + STEP;
+        }
+    }
+
     #[inline]
     fn null(&mut self) {
         self.bytes.push(id::NULL << 2);
@@ -177,6 +175,10 @@ impl Writer for VariantBytes {
             LeafValues::String(a) => {
                 let ends = a.value_offsets();
                 self.text(a.value_data(), ends[slot] as usize, ends[slot + 1] as usize);
+            }
+            LeafValues::Coded(a) => {
+                let (ends, code) = (a.texts.value_offsets(), a.codes.value(slot) as usize);
+                self.text(a.texts.value_data(), ends[code] as usize, ends[code + 1] as usize);
             }
             _ => self.other_leaf(leaf, slot),
         }
@@ -197,7 +199,12 @@ impl Writer for VariantBytes {
     }
 
     #[inline(always)]
-    fn field(&mut self, open: &mut Open, id: u32, _: &[u8]) {
+    fn field(&mut self, open: &mut Open, _: usize, id: u32, name: &[u8]) {
+        self.residual_field(open, id, name);
+    }
+
+    #[inline(always)]
+    fn residual_field(&mut self, open: &mut Open, id: u32, _: &[u8]) {
         let width = open.header.id_width.unwrap_or(0);
         if width == 1 {
             self.bytes[open.id] = id as u8;
@@ -254,7 +261,7 @@ impl VariantBytes {
 
     fn other_leaf(&mut self, leaf: &Leaf, slot: usize) {
         match &leaf.values {
-            LeafValues::String(_) => {}
+            LeafValues::String(_) | LeafValues::Coded(_) => {}
             LeafValues::Int64(a) => self.fixed(id::INT64, a.value(slot).to_le_bytes()),
             LeafValues::Boolean(a) => self.fixed(if a.value(slot) { id::TRUE } else { id::FALSE }, []),
             LeafValues::Int8(a) => self.fixed(id::INT8, a.value(slot).to_le_bytes()),

@@ -18,6 +18,14 @@ pub trait Writer {
     /// An object or array that is not closed yet.
     type Open;
 
+    /// How much is written.
+    fn written(&self) -> usize;
+    /// Forgets what was written from here on.
+    fn truncate(&mut self, len: usize);
+    fn get(&self, start: usize, end: usize) -> &[u8];
+    /// `done` rows were written from `start` on, `left` are to come.
+    fn ready(&mut self, _start: usize, _done: usize, _left: usize) {}
+
     /// The Variant null, where nothing is and something has to be (rule 26).
     fn null(&mut self);
     fn leaf(&mut self, leaf: &Leaf, slot: usize);
@@ -27,8 +35,10 @@ pub trait Writer {
     /// `largest`: no field id is above it.
     fn open_object(&mut self, level: &Level, count: usize, largest: u32) -> Self::Open;
     fn open_array(&mut self, level: &Level, count: usize) -> Self::Open;
-    /// What comes next is the value of this field.
-    fn field(&mut self, open: &mut Self::Open, id: u32, name: &[u8]);
+    /// What comes next is the value of the shredded field whose level has this number.
+    fn field(&mut self, open: &mut Self::Open, level: usize, id: u32, name: &[u8]);
+    /// What comes next is the value of a field of a residual.
+    fn residual_field(&mut self, open: &mut Self::Open, id: u32, name: &[u8]);
     fn element(&mut self, open: &mut Self::Open);
     /// The field or element is written.
     fn end(&mut self, open: &mut Self::Open) -> Result<()>;
@@ -161,7 +171,7 @@ impl<W: Writer> Walk<'_, W> {
                 }
                 let field = &object.fields[rank];
                 let id = self.names.id_of_level(field.level.number).ok_or_else(|| missing(field))?;
-                self.to.field(&mut open, id, field.name.as_bytes());
+                self.to.field(&mut open, field.level.number, id, field.name.as_bytes());
                 match &field.level.leaf {
                     Some(leaf) if group.typed >> (rank % 64) & 1 == 1 => self.to.leaf(leaf, slot),
                     _ => self.value(&field.level, slot)?,
@@ -219,7 +229,7 @@ impl<W: Writer> Walk<'_, W> {
         {
             *next += 1;
             let bytes = value.and_then(|value| value.get(span.start as usize..span.end as usize)).unwrap_or(&[]);
-            self.to.field(open, span.id, self.names.name(span.id));
+            self.to.residual_field(open, span.id, self.names.name(span.id));
             if span.unsorted {
                 let Tools { residual, healed, .. } = &mut *self.tools;
                 healed.clear();
