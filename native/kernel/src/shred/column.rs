@@ -58,11 +58,6 @@ impl Bits {
     }
 }
 
-/// Room for the next batch after one of this size: one that is a little larger is not moved while it grows.
-fn roomy(size: usize) -> usize {
-    size + size / 8
-}
-
 /// Values of one width.
 pub struct Fixed<T> {
     valid: Bits,
@@ -88,7 +83,7 @@ impl<T: Copy + Default> Fixed<T> {
     fn take(&mut self, len: usize) -> (Vec<T>, Option<NullBuffer>) {
         let mut values = std::mem::take(&mut self.values);
         values.resize(len, T::default());
-        self.values.reserve(roomy(len));
+        self.values.reserve(len);
         (values, self.valid.finish(len))
     }
 }
@@ -136,8 +131,8 @@ impl Bytes {
         let mut offsets = std::mem::take(&mut self.offsets);
         offsets.resize(len + 1, self.data.len() as i32);
         let data = std::mem::take(&mut self.data);
-        self.data.reserve(roomy(data.len()));
-        self.offsets.reserve(roomy(len + 1));
+        self.data.reserve(data.len());
+        self.offsets.reserve(len + 1);
         self.offsets.push(0);
         (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(data), self.valid.finish(len))
     }
