@@ -97,6 +97,14 @@ pub fn takes_codes(items: &[Item], filter: &[Item]) -> bool {
     !filter.is_empty() && !items.iter().any(|item| matches!(item.kind, ItemKind::Moved(_)))
 }
 
+/// The columns of the items of these names, and their masks.
+pub fn columns_of(answers: &RecordBatch, names: &[&str]) -> Result<RecordBatch> {
+    let schema = answers.schema();
+    let of_item = |name: &str| names.contains(&name.strip_suffix('!').unwrap_or(name)) || names.contains(&name);
+    let columns = schema.fields().iter().enumerate().filter(|(_, field)| of_item(field.name()));
+    Ok(answers.project(&columns.map(|(at, _)| at).collect::<Vec<_>>())?)
+}
+
 fn variant_of(column: Option<&ArrayRef>, field: &Field, path: &str, rows: usize) -> Result<VariantColumn> {
     match column {
         Some(array) => match array.as_struct_opt() {

@@ -25,7 +25,7 @@ use crate::parquet::level::layout;
 use crate::parquet::rows::Rows;
 use crate::parquet::schema::{Node, find};
 use crate::parquet::{projection, rows};
-use crate::read::items::{Answers, answer, column_at, takes_codes};
+use crate::read::items::{Answers, answer, column_at, columns_of, takes_codes};
 use crate::read::merge;
 use crate::values::coded::written;
 
@@ -238,8 +238,11 @@ impl Scan {
         if !judging.reused.is_empty() {
             judging.kept.raw.push(kept(merge::prune(columns, &raw, &judging.reused)?)?);
         }
-        if self.items.iter().any(|item| self.filter.iter().any(|f| f.same(item))) {
-            judging.kept.extracted.push(written(&kept(extracted)?)?);
+        // Of the filter's columns those that outputs ask for too.
+        let asked = self.filter.iter().filter(|judged| self.items.iter().any(|item| judged.same(item)));
+        let names: Vec<&str> = asked.map(|judged| judged.name.as_str()).collect();
+        if !names.is_empty() {
+            judging.kept.extracted.push(written(&kept(columns_of(&extracted, &names)?)?)?);
         }
         for range in rows::head(&found, wanted) {
             rows::push(&mut judging.passing, range);
