@@ -34,13 +34,13 @@ impl Metadata {
             self.views.try_append_value(&self.row)?;
             return Ok(());
         }
-        let shared = dictionary.base_bytes();
-        if self.shared.as_slice() != shared {
-            (self.shared, self.block) = (Buffer::from(shared), None);
+        if self.shared.is_empty() {
+            // The names that rows share are those of the shredder's dictionary, as long as it lives.
+            self.shared = Buffer::from(dictionary.base_bytes());
         }
         let block = *self.block.get_or_insert_with(|| self.views.append_block(self.shared.clone()));
-        self.bytes += shared.len();
-        Ok(self.views.try_append_view(block, 0, shared.len() as u32)?)
+        self.bytes += self.shared.len();
+        Ok(self.views.try_append_view(block, 0, self.shared.len() as u32)?)
     }
 
     fn pad(&mut self, index: usize) -> Result<()> {

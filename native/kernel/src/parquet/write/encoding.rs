@@ -20,6 +20,7 @@ use parquet::basic::Encoding;
 use crate::error::Result;
 use crate::layout::early::UNTYPED_VALUE;
 use crate::layout::standard::{METADATA, VALUE, is_variant};
+use crate::parquet::write::byte_arrays::shared;
 
 /// Values looked at per leaf at the beginning of the rows, and at their end. Fewer at the beginning overrate how many
 /// are distinct in a row group: among 4,096 of the events' subjects 0.66 to 0.77, among 8,192 0.60 to 0.66, in all 0.55.
@@ -329,7 +330,7 @@ fn look<'a>(
         let value = value(row);
         found.seen += 1;
         found.bytes += value.len();
-        found.shared += before.iter().zip(value).take_while(|(a, b)| a == b).count();
+        found.shared += shared(before, value);
         found.distinct.insert(hasher.hash_one(value));
         before = value;
     }

@@ -1,11 +1,12 @@
-//! Rows to row groups, as the library's `ArrowWriter` cuts them (by rows and by encoded bytes): its columns, the sparse
-//! ones ([`sparse`](super::sparse)), and their pages compressed and with checksums ([`pages`](super::pages)).
+//! Rows to row groups, as the library's `ArrowWriter` cuts them (by rows and by encoded bytes): its columns, those of byte
+//! arrays ([`byte_arrays`](super::byte_arrays)), the sparse ones ([`sparse`](super::sparse)), and their pages compressed
+//! and with checksums ([`pages`](super::pages)).
 
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::{Field, SchemaRef};
+use arrow::array::{Array, ArrayRef, AsArray, GenericByteArray, GenericByteViewArray, RecordBatch};
+use arrow::datatypes::{ArrowNativeType, ByteArrayType, ByteViewType, DataType, Field, SchemaRef};
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::Compression;
 use parquet::errors::{ParquetError, Result};
@@ -14,8 +15,9 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::SchemaDescriptor;
 
-use crate::parquet::write::pages::Collector;
-use crate::parquet::write::sparse::{Chunks, Sparse};
+use crate::parquet::write::byte_arrays::{ByteArrayColumn, Given, may_write};
+use crate::parquet::write::pages::{Collector, Compressor};
+use crate::parquet::write::sparse::{Chunks, Rows, Sparse, Way};
 
 pub struct RowGroups<W: Write + Send> {
     writer: SerializedFileWriter<W>,
@@ -24,7 +26,11 @@ pub struct RowGroups<W: Write + Send> {
     collector: Collector,
     compression: Compression,
     columns: Vec<ArrowColumnWriter>,
+    /// Of each column of byte arrays that is not left to the library.
+    bytes: Vec<Option<ByteArrayColumn>>,
+    ways: Vec<Way>,
     sparse: Sparse,
+    rows: Rows,
     /// Of each column, whether it may be sparse, and whether it is in the row group being built.
     may_be_sparse: Vec<bool>,
     is_sparse: Vec<bool>,
@@ -48,6 +54,13 @@ impl<W: Write + Send> RowGroups<W> {
         let may_be_sparse = columns
             .map(|(at, column)| sparse.may_be_sparse(at) && properties.bloom_filter_properties(column.path()).is_none())
             .collect();
+        let columns = file.columns().iter().enumerate();
+        let ways = columns
+            .map(|(at, column)| match sparse.is_bytes(at) && may_write(column, &properties) {
+                true => Way::Bytes,
+                false => Way::Arrays,
+            })
+            .collect();
         let writer = SerializedFileWriter::new(sink, file.root_schema_ptr(), Arc::new(properties))?;
         let collector = Collector::new(compression)?;
         let factory = ArrowRowGroupWriterFactory::new(&writer, schema.clone());
@@ -59,7 +72,10 @@ impl<W: Write + Send> RowGroups<W> {
             collector,
             compression,
             columns: Vec::new(),
+            bytes: Vec::new(),
+            ways,
             sparse,
+            rows: Rows::default(),
             may_be_sparse,
             is_sparse: Vec::new(),
             max_rows,
@@ -97,12 +113,11 @@ impl<W: Write + Send> RowGroups<W> {
 
     fn encode(&mut self, batch: &RecordBatch) -> Result<()> {
         if self.columns.is_empty() {
-            self.columns = self.factory.create_column_writers(self.writer.flushed_row_groups().len())?;
-            self.is_sparse = self.may_be_sparse.clone();
+            self.begin()?;
         }
         let before = self.sparse.rows();
         let columns = self.schema.fields().iter().zip(batch.columns());
-        let present = self.sparse.split(columns, batch.num_rows(), &self.is_sparse)?;
+        let present = self.sparse.split(columns, batch.num_rows(), &self.is_sparse, &self.ways)?;
         let mut leaves = present.leaves.into_iter();
         for (field, array) in &present.columns {
             for leaf in compute_leaves(field, array)? {
@@ -118,6 +133,27 @@ impl<W: Write + Send> RowGroups<W> {
                 column.write(&leaf)?;
             }
         }
+        let mut compressor = self.collector.compressor();
+        for (at, array) in present.bytes {
+            let is_sparse = self.is_sparse.get_mut(at).ok_or_else(uneven)?;
+            let column = self.bytes.get_mut(at).and_then(Option::as_mut).ok_or_else(uneven)?;
+            if std::mem::replace(is_sparse, false) && before > 0 {
+                self.sparse.write_so_far(at, before, column, &mut compressor)?;
+            }
+            self.sparse.rows_of(at, before, array.nulls(), &mut self.rows);
+            write_bytes(column, &array, &self.rows, &mut compressor)?;
+        }
+        Ok(())
+    }
+
+    /// Begins a row group.
+    fn begin(&mut self) -> Result<()> {
+        self.columns = self.factory.create_column_writers(self.writer.flushed_row_groups().len())?;
+        self.is_sparse = self.may_be_sparse.clone();
+        let columns = self.writer.schema_descr().columns().iter().zip(&self.ways);
+        let bytes = columns
+            .map(|(column, way)| (*way == Way::Bytes).then(|| ByteArrayColumn::new(column, self.writer.properties())));
+        self.bytes = bytes.collect();
         Ok(())
     }
 
@@ -127,10 +163,11 @@ impl<W: Write + Send> RowGroups<W> {
             return Ok(());
         }
         let columns = std::mem::take(&mut self.columns);
-        let close = |(column, &sparse): (ArrowColumnWriter, &bool)| {
-            if sparse { Ok(None) } else { column.close().map(Some) }
+        let close = |(at, column): (usize, ArrowColumnWriter)| {
+            let is_else = self.is_sparse.get(at) == Some(&true) || self.ways.get(at) == Some(&Way::Bytes);
+            if is_else { Ok(None) } else { column.close().map(Some) }
         };
-        let chunks = columns.into_iter().zip(&self.is_sparse).map(close).collect::<Result<Vec<_>>>()?;
+        let chunks = columns.into_iter().enumerate().map(close).collect::<Result<Vec<_>>>()?;
         let pages = self.collector.take();
         if pages.len() != chunks.len() {
             return Err(uneven());
@@ -139,11 +176,20 @@ impl<W: Write + Send> RowGroups<W> {
         let mut sparse = Chunks::new(&self.sparse, &properties, self.compression);
         let mut compressor = self.collector.compressor();
         let descriptors = self.writer.schema_descr().columns().to_vec();
+        let bytes = std::mem::take(&mut self.bytes);
         let mut group = self.writer.next_row_group()?;
-        for (at, ((pages, chunk), descriptor)) in pages.into_iter().zip(chunks).zip(&descriptors).enumerate() {
-            let (chunk, close) = match chunk {
-                None => sparse.chunk(at, descriptor, &mut compressor)?.ok_or_else(uneven)?,
-                Some(chunk) => {
+        let parts = pages.into_iter().zip(chunks).zip(bytes).zip(&descriptors);
+        for (at, (((pages, chunk), bytes), descriptor)) in parts.enumerate() {
+            let is_sparse = self.is_sparse.get(at) == Some(&true);
+            let (chunk, close) = match (chunk, bytes) {
+                (None, bytes) if is_sparse => {
+                    sparse.chunk(at, descriptor, bytes, &mut compressor)?.ok_or_else(uneven)?
+                }
+                (None, bytes) => {
+                    let (pages, close) = bytes.ok_or_else(uneven)?.close(self.compression, &mut compressor)?;
+                    pages.close(close)?
+                }
+                (Some(chunk), _) => {
                     let mut close = chunk.close().clone();
                     close.metadata = close.metadata.into_builder().set_compression(self.compression).build()?;
                     pages.close(close)?
@@ -158,8 +204,9 @@ impl<W: Write + Send> RowGroups<W> {
 
     /// Encoded bytes of the row group being built, about.
     pub fn in_progress_size(&self) -> usize {
-        let bytes: usize = self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum();
-        (bytes + self.sparse.bytes()).saturating_sub(self.collector.saved())
+        let arrays: usize = self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum();
+        let bytes: usize = self.bytes.iter().flatten().map(ByteArrayColumn::bytes).sum();
+        (arrays + bytes + self.sparse.bytes()).saturating_sub(self.collector.saved())
     }
 
     pub fn bytes_written(&self) -> usize {
@@ -178,6 +225,44 @@ impl<W: Write + Send> RowGroups<W> {
 
 fn write_leaves(column: &mut ArrowColumnWriter, field: &Field, array: &ArrayRef) -> Result<()> {
     compute_leaves(field, array)?.iter().try_for_each(|leaf| column.write(leaf))
+}
+
+/// Writes an array of byte arrays.
+fn write_bytes(column: &mut ByteArrayColumn, array: &ArrayRef, rows: &Rows, compressor: &mut Compressor) -> Result<()> {
+    match array.data_type() {
+        DataType::Utf8 => write_offsets(column, array.as_string::<i32>(), rows, compressor),
+        DataType::LargeUtf8 => write_offsets(column, array.as_string::<i64>(), rows, compressor),
+        DataType::Binary => write_offsets(column, array.as_binary::<i32>(), rows, compressor),
+        DataType::LargeBinary => write_offsets(column, array.as_binary::<i64>(), rows, compressor),
+        DataType::Utf8View => write_views(column, array.as_string_view(), rows, compressor),
+        DataType::BinaryView => write_views(column, array.as_binary_view(), rows, compressor),
+        _ => Err(uneven()),
+    }
+}
+
+fn write_offsets<T: ByteArrayType>(
+    column: &mut ByteArrayColumn,
+    array: &GenericByteArray<T>,
+    rows: &Rows,
+    compressor: &mut Compressor,
+) -> Result<()> {
+    let ends = array.value_offsets().first().zip(array.value_offsets().last());
+    let bytes = ends.map_or(0, |(first, last)| last.as_usize() - first.as_usize());
+    let most_bytes = bytes + rows.places.len() * size_of::<u32>();
+    let value = |place| -> &[u8] { array.value(place).as_ref() };
+    column.write(&rows.levels, &Given { places: &rows.places, value, most_bytes, may_be_even: true }, compressor)
+}
+
+fn write_views<T: ByteViewType>(
+    column: &mut ByteArrayColumn,
+    array: &GenericByteViewArray<T>,
+    rows: &Rows,
+    compressor: &mut Compressor,
+) -> Result<()> {
+    let value = |place| -> &[u8] { array.value(place).as_ref() };
+    let length = |&place: &usize| value(place).len() + size_of::<u32>();
+    let most_bytes = rows.places.iter().map(length).sum();
+    column.write(&rows.levels, &Given { places: &rows.places, value, most_bytes, may_be_even: true }, compressor)
 }
 
 fn uneven() -> ParquetError {

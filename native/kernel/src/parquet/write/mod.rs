@@ -4,6 +4,7 @@
 //! Memory is bounded by the row group being built: rows and encoded bytes both end one.
 
 pub mod bounds;
+mod byte_arrays;
 pub mod encoding;
 mod groups;
 pub(crate) mod pages;

@@ -50,7 +50,7 @@ impl Pages {
     }
 
     /// A page as it is stored, which took `plain` bytes before it was compressed.
-    fn add(&mut self, header: &Bytes, body: Bytes, plain: usize) -> Result<()> {
+    pub fn add(&mut self, header: &Bytes, body: Bytes, plain: usize) -> Result<()> {
         let (is_dictionary, header) = sealed(header, &body).ok_or_else(broken)?;
         self.bytes += header.len() + body.len();
         self.plain += header.len() + plain;
@@ -60,6 +60,11 @@ impl Pages {
             self.data.push((header, body));
         }
         Ok(())
+    }
+
+    /// As they are stored.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The chunk for `append_column`, and what is known of it: the dictionary first, then the data pages.
@@ -173,7 +178,7 @@ impl Compressor {
         Ok(Compressor { codec, room: Vec::new() })
     }
 
-    fn compress(&mut self, plain: Bytes) -> Result<Bytes> {
+    pub fn compress(&mut self, plain: Bytes) -> Result<Bytes> {
         let Some(codec) = &mut self.codec else { return Ok(plain) };
         self.room.clear();
         codec.compress(&plain, &mut self.room)?;

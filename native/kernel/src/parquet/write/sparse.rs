@@ -1,27 +1,27 @@
-//! Columns with few values in a row group, or none: their definition levels are those of the structs around them.
+//! Columns outside lists, by the structs around them: the definition levels of a leaf are those of its struct, and one
+//! more where it has a value.
 //!
 //! A shredded column has a `value` beside each `typed_value`, mostly null, and paths that few rows have. The library
 //! would walk all rows of all structs around each of them. Here levels are counted once for each struct that may be
-//! null, the few values are kept until the row group ends, and the library's column writers get both; columns of one
-//! struct without any value share their pages. A column that gets more values is handed over with its rows so far
-//! ([`Sparse::so_far`]).
+//! null, and the writers of columns get them ([`byte_arrays`](super::byte_arrays)). The values of columns that have few
+//! are kept until the row group ends; columns of one struct without any value share their pages. A column that gets more
+//! values is handed over with its rows so far.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayBuilder, ArrayRef, AsArray, BinaryBuilder, StructArray, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, StructArray, new_null_array};
 use arrow::buffer::NullBuffer;
-use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
 use parquet::basic::{Compression, Type as Physical};
 use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
-use parquet::data_type::ByteArray;
 use parquet::errors::Result;
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
 use crate::parquet::write::bounds::leaf_count;
+use crate::parquet::write::byte_arrays::{ByteArrayColumn, Given};
 use crate::parquet::write::pages::{Chunk, Compressor, Pages, renamed};
 
 /// Of so many rows one may have a value.
@@ -46,11 +46,38 @@ struct Group {
 struct Leaf {
     /// The nearest struct around it that may be null.
     group: usize,
-    /// From the top down to the leaf itself; empty where its column cannot be sparse: in a list, or required.
+    /// From the top down to the leaf itself; empty where its levels are not those of the struct: in a list, or deeper
+    /// than a byte counts.
     way: Vec<FieldRef>,
     /// Its values so far and their rows, while it is sparse.
-    values: Vec<ByteArray>,
+    values: Vec<Vec<u8>>,
     at: Vec<usize>,
+}
+
+impl Leaf {
+    fn field(&self) -> Option<&FieldRef> {
+        self.way.last()
+    }
+
+    fn is_nullable(&self) -> bool {
+        self.field().is_some_and(|field| field.is_nullable())
+    }
+}
+
+/// How a leaf is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// By the library's writer of arrays.
+    Arrays,
+    /// By [`ByteArrayColumn`].
+    Bytes,
+}
+
+/// Room for the rows of a column: their levels, and the places of its values.
+#[derive(Default)]
+pub struct Rows {
+    pub levels: Vec<u8>,
+    pub places: Vec<usize>,
 }
 
 impl Sparse {
@@ -79,9 +106,8 @@ impl Sparse {
                 // Definition levels are counted in a byte.
                 let shallow = self.groups.get(group).is_some_and(|g| g.full < u8::MAX - 1);
                 let plain = !data_type.is_nested() && !matches!(data_type, DataType::Dictionary(_, _));
-                let may = plain && shallow && field.is_nullable();
                 for _ in 0..leaf_count(data_type) {
-                    let way = if may { way.clone() } else { Vec::new() };
+                    let way = if plain && shallow { way.clone() } else { Vec::new() };
                     self.leaves.push(Leaf { group, way, values: Vec::new(), at: Vec::new() });
                 }
             }
@@ -91,25 +117,43 @@ impl Sparse {
 
     /// Whether the column may be left to this one while it has few values.
     pub fn may_be_sparse(&self, leaf: usize) -> bool {
-        self.leaves.get(leaf).is_some_and(|leaf| !leaf.way.is_empty())
+        self.leaves.get(leaf).is_some_and(Leaf::is_nullable)
+    }
+
+    /// Whether the leaf is of byte arrays whose levels are known here.
+    pub fn is_bytes(&self, leaf: usize) -> bool {
+        let field = self.leaves.get(leaf).and_then(Leaf::field);
+        field.is_some_and(|field| {
+            matches!(
+                field.data_type(),
+                DataType::Utf8
+                    | DataType::LargeUtf8
+                    | DataType::Utf8View
+                    | DataType::Binary
+                    | DataType::LargeBinary
+                    | DataType::BinaryView
+            )
+        })
     }
 
     /// Counts the rows of a batch, keeps the values of those leaves that are `sparse` so far and have few here too, and
-    /// gives the others.
+    /// gives the others, by the way each is written.
     pub fn split<'a>(
         &mut self,
         columns: impl Iterator<Item = (&'a FieldRef, &'a ArrayRef)>,
         rows: usize,
         sparse: &[bool],
+        ways: &[Way],
     ) -> Result<Present> {
         let before = self.rows();
         if let Some(all) = self.groups.first_mut() {
             all.levels.resize(before + rows, 0);
         }
-        let mut walk = Walk { of: self, sparse, before, group: 0, leaf: 0, broken: false, present: Vec::new() };
+        let (leaves, bytes) = (Vec::new(), Vec::new());
+        let mut walk = Walk { of: self, sparse, ways, before, group: 0, leaf: 0, broken: false, leaves, bytes };
         let columns = columns.map(|(field, array)| walk.visit(field, array, 0));
         let columns = columns.filter_map(Result::transpose).collect::<Result<Vec<_>>>()?;
-        Ok(Present { columns, leaves: walk.present })
+        Ok(Present { columns, leaves: walk.leaves, bytes: walk.bytes })
     }
 
     /// Rows so far.
@@ -117,14 +161,57 @@ impl Sparse {
         self.groups.first().map_or(0, |all| all.levels.len())
     }
 
-    /// The first `rows` of a sparse column, for a writer of arrays: its values under the structs around them.
-    pub fn so_far(&mut self, leaf: usize, rows: usize) -> Result<Option<(FieldRef, ArrayRef)>> {
-        let Some(Leaf { group, way, values, at }) = self.leaves.get_mut(leaf) else { return Ok(None) };
+    /// The rows of a leaf from `before` on, whose array has these nulls: its levels, and where it has values.
+    pub fn rows_of(&self, leaf: usize, before: usize, nulls: Option<&NullBuffer>, rows: &mut Rows) {
+        rows.levels.clear();
+        rows.places.clear();
+        let Some(leaf) = self.leaves.get(leaf) else { return };
+        let Some(Group { full, levels }) = self.groups.get(leaf.group) else { return };
+        let around = levels.get(before..).unwrap_or(&[]);
+        let top = full + u8::from(leaf.is_nullable());
+        match nulls.filter(|nulls| leaf.is_nullable() && nulls.null_count() > 0) {
+            None if !leaf.is_nullable() => rows.levels.extend_from_slice(around),
+            None => rows.levels.extend(around.iter().map(|&level| level + u8::from(level == *full))),
+            Some(nulls) => {
+                let words = nulls.inner().bit_chunks();
+                for (around, word) in around.chunks(64).zip(words.iter_padded()) {
+                    let bits = around.iter().enumerate().map(|(at, &level)| (level, (word >> at & 1) as u8));
+                    rows.levels.extend(bits.map(|(level, bit)| level + (u8::from(level == *full) & bit)));
+                }
+            }
+        }
+        rows.places.resize(rows.levels.len(), 0);
+        let mut found = 0;
+        for (row, &level) in rows.levels.iter().enumerate() {
+            if let Some(place) = rows.places.get_mut(found) {
+                *place = row;
+            }
+            found += usize::from(level == top);
+        }
+        rows.places.truncate(found);
+    }
+
+    /// Writes the first `rows` of a sparse column of byte arrays.
+    pub fn write_so_far(
+        &mut self,
+        leaf: usize,
+        rows: usize,
+        column: &mut ByteArrayColumn,
+        compressor: &mut Compressor,
+    ) -> Result<()> {
+        let Some(Leaf { group, values, at, .. }) = self.leaves.get_mut(leaf) else { return Ok(()) };
         let (values, at) = (std::mem::take(values), std::mem::take(at));
+        let Some(Group { levels, .. }) = self.groups.get(*group) else { return Ok(()) };
+        write_kept(levels.get(..rows).unwrap_or(levels), (&values, &at), true, column, compressor)
+    }
+
+    /// The first `rows` of a sparse column without values, for a writer of arrays: nulls under the structs around them.
+    pub fn so_far(&self, leaf: usize, rows: usize) -> Result<Option<(FieldRef, ArrayRef)>> {
+        let Some(Leaf { group, way, .. }) = self.leaves.get(leaf) else { return Ok(None) };
         let (Some((leaf, around)), Some(group)) = (way.split_last(), self.groups.get(*group)) else { return Ok(None) };
         let levels = group.levels.get(..rows).unwrap_or(&group.levels);
         let mut full = group.full;
-        let (mut field, mut array) = (leaf.clone(), scattered(leaf.data_type(), &values, &at, levels.len())?);
+        let (mut field, mut array) = (leaf.clone(), new_null_array(leaf.data_type(), levels.len()));
         for above in around.iter().rev() {
             let nulls = above.is_nullable().then(|| levels.iter().map(|&level| level >= full).collect::<NullBuffer>());
             full -= u8::from(above.is_nullable());
@@ -138,7 +225,7 @@ impl Sparse {
 
     /// Bytes of the values that are kept.
     pub fn bytes(&self) -> usize {
-        self.leaves.iter().flat_map(|leaf| &leaf.values).map(ByteArray::len).sum()
+        self.leaves.iter().flat_map(|leaf| &leaf.values).map(Vec::len).sum()
     }
 
     /// Forgets the rows.
@@ -151,30 +238,20 @@ impl Sparse {
     }
 }
 
-/// Values at some of so many rows.
-fn scattered(data_type: &DataType, values: &[ByteArray], at: &[usize], rows: usize) -> Result<ArrayRef> {
-    if values.is_empty() {
-        return Ok(new_null_array(data_type, rows));
-    }
-    let mut array = BinaryBuilder::new();
-    for (value, &row) in values.iter().zip(at) {
-        array.append_nulls(row - array.len());
-        array.append_value(value.data());
-    }
-    array.append_nulls(rows - array.len());
-    Ok(cast(&array.finish(), data_type)?)
-}
-
-/// What is to be written of a batch: columns without their sparse leaves, and the numbers of the leaves that they have.
+/// What is to be written of a batch.
 pub struct Present {
+    /// For the library's writers: columns without their other leaves, and the numbers of the leaves that they have.
     pub columns: Vec<(FieldRef, ArrayRef)>,
     pub leaves: Vec<usize>,
+    /// Leaves of byte arrays, by number.
+    pub bytes: Vec<(usize, ArrayRef)>,
 }
 
 /// One batch.
 struct Walk<'a> {
     of: &'a mut Sparse,
     sparse: &'a [bool],
+    ways: &'a [Way],
     /// Rows before the batch.
     before: usize,
     /// The last struct that may be null, and the next leaf.
@@ -182,7 +259,8 @@ struct Walk<'a> {
     leaf: usize,
     /// Whether a struct around is null where it must not be: all of it goes to the library, which says so.
     broken: bool,
-    present: Vec<usize>,
+    leaves: Vec<usize>,
+    bytes: Vec<(usize, ArrayRef)>,
 }
 
 type Part = Option<(FieldRef, ArrayRef)>;
@@ -240,7 +318,11 @@ impl Walk<'_> {
         if sparse && self.keep(first, array) {
             return None;
         }
-        self.present.extend(first..self.leaf);
+        if !self.broken && self.ways.get(first) == Some(&Way::Bytes) {
+            self.bytes.push((first, array.clone()));
+            return None;
+        }
+        self.leaves.extend(first..self.leaf);
         Some((field.clone(), array.clone()))
     }
 
@@ -260,7 +342,7 @@ impl Walk<'_> {
         let rows = nulls.valid_indices().filter(|&row| levels.get(row) == Some(&group.full));
         let mut put = |row: usize, value: &[u8]| {
             leaf.at.push(self.before + row);
-            leaf.values.push(value.to_vec().into());
+            leaf.values.push(value.to_vec());
         };
         match array.data_type() {
             DataType::Binary => rows.for_each(|row| put(row, array.as_binary::<i32>().value(row))),
@@ -278,19 +360,19 @@ pub struct Chunks<'a> {
     compression: Compression,
     /// Those without a value, by group and physical type.
     empty: HashMap<(usize, Physical), (Pages, ColumnCloseResult)>,
-    levels: Vec<i16>,
 }
 
 impl<'a> Chunks<'a> {
     pub fn new(of: &'a Sparse, properties: &'a WriterPropertiesPtr, compression: Compression) -> Self {
-        Chunks { of, properties, compression, empty: HashMap::new(), levels: Vec::new() }
+        Chunks { of, properties, compression, empty: HashMap::new() }
     }
 
-    /// The chunk of one column.
+    /// The chunk of one column; `bytes` writes it if it is of byte arrays.
     pub fn chunk(
         &mut self,
         leaf: usize,
         column: &ColumnDescPtr,
+        bytes: Option<ByteArrayColumn>,
         compressor: &mut Compressor,
     ) -> Result<Option<(Chunk, ColumnCloseResult)>> {
         let Some(leaf) = self.of.leaves.get(leaf) else { return Ok(None) };
@@ -303,38 +385,63 @@ impl<'a> Chunks<'a> {
             return pages.clone().close(close).map(Some);
         }
         let Some(group) = self.of.groups.get(leaf.group) else { return Ok(None) };
-        self.levels.clear();
-        self.levels.extend(group.levels.iter().map(|&level| i16::from(level)));
-        for &row in &leaf.at {
-            if let Some(level) = self.levels.get_mut(row) {
-                *level += 1;
+        let (pages, close) = match bytes {
+            Some(mut bytes) => {
+                write_kept(&group.levels, (&leaf.values, &leaf.at), false, &mut bytes, compressor)?;
+                bytes.close(self.compression, compressor)?
             }
-        }
-        let mut plain = TrackedWrite::new(Vec::new());
-        let pages = Box::new(SerializedPageWriter::new(&mut plain));
-        let mut writer = get_column_writer(column.clone(), self.properties.clone(), pages);
-        write(&mut writer, &leaf.values, &self.levels)?;
-        let mut close = writer.close()?;
-        close.metadata = close.metadata.into_builder().set_compression(self.compression).build()?;
-        let pages = compressor.pages(plain.into_inner()?.into())?;
+            None => self.without_values(&group.levels, column, compressor)?,
+        };
         if leaf.values.is_empty() {
             self.empty.insert(key, (pages.clone(), close.clone()));
         }
         pages.close(close).map(Some)
     }
+
+    /// The library's pages of a column that has no values.
+    fn without_values(
+        &self,
+        levels: &[u8],
+        column: &ColumnDescPtr,
+        compressor: &mut Compressor,
+    ) -> Result<(Pages, ColumnCloseResult)> {
+        let levels: Vec<i16> = levels.iter().map(|&level| level.into()).collect();
+        let mut plain = TrackedWrite::new(Vec::new());
+        let pages = Box::new(SerializedPageWriter::new(&mut plain));
+        let mut writer = get_column_writer(column.clone(), self.properties.clone(), pages);
+        let levels = Some(levels.as_slice());
+        match &mut writer {
+            ColumnWriter::BoolColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
+            ColumnWriter::Int32ColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
+            ColumnWriter::Int64ColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
+            ColumnWriter::Int96ColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
+            ColumnWriter::FloatColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
+            ColumnWriter::DoubleColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
+            ColumnWriter::ByteArrayColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
+            ColumnWriter::FixedLenByteArrayColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
+        };
+        let mut close = writer.close()?;
+        close.metadata = close.metadata.into_builder().set_compression(self.compression).build()?;
+        Ok((compressor.pages(plain.into_inner()?.into())?, close))
+    }
 }
 
-/// Only columns of bytes have values here.
-fn write(writer: &mut ColumnWriter, values: &[ByteArray], levels: &[i16]) -> Result<()> {
-    match writer {
-        ColumnWriter::ByteArrayColumnWriter(writer) => writer.write_batch(values, Some(levels), None)?,
-        ColumnWriter::BoolColumnWriter(writer) => writer.write_batch(&[], Some(levels), None)?,
-        ColumnWriter::Int32ColumnWriter(writer) => writer.write_batch(&[], Some(levels), None)?,
-        ColumnWriter::Int64ColumnWriter(writer) => writer.write_batch(&[], Some(levels), None)?,
-        ColumnWriter::Int96ColumnWriter(writer) => writer.write_batch(&[], Some(levels), None)?,
-        ColumnWriter::FloatColumnWriter(writer) => writer.write_batch(&[], Some(levels), None)?,
-        ColumnWriter::DoubleColumnWriter(writer) => writer.write_batch(&[], Some(levels), None)?,
-        ColumnWriter::FixedLenByteArrayColumnWriter(writer) => writer.write_batch(&[], Some(levels), None)?,
-    };
-    Ok(())
+/// Writes rows with the levels of the structs around, of which some have values: these at these rows.
+fn write_kept(
+    around: &[u8],
+    (values, at): (&[Vec<u8>], &[usize]),
+    may_be_even: bool,
+    column: &mut ByteArrayColumn,
+    compressor: &mut Compressor,
+) -> Result<()> {
+    let mut levels = around.to_vec();
+    for &row in at {
+        if let Some(level) = levels.get_mut(row) {
+            *level += 1;
+        }
+    }
+    let places: Vec<usize> = (0..values.len()).collect();
+    let most_bytes = values.iter().map(|value| value.len() + size_of::<u32>()).sum();
+    let value = |at: usize| values.get(at).map_or(&[][..], Vec::as_slice);
+    column.write(&levels, &Given { places: &places, value, most_bytes, may_be_even }, compressor)
 }

@@ -1,0 +1,218 @@
+//! The values of the page being built: numbers of a dictionary as long as the chunk has one, and afterwards the values
+//! themselves, plain or by what each shares with the one before (Parquet, Encodings.md).
+
+use parquet::basic::Encoding;
+use parquet::data_type::Int32Type;
+use parquet::encodings::encoding::{DeltaBitPackEncoder, Encoder};
+use parquet::encodings::rle::RleEncoder;
+use parquet::errors::Result;
+use parquet::util::bit_util::num_required_bits;
+
+use super::distinct::Distinct;
+use super::extremes::Extremes;
+
+/// Whether byte arrays can be written so.
+pub fn is_known(encoding: Option<Encoding>) -> bool {
+    matches!(encoding, None | Some(Encoding::PLAIN | Encoding::DELTA_BYTE_ARRAY))
+}
+
+pub struct Values {
+    dictionary: Option<Dictionary>,
+    rest: Rest,
+    /// Bytes of the page's values, lengths not counted.
+    bytes: i64,
+}
+
+#[derive(Default)]
+struct Dictionary {
+    distinct: Distinct,
+    codes: Vec<u64>,
+    /// By code, the last page that has it. Pages count from 1.
+    page_of: Vec<u32>,
+    page: u32,
+}
+
+/// Without a dictionary.
+enum Rest {
+    Plain(Vec<u8>),
+    Delta(Box<Delta>),
+}
+
+struct Delta {
+    suffixes: Vec<u8>,
+    last: Vec<u8>,
+    prefix_lengths: DeltaBitPackEncoder<Int32Type>,
+    suffix_lengths: DeltaBitPackEncoder<Int32Type>,
+    /// Room for lengths that are encoded at once.
+    prefixes: Vec<i32>,
+    lengths: Vec<i32>,
+}
+
+impl Values {
+    pub fn new(dictionary: bool, encoding: Option<Encoding>) -> Self {
+        let rest = match encoding {
+            Some(Encoding::DELTA_BYTE_ARRAY) => Rest::Delta(Box::new(Delta {
+                suffixes: Vec::new(),
+                last: Vec::new(),
+                prefix_lengths: DeltaBitPackEncoder::new(),
+                suffix_lengths: DeltaBitPackEncoder::new(),
+                prefixes: Vec::new(),
+                lengths: Vec::new(),
+            })),
+            _ => Rest::Plain(Vec::new()),
+        };
+        let dictionary = dictionary.then(|| Dictionary { page: 1, ..Dictionary::default() });
+        Values { dictionary, rest, bytes: 0 }
+    }
+
+    /// Adds values to the page, and to what the page says of the least and the greatest.
+    pub fn put<'v>(&mut self, values: impl Iterator<Item = &'v [u8]>, extremes: &mut Extremes) -> Result<()> {
+        self.bytes += match (&mut self.dictionary, &mut self.rest) {
+            (Some(dictionary), _) => dictionary.put(values, extremes),
+            (None, Rest::Plain(out)) => values.fold(0, |bytes, value| {
+                extremes.take(value);
+                out.extend_from_slice(&(value.len() as u32).to_le_bytes());
+                out.extend_from_slice(value);
+                bytes + value.len() as i64
+            }),
+            (None, Rest::Delta(delta)) => delta.put(values, extremes)?,
+        };
+        Ok(())
+    }
+
+    /// Bytes of the dictionary page, while there is one.
+    pub fn dictionary_bytes(&self) -> Option<usize> {
+        self.dictionary.as_ref().map(|dictionary| dictionary.distinct.bytes())
+    }
+
+    /// Whether a value is stored by what it shares with the one before.
+    pub fn share(&self) -> bool {
+        self.dictionary.is_none() && matches!(self.rest, Rest::Delta(_))
+    }
+
+    /// Bytes of the page, about.
+    pub fn page_bytes(&self) -> usize {
+        match (&self.dictionary, &self.rest) {
+            (Some(dictionary), _) => 1 + RleEncoder::max_buffer_size(dictionary.width(), dictionary.codes.len()),
+            (None, Rest::Plain(out)) => out.len(),
+            (None, Rest::Delta(delta)) => delta.bytes(),
+        }
+    }
+
+    /// Writes the page's; the next page has none yet. Gives the encoding, and the bytes of the values, lengths not
+    /// counted.
+    pub fn take(&mut self, page: &mut Vec<u8>) -> Result<(Encoding, i64)> {
+        let encoding = match (&mut self.dictionary, &mut self.rest) {
+            (Some(dictionary), _) => {
+                dictionary.take(page);
+                Encoding::RLE_DICTIONARY
+            }
+            (None, Rest::Plain(out)) => {
+                page.append(out);
+                Encoding::PLAIN
+            }
+            (None, Rest::Delta(delta)) => {
+                delta.take(page)?;
+                Encoding::DELTA_BYTE_ARRAY
+            }
+        };
+        Ok((encoding, std::mem::take(&mut self.bytes)))
+    }
+
+    /// The dictionary page and how many values it has; from now on there is none. The page being built is empty.
+    pub fn take_dictionary(&mut self) -> Option<(Vec<u8>, usize)> {
+        let Dictionary { distinct, .. } = self.dictionary.take()?;
+        let values = distinct.len();
+        Some((distinct.into_page(), values))
+    }
+}
+
+impl Dictionary {
+    fn put<'v>(&mut self, values: impl Iterator<Item = &'v [u8]>, extremes: &mut Extremes) -> i64 {
+        let mut bytes = 0;
+        // The metadata of near rows are views of the same bytes: what lies at the same place is not looked at again.
+        let mut last: (&[u8], u64) = (&[], u64::MAX);
+        for value in values {
+            bytes += value.len() as i64;
+            if last.1 != u64::MAX && std::ptr::eq(last.0, value) {
+                self.codes.push(last.1);
+                continue;
+            }
+            let code = self.distinct.code(value);
+            if self.page_of.len() <= code as usize {
+                self.page_of.resize(code as usize + 1, 0);
+            }
+            if let Some(page_of) = self.page_of.get_mut(code as usize)
+                && std::mem::replace(page_of, self.page) != self.page
+            {
+                extremes.take(value);
+            }
+            last = (value, code.into());
+            self.codes.push(code.into());
+        }
+        bytes
+    }
+
+    /// Bits of a code.
+    fn width(&self) -> u8 {
+        num_required_bits(self.distinct.len().saturating_sub(1) as u64)
+    }
+
+    fn take(&mut self, page: &mut Vec<u8>) {
+        let width = self.width();
+        page.reserve(1 + RleEncoder::max_buffer_size(width, self.codes.len()));
+        page.push(width);
+        let mut encoder = RleEncoder::new_from_buf(width, std::mem::take(page));
+        encoder.put_batch(&self.codes);
+        *page = encoder.consume();
+        self.codes.clear();
+        self.page += 1;
+    }
+}
+
+impl Delta {
+    fn put<'v>(&mut self, values: impl Iterator<Item = &'v [u8]>, extremes: &mut Extremes) -> Result<i64> {
+        let mut bytes = 0;
+        let mut before = std::mem::take(&mut self.last);
+        let mut last = before.as_slice();
+        for value in values {
+            extremes.take(value);
+            let prefix = shared(last, value);
+            self.prefixes.push(prefix as i32);
+            self.lengths.push((value.len() - prefix) as i32);
+            self.suffixes.extend_from_slice(&value[prefix..]);
+            bytes += value.len() as i64;
+            last = value;
+        }
+        let kept = last.to_vec();
+        before.clear();
+        self.last = kept;
+        self.prefix_lengths.put(&self.prefixes)?;
+        self.suffix_lengths.put(&self.lengths)?;
+        self.prefixes.clear();
+        self.lengths.clear();
+        Ok(bytes)
+    }
+
+    fn bytes(&self) -> usize {
+        self.suffixes.len()
+            + self.prefix_lengths.estimated_data_encoded_size()
+            + self.suffix_lengths.estimated_data_encoded_size()
+    }
+
+    fn take(&mut self, page: &mut Vec<u8>) -> Result<()> {
+        page.extend_from_slice(&self.prefix_lengths.flush_buffer()?);
+        page.extend_from_slice(&self.suffix_lengths.flush_buffer()?);
+        page.append(&mut self.suffixes);
+        self.last.clear();
+        Ok(())
+    }
+}
+
+/// Bytes at the beginning that both have.
+pub fn shared(one: &[u8], other: &[u8]) -> usize {
+    let eights = one.as_chunks::<8>().0.iter().zip(other.as_chunks::<8>().0);
+    let eights = eights.take_while(|(a, b)| a == b).count() * 8;
+    let rest = one[eights..].iter().zip(&other[eights..]);
+    eights + rest.take_while(|(a, b)| a == b).count()
+}
