@@ -42,6 +42,7 @@ from mica.expressions.bind import Leaf
 from mica.expressions.compare import Datum
 from mica.expressions.tree import Call, Compare, Expr, In, LeafRef, Literal, Op, walk
 from mica.schema.types import STRING
+from mica.skipping.filled import filled
 from mica.skipping.intervals import Interval
 from mica.stats.collated import Evidence
 
@@ -122,7 +123,7 @@ class CollatedVerdicts:
                 cannot = pc.less_equal(high, 0)
             case _:
                 cannot = pc.less(high, 0)
-        return pc.invert(pc.fill_null(cannot, False))
+        return pc.invert(filled(cannot, False))
 
 
 def places_of(parts: Iterable[Expr]) -> dict[Place, list[str]]:

@@ -27,6 +27,7 @@ from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.compare import Datum
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, decimal
+from mica.skipping.filled import filled
 from mica.stats import paths
 from mica.stats.paths import PathSide
 from mica.stats.read import ColumnStats, in_order
@@ -68,7 +69,7 @@ def unknown(count: int, type_: DataType) -> Interval:
 
 def from_stats(leaf: Leaf, stats: ColumnStats) -> Interval:
     """Builds a leaf's interval from the statistics in the log."""
-    equal = pc.fill_null(pc.equal(stats.null_count, stats.num_rows), False)
+    equal = filled(pc.equal(stats.null_count, stats.num_rows), False)
     if leaf.path is not None:
         low, high = path_bounds(stats.min, stats.max, leaf.type)
         # Bounds of integers and decimals prove that the file holds no other class, so no NaN.
@@ -78,7 +79,7 @@ def from_stats(leaf: Leaf, stats: ColumnStats) -> Interval:
         unfit = known & np.asarray(pc.and_(pc.is_null(low), pc.is_null(high)))
         return Interval(low, high, pa.repeat(True, len(equal)), equal, nan, unfit)
     # Writers differ in whether a field of a null struct counts as a null: a count of 0 proves nothing there.
-    some = pc.fill_null(pc.not_equal(stats.null_count, 0), True)
+    some = filled(pc.not_equal(stats.null_count, 0), True)
     some = pa.repeat(True, len(equal)) if len(leaf.column) > 1 else some
     return Interval(stats.min, stats.max, some, equal, is_real(leaf.type))
 
@@ -87,7 +88,7 @@ def from_constants(values: pa.Array, type_: DataType) -> Interval:
     """A partition column: one known value per file."""
     null = pc.is_null(values)
     if is_real(type_):
-        nan = pc.fill_null(pc.is_nan(values), False)
+        nan = filled(pc.is_nan(values), False)
         if nan.true_count:
             values = pc.if_else(nan, pa.scalar(None, values.type), values)
             return Interval(values, values, null, null, True)

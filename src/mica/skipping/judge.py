@@ -45,6 +45,7 @@ from mica.expressions.strings import Pattern
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or
 from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType
 from mica.skipping.collated import CollatedVerdicts
+from mica.skipping.filled import filled
 from mica.skipping.intervals import Interval, unknown
 from mica.variant import kernel
 
@@ -68,7 +69,7 @@ def judge(
     `collated` evaluates comparisons by a collation; the intervals are binary and cannot.
     """
     found = _Judge(intervals, count, timezone, collated).predicate(expr)
-    found = pc.fill_null(found, ROWS_MIGHT_MATCH)
+    found = filled(found, ROWS_MIGHT_MATCH)
     return pa.repeat(found, count) if isinstance(found, pa.Scalar) else found
 
 
@@ -102,9 +103,9 @@ class _Judge:
         raise TypeError(f"{expr!r} was not rewritten")
 
     def fold(self, parts: tuple[Expr, ...], join: Any) -> Datum:
-        found = pc.fill_null(self.predicate(parts[0]), ROWS_MIGHT_MATCH)
+        found = filled(self.predicate(parts[0]), ROWS_MIGHT_MATCH)
         for part in parts[1:]:
-            found = join(found, pc.fill_null(self.predicate(part), ROWS_MIGHT_MATCH))
+            found = join(found, filled(self.predicate(part), ROWS_MIGHT_MATCH))
         return found
 
     # --- values
@@ -157,7 +158,7 @@ class _Judge:
                 found = pa.scalar(False)
                 for part in expr.children:
                     part_is = self.may_be_null(part) if isinstance(part, _PREDICATES) else self.value(part).may_be_null
-                    found = pc.or_(found, pc.fill_null(part_is, True))
+                    found = pc.or_(found, filled(part_is, True))
                 return found
         return pa.scalar(True)
 
@@ -244,13 +245,13 @@ class _Judge:
         if wanted:
             within = pc.starts_with(x.low, prefix) if not pattern.is_text else pa.scalar(False)
             below = pc.or_kleene(pc.less_equal(x.low, constant), within)
-            found = pc.and_(pc.fill_null(below, True), pc.fill_null(pc.greater_equal(x.high, constant), True))
+            found = pc.and_(filled(below, True), filled(pc.greater_equal(x.high, constant), True))
         elif pattern.is_text:
             same = pc.and_(pc.equal(x.low, constant), pc.equal(x.high, constant))
-            found = pc.invert(pc.fill_null(same, False))
+            found = pc.invert(filled(same, False))
         elif pattern.is_prefix:
             every = pc.and_(pc.starts_with(x.low, prefix), pc.starts_with(x.high, prefix))
-            found = pc.invert(pc.fill_null(every, False))
+            found = pc.invert(filled(every, False))
         else:
             return some
         return pc.and_(found, some)
@@ -272,12 +273,12 @@ def _constant(value: Any, type_: DataType) -> Interval:
 
 def _known(op: Op, left: Datum, right: Datum, left_type: DataType, right_type: DataType) -> Datum:
     """Compares two bounds; true if one of them is unknown."""
-    return pc.fill_null(compare(op, left, right, left_type, right_type), True)
+    return filled(compare(op, left, right, left_type, right_type), True)
 
 
 def _certain(left: Datum, right: Datum, left_type: DataType, right_type: DataType) -> Datum:
     """Whether two bounds are certainly equal; false if one of them is unknown."""
-    return pc.fill_null(compare(Op.EQ, left, right, left_type, right_type), False)
+    return filled(compare(Op.EQ, left, right, left_type, right_type), False)
 
 
 def _any_within(values: list[Any], low: Any, high: Any) -> bool:

@@ -22,6 +22,7 @@ from mica.expressions.casts import cast_array
 from mica.expressions.coerce import is_exact, is_real
 from mica.schema.arrow import from_arrow_type, to_arrow_type
 from mica.schema.types import BOOLEAN, VARIANT, DataType
+from mica.skipping.filled import filled
 from mica.skipping.intervals import Interval, from_constants, unknown
 from mica.skipping.judge import judge
 
@@ -119,12 +120,12 @@ def interval(leaf: Leaf, column: pa.StructArray, rows: pa.Array, zone: str) -> I
     """Builds a leaf's interval from the kernel's struct of min, max, null_count and usable."""
     count = len(column)
     low, high, null_count, usable = (column.field(name) for name in ("min", "max", "null_count", "usable"))
-    usable = pc.fill_null(usable, False)
-    all_null = pc.and_(pc.fill_null(pc.equal(null_count, rows), False), usable)
+    usable = filled(usable, False)
+    all_null = pc.and_(filled(pc.equal(null_count, rows), False), usable)
     if leaf.path is not None:
         some: pa.Array = pa.repeat(True, count)  # the value may be null or of a type that casts to null
     else:
-        some = pc.fill_null(pc.not_equal(null_count, 0), True)
+        some = filled(pc.not_equal(null_count, 0), True)
     bounds = [_cast(pc.if_else(usable, side, pa.scalar(None, side.type)), leaf, zone) for side in (low, high)]
     return Interval(bounds[0], bounds[1], some, all_null, is_real(leaf.type))
 

@@ -47,8 +47,7 @@ def read_together(
 
 def alike(spec: ReadSpec, parts: Sequence[FilePart], at: int) -> Sequence[FilePart]:
     """The file at `at`, and those after it that can be read with it as one, by what the log says of them."""
-    first, size = parts[at], 0
-    end = at + 1
+    first, end = parts[at], at + 1
     if spec.storage.local_path is not None and spec.limit is None and _small(first) and not _of_each_file(spec):
         size = first.size or 0
         for part in parts[end : at + TOGETHER_FILES]:

@@ -1,0 +1,19 @@
+"""Unknown answers replaced by the safe one.
+
+The rule: most answers hold no null, and of these nothing is computed: a plan has dozens of them, each for few files,
+row groups or pages.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mica.expressions.compare import Datum
+
+
+def filled(answers: Datum, unknown: bool) -> Datum:
+    """The answers, with `unknown` where they are null."""
+    if isinstance(answers, pa.Scalar):
+        return answers if answers.is_valid else pa.scalar(unknown)
+    return pc.fill_null(answers, unknown) if answers.null_count else answers
