@@ -39,13 +39,15 @@ fn text(kind: usize, random: &mut Random) -> String {
     }
 }
 
-/// An array of `rows`, of which at least a third are there: a column of fewer is written when its row group ends.
-fn array(field: &Field, rows: usize, kinds: &mut dyn Iterator<Item = usize>, random: &mut Random) -> ArrayRef {
+/// An array of rows, of which at least a third are there: a column of fewer is written when its row group ends. What must
+/// not be null is null at times where `around` is.
+fn array(field: &Field, around: &[bool], kinds: &mut dyn Iterator<Item = usize>, random: &mut Random) -> ArrayRef {
     let often = [340, 900, 1000][random.next(3)];
-    let here: Vec<bool> = (0..rows).map(|_| !field.is_nullable() || random.next(1000) < often).collect();
+    let chosen = around.iter().map(|&around| !field.is_nullable() && around || random.next(1000) < often);
+    let here: Vec<bool> = chosen.collect();
     match field.data_type() {
         DataType::Struct(fields) => {
-            let columns = fields.iter().map(|field| array(field, rows, kinds, random)).collect();
+            let columns = fields.iter().map(|field| array(field, &here, kinds, random)).collect();
             Arc::new(StructArray::new(fields.clone(), columns, Some(NullBuffer::from(here))))
         }
         data_type => {
@@ -111,7 +113,7 @@ fn chunks_are_those_of_the_library() {
         let leaf =
             |name: &str, nullable, random: &mut Random| Field::new(name, TYPES[random.next(6)].clone(), nullable);
         let inner = Fields::from(vec![leaf("a", true, random), leaf("b", false, random)]);
-        let inner = Field::new("inner", DataType::Struct(inner), true);
+        let inner = Field::new("inner", DataType::Struct(inner), random.next(2) == 0);
         let outer = Field::new("outer", DataType::Struct(vec![leaf("c", true, random), inner].into()), true);
         let schema = Arc::new(Schema::new(vec![outer, leaf("d", true, random), leaf("e", false, random)]));
         let kinds: Vec<usize> = (0..5).map(|_| random.next(5)).collect();
@@ -125,7 +127,8 @@ fn chunks_are_those_of_the_library() {
         let batches: Vec<RecordBatch> = (0..3)
             .map(|_| {
                 let (rows, kinds) = (100 + random.next(2500), &mut kinds.iter().copied());
-                let columns = schema.fields().iter().map(|field| array(field, rows, kinds, random)).collect();
+                let columns =
+                    schema.fields().iter().map(|field| array(field, &vec![true; rows], kinds, random)).collect();
                 RecordBatch::try_new(schema.clone(), columns).unwrap()
             })
             .collect();

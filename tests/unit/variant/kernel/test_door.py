@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from mica import _native
@@ -148,3 +149,23 @@ def test_a_filter_needs_a_judge(tmp_path: Path) -> None:
     reader = kernel.FileReader(name="x", path=str(tmp_path / "x"))
     with pytest.raises(ValueError, match="judge"):
         list(reader.scan([Request(("v",))], filter=[Request(("v",))]))
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_null_that_must_not_be_is_refused_where_it_shows(tmp_path: Path, depth: int) -> None:
+    """Nobody has checked what another library hands over."""
+
+    def write(name: str, mask: list[bool]) -> None:
+        array: pa.Array = pa.array(["a", None])
+        for level in range(depth):
+            field = pa.field(f"f{level}", array.type, nullable=False)
+            shown = mask if level == depth - 1 else [False, True]
+            array = pa.StructArray.from_arrays([array], fields=[field], mask=pa.array(shown))
+        writer = kernel.FileWriter(pa.schema([("v", array.type)]), path=str(tmp_path / name))
+        writer.write(pa.record_batch([array], ["v"]))
+        writer.close()
+
+    write("hidden", [False, True])
+    assert pq.read_table(tmp_path / "hidden")["v"].is_valid().to_pylist() == [True, False]
+    with pytest.raises(MicaError, match="contains nulls not present in parent"):
+        write("shown", [False, False])

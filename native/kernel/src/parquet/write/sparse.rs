@@ -15,7 +15,7 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
 use parquet::basic::{Compression, Type as Physical};
 use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
-use parquet::errors::Result;
+use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::WriterPropertiesPtr;
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
@@ -150,7 +150,7 @@ impl Sparse {
             all.levels.resize(before + rows, 0);
         }
         let (leaves, bytes) = (Vec::new(), Vec::new());
-        let mut walk = Walk { of: self, sparse, ways, before, group: 0, leaf: 0, broken: false, leaves, bytes };
+        let mut walk = Walk { of: self, sparse, ways, before, group: 0, leaf: 0, leaves, bytes };
         let columns = columns.map(|(field, array)| walk.visit(field, array, 0));
         let columns = columns.filter_map(Result::transpose).collect::<Result<Vec<_>>>()?;
         Ok(Present { columns, leaves: walk.leaves, bytes: walk.bytes })
@@ -257,8 +257,6 @@ struct Walk<'a> {
     /// The last struct that may be null, and the next leaf.
     group: usize,
     leaf: usize,
-    /// Whether a struct around is null where it must not be: all of it goes to the library, which says so.
-    broken: bool,
     leaves: Vec<usize>,
     bytes: Vec<(usize, ArrayRef)>,
 }
@@ -267,14 +265,12 @@ type Part = Option<(FieldRef, ArrayRef)>;
 
 impl Walk<'_> {
     fn visit(&mut self, field: &FieldRef, array: &ArrayRef, group: usize) -> Result<Part> {
-        let DataType::Struct(fields) = field.data_type() else { return Ok(self.leaf(field, array)) };
+        let DataType::Struct(fields) = field.data_type() else { return self.leaf(field, array, group) };
         let array_of = array.as_struct();
+        self.require(field, array, group)?;
         let group = if field.is_nullable() { self.descend(array_of, group) } else { group };
-        let broken = self.broken;
-        self.broken |= !field.is_nullable() && array_of.null_count() > 0;
         let children = fields.iter().zip(array_of.columns()).map(|(field, array)| self.visit(field, array, group));
         let children = children.filter_map(Result::transpose).collect::<Result<Vec<_>>>()?;
-        self.broken = broken;
         let same = children.len() == fields.len()
             && children.iter().zip(array_of.columns()).all(|((_, ours), theirs)| Arc::ptr_eq(ours, theirs));
         if same {
@@ -311,19 +307,36 @@ impl Walk<'_> {
         self.group
     }
 
-    fn leaf(&mut self, field: &FieldRef, array: &ArrayRef) -> Part {
+    /// Refuses nulls of what must not be null, in rows that have all structs around it: as the library does, which may
+    /// not get to see them.
+    fn require(&self, field: &Field, array: &ArrayRef, group: usize) -> Result<()> {
+        let Some(nulls) = array.nulls().filter(|nulls| !field.is_nullable() && nulls.null_count() > 0) else {
+            return Ok(());
+        };
+        let Some(group) = self.of.groups.get(group) else { return Ok(()) };
+        let around = group.levels.get(self.before..).unwrap_or(&[]);
+        match around.iter().zip(nulls).position(|(&level, valid)| !valid && level == group.full) {
+            None => Ok(()),
+            Some(row) => {
+                let message = format!("Found null at index {row} for required field '{}'", field.name());
+                Err(ParquetError::General(message))
+            }
+        }
+    }
+
+    fn leaf(&mut self, field: &FieldRef, array: &ArrayRef, group: usize) -> Result<Part> {
         let first = self.leaf;
         self.leaf += leaf_count(field.data_type());
-        let sparse = !self.broken && self.sparse.get(first).copied().unwrap_or(false);
-        if sparse && self.keep(first, array) {
-            return None;
+        if self.sparse.get(first) == Some(&true) && self.keep(first, array) {
+            return Ok(None);
         }
-        if !self.broken && self.ways.get(first) == Some(&Way::Bytes) {
+        if self.ways.get(first) == Some(&Way::Bytes) {
+            self.require(field, array, group)?;
             self.bytes.push((first, array.clone()));
-            return None;
+            return Ok(None);
         }
         self.leaves.extend(first..self.leaf);
-        Some((field.clone(), array.clone()))
+        Ok(Some((field.clone(), array.clone())))
     }
 
     /// Keeps the values of a sparse leaf if it stays one.
