@@ -427,10 +427,9 @@ def _compared_by(spark: SparkSession, scan: Scan, unsupported: Literal["error", 
     user's own texts on them."""
     from mica.engines.spark.texts import NESTED, judged, nested
 
-    values = [*scan.outputs.values(), *([] if scan.predicate is None else [scan.predicate])]
-    named = {leaf.column[0] for value in values for leaf in value.leaves}
+    used = {leaf.column for leaf in scan.spec().leaves}
+    named = {column[0] for column in used}
     names = [name for name in scan.source.schema.names if name in named] or scan.source.schema.names[:1]
-    used = {leaf.column for value in values for leaf in value.leaves}
     hidden = {f"{NESTED}{field}": f"{METADATA}.{field}" for top, field in FIELDS if (top, field) in used}
     asked = names if METADATA in names or METADATA not in named else {n: quote_if_needed(n) for n in names} | hidden
     whole = replace(scan, where=None, columns=asked, limit=None, spark=None, planned=scan.plan)

@@ -74,6 +74,12 @@ class ReadSpec:
         return {at: physical_names(columns, at) for at, f in walk(columns) if f.type == VARIANT}
 
     @cached_property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """What the outputs and the predicate are evaluated on, each once."""
+        bound = [*self.outputs.values(), *([] if self.predicate is None else [self.predicate])]
+        return tuple(distinct(leaf for one in bound for leaf in one.leaves))
+
+    @cached_property
     def questions(self) -> tuple[tuple[int, int, pa.Array], ...]:
         """What the predicate asks of bloom filters."""
         return () if self.predicate is None else tuple(questions(self.predicate))

@@ -16,7 +16,6 @@ from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, evaluate
 from mica.schema.arrow import to_arrow
 from mica.skipping.within_files import Ranges
-from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.batches import cut
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.leaf_values import distinct
@@ -27,15 +26,12 @@ from mica.tasks.together import read_together
 
 def read_parts(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
     """Reads several files in their order, up to the scan's limit; those of an object store several at once."""
-    if spec.limit is None and spec.storage.local_path is not None:
-        yield from read_together(spec, parts, lambda file: _rows(file, None))
-        return
     left = spec.limit
 
-    def read(part: FilePart) -> Iterator[pa.RecordBatch]:
-        return read_file(spec, part, left)
+    def read(file: DataFileReader) -> Iterator[pa.RecordBatch]:
+        return _rows(file, left)
 
-    for batch in in_order(read, parts, readers_of(spec.storage)):
+    for batch in read_together(spec, parts, read):
         if left is not None:
             batch = batch.slice(0, left)  # noqa: PLW2901 - files that were read ahead have all that was wanted then
             left -= batch.num_rows
@@ -93,7 +89,4 @@ def count_rows(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordB
             total = sum(found.rows for found in file.read([], spec.predicate))
         yield pa.record_batch({"rows": pa.array([total], pa.int64())})
 
-    if spec.storage.local_path is not None:
-        yield from read_together(spec, parts, count)
-    else:
-        yield from in_order(lambda part: count(DataFileReader(spec, part)), parts, readers_of(spec.storage))
+    yield from read_together(spec, parts, count)

@@ -1,4 +1,4 @@
-"""Reads small files several at once, as if they were one.
+"""Reads files in their order, small ones of a local disk several at once, as if they were one.
 
 The rule: a small file takes longer to open, plan and judge than to decode, so files in which a scan meets the same
 columns and constants share one plan, and their rows one batch. The rows are those of the files read one by one, in
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from mica.errors import MicaError
 from mica.schema.hidden import is_hidden
+from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
 
@@ -25,7 +26,10 @@ TOGETHER_FILES = 64
 def read_together(
     spec: ReadSpec, parts: Sequence[FilePart], read: Callable[[DataFileReader], Iterable[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
-    """What `read` returns for the files, in their order."""
+    """What `read` returns for the files, in their order; those of an object store are read ahead."""
+    if spec.storage.local_path is None:
+        yield from in_order(lambda part: read(DataFileReader(spec, part)), parts, readers_of(spec.storage))
+        return
     at = 0
     while at < len(parts):
         first, *more = alike(spec, parts, at)
@@ -48,7 +52,7 @@ def read_together(
 def alike(spec: ReadSpec, parts: Sequence[FilePart], at: int) -> Sequence[FilePart]:
     """The file at `at`, and those after it that can be read with it as one, by what the log says of them."""
     first, end = parts[at], at + 1
-    if spec.storage.local_path is not None and spec.limit is None and _small(first) and not _of_each_file(spec):
+    if spec.limit is None and _small(first) and not _of_each_file(spec):
         size = first.size or 0
         for part in parts[end : at + TOGETHER_FILES]:
             same = part.partition == first.partition and part.constants == first.constants
@@ -66,5 +70,4 @@ def _small(part: FilePart) -> bool:
 
 def _of_each_file(spec: ReadSpec) -> bool:
     """Whether the scan asks for what each file has of its own: its name, or the numbers of its rows."""
-    bound = [*spec.outputs.values(), *([] if spec.predicate is None else [spec.predicate])]
-    return any(is_hidden(spec.columns, leaf.column) for one in bound for leaf in one.leaves)
+    return any(is_hidden(spec.columns, leaf.column) for leaf in spec.leaves)

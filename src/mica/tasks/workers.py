@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from mica.schema.types import VARIANT, contains
 from mica.tasks.file import ReadSpec
-from mica.tasks.leaf_values import distinct
 from mica.tasks.parts import FilePart
 from mica.tasks.together import alike
 
@@ -26,10 +25,8 @@ def workers(spec: ReadSpec, files: Sequence[FilePart], threads: int) -> int:
     """The number of threads, at most `threads`. Requests wait for an object store, not for the lock."""
     if spec.storage.local_path is None or not files:
         return threads
-    bound = [*spec.outputs.values(), *([] if spec.predicate is None else [spec.predicate])]
-    leaves = distinct(leaf for one in bound for leaf in one.leaves)
-    whole = any(not (leaf.path and leaf.path.steps) and contains(leaf.type, VARIANT) for leaf in leaves)
-    share = 1.0 if whole else min(1.0, len(leaves) * _PATH)
+    whole = any(not (leaf.path and leaf.path.steps) and contains(leaf.type, VARIANT) for leaf in spec.leaves)
+    share = 1.0 if whole else min(1.0, len(spec.leaves) * _PATH)
     at = reads = 0
     while at < len(files):
         at += len(alike(spec, files, at))

@@ -16,7 +16,6 @@ const KEPT_BYTES: usize = 32 << 20;
 
 static KNOWN: Mutex<Known> = Mutex::new(Known { files: None, bytes: 0, clock: 0 });
 
-#[derive(Default)]
 struct Known {
     files: Option<HashMap<Identity, Kept>>,
     bytes: usize,

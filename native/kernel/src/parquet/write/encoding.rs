@@ -156,19 +156,28 @@ fn within_list(within: Context) -> Context {
     if within == Context::Group { Context::Object } else { within }
 }
 
+/// Whether values of the type are texts or bytes of any length.
+pub fn is_byte_array(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Utf8
+            | DataType::LargeUtf8
+            | DataType::Utf8View
+            | DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView
+    )
+}
+
 /// The encoding where there is no dictionary.
 fn fallback(data_type: &DataType, sample: Option<&Sample>) -> Option<Encoding> {
     match data_type {
         packed if packs(packed) => Some(Encoding::DELTA_BINARY_PACKED),
-        DataType::Utf8
-        | DataType::LargeUtf8
-        | DataType::Utf8View
-        | DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView
-            if sample.is_some_and(|s| {
-                s.prefix >= SHARED_PREFIX && s.first + s.last > (1.0 - REPEATED) * (s.ahead + s.behind)
-            }) =>
+        bytes
+            if is_byte_array(bytes)
+                && sample.is_some_and(|s| {
+                    s.prefix >= SHARED_PREFIX && s.first + s.last > (1.0 - REPEATED) * (s.ahead + s.behind)
+                }) =>
         {
             Some(Encoding::DELTA_BYTE_ARRAY)
         }

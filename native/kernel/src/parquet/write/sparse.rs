@@ -22,6 +22,7 @@ use parquet::schema::types::ColumnDescPtr;
 
 use crate::parquet::write::bounds::leaf_count;
 use crate::parquet::write::byte_arrays::{ByteArrayColumn, Given};
+use crate::parquet::write::encoding::is_byte_array;
 use crate::parquet::write::pages::{Chunk, Compressor, Pages, renamed};
 
 /// Of so many rows one may have a value.
@@ -123,17 +124,7 @@ impl Sparse {
     /// Whether the leaf is of byte arrays whose levels are known here.
     pub fn is_bytes(&self, leaf: usize) -> bool {
         let field = self.leaves.get(leaf).and_then(Leaf::field);
-        field.is_some_and(|field| {
-            matches!(
-                field.data_type(),
-                DataType::Utf8
-                    | DataType::LargeUtf8
-                    | DataType::Utf8View
-                    | DataType::Binary
-                    | DataType::LargeBinary
-                    | DataType::BinaryView
-            )
-        })
+        field.is_some_and(|field| is_byte_array(field.data_type()))
     }
 
     /// Counts the rows of a batch, keeps the values of those leaves that are `sparse` so far and have few here too, and
