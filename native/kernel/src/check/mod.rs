@@ -16,12 +16,12 @@ mod values;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use crate::check::bounds::FooterBounds;
 use crate::check::findings::{Findings, ViolationKind, batch};
 use crate::check::values::RowChecker;
 use crate::error::{Code, Error, Result};
+use crate::parquet::chunks::{Batches, Manner};
 use crate::parquet::decoder::batch_size;
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
@@ -43,7 +43,7 @@ pub struct Check {
     /// The first row of the row group in the file, and the rows of the column that were checked.
     first_row: u64,
     given: u64,
-    current: Option<(ParquetRecordBatchReader, RowChecker, FooterBounds)>,
+    current: Option<(Batches, RowChecker, FooterBounds)>,
 }
 
 impl Check {
@@ -99,7 +99,7 @@ impl Check {
                 // Pages are held against their index, where there is one.
                 self.file.load_pages(&[self.group], &leaves, false)?;
                 let decoder =
-                    self.file.batches(self.group, &leaves, None, batch_size(group, &leaves, ROWS, BYTES), false)?;
+                    self.file.batches(self.group, &leaves, None, batch_size(group, &leaves, ROWS, BYTES), Manner::default())?;
                 self.given = 0;
                 let bounds = FooterBounds::open(&self.file, self.group, node, &mut self.findings)?;
                 self.current.insert((decoder, RowChecker::default(), bounds))

@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use parquet::arrow::array_reader::RowGroups;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
@@ -18,7 +19,8 @@ use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::error::Result;
-use crate::parquet::coded;
+use crate::parquet::one_bit::OneBit;
+use crate::parquet::{alone, coded};
 use crate::parquet::file::FileReader;
 use crate::parquet::file_schema::FileSchema;
 use crate::parquet::page_check::{self, MAX_PAGE_BYTES};
@@ -32,15 +34,15 @@ const MASKED_BELOW: usize = 32;
 
 impl FileReader {
     /// Decodes some leaf columns of one row group, all rows or those of `rows` (numbers within the file, sorted); only
-    /// the pages that hold such rows are fetched, in one request. If `coded`, texts may be codes.
+    /// the pages that hold such rows are fetched, in one request.
     pub(crate) fn batches(
         &self,
         group: usize,
         leaves: &[usize],
         rows: Option<&Rows>,
         batch_size: usize,
-        coded: bool,
-    ) -> Result<ParquetRecordBatchReader> {
+        manner: Manner,
+    ) -> Result<Batches> {
         let Needed { selection, ranges, ends } = self.needed(group, leaves, rows)?;
         let metadata = &self.metadata;
         let meta = metadata.row_group(group);
@@ -56,12 +58,20 @@ impl FileReader {
             }
         }
         let FileSchema { parquet, decoding, columns, .. } = self.schema.as_ref();
-        let codes = if coded { coded::texts(columns, meta, leaves) } else { Vec::new() };
+        let codes = if manner.coded { coded::texts(columns, meta, leaves) } else { Vec::new() };
         let fields = coded::as_codes(decoding.fields(), columns, &codes);
-        let mask = ProjectionMask::leaves(parquet, leaves.iter().copied());
-        let levels = parquet_to_arrow_field_levels(parquet, mask, Some(&fields))?;
-        let group = Group { metadata, meta, number: group, chunks, paged: selection.is_some() };
-        Ok(ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, batch_size, selection)?)
+        let (levels, alone) = if manner.alone {
+            let (columns, fields) = alone::columns(parquet, columns, &fields, leaves)?;
+            let levels = parquet_to_arrow_field_levels(&columns, ProjectionMask::all(), Some(&fields))?;
+            (levels, Some(Alone { schema: self.schema.clone(), leaves: leaves.to_vec() }))
+        } else {
+            let mask = ProjectionMask::leaves(parquet, leaves.iter().copied());
+            (parquet_to_arrow_field_levels(parquet, mask, Some(&fields))?, None)
+        };
+        let alone_leaves = alone.as_ref().map(|alone| alone.leaves.as_slice());
+        let group = Group { metadata, meta, number: group, chunks, paged: selection.is_some(), alone: alone_leaves };
+        let reader = ParquetRecordBatchReader::try_new_with_row_groups(&levels, &group, batch_size, selection)?;
+        Ok(Batches { reader, alone })
     }
 
     /// Says that `batches` will be called with these leaves and rows next.
@@ -90,6 +100,39 @@ impl FileReader {
             ends.push(ranges.len());
         }
         Ok(Needed { selection, ranges, ends })
+    }
+}
+
+/// How leaf columns are decoded.
+#[derive(Clone, Copy, Default)]
+pub struct Manner {
+    /// Texts may be codes.
+    pub coded: bool,
+    /// Nobody asks where the structs around the leaves are null; there are no lists (`projection::alone`).
+    pub alone: bool,
+}
+
+/// Decoded batches.
+pub struct Batches {
+    reader: ParquetRecordBatchReader,
+    alone: Option<Alone>,
+}
+
+/// Leaves that are decoded as if they were columns.
+struct Alone {
+    schema: Arc<FileSchema>,
+    leaves: Vec<usize>,
+}
+
+impl Iterator for Batches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.reader.next()?;
+        Some(batch.map_err(Into::into).and_then(|batch| match &self.alone {
+            Some(Alone { schema, leaves }) => alone::nested(&schema.columns, leaves, &batch),
+            None => Ok(batch),
+        }))
     }
 }
 
@@ -135,6 +178,8 @@ struct Group<'a> {
     chunks: Vec<Option<Arc<Parts>>>,
     /// Whether pages are found by the page index.
     paged: bool,
+    /// The leaves that the library sees as columns.
+    alone: Option<&'a [usize]>,
 }
 
 impl RowGroups for Group<'_> {
@@ -142,7 +187,8 @@ impl RowGroups for Group<'_> {
         self.meta.num_rows().max(0) as usize
     }
 
-    fn column_chunks(&self, leaf: usize) -> ParquetResult<Box<dyn PageIterator>> {
+    fn column_chunks(&self, column: usize) -> ParquetResult<Box<dyn PageIterator>> {
+        let leaf = self.alone.map_or(Some(column), |leaves| leaves.get(column).copied()).unwrap_or(usize::MAX);
         let column = self.meta.columns().get(leaf);
         let chunk = self.chunks.get(leaf).cloned().flatten();
         let Some((column, chunk)) = column.zip(chunk) else {
@@ -151,10 +197,10 @@ impl RowGroups for Group<'_> {
         let index = self.metadata.page_index().filter(|_| self.paged);
         let locations = index.and_then(|index| index.offset_index(self.number, leaf));
         let locations = locations.map(|index| index.page_locations().clone());
-        let pages: Box<dyn PageReader> = match column.compression() {
+        let levels = column.column_descr();
+        let mut pages: Box<dyn PageReader> = match column.compression() {
             Compression::ZSTD(_) => {
                 let plain = column.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
-                let levels = column.column_descr();
                 Box::new(Unpacked {
                     stored: SerializedPageReader::new(chunk, &plain, self.num_rows(), locations)?,
                     repeats: levels.max_rep_level() > 0,
@@ -163,6 +209,9 @@ impl RowGroups for Group<'_> {
             }
             _ => Box::new(SerializedPageReader::new(chunk, column, self.num_rows(), locations)?),
         };
+        if self.alone.is_some() && levels.max_def_level() > 1 {
+            pages = Box::new(OneBit { stored: pages, highest: levels.max_def_level() });
+        }
         Ok(Box::new(One(Some(pages))))
     }
 

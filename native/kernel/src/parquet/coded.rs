@@ -24,7 +24,7 @@ pub fn texts(columns: &[Node], group: &RowGroupMetaData, leaves: &[usize]) -> Ve
 }
 
 fn through_structs(node: &Node, group: &RowGroupMetaData, leaves: &[usize], found: &mut Vec<usize>) {
-    if !asked(node, leaves) {
+    if !node.has_any(leaves) {
     } else if is_variant(&node.field) && layout(node) == Layout::Standard {
         of_level(LevelColumns::of(node, Layout::Standard), group, leaves, found);
     } else if node.is_struct() && !is_variant(&node.field) {
@@ -33,16 +33,12 @@ fn through_structs(node: &Node, group: &RowGroupMetaData, leaves: &[usize], foun
 }
 
 fn of_level(level: LevelColumns<'_>, group: &RowGroupMetaData, leaves: &[usize], found: &mut Vec<usize>) {
-    if let Some(leaf) = level.leaf.filter(|leaf| leaf.field.data_type() == &DataType::Utf8 && asked(leaf, leaves)) {
+    if let Some(leaf) = level.leaf.filter(|leaf| leaf.field.data_type() == &DataType::Utf8 && leaf.has_any(leaves)) {
         found.extend(group.columns().get(leaf.leaves.start).filter(|chunk| is_coded(chunk)).map(|_| leaf.leaves.start));
     }
-    for field in level.object.iter().flat_map(|object| &object.children).filter(|field| asked(field, leaves)) {
+    for field in level.object.iter().flat_map(|object| &object.children).filter(|field| field.has_any(leaves)) {
         of_level(LevelColumns::of(field, Layout::Standard), group, leaves, found);
     }
-}
-
-fn asked(node: &Node, leaves: &[usize]) -> bool {
-    leaves.get(leaves.partition_point(|&leaf| leaf < node.leaves.start)).is_some_and(|&leaf| leaf < node.leaves.end)
 }
 
 fn is_coded(chunk: &ColumnChunkMetaData) -> bool {
@@ -64,7 +60,7 @@ fn is_coded(chunk: &ColumnChunkMetaData) -> bool {
 pub fn as_codes(fields: &Fields, columns: &[Node], leaves: &[usize]) -> Fields {
     let one = |(field, node): (&FieldRef, &Node)| -> FieldRef {
         let data_type = match field.data_type() {
-            _ if !asked(node, leaves) => return field.clone(),
+            _ if !node.has_any(leaves) => return field.clone(),
             DataType::Struct(children) => DataType::Struct(as_codes(children, &node.children, leaves)),
             text => DataType::Dictionary(Box::new(DataType::Int32), Box::new(text.clone())),
         };

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::datatypes::Schema;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::RowGroupMetaData;
 
 use crate::error::{Code, Error, Result};
+use crate::parquet::chunks::{Batches, Manner};
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
 use crate::parquet::rows;
@@ -38,10 +38,9 @@ pub struct Decoder {
     leaves: Vec<usize>,
     window: Window,
     /// `None` when no leaf column is needed at all: then rows are only counted.
-    inner: Option<ParquetRecordBatchReader>,
+    inner: Option<Batches>,
     batch_size: usize,
-    /// Whether texts may be codes.
-    coded: bool,
+    manner: Manner,
     given: u64,
 }
 
@@ -52,12 +51,12 @@ impl Decoder {
         window: Window,
         max_rows: usize,
         max_bytes: usize,
-        coded: bool,
+        manner: Manner,
     ) -> Result<Self> {
         let batch_size =
             file.metadata().row_groups().get(window.group).map_or(1, |g| batch_size(g, &leaves, max_rows, max_bytes));
         let group = window.group;
-        let mut decoder = Decoder { file, leaves, window, inner: None, batch_size, coded, given: 0 };
+        let mut decoder = Decoder { file, leaves, window, inner: None, batch_size, manner, given: 0 };
         decoder.start().map_err(|e| in_group(e, group))?;
         Ok(decoder)
     }
@@ -76,7 +75,7 @@ impl Decoder {
             return Ok(());
         }
         let (group, part) = (self.window.group, self.window.part());
-        self.inner = Some(self.file.batches(group, &self.leaves, part, self.batch_size, self.coded)?);
+        self.inner = Some(self.file.batches(group, &self.leaves, part, self.batch_size, self.manner)?);
         Ok(())
     }
 
@@ -108,13 +107,13 @@ impl Decoder {
                     return Err(Error::new(Code::CorruptFile, message));
                 }
                 // The values of one batch exceed what an Arrow array can address: fewer rows at a time.
-                Some(Err(e)) if self.batch_size > 1 && e.to_string().contains("overflow") => {
+                Some(Err(e)) if self.batch_size > 1 && e.message.contains("overflow") => {
                     self.window.rows = rows::after(&self.window.rows, self.given);
                     self.given = 0;
                     self.batch_size = (self.batch_size / 16).max(1);
                     self.start()?;
                 }
-                Some(Err(e)) => return Err(self.blame(&e.to_string())),
+                Some(Err(e)) => return Err(self.blame(&e.message)),
             }
         }
     }
@@ -151,7 +150,7 @@ impl FileReader {
         leaves: &[usize],
         mut seen: impl FnMut(RecordBatch) -> Result<()>,
     ) -> Result<()> {
-        self.batches(group, leaves, None, 4096, false)?.try_for_each(|batch| seen(batch?))
+        self.batches(group, leaves, None, 4096, Manner::default())?.try_for_each(|batch| seen(batch?))
     }
 }
 

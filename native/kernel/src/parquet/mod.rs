@@ -10,9 +10,12 @@
 //! - `level`, `resolve`: a path to its leaf column and the residuals that may hide its value
 //! - `bounds`, `physical`, `bloom`, `cost`, `inspect`: what they say of leaves, and what reading would take
 //! - `projection`: the leaf columns that an item needs
-//! - `rows`, `chunks`, `decoder`: fetched pages to batches of leaf columns; `coded`: texts decoded as codes; `legacy`: dates and timestamps by the calendar of old Sparks
+//! - `rows`, `chunks`, `decoder`: fetched pages to batches of leaf columns; `coded`: texts decoded as codes; `alone`,
+//!   `one_bit`: leaves without the nulls of the structs around them; `legacy`: dates and timestamps by the calendar of
+//!   old Sparks
 //! - `write`: rows to a file
 
+pub(crate) mod alone;
 pub mod bloom;
 pub mod bounds;
 pub(crate) mod chunks;
@@ -28,6 +31,7 @@ pub(crate) mod identity;
 pub mod inspect;
 pub mod legacy;
 pub(crate) mod level;
+pub(crate) mod one_bit;
 pub(crate) mod opened;
 pub(crate) mod page_check;
 pub(crate) mod page_header;

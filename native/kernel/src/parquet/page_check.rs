@@ -381,7 +381,7 @@ fn packed_zeros(group: &[u8], width: usize, valid: usize) -> u64 {
 }
 
 /// A number of seven bits a byte, and what follows it.
-fn unsigned(bytes: &[u8]) -> Option<(&[u8], u64)> {
+pub fn unsigned(bytes: &[u8]) -> Option<(&[u8], u64)> {
     let mut value = 0u64;
     for (at, &byte) in bytes.iter().enumerate().take(9) {
         value |= u64::from(byte & 0x7f) << (7 * at);

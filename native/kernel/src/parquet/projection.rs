@@ -13,9 +13,10 @@ use parquet::file::metadata::RowGroupMetaData;
 
 use crate::item::{Item, ItemKind};
 use crate::layout::Layout;
-use crate::layout::standard::is_variant;
+use crate::layout::standard::{METADATA, is_variant};
 use crate::parquet::file::FileReader;
 use crate::parquet::level::{LevelColumns, layout};
+use crate::parquet::one_bit::MAX_LEVEL;
 use crate::parquet::residuals::hides_above;
 use crate::parquet::schema::{Node, find};
 use crate::path::{Step, levels};
@@ -54,6 +55,40 @@ pub fn leaves<'a>(file: &FileReader, items: impl Iterator<Item = &'a Item>, inde
     leaves.sort_unstable();
     leaves.dedup();
     leaves
+}
+
+/// Whether nobody asks where the structs around the leaves (sorted) of these items are null: each item is a plain column,
+/// whether a variant is there, which its metadata say, or the values of a path in a typed leaf or a residual. No residual
+/// is read of a level of which more is read than its typed leaf: whether that has an object would matter.
+pub fn alone<'a>(file: &FileReader, mut items: impl Iterator<Item = &'a Item>, leaves: &[usize]) -> bool {
+    let schema = file.metadata().file_metadata().schema_descr();
+    let single = |&leaf: &usize| {
+        let column = schema.column(leaf);
+        column.max_rep_level() == 0 && column.max_def_level() <= MAX_LEVEL
+    };
+    let alike = |item: &Item| {
+        let Some(node) = find(file.columns(), &item.column) else { return true };
+        match &item.kind {
+            ItemKind::Whole => item.column.len() == 1 && node.is_leaf(),
+            ItemKind::Moved(_) => false,
+            ItemKind::There => node.child(METADATA).is_some_and(|metadata| !metadata.field.is_nullable()),
+            ItemKind::Path { steps, .. } => {
+                layout(node) == Layout::Standard && of_values(LevelColumns::of(node, Layout::Standard), steps, leaves)
+            }
+        }
+    };
+    !leaves.is_empty() && file.legacy.is_none() && leaves.iter().all(single) && items.all(alike)
+}
+
+/// Whether a path ends in a typed leaf or a residual, and on the way to it no residual is read.
+fn of_values(root: LevelColumns<'_>, steps: &[Step], leaves: &[usize]) -> bool {
+    let levels = levels(root, steps);
+    let read = |node: &Node| node.has_any(leaves);
+    levels.iter().enumerate().all(|(depth, level)| {
+        let ends = depth == steps.len();
+        let below = level.object.is_some_and(read) || level.array.is_some_and(read);
+        !(ends && (level.object.is_some() || level.array.is_some())) && !(below && level.residual.is_some_and(read))
+    })
 }
 
 /// The typed leaf that a path of keys leads to, in the standard layout.

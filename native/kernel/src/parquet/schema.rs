@@ -48,6 +48,12 @@ impl Node {
         self.children.iter().find(|c| c.field.name() == name)
     }
 
+    /// Whether some of the leaves (sorted) are under it.
+    pub fn has_any(&self, leaves: &[usize]) -> bool {
+        let first = leaves.partition_point(|&leaf| leaf < self.leaves.start);
+        leaves.get(first).is_some_and(|&leaf| leaf < self.leaves.end)
+    }
+
     pub fn is_struct(&self) -> bool {
         matches!(self.field.data_type(), DataType::Struct(_))
     }

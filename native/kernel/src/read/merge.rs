@@ -88,5 +88,7 @@ fn join_node(node: &Node, one: Option<&ArrayRef>, other: Option<&ArrayRef>) -> R
             children.push(column);
         }
     }
-    Ok(Some(Arc::new(StructArray::try_new(fields.into(), children, left.nulls().cloned())?)))
+    // One of them alone may know (`parquet/alone.rs`).
+    let nulls = left.nulls().or(right.nulls()).cloned();
+    Ok(Some(Arc::new(StructArray::try_new(fields.into(), children, nulls)?)))
 }

@@ -11,20 +11,18 @@ use std::sync::Arc;
 use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
 use arrow::compute::{concat_batches, filter_record_batch};
 use arrow::datatypes::Schema;
-use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::RowGroupMetaData;
 
 use crate::error::{Code, Error, Result};
 use crate::item::{Item, ItemKind};
-use crate::layout::Layout;
-use crate::layout::standard::is_variant;
+use crate::parquet::chunks::Manner;
 use crate::parquet::decoder::{Decoder, Window, group_bytes};
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
-use crate::parquet::level::layout;
 use crate::parquet::rows::Rows;
-use crate::parquet::schema::{Node, find};
+use crate::parquet::schema::find;
 use crate::parquet::{projection, rows};
+use crate::read::asked::check;
 use crate::read::items::{Answers, answer, column_at, columns_of, takes_codes};
 use crate::read::merge;
 use crate::values::coded::written;
@@ -79,8 +77,9 @@ enum State {
 /// The filter of one window at work.
 struct Judging {
     decoder: Decoder,
-    /// Leaf columns that the outputs need besides those that the filter gives.
+    /// Leaf columns that the outputs need besides those that the filter gives, and how they are decoded.
     rest: Vec<usize>,
+    rest_manner: Manner,
     /// Leaf columns of the filter that outputs are built on.
     reused: Vec<usize>,
     waiting: Option<Waiting>,
@@ -207,7 +206,8 @@ impl Scan {
         self.state = State::Between;
         if !judging.passing.is_empty() {
             let window = Window { rows: judging.passing, ..judging.decoder.window().clone() };
-            self.state = State::Reading { decoder: self.decoder(judging.rest, window)?, kept: judging.kept };
+            let decoder = self.decoder(judging.rest, window, judging.rest_manner)?;
+            self.state = State::Reading { decoder, kept: judging.kept };
         }
         Ok(None)
     }
@@ -256,18 +256,28 @@ impl Scan {
             let leaves = projection::leaves(&self.file, self.items.iter(), window.group);
             let rows = rows::head(&window.rows, self.left);
             self.left -= rows::count(&rows);
-            let decoder = self.decoder(leaves, Window { rows, ..window })?;
+            let manner = self.manner(self.items.iter(), &leaves);
+            let decoder = self.decoder(leaves, Window { rows, ..window }, manner)?;
             return Ok(State::Reading { decoder, kept: Kept::default() });
         }
         let judged = projection::leaves(&self.file, self.filter.iter(), window.group);
         let fresh = self.items.iter().filter(|item| !self.filter.iter().any(|f| f.same(item)));
-        let needed = projection::leaves(&self.file, fresh, window.group);
+        let needed = projection::leaves(&self.file, fresh.clone(), window.group);
         let mut reusable = Vec::new();
         merge::reusable(self.file.columns(), &mut reusable);
         let in_both = |leaf: &usize| judged.binary_search(leaf).is_ok() && reusable.binary_search(leaf).is_ok();
         let (reused, rest): (Vec<usize>, Vec<usize>) = needed.into_iter().partition(in_both);
-        let decoder = self.decoder(judged, window)?;
-        let judging = Judging { decoder, rest, reused, waiting: None, passing: Vec::new(), kept: Kept::default() };
+        let (manner, rest_manner) = if reused.is_empty() {
+            (self.manner(self.filter.iter(), &judged), self.manner(fresh, &rest))
+        } else {
+            // What both read is put together with either.
+            let mut all = [&judged[..], &rest].concat();
+            all.sort_unstable();
+            let manner = self.manner(self.filter.iter().chain(fresh), &all);
+            (manner, manner)
+        };
+        let decoder = self.decoder(judged, window, manner)?;
+        let judging = Judging { decoder, rest, rest_manner, reused, waiting: None, passing: Vec::new(), kept: Kept::default() };
         Ok(State::Judging(judging))
     }
 
@@ -330,9 +340,16 @@ impl Scan {
         by_memory.min(by_limit)
     }
 
-    fn decoder(&self, leaves: Vec<usize>, window: Window) -> Result<Decoder> {
-        let coded = takes_codes(&self.items, &self.filter);
-        Decoder::new(self.file.clone(), leaves, window, self.options.max_rows, self.options.max_bytes, coded)
+    /// How leaves are decoded out of which these items are answered.
+    fn manner<'a>(&self, items: impl Iterator<Item = &'a Item>, leaves: &[usize]) -> Manner {
+        Manner {
+            coded: takes_codes(&self.items, &self.filter),
+            alone: projection::alone(&self.file, items, leaves),
+        }
+    }
+
+    fn decoder(&self, leaves: Vec<usize>, window: Window, manner: Manner) -> Result<Decoder> {
+        Decoder::new(self.file.clone(), leaves, window, self.options.max_rows, self.options.max_bytes, manner)
     }
 
     /// The outputs of decoded rows; what the filter extracted already is taken from there.
@@ -423,72 +440,4 @@ fn join_batches(mut batches: Vec<RecordBatch>) -> Result<Option<RecordBatch>> {
     }
     let schema = batches[0].schema();
     Ok(Some(concat_batches(&schema, &batches)?))
-}
-
-fn check(file: &FileReader, item: &Item) -> Result<()> {
-    let name = item.path();
-    let Some(node) = find(file.columns(), &item.column) else {
-        return Err(Error::new(Code::InvalidArgument, format!("{} has no column {name}", file.name())).path(name));
-    };
-    if matches!(item.kind, ItemKind::Path { .. } | ItemKind::There) && !node.is_struct() {
-        return Err(Error::new(
-            Code::CorruptFile,
-            format!("the column {name} of {} is {}, not a variant", file.name(), node.field.data_type()),
-        )
-        .path(name));
-    }
-    refuse_int96(file, node)?;
-    refuse_unknown(file, node, &name)
-}
-
-/// INT96 is a timestamp in plain columns and no type that a variant can be shredded to (rule 21).
-fn refuse_int96(file: &FileReader, node: &Node) -> Result<()> {
-    if !is_variant(&node.field) {
-        return node.children.iter().try_for_each(|child| refuse_int96(file, child));
-    }
-    let schema = file.metadata().file_metadata().schema_descr();
-    match node.leaves.clone().find(|&leaf| schema.column(leaf).physical_type() == PhysicalType::INT96) {
-        None => Ok(()),
-        Some(leaf) => {
-            let path = schema.column(leaf).path().string();
-            Err(Error::new(Code::MalformedShredding, format!("{path} of {} is INT96", file.name())).rule(21).path(path))
-        }
-    }
-}
-
-/// What stands beside `value` and `typed_value` under another name would be passed over, and its rows would read as
-/// null: a layout that is not known is refused (rules 1, 44). A projection would never see it.
-fn refuse_unknown(file: &FileReader, node: &Node, path: &str) -> Result<()> {
-    if !is_variant(&node.field) {
-        let below = |child: &Node| refuse_unknown(file, child, &format!("{path}.{}", child.field.name()));
-        return node.children.iter().try_for_each(below);
-    }
-    if layout(node) == Layout::Early {
-        return Ok(()); // It was checked when it was recognised.
-    }
-    let mut groups = vec![(node, path.to_string())];
-    while let Some((group, path)) = groups.pop() {
-        for child in &group.children {
-            let name = child.field.name().as_str();
-            match name {
-                "typed_value" if child.is_struct() => {
-                    groups.extend(child.children.iter().map(|f| (f, format!("{path}.{name}.{}", f.field.name()))));
-                }
-                "typed_value" if child.is_list() => {
-                    groups.extend(child.children.iter().map(|e| (e, format!("{path}.{name}.list.element"))));
-                }
-                "metadata" if std::ptr::eq(group, node) => {}
-                "value" | "typed_value" => {}
-                name if name.starts_with('_') => {}
-                name => {
-                    let message = format!(
-                        "{path} of {} has the field {name:?}, which is not metadata, value or typed_value",
-                        file.name()
-                    );
-                    return Err(Error::new(Code::MalformedShredding, message).rule(1).path(path));
-                }
-            }
-        }
-    }
-    Ok(())
 }
