@@ -174,9 +174,9 @@ class Mica:
         return int(frame.selectExpr("sum(length(to_json(v)))").collect()[0][0])
 
     def query(self, target: str, name: str) -> list[list[Any]]:
-        """Leaves by to_arrow(), the rest by pyarrow."""
+        """Leaves by to_arrow(), the rest by pyarrow; the table object is kept, as ClickHouse keeps its tables."""
         columns, where, aggregate = QUERIES[name]
-        return aggregate(mica.Table.open(target).scan(where=where, columns=columns).to_arrow())
+        return aggregate(self._kept(target).scan(where=where, columns=columns).to_arrow())
 
     def through_sql(self, target: str, name: str) -> list[list[Any]]:
         """Spark's text for the same question, through `mica.sql`."""
@@ -282,9 +282,16 @@ class Mica:
         return {"rows": rows, "first": first or seconds, "seconds": seconds}
 
     def plan(self, target: str, low: int, high: int, column: str, cached: bool) -> int:
-        table = self._open[target].refresh() if cached and target in self._open else mica.Table.open(target)
+        if not cached:
+            self._open.pop(target, None)
+        return int(self._kept(target).scan(where=f"{column} BETWEEN {low} AND {high}").kept.num_rows)
+
+    def _kept(self, target: str) -> mica.Table:
+        """The table at its newest version, from the object that was used before."""
+        kept = self._open.get(target)
+        table = mica.Table.open(target) if kept is None else kept.refresh()
         self._open[target] = table
-        return int(table.scan(where=f"{column} BETWEEN {low} AND {high}").kept.num_rows)
+        return table
 
 
 if __name__ == "__main__":

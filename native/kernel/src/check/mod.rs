@@ -98,8 +98,13 @@ impl Check {
                 let leaves: Vec<usize> = node.leaves.clone().collect();
                 // Pages are held against their index, where there is one.
                 self.file.load_pages(&[self.group], &leaves, false)?;
-                let decoder =
-                    self.file.batches(self.group, &leaves, None, batch_size(group, &leaves, ROWS, BYTES), Manner::default())?;
+                let decoder = self.file.batches(
+                    self.group,
+                    &leaves,
+                    None,
+                    batch_size(group, &leaves, ROWS, BYTES),
+                    Manner::default(),
+                )?;
                 self.given = 0;
                 let bounds = FooterBounds::open(&self.file, self.group, node, &mut self.findings)?;
                 self.current.insert((decoder, RowChecker::default(), bounds))

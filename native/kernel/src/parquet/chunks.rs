@@ -19,14 +19,14 @@ use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::error::Result;
-use crate::parquet::one_bit::OneBit;
-use crate::parquet::{alone, coded};
 use crate::parquet::file::FileReader;
 use crate::parquet::file_schema::FileSchema;
+use crate::parquet::one_bit::OneBit;
 use crate::parquet::page_check::{self, MAX_PAGE_BYTES};
 use crate::parquet::parts::Parts;
 use crate::parquet::rows::{self, Rows};
 use crate::parquet::unzstd;
+use crate::parquet::{alone, coded};
 
 /// Below this mean length of its runs the library reads all pages of a selection and masks their rows
 /// (`RowSelectionPolicy`), so all of them have to be there.

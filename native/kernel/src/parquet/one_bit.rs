@@ -204,7 +204,9 @@ mod tests {
         while let Some((rest, header)) = unsigned(runs).filter(|_| found.len() < count) {
             let length = (header >> 1) as usize;
             let taken = if header & 1 == 0 { 1 } else { length };
-            let bit = |at: usize| rest[if header & 1 == 0 { 0 } else { at / 8 }] >> (at % 8 * taken.min(header as usize & 1)) & 1 == 1;
+            let bit = |at: usize| {
+                rest[if header & 1 == 0 { 0 } else { at / 8 }] >> (at % 8 * taken.min(header as usize & 1)) & 1 == 1
+            };
             found.extend((0..length * if header & 1 == 0 { 1 } else { 8 }).map(bit));
             runs = &rest[taken..];
         }

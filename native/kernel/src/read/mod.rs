@@ -1,10 +1,11 @@
 //! What is asked of a file or of a batch, answered: leaf columns become values.
 //!
 //! - `items`: what is asked for, and the answer out of decoded columns
-//! - `scan`, `merge`: the rows of a file, filtered late
+//! - `asked`: what may be asked of a file; `scan`, `merge`: its rows, filtered late
 //! - `together`: several small files as if they were one
 //! - `batch`: the same on an Arrow batch
 
+mod asked;
 pub mod batch;
 pub mod items;
 mod merge;

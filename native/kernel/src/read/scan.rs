@@ -16,7 +16,7 @@ use parquet::file::metadata::RowGroupMetaData;
 use crate::error::{Code, Error, Result};
 use crate::item::{Item, ItemKind};
 use crate::parquet::chunks::Manner;
-use crate::parquet::decoder::{Decoder, Window, group_bytes};
+use crate::parquet::decoder::{Decoder, Window, batch_size, group_bytes};
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
 use crate::parquet::rows::Rows;
@@ -29,6 +29,10 @@ use crate::values::coded::written;
 
 /// What the columns of a window may take decoded.
 const WINDOW_BYTES: u64 = 256 << 20;
+/// What is put together of several columns is put together while they are in the cache: their rows take about half of
+/// this decoded, unless that would be fewer rows than these.
+const CACHED_BYTES: usize = 16 << 20;
+const CACHED_ROWS: usize = 1024;
 /// Rows of the first window where only some rows are asked for; each window after it is as much larger.
 const LIMITED_ROWS: u64 = 16 << 10;
 const LIMITED_GROWTH: u64 = 4;
@@ -277,7 +281,8 @@ impl Scan {
             (manner, manner)
         };
         let decoder = self.decoder(judged, window, manner)?;
-        let judging = Judging { decoder, rest, rest_manner, reused, waiting: None, passing: Vec::new(), kept: Kept::default() };
+        let judging =
+            Judging { decoder, rest, rest_manner, reused, waiting: None, passing: Vec::new(), kept: Kept::default() };
         Ok(State::Judging(judging))
     }
 
@@ -342,14 +347,15 @@ impl Scan {
 
     /// How leaves are decoded out of which these items are answered.
     fn manner<'a>(&self, items: impl Iterator<Item = &'a Item>, leaves: &[usize]) -> Manner {
-        Manner {
-            coded: takes_codes(&self.items, &self.filter),
-            alone: projection::alone(&self.file, items, leaves),
-        }
+        Manner { coded: takes_codes(&self.items, &self.filter), alone: projection::alone(&self.file, items, leaves) }
     }
 
     fn decoder(&self, leaves: Vec<usize>, window: Window, manner: Manner) -> Result<Decoder> {
-        Decoder::new(self.file.clone(), leaves, window, self.options.max_rows, self.options.max_bytes, manner)
+        let (mut rows, bytes) = (self.options.max_rows, self.options.max_bytes);
+        if let Some(group) = self.file.metadata().row_groups().get(window.group).filter(|_| !manner.alone) {
+            rows = rows.min(batch_size(group, &leaves, rows, CACHED_BYTES).max(CACHED_ROWS));
+        }
+        Decoder::new(self.file.clone(), leaves, window, rows, bytes, manner)
     }
 
     /// The outputs of decoded rows; what the filter extracted already is taken from there.
