@@ -156,6 +156,7 @@ impl Writer for VariantBytes {
         if len + STEP / 2 > self.ready {
             if len + STEP > self.bytes.capacity() {
                 let more = (len - start) / done.max(1) * left;
+                let more = more + more / 8;
                 self.bytes.reserve_exact(STEP + more.max(len / 4).min(MAX_BYTES));
             }
             self.bytes.resize(len + STEP, 0);
