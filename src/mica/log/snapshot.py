@@ -20,10 +20,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica import properties
+from mica.arrays import from_numpy, to_numpy
 from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log import applications, features, row_tracking, time_travel, type_changes
 from mica.log.actions import Metadata, Protocol
-from mica.log.arrays import taken
+from mica.log.arrays import one_array, taken
 from mica.log.checkpoint import PartSource, read_checkpoint
 from mica.log.column_mapping import mode_of, read_schema
 from mica.log.commit_info import commit_info, in_commit_timestamp
@@ -96,9 +97,8 @@ class Snapshot:
         if features.supports(self.protocol, "typeWidening"):
             type_changes.check(self.schema, str(self.storage))
         found = self.state.files.select(FILES.names)
-        wrong = pc.less(found["size"], 0)
-        if pc.any(wrong).as_py():
-            bad = found.filter(wrong).slice(0, 1).to_pylist()[0]
+        if found.num_rows and pc.min(found["size"]).as_py() < 0:
+            bad = found.filter(pc.less(found["size"], 0)).slice(0, 1).to_pylist()[0]
             raise CorruptDataError(
                 "CORRUPT_LOG",
                 f"the log of {self.storage} has the size {bad['size']} for {bad['path']}",
@@ -163,10 +163,10 @@ class Snapshot:
 
     def _places(self, indices: Sequence[int] | np.ndarray | pa.Array | None) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of the files' sources, and their rows there."""
-        sources, rows = (self.state.files[name].to_numpy() for name in ("source", "row"))
+        sources, rows = (to_numpy(one_array(self.state.files[name])) for name in ("source", "row"))
         if indices is None:
             return sources, rows
-        wanted = np.asarray(indices, np.int64)
+        wanted = to_numpy(indices) if isinstance(indices, pa.Array) else np.asarray(indices, np.int64)
         return sources[wanted], rows[wanted]
 
     def _gather(
@@ -183,13 +183,13 @@ class Snapshot:
             parts.append(read(self.state.sources[number], rows[place]))
             places.append(place)
         if not parts:
-            return pa.array([], kind)
+            return pa.nulls(0, kind)
         whole = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
         if len(parts) == 1:
             return whole
         order = np.empty(len(sources), np.int64)
         order[np.concatenate(places)] = np.arange(len(sources))
-        return whole.take(pa.array(order))
+        return whole.take(from_numpy(order))
 
     def locate(self, path: str) -> tuple[Storage, str]:
         """Returns the location of a file of the log: a storage and a relative name. `path` is as in `files`."""
@@ -381,7 +381,7 @@ def _providers_of(source: Any, rows: np.ndarray) -> pa.Array:
     if isinstance(source, LineSource):
         lines = source.lines(rows)
         out: list[str | None] = [None] * len(rows)
-        for at in np.flatnonzero(np.asarray(pc.match_substring(lines, b'"clusteringProvider"'))):
+        for at in np.flatnonzero(to_numpy(pc.match_substring(lines, b'"clusteringProvider"'))):
             found = orjson.loads(lines[int(at)].as_buffer().to_pybytes())["add"].get("clusteringProvider")
             out[at] = found if isinstance(found, str) else None
         return pa.array(out, pa.string())
@@ -392,7 +392,7 @@ def _providers_of(source: Any, rows: np.ndarray) -> pa.Array:
 def _tags_of(source: Any, rows: np.ndarray, kind: pa.DataType) -> pa.Array:
     if isinstance(source, LineSource):
         lines = source.lines(rows)
-        has = np.asarray(pc.match_substring(lines, b'"tags"'))
+        has = to_numpy(pc.match_substring(lines, b'"tags"'))
         out: list[dict[str, str] | None] = [None] * len(rows)
         for at in np.flatnonzero(has):
             out[at] = _tags(orjson.loads(lines[int(at)].as_buffer().to_pybytes())["add"].get("tags"))

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from mica.arrays import from_numpy, to_numpy
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.rewrite import leaves_of
 from mica.expressions.tree import Expr
@@ -99,7 +100,7 @@ def plan_files(
             collated.append((open_files, found))
         for i in numbers:
             might = judge(parts[i], intervals, len(open_files), timezone=bound.timezone, collated=found)
-            cannot = open_files[~np.asarray(might)]
+            cannot = open_files[~to_numpy(might)]
             reasons[cannot[reasons[cannot] < 0]] = i
     kept, dropped = np.flatnonzero(reasons < 0), np.flatnonzero(reasons >= 0)
     return FilePlan(total, kept, dropped, reasons[dropped], parts, bound, tuple(stages), tuple(collated))
@@ -170,7 +171,7 @@ def _intervals(
             name = str(f.metadata.get(PHYSICAL_NAME, f.name))
             texts = column_texts(snapshot.files["partition_values"], name)
             if len(rows) != total:
-                texts = texts.take(pa.array(rows))
+                texts = texts.take(from_numpy(rows))
             found[i] = from_constants(parse_values(texts, leaf.type, timezone=bound.timezone), leaf.type)
         elif not isinstance(leaf.type, StructType) and (leaf.path is None or not leaf.path.has_index):
             # Structs have no statistics, and a path through an array has no bounds.

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from mica.arrays import to_numpy
 from mica.variant import kernel
 
 #: The classes of bounds, as the kernel numbers them; bounds of different classes are not compared.
@@ -71,7 +72,7 @@ class PathSide:
 def read_side(texts: pa.Array, key: str) -> PathSide:
     """Reads the bounds of the path `key` from z85 texts of statistics; unreadable texts are unknown."""
     found = kernel.path_bounds(texts, key)
-    kinds, ints, reals = (found.column(name).to_numpy() for name in ("kind", "int", "real"))
+    kinds, ints, reals = (to_numpy(found.column(name)) for name in ("kind", "int", "real"))
     return PathSide(kinds, ints, reals, found.column("text"), _decimals(found))
 
 
@@ -89,6 +90,8 @@ def read_all(text: str) -> dict[str, Value | None]:
 
 def _decimals(found: pa.RecordBatch) -> dict[int, Decimal]:
     scales = found.column("scale")
+    if scales.null_count == len(scales):
+        return {}
     rows = np.flatnonzero(np.asarray(scales.is_valid()))
     unscaled = found.column("unscaled").take(pa.array(rows)).to_pylist()
     pairs = zip(unscaled, scales.take(pa.array(rows)).to_pylist(), strict=True)
