@@ -30,7 +30,7 @@ def scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
     if value is None:
         return pa.nulls(1, kind)[0]
     if type(value) is _MADE.get(kind):
-        if kind == pa.string():
+        if isinstance(value, str):
             text = value.encode()
             ends = pa.py_buffer(np.array([0, len(text)], np.int32))
             return pa.Array.from_buffers(kind, 1, [None, ends, pa.py_buffer(text)])[0]
