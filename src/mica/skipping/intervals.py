@@ -120,8 +120,10 @@ def _serve(side: PathSide, asked: DataType, usable: NDArray[np.bool_], *, upper:
         values = np.where(usable, side.ints, 0) + more
         return from_numpy(values, ~usable).cast(pa.int32() if days else pa.int64()).cast(wanted)
     if asked in INTEGRALS:
-        bits = bits_of(asked)
-        fits = usable & (side.kinds == paths.EXACT) & (side.ints >= -(1 << bits)) & (side.ints <= (1 << bits) - 1)
+        fits = usable & (side.kinds == paths.EXACT)
+        if asked != LONG:
+            bits = bits_of(asked)
+            fits &= (side.ints >= -(1 << bits)) & (side.ints <= (1 << bits) - 1)
         fits[list(side.decimals)] = False
         array = from_numpy(side.ints, ~fits).cast(wanted)
     elif asked == DOUBLE:
