@@ -85,7 +85,7 @@ def plan_files(
         return FilePlan(total, every, every[:0], every[:0], (), None)
     parts = bound.parts
     reasons = np.full(total, -1, np.int32)
-    stages = []
+    stages: list[tuple[Rows, dict[int, Interval]]] = []
     collated = []
     for partition_only in (True, False):
         numbers = [i for i, part in enumerate(parts) if _only_partitions(part, bound.leaves) is partition_only]
