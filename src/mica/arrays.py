@@ -61,6 +61,11 @@ def to_numpy(values: pa.Array) -> NDArray[Any]:
     return np.from_dlpack(values)
 
 
+def is_ascending(values: NDArray[Any]) -> bool:
+    """Whether no value is below the one before it."""
+    return bool((values[1:] >= values[:-1]).all())
+
+
 def no_rows(schema: pa.Schema) -> pa.Table:
     """Returns a table of this schema without rows."""
     return pa.Table.from_batches([], schema)

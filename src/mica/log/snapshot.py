@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica import properties
-from mica.arrays import from_numpy, to_numpy
+from mica.arrays import from_numpy, is_ascending, to_numpy
 from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log import applications, features, row_tracking, time_travel, type_changes
 from mica.log.actions import Metadata, Protocol
@@ -131,16 +131,18 @@ class Snapshot:
         """Yields the statistics of the files (all, or those at `indices`) some files at a time, with places in
         `indices`. Of a checkpoint only what is yielded is in memory."""
         sources, rows = self._places(indices)
-        for number in np.unique(sources):
-            place = np.flatnonzero(sources == number)
-            source, own = self.state.sources[number], rows[place]
+        for number in np.unique(sources) if len(self.state.sources) > 1 else range(len(self.state.sources)):
+            ours = sources == number
+            place, own = (np.arange(len(rows)), rows) if ours.all() else (np.flatnonzero(ours), rows[ours])
+            source = self.state.sources[number]
             if not isinstance(source, PartSource) or "stats" not in source.columns or len(own) <= _FEW:
                 yield from ((place[at], texts) for at, texts in shares_of(_stats_of(source, own)))
                 continue
-            order = np.argsort(own, kind="stable")
-            place, own = place[order], own[order]
+            if not is_ascending(own):
+                order = np.argsort(own, kind="stable")
+                place, own = place[order], own[order]
             for start, count, texts in source.column_shares("stats", SHARE):
-                here = slice(*np.searchsorted(own, (start, start + count)))
+                here = slice(*np.searchsorted(own, np.array((start, start + count), own.dtype)))
                 if here.start < here.stop:
                     yield place[here], partial(_texts_of, source, texts, start, own[here])
 

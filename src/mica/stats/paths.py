@@ -63,9 +63,11 @@ class PathSide:
             for start, side in zip(starts, sides, strict=False)
             for row, value in side.decimals.items()
         }
-        kinds, ints, reals = (
-            np.concatenate([getattr(side, name) for side in sides]) for name in ("kinds", "ints", "reals")
-        )
+        kinds, ints = (np.concatenate([getattr(side, name) for side in sides]) for name in ("kinds", "ints"))
+        if any(side.reals.any() for side in sides):
+            reals = np.concatenate([side.reals for side in sides])
+        else:
+            reals = np.broadcast_to(np.float64(0), len(kinds))  # most paths hold none: one zero serves all files
         return cls(kinds, ints, reals, pa.concat_arrays([side.texts for side in sides]), decimals)
 
 

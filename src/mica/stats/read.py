@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from mica.arrays import FALSE, scalar
+from mica.arrays import FALSE, is_ascending, scalar
 from mica.cores import cores
 from mica.errors import MicaError
 from mica.schema.arrow import to_arrow_type, variant_field
@@ -113,10 +113,12 @@ def read_shares(shares: Iterable[Share], wanted: Sequence[Wanted]) -> list[Colum
         read = [part.result() if isinstance(part, Future) else part for part in parts]
     if not read:
         return read_stats(pa.array([], pa.string()), wanted)
-    order = np.argsort(np.concatenate(places), kind="stable")
-    in_order_ = bool((order == np.arange(len(order))).all())
+    every = np.concatenate(places)
     joined = [ColumnStats.concat(leaf) if len(leaf) > 1 else leaf[0] for leaf in zip(*read, strict=True)]
-    return joined if in_order_ else [leaf.take(order) for leaf in joined]
+    if is_ascending(every):
+        return joined
+    order = np.argsort(every, kind="stable")
+    return [leaf.take(order) for leaf in joined]
 
 
 def read_stats(texts: pa.Array, wanted: Sequence[Wanted]) -> list[ColumnStats]:
