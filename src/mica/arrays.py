@@ -6,8 +6,9 @@ imports pandas if that is installed, which takes as long as all else until the f
 
 from __future__ import annotations
 
-import contextlib
+import struct
 import sys
+from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
@@ -29,25 +30,32 @@ def scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
     """Returns what `pyarrow.scalar` does; it makes the commonest ones itself."""
     if value is None:
         return pa.nulls(1, kind)[0]
-    if type(value) is _MADE.get(kind):
-        if isinstance(value, str):
-            text = value.encode()
-            ends = pa.py_buffer(np.array([0, len(text)], np.int32))
-            return pa.Array.from_buffers(kind, 1, [None, ends, pa.py_buffer(text)])[0]
-        with contextlib.suppress(OverflowError):
-            return from_numpy(np.array([value], kind.to_pandas_dtype()))[0]
-    return pa.scalar(value, kind)
+    made, held = _MADE.get(kind, (None, None))
+    if type(value) is not made or held is None:
+        return pa.scalar(value, kind)
+    try:
+        data = held(value)
+    except OverflowError:
+        return pa.scalar(value, kind)  # says what is wrong
+    ends = [pa.py_buffer(np.array([0, len(data)], np.int32))] if made is str else []
+    return pa.Array.from_buffers(kind, 1, [None, *ends, pa.py_buffer(data)])[0]
+
+
+def _integer(width: int) -> Callable[[int], bytes]:
+    return lambda value: value.to_bytes(width, sys.byteorder, signed=True)
+
+
+#: The Python type of the values of a type, and the bytes of one.
+_MADE: dict[pa.DataType, tuple[type, Callable[[Any], bytes]]] = {
+    pa.bool_(): (bool, lambda value: bytes([value])),
+    pa.int8(): (int, _integer(1)), pa.int16(): (int, _integer(2)), pa.int32(): (int, _integer(4)),
+    pa.int64(): (int, _integer(8)), pa.float64(): (float, struct.Struct("=d").pack), pa.string(): (str, str.encode),
+}  # fmt: skip
 
 
 def from_list(values: list[Any], kind: pa.DataType) -> pa.Array:
     """Returns what `pyarrow.array` does; an array of one value is made of its scalar."""
     return pa.repeat(scalar(values[0], kind), 1) if len(values) == 1 else pa.array(values, kind)
-
-
-_MADE = {
-    pa.bool_(): bool, pa.int8(): int, pa.int16(): int, pa.int32(): int, pa.int64(): int, pa.float64(): float,
-    pa.string(): str,
-}  # fmt: skip
 
 
 TRUE, FALSE = scalar(True, pa.bool_()), scalar(False, pa.bool_())
