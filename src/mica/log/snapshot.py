@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -30,7 +30,7 @@ from mica.log.column_mapping import mode_of, read_schema
 from mica.log.commit_info import commit_info, in_commit_timestamp
 from mica.log.fingerprint import Fingerprint, fingerprint_in, fingerprint_of, stands
 from mica.log.line_source import LineSource
-from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, decode_path
+from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, commit_name, decode_path
 from mica.log.replay import FILES, State, apply, parse_commits, partition_keys
 from mica.log.segment import LogFile, Segment, choose_segment, read_listing
 from mica.log.stats_struct import format_stats
@@ -45,6 +45,14 @@ _FEW = 1 << 12
 
 
 @dataclass(frozen=True)
+class _Followed:
+    """A version's content and the commits after it, which only add files."""
+
+    before: State
+    commits: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """One version of a table. `timestamp` is in ms since the epoch (in-commit if the table has that feature)."""
 
@@ -53,19 +61,38 @@ class Snapshot:
     timestamp: int
     protocol: Protocol
     metadata: Metadata
-    state: State = field(repr=False)
+    _held: State | _Followed = field(repr=False)
     segment: Segment = field(repr=False)
     fingerprint: Fingerprint = field(repr=False)
 
     @property
+    def state(self) -> State:
+        """The content of the version. Commits of this process are parsed when it is asked for, all in one go."""
+        held = self._held
+        if isinstance(held, _Followed):
+            keys, name = partition_keys(self.metadata, self.protocol), _names(self.storage, self.segment.deltas)
+            held = apply(held.before, parse_commits(held.commits, keys, name))
+            object.__setattr__(self, "_held", held)
+        return held
+
+    def with_state(self, state: State) -> Snapshot:
+        """Returns the same version with this content."""
+        return replace(self, _held=state)
+
+    @property
+    def _settled(self) -> State:
+        """All of the content but the files."""
+        return self._held.before if isinstance(self._held, _Followed) else self._held
+
+    @property
     def domains(self) -> Mapping[str, str]:
         """Domain metadata: domain → configuration text, including unknown domains."""
-        return self.state.domains
+        return self._settled.domains
 
     @property
     def app_transactions(self) -> Mapping[str, int]:
         """Application transactions that are not expired: appId → last version."""
-        kept = applications.unexpired(self.state.transactions, self.properties, int(time.time() * 1000))
+        kept = applications.unexpired(self._settled.transactions, self.properties, int(time.time() * 1000))
         return {app: version for app, (version, _) in kept.items()}
 
     @property
@@ -200,6 +227,18 @@ class Snapshot:
     def stands(self) -> bool:
         """Whether the table still has this version; False if the table was recreated."""
         return stands(self.storage, self.fingerprint)
+
+    def followed(self, data: bytes) -> Snapshot:
+        """Returns the next version, whose commit `data` this process wrote, and which only adds files."""
+        version = self.version + 1
+        entry = self.storage.stat(commit_name(version))
+        segment = Segment(version, self.segment.checkpoint, (*self.segment.deltas, _delta(version, entry)))
+        held = self._held if isinstance(self._held, _Followed) else _Followed(self._held, ())
+        held = replace(held, commits=(*held.commits, data))
+        fingerprint = fingerprint_of(entry.path, data)
+        return replace(
+            self, version=version, timestamp=entry.modified, _held=held, segment=segment, fingerprint=fingerprint
+        )
 
     def refresh(self, version: int | None = None, *, known_to_stand: bool = False) -> Snapshot:
         """Returns the latest version (or `version`), reading only new commits; a recreated table is read
