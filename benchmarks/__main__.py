@@ -19,6 +19,7 @@ from benchmarks import (
     queries,
     remote,
     skip,
+    small,
     sql,
     stream,
 )
@@ -29,6 +30,7 @@ WORKS = {
     "memory": memory.run,
     "skip": skip.run,
     "plan": plan.run,
+    "small": small.run,
     "lookup": lookup.run,
     "queries": queries.run,
     "arrays": arrays.run,
@@ -38,12 +40,15 @@ WORKS = {
     "collations": collations.run,
     "early": early.run,
     "change": change.run,
+    "million": plan.million,
 }
+#: What runs only if it is named.
+NAMED = {"million"}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("works", nargs="*", help=f"which: {', '.join(WORKS)}; all by default")
+    parser.add_argument("works", nargs="*", help=f"which: {', '.join(WORKS)}; all but {', '.join(NAMED)} by default")
     parser.add_argument("--rounds", type=int, default=5, help="warm rounds, after a first one that is told apart")
     parser.add_argument("--events", type=int, default=500_000)
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 2), help="cores that each may use")
@@ -57,7 +62,7 @@ def main() -> int:
         arguments.rounds, arguments.events, arguments.threads, frozenset(filter(None, arguments.peers.split(",")))
     )
     try:
-        for name in arguments.works or WORKS:
+        for name in arguments.works or [name for name in WORKS if name not in NAMED]:
             WORKS[name](run)
     finally:
         run.stop()

@@ -173,12 +173,16 @@ def _corrupt(storage: Storage, rel: str, error: object) -> CorruptDataError:
     )
 
 
-def _column(file: pq.ParquetFile, name: str, children: Sequence[str] | None) -> pa.StructArray:
+def _column(
+    file: pq.ParquetFile, name: str, children: Sequence[str] | None, groups: Sequence[int] | None = None
+) -> pa.StructArray:
     columns = [name] if children is None else [f"{name}.{child}" for child in children]
-    table = file.read(columns=columns, use_threads=True)
+    groups = range(file.num_row_groups) if groups is None else groups
+    table = file.read_row_groups(list(groups), columns=columns, use_threads=True)
     # Columns are aligned by row number: a column that lost rows would return those of other files.
-    if len(table[name]) != file.metadata.num_rows:
-        raise ValueError(f"{name} has {len(table[name])} rows, the file {file.metadata.num_rows}")
+    rows = sum(file.metadata.row_group(group).num_rows for group in groups)
+    if len(table[name]) != rows:
+        raise ValueError(f"{name} has {len(table[name])} rows, the file {rows}")
     chunks = table[name].chunks
     return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.nulls(0, table[name].type)
 
@@ -260,7 +264,10 @@ def read_part(storage: Storage, rel: str, size: int, state: State, sidecars: lis
             # No files: a source of tombstones alone, or nothing.
             only_gone = (PartSource(storage, rel, size, frozenset()),) if "remove" in schema.names else ()
             return replace(state, sources=(*state.sources, *only_gone))
-        adds = _column(file, "add", [name for _, name, _ in _ADD if kind.get_field_index(name) >= 0])
+        names = [name for _, name, _ in _ADD if kind.get_field_index(name) >= 0]
+        if not _groups(file, "add.deletionVector"):
+            names = [name for name in names if name != "deletionVector"]  # no file has one
+        adds = _column(file, "add", names)
         rows = np.flatnonzero(to_numpy(pc.is_valid(pc.struct_field(adds, "path"))))
         # Writers keep the adds together: a slice is free, a take copies them all.
         together = len(rows) > 0 and int(rows[-1] - rows[0]) + 1 == len(rows)
@@ -286,11 +293,30 @@ def _without_hollow(vectors: pa.StructArray) -> pa.StructArray:
     return pa.StructArray.from_arrays(children, fields=list(vectors.type), mask=pc.is_null(kinds))
 
 
+def _groups(file: pq.ParquetFile, name: str) -> list[int]:
+    """The row groups in which the struct may hold something."""
+    return [group for group in range(file.num_row_groups) if not _is_null(file.metadata.row_group(group), name)]
+
+
+def _is_null(group: pq.RowGroupMetaData, name: str) -> bool:
+    """Whether each leaf of the struct is null in all rows of the group, by its statistics."""
+    for number in range(group.num_columns):
+        leaf = group.column(number)
+        if leaf.path_in_schema.startswith(f"{name}."):
+            known = leaf.statistics
+            if known is None or not known.has_null_count or known.null_count != leaf.num_values:
+                return False
+    return True
+
+
 def _read_others(file: pq.ParquetFile, names: list[str]) -> list[tuple[int, dict[str, Any]]]:
-    """Reads the few actions other than files; decoding a column of nulls costs almost nothing."""
+    """Reads the few actions other than files, from the row groups that may hold one."""
     out: list[tuple[int, dict[str, Any]]] = []
     for name in names:
-        column = _column(file, name, None)
+        groups = _groups(file, name)
+        if not groups:
+            continue
+        column = _column(file, name, None, groups)
         # A null struct may be read as a struct of nulls if the writer made the struct required.
         rows = column.filter(pc.is_valid(column)).to_pylist(maps_as_pydicts="lossy")
         actions = ({key: value for key, value in row.items() if value is not None} for row in rows)

@@ -1,0 +1,91 @@
+"""What a person waits for where little is done: the first row of a new process, and an append of 100 rows.
+
+A process tells the time from its first import to its first row, so the start of the interpreter is in none of these but
+the command line's. deltalake does the same on a table of plain columns.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import deltalake
+import pyarrow as pa
+
+import mica
+from benchmarks.run import Run
+
+APPENDS = 100
+
+_FIRST_ROW = """
+import sys, time
+began = time.perf_counter()
+{import_}
+rows = {rows}.slice(0, 1).to_pylist()
+assert len(rows) == 1
+print(time.perf_counter() - began)
+"""
+_READS = {
+    "mica": ("import mica", "mica.Table.open(sys.argv[1]).scan().to_arrow()"),
+    "mica, by a predicate": ("import mica", "mica.Table.open(sys.argv[1]).scan(where='id = 50').to_arrow()"),
+    "deltalake": ("import deltalake", "deltalake.DeltaTable(sys.argv[1]).to_pyarrow_table()"),
+}
+
+
+def run(run: Run) -> None:
+    """Both in process."""
+    place = Path(run.target("small"))
+    shutil.rmtree(place, ignore_errors=True)
+    rows = pa.table({"id": range(100), "s": [f"x{number}" for number in range(100)]})
+    table = mica.Table.create(place / "mica", "id BIGINT, s STRING")
+    table.append(rows)
+    _starts(run, str(place / "mica"))
+    _appends(run, table, rows, str(place / "deltalake"))
+
+
+def _starts(run: Run, table: str) -> None:
+    seconds: dict[str, list[float]] = {name: [] for name in (*_READS, "mica scan")}
+    # Whoever uses mica has its modules compiled once.
+    given = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    for _ in range(run.rounds + 1):
+        for name, (import_, read) in _READS.items():
+            script = _FIRST_ROW.format(import_=import_, rows=read)
+            command = [sys.executable, "-c", script, table]
+            done = subprocess.run(command, capture_output=True, text=True, check=True, env=given)
+            seconds[name].append(float(done.stdout))
+        began = time.perf_counter()
+        command = [sys.executable, "-m", "mica.cli", "scan", table, "--limit", "1"]
+        subprocess.run(command, capture_output=True, check=True, env=given)
+        seconds["mica scan"].append(time.perf_counter() - began)
+    _told(run, "a new process, to its first row", seconds)
+    run.promise("import mica to the first row of a small table", median(seconds["mica"][1:]), 0.15, " s", at_most=True)
+
+
+def _appends(run: Run, table: mica.Table, rows: pa.Table, beside: str) -> None:
+    deltalake.write_deltalake(beside, rows)
+    kept = deltalake.DeltaTable(beside)
+    ways: dict[str, Callable[[], object]] = {
+        "mica": lambda: table.append(rows),
+        "deltalake": lambda: deltalake.write_deltalake(kept, rows, mode="append"),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(APPENDS + 1):
+        for name, append in ways.items():
+            began = time.perf_counter()
+            append()
+            seconds[name].append(time.perf_counter() - began)
+    _told(run, f"{APPENDS} appends of 100 rows, table object kept", seconds)
+    run.promise("an append of 100 rows, table object kept", median(seconds["mica"][1:]) * 1e3, 4, " ms", at_most=True)
+
+
+def _told(run: Run, what: str, seconds: dict[str, list[float]]) -> None:
+    for name, every in seconds.items():
+        warm = sorted(every[1:])
+        shown = [f"{one * 1e3:.1f}" for one in (median(warm), warm[0], every[0])]
+        run.console.print(f"{what}: {name} {shown[0]} ms (least {shown[1]}, first {shown[2]})")
