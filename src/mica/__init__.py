@@ -56,9 +56,9 @@ if TYPE_CHECKING:
     from mica.schema.types import DataType as DataType
     from mica.schema.types import StructField as StructField
     from mica.schema.types import StructType as StructType
-    from mica.table import Commit as Commit
     from mica.table import Table as Table
     from mica.write.bare import Written as Written
+    from mica.write.commit import Commit as Commit
     from mica.write.ingest import IngestReport as IngestReport
     from mica.write.ingest import ingest_json as ingest_json
     from mica.write.landing import stream_json as stream_json
@@ -120,7 +120,7 @@ _PLACES = {
     "dataset": "readers.dataset",
     "scan_polars": "readers.polars_source",
     "Scan": "scan.scan",
-    "Commit": "table",
+    "Commit": "write.commit",
     "Table": "table",
 }
 

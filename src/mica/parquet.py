@@ -1,4 +1,7 @@
-"""Reads and writes Parquet files that are not in a Delta table, by the same scans and writers as tables."""
+"""Reads and writes Parquet files that are not in a Delta table, by the same scans and writers as tables.
+
+The rule: what writes is imported when it is called, as by `Table`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -24,10 +27,9 @@ from mica.scan.table import TableSource
 from mica.schema.arrow import from_arrow, looks_like_variant
 from mica.schema.types import STRING, VARIANT, ArrayType, StructField, StructType
 from mica.variant.kernel import Layout
-from mica.write import flow
-from mica.write.bare import LAYOUTS, UNTYPED, Written, bare_spec, open_place, written
-from mica.write.given import arrow
-from mica.write.rows import source
+
+if TYPE_CHECKING:
+    from mica.write.bare import Written
 
 
 @takes(paths=PATHS, storage_options=OPTIONS)
@@ -96,6 +98,11 @@ def write_parquet(
     Errors: INVALID_ARGUMENT, INVALID_PARTITION_COLUMN, FILE_EXISTS; DELTA_TABLE for the folder of a Delta table, whose
     log would not name the new files.
     """
+    from mica.write import flow
+    from mica.write.bare import LAYOUTS, UNTYPED, Written, bare_spec, open_place, written
+    from mica.write.given import arrow
+    from mica.write.rows import source
+
     text = os.fspath(path)
     if layout not in LAYOUTS:
         raise UserError.bad_value("layout", layout, " or ".join(map(repr, LAYOUTS)))

@@ -125,6 +125,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "table/shaped.py": "tests/unit/table/test_rows.py",
         "write/bare.py": "tests/unit/test_parquet.py",
         "write/collated.py": "tests/unit/maintain/test_restats.py",
+        "write/commit.py": "tests/unit/write/test_target.py",
         "write/computed.py": "tests/unit/write/test_ingest.py",
         "write/facts.py": "tests/unit/write/test_flow.py",
         "write/ingest_plan.py": "tests/unit/write/test_ingest.py",

@@ -7,6 +7,8 @@ were read from texts without an offset, or in which zone.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +22,7 @@ from mica.tasks.late_types import TAG as OURS
 from mica.tasks.zones import TAG
 
 #: 2038-01-01 in UTC, less a day: the old rules ended during 2037, depending on the zone.
-_LAST = pa.scalar((2_145_916_800 - 86_400) * 1_000_000, pa.int64()).cast(pa.timestamp("us", "UTC"))
+_LAST = datetime(2038, 1, 1, tzinfo=UTC) - timedelta(days=1)
 _SHOWN = 20
 
 

@@ -7,81 +7,77 @@ stderr; only `--debug` shows the traceback.
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
-from mica.cli import (
-    alter,
-    changes,
-    check,
-    convert,
-    convert_to_delta,
-    demo,
-    doctor,
-    drift,
-    erase,
-    explain,
-    files,
-    ingest,
-    inspect,
-    log,
-    optimize,
-    repair,
-    reshred,
-    restats,
-    restore,
-    scan,
-    sql,
-    stats,
-    stream,
-    suggest,
-    vacuum,
-)
 from mica.cli.console import errors, progress_of
-from mica.cli.sessions import with_session
 from mica.errors import MicaError
 
 #: The commands in the order of a table's life, with what `mica --help` says of them: at most 60 characters.
 VERBS = {
-    ingest: "Read JSON files into the Variant column of a table.",
-    stream: "Read a folder of JSON files that grows, each file once.",
-    scan: "Show rows, or count them.",
-    sql: "Run Spark SQL over tables, skipping what cannot match.",
-    changes: "Show the rows that changed between two versions.",
-    explain: "Show what a scan or query reads and skips, and why.",
-    files: "List the files of a table.",
-    stats: "Show the bounds that the log holds for each file.",
-    drift: "Show how the shape of Variants changed over time.",
-    suggest: "Suggest what would make a table faster to read.",
-    restats: "Add bounds to existing files: of paths, of collations.",
-    inspect: "Show how a file's Variants are shredded.",
-    log: "Show the history of a table.",
-    check: "List what is wrong with files and tables.",
-    repair: "Rewrite files that are wrong.",
-    convert: "Rewrite in the standard or the early shredding layout.",
-    convert_to_delta: "Make a folder of Parquet files a table, in place.",
-    alter: "Change columns, properties, features and constraints.",
-    erase: "Erase a path of a Variant from every row and file.",
-    optimize: "Join small files, or order rows along a curve.",
-    reshred: "Give existing files another shredding schema.",
-    vacuum: "Delete data files that no kept version names.",
-    restore: "Bring back the content of an older version.",
-    demo: "Ingest generated events and query them, step by step.",
-    doctor: "Show what is installed and reachable, and what is wrong.",
+    "ingest": "Read JSON files into the Variant column of a table.",
+    "stream": "Read a folder of JSON files that grows, each file once.",
+    "scan": "Show rows, or count them.",
+    "sql": "Run Spark SQL over tables, skipping what cannot match.",
+    "changes": "Show the rows that changed between two versions.",
+    "explain": "Show what a scan or query reads and skips, and why.",
+    "files": "List the files of a table.",
+    "stats": "Show the bounds that the log holds for each file.",
+    "drift": "Show how the shape of Variants changed over time.",
+    "suggest": "Suggest what would make a table faster to read.",
+    "restats": "Add bounds to existing files: of paths, of collations.",
+    "inspect": "Show how a file's Variants are shredded.",
+    "log": "Show the history of a table.",
+    "check": "List what is wrong with files and tables.",
+    "repair": "Rewrite files that are wrong.",
+    "convert": "Rewrite in the standard or the early shredding layout.",
+    "convert-to-delta": "Make a folder of Parquet files a table, in place.",
+    "alter": "Change columns, properties, features and constraints.",
+    "erase": "Erase a path of a Variant from every row and file.",
+    "optimize": "Join small files, or order rows along a curve.",
+    "reshred": "Give existing files another shredding schema.",
+    "vacuum": "Delete data files that no kept version names.",
+    "restore": "Bring back the content of an older version.",
+    "demo": "Ingest generated events and query them, step by step.",
+    "doctor": "Show what is installed and reachable, and what is wrong.",
 }
 
-app = typer.Typer(
-    name="mica",
-    help="Delta tables with shredded VARIANT columns: JSON in, path bounds in the log, files skipped.",
-    epilog="First: mica demo. Then: mica ingest demo/events/*.ndjson lake/events; mica scan lake/events --limit 5.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-for verb, short in VERBS.items():
-    run = with_session(verb.run) if hasattr(verb, "spark_session") else verb.run
-    app.command(name=verb.__name__.rpartition(".")[2].replace("_", "-"), short_help=short)(run)
+
+def app_of(verbs: Iterable[str]) -> typer.Typer:
+    """Returns the command line with these commands. A process imports only the command that it runs."""
+    made = typer.Typer(
+        name="mica",
+        help="Delta tables with shredded VARIANT columns: JSON in, path bounds in the log, files skipped.",
+        epilog="First: mica demo. Then: mica ingest demo/events/*.ndjson lake/events; mica scan lake/events --limit 5.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    for verb in verbs:
+        module = import_module(f"mica.cli.{verb.replace('-', '_')}")
+        run = module.run
+        if hasattr(module, "spark_session"):
+            from mica.cli.sessions import with_session
+
+            run = with_session(run)
+        made.command(name=verb, short_help=VERBS[verb])(run)
+    made.callback()(_options)
+    return made
+
+
+@cache
+def _whole() -> typer.Typer:
+    return app_of(VERBS)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "app":  # all commands: for help, completion and the documentation
+        return _whole()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _version(asked: bool) -> None:
@@ -92,7 +88,6 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
@@ -107,8 +102,9 @@ def main() -> None:
     debug = "--debug" in sys.argv[1:]
     arguments = [a for a in sys.argv[1:] if a != "--debug"]
     try:
-        with progress_of(next((one for one in arguments if not one.startswith("-")), "")):
-            app(args=arguments)
+        asked = next((one for one in arguments if not one.startswith("-")), "")
+        with progress_of(asked):
+            (app_of([asked]) if asked in VERBS else _whole())(args=arguments)
     except MicaError as e:
         if debug:
             raise

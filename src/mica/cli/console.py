@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
     from mica.engines.progress import Progress
-    from mica.write.target import Commit
+    from mica.write.commit import Commit
 
 
 def out() -> Console:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from mica.expressions.bind import BoundExpr
 from mica.schema.types import StructType
 from mica.skipping.collated import Ordering
-from mica.tasks import ranges
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -90,6 +89,8 @@ class MadeRows:
         """The samples of all inputs; None if there are none."""
         if self.samples is not None or self.sample is None:
             return self.samples
+        from mica.tasks import ranges  # what sorts and writes is imported when rows are sorted: reading starts sooner
+
         found = pa.Table.from_batches(engine.run(self.sample, self.inputs, ranges.SAMPLE), ranges.SAMPLE)
         return [bytes(row) for row in found.column("rows").to_pylist()]
 

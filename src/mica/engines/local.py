@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextvars
 import itertools
 import os
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -26,7 +25,7 @@ from mica.engines.base import AS_THEY_COME, NO_ENDS, Ends, Engine, MadeRows, Ord
 from mica.engines.base import Task as AnyTask
 from mica.expressions.bind import BoundExpr
 from mica.schema.arrow import to_arrow
-from mica.tasks import lane, ranges, spill
+from mica.tasks import lane
 
 Task = TypeVar("Task")
 
@@ -239,6 +238,8 @@ class Threads(Engine):
             share_bytes = rows.share_bytes
             rows = pa.Table.from_batches(shown(rows.task, rows.inputs), to_arrow(rows.schema))
         if order.keys:
+            from mica.tasks import ranges
+
             by = [*((name, False) for name in order.partition_by), *order.keys]
             places = ranges.sort_indices(rows, by)
             rows = rows.drop_columns([name for name, _ in order.keys]).take(places)
@@ -253,6 +254,10 @@ class Threads(Engine):
 
     def _spilled(self, rows: MadeRows, task: RowsTask, order: Order) -> Iterator[pa.RecordBatch]:
         """Writes rows that are sorted on local disk."""
+        import tempfile
+
+        from mica.tasks import ranges, spill
+
         by = [*((name, False) for name in order.partition_by), *order.keys]
         finer = max(1, round(rows.size / rows.files / spill.RANGE_BYTES))  # ranges of a file
         samples = rows.sampled(self)

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.arrays import FALSE
 from mica.errors import UserError
 from mica.expressions import codes, set_field
 from mica.expressions.arithmetic import DIVISIONS
@@ -61,7 +62,7 @@ def filter_rows(
     passing: pa.BooleanArray | None = None
     for part in bound.parts:
         found = rows.as_array(rows.judge(part, passing), pa.bool_())
-        found = pc.fill_null(found, False) if found.null_count else found
+        found = pc.fill_null(found, FALSE) if found.null_count else found
         passing = found if passing is None else pc.and_(passing, found)
     return passing
 

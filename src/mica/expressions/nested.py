@@ -35,7 +35,7 @@ from mica.schema.types import (
     StructType,
 )
 
-_BEYOND = pa.scalar(2**31 - 1, pa.int64())
+_BEYOND = 2**31 - 1
 
 
 def of_elements(asked: Asked) -> Signature | None:

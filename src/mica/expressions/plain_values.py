@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.arrays import from_list
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType
 
@@ -43,9 +44,10 @@ def to_values(array: pa.Array, type_: DataType) -> list[Any]:
 
 def from_values(values: list[Any], type_: DataType) -> pa.Array:
     """The inverse of `to_values`."""
-    wanted = to_arrow_type(type_)
+    stored = wanted = to_arrow_type(type_)
     if type_ == DATE:
-        return pa.array(values, pa.int32()).cast(wanted)
-    if type_ in (TIMESTAMP, TIMESTAMP_NTZ) or pa.types.is_duration(wanted):
-        return pa.array(values, pa.int64()).cast(wanted)
-    return pa.array(values, wanted)
+        stored = pa.int32()
+    elif type_ in (TIMESTAMP, TIMESTAMP_NTZ) or pa.types.is_duration(wanted):
+        stored = pa.int64()
+    found = from_list(values, stored)
+    return found if stored == wanted else found.cast(wanted)

@@ -137,8 +137,8 @@ def _fraction(count: int) -> Callable[[pa.Array], pa.Array]:
 
 
 def _name(names: list[str], take: Callable[[pa.Array], pa.Array], size: int | None) -> Callable[[pa.Array], pa.Array]:
-    known = pa.array([n[:size] for n in names])
-    return lambda clock: known.take(take(clock))
+    known = [n[:size] for n in names]
+    return lambda clock: pa.array(known).take(take(clock))
 
 
 def _half(clock: pa.Array) -> pa.Array:

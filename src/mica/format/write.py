@@ -35,9 +35,10 @@ from mica.tasks.write import WriteSpec, facts_schema, write_files
 from mica.tasks.zones import zone_tags
 from mica.variant.plain import to_variants
 from mica.write import collated, compact, flow
+from mica.write.commit import Commit
 from mica.write.once import Txn, checked, once, repeats
 from mica.write.rules import refuse_given
-from mica.write.target import Commit, Target, load_if_any, open_target
+from mica.write.target import Target, load_if_any, open_target
 
 
 @dataclass(frozen=True)

@@ -11,13 +11,13 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from mica.arrays import from_numpy, to_numpy
 from mica.errors import CorruptDataError, MicaError
 from mica.log.actions import Metadata, parse_line
 from mica.log.json_lines import split_lines
@@ -38,6 +38,9 @@ from mica.storage import Storage
 from mica.storage.range_file import RangeFile
 from mica.variant import kernel
 from mica.variant.kernel.reader import open_file
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 _ADD = (
     ("path", "path", pa.string()),
@@ -142,6 +145,8 @@ def _cuts(file: kernel.FileReader, request: kernel.Request, rows: int) -> list[t
 @contextlib.contextmanager
 def _open(storage: Storage, rel: str, size: int) -> Iterator[pq.ParquetFile]:
     """Opens a Parquet file of the log; an error in its bytes inside the block becomes `CORRUPT_CHECKPOINT`."""
+    import pyarrow.parquet as pq  # takes its time: most small tables have no checkpoint
+
     try:
         if storage.local_path is not None:
             opened = pq.ParquetFile(storage.path(rel), page_checksum_verification=True)
@@ -175,7 +180,7 @@ def _column(file: pq.ParquetFile, name: str, children: Sequence[str] | None) -> 
     if len(table[name]) != file.metadata.num_rows:
         raise ValueError(f"{name} has {len(table[name])} rows, the file {file.metadata.num_rows}")
     chunks = table[name].chunks
-    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.array([], table[name].type)
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks) if chunks else pa.nulls(0, table[name].type)
 
 
 def _field(array: pa.StructArray, name: str, kind: pa.DataType | None) -> pa.Array:
@@ -256,14 +261,14 @@ def read_part(storage: Storage, rel: str, size: int, state: State, sidecars: lis
             only_gone = (PartSource(storage, rel, size, frozenset()),) if "remove" in schema.names else ()
             return replace(state, sources=(*state.sources, *only_gone))
         adds = _column(file, "add", [name for _, name, _ in _ADD if kind.get_field_index(name) >= 0])
-        rows = np.flatnonzero(np.asarray(pc.is_valid(pc.struct_field(adds, "path"))))
+        rows = np.flatnonzero(to_numpy(pc.is_valid(pc.struct_field(adds, "path"))))
         # Writers keep the adds together: a slice is free, a take copies them all.
         together = len(rows) > 0 and int(rows[-1] - rows[0]) + 1 == len(rows)
-        found = adds.slice(int(rows[0]), len(rows)) if together else adds.take(pa.array(rows))
+        found = adds.slice(int(rows[0]), len(rows)) if together else adds.take(from_numpy(rows))
         columns = {ours: _field(found, name, wanted) for ours, name, wanted in _ADD}
         columns["deletion_vector"] = _without_hollow(columns["deletion_vector"])
-        columns["source"] = pa.array(np.full(len(rows), len(state.sources), np.int32))
-        columns["row"] = pa.array(rows.astype(np.int32))
+        columns["source"] = from_numpy(np.full(len(rows), len(state.sources), np.int32))
+        columns["row"] = from_numpy(rows.astype(np.int32))
         part = pa.table(columns, schema=STATE_FILES)
         part.validate(full=True)  # damaged pages can hold invalid text
         if part.column("size").null_count:

@@ -115,7 +115,7 @@ def _write_sidecars(
     # snapshot does not grow.
     state = snapshot.state
     sources = tuple(replace(s, _read={}) if isinstance(s, PartSource) else s for s in state.sources)
-    snapshot = replace(snapshot, state=replace(state, sources=sources))
+    snapshot = snapshot.with_state(replace(state, sources=sources))
     places = state.files["source"].to_numpy()
     order = np.argsort(places, kind="stable")
     parts = [order[at : at + SIDECAR_FILES] for at in range(0, len(order), SIDECAR_FILES)]

@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from mica.arrays import imports_nothing, no_rows, to_numpy
+
 
 class BrokenLinesError(ValueError):
     """The text is not one JSON object per line, or a value has another type than requested."""
@@ -43,8 +45,8 @@ def read_lines(data: bytes, lines: pa.Array, longest: int, schema: pa.Schema) ->
     """Returns the columns of `schema` from `data`, one row per line; other keys are ignored. `lines` and `longest` come
     from `split_lines`."""
     if not len(lines):
-        return schema.empty_table()
-    if len(data) <= _FEW_BYTES and (found := _few(data, schema)) is not None:
+        return no_rows(schema)
+    if len(data) <= _FEW_BYTES and imports_nothing() and (found := _few(data, schema)) is not None:
         return found
     try:
         lines.cast(pa.large_string())
@@ -116,7 +118,7 @@ def _refuse_bare_null(data: bytes, lines: pa.Array) -> None:
     first = np.frombuffer(texts, np.uint8)[np.frombuffer(offsets, np.int64)[: len(lines)]]
     suspects = set(np.flatnonzero(first != ord("{")).tolist())
     if _NULL_AFTER_OBJECT.search(data):
-        suspects |= set(np.flatnonzero(np.asarray(pc.match_substring_regex(lines, r"}[ \t\r]*null"))).tolist())
+        suspects |= set(np.flatnonzero(to_numpy(pc.match_substring_regex(lines, r"}[ \t\r]*null"))).tolist())
     for row in suspects:
         try:
             value = orjson.loads(lines[row].as_buffer().to_pybytes())

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from mica.arrays import from_numpy, to_numpy
 from mica.log.arrays import staying
 
 _SOURCE, _ROW = "source", "row"
@@ -29,7 +30,7 @@ class LineSource:
 
     def lines(self, rows: np.ndarray) -> pa.Array:
         """Returns the whole lines of some adds."""
-        return self.all_lines.take(pa.array(self.add_rows[rows]))
+        return self.all_lines.take(from_numpy(self.add_rows[rows]))
 
 
 def with_source(
@@ -48,7 +49,7 @@ def with_source(
 
 def _joined(sources: Sequence[LineSource]) -> LineSource:
     """Only lines of adds are kept: no other line of a source is ever asked for."""
-    lines = [one.all_lines.take(pa.array(one.add_rows)) for one in sources]
+    lines = [one.all_lines.take(from_numpy(one.add_rows)) for one in sources]
     together = pa.concat_arrays(lines)
     stats = pa.concat_arrays([one.stats for one in sources])
     return LineSource(together, np.arange(len(together)), stats)
@@ -58,13 +59,13 @@ def _renumbered(files: pa.Table, first: int, starts: np.ndarray) -> pa.Table:
     """The files of the sources from `first` on become files of `first`; `starts` are the rows of their old sources."""
     batches = files.to_batches()
     for at, batch in enumerate(batches):
-        numbers = batch.column(_SOURCE).to_numpy()
+        numbers = to_numpy(batch.column(_SOURCE))
         moved = numbers >= first
         if not moved.any():
             continue
-        rows = batch.column(_ROW).to_numpy() + np.where(moved, starts[np.maximum(numbers - first, 0)], 0)
+        rows = to_numpy(batch.column(_ROW)) + np.where(moved, starts[np.maximum(numbers - first, 0)], 0)
         columns = batch.columns
-        columns[batch.schema.get_field_index(_SOURCE)] = pa.array(np.minimum(numbers, first), pa.int32())
-        columns[batch.schema.get_field_index(_ROW)] = pa.array(rows.astype(np.int32))
+        columns[batch.schema.get_field_index(_SOURCE)] = from_numpy(np.minimum(numbers, first).astype(np.int32))
+        columns[batch.schema.get_field_index(_ROW)] = from_numpy(rows.astype(np.int32))
         batches[at] = pa.RecordBatch.from_arrays(columns, schema=batch.schema)
     return pa.Table.from_batches(batches, files.schema)

@@ -93,6 +93,15 @@ def decode_path(uri: str) -> str:
     return unquote(uri, errors="surrogateescape") if "%" in uri else uri
 
 
+def with_names(files: pa.Table) -> pa.Table:
+    """Returns the table with its column `path` decoded from URIs of the log to file names."""
+    paths = files["path"]
+    if not any(pc.any(pc.match_substring(chunk, "%")).as_py() for chunk in paths.chunks):
+        return files
+    names = pa.array([decode_path(path) for path in paths.to_pylist()], pa.string())
+    return files.set_column(files.schema.get_field_index("path"), "path", names)
+
+
 #: The directory of the null value, as Hive and Spark name it.
 NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.arrays import from_numpy, no_rows, to_numpy
 from mica.errors import CorruptDataError
 from mica.log.actions import Metadata, Protocol, parse_line
 from mica.log.arrays import grown, one_array
@@ -71,8 +73,8 @@ class Commits:
 class State:
     """A version's content. `sources[i]` is what `source` of a file refers to: a LineSource or a checkpoint part."""
 
-    files: pa.Table = field(default_factory=STATE_FILES.empty_table)
-    removes: pa.Table = field(default_factory=REMOVES.empty_table)  # since the checkpoint
+    files: pa.Table = field(default_factory=partial(no_rows, STATE_FILES))
+    removes: pa.Table = field(default_factory=partial(no_rows, REMOVES))  # since the checkpoint
     sources: tuple[Any, ...] = ()
     protocol: Protocol | None = None
     metadata: Metadata | None = None
@@ -97,10 +99,10 @@ def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], nam
     except BrokenLinesError as error:
         raise CorruptDataError("CORRUPT_LOG", f"{name} cannot be used: {error}", hint="Restore the file.") from None
     add, remove = one_array(table["add"]), one_array(table["remove"])
-    is_add = np.asarray(pc.is_valid(add))
-    is_remove = np.asarray(pc.is_valid(remove))
+    is_add = to_numpy(pc.is_valid(add))
+    is_remove = to_numpy(pc.is_valid(remove))
     add_rows, remove_rows = np.flatnonzero(is_add), np.flatnonzero(is_remove)
-    added, removed = add.take(pa.array(add_rows)), remove.take(pa.array(remove_rows))
+    added, removed = add.take(from_numpy(add_rows)), remove.take(from_numpy(remove_rows))
     _require_paths(added, name)
     if pc.struct_field(added, "size").null_count:
         raise CorruptDataError("CORRUPT_LOG", f"{name} holds an add without a size", hint="Restore the file.")
@@ -129,7 +131,7 @@ def _are_changes(data: bytes, lines: pa.Array) -> np.ndarray:
     """Marks the change files: a commit may have thousands, and they are no part of a table's state."""
     if b'"cdc"' not in data:
         return np.zeros(len(lines), bool)
-    return np.asarray(pc.match_substring_regex(lines, r'^\s*\{\s*"cdc"\s*:'))
+    return to_numpy(pc.match_substring_regex(lines, r'^\s*\{\s*"cdc"\s*:'))
 
 
 def _require_paths(actions: pa.StructArray, name: str) -> None:
@@ -203,19 +205,18 @@ def partition_map(adds: pa.StructArray, columns: list[str], needed: int) -> pa.M
     value and a missing key mean the same (PROTOCOL.md "Partition Value Serialization")."""
     count = len(adds)
     if not columns:
-        return pa.MapArray.from_arrays(
-            pa.array(np.zeros(count + 1, np.int32)), pa.array([], pa.string()), pa.array([], pa.string())
-        )
+        nothing = pa.nulls(0, pa.string())
+        return pa.MapArray.from_arrays(from_numpy(np.zeros(count + 1, np.int32)), nothing, nothing)
     values = pc.struct_field(adds, "partitionValues")
     fields = [pc.struct_field(values, [i]) for i in range(len(columns))]
     used = [i for i, column in enumerate(fields) if i < needed or column.null_count < count]
     width = len(used)
-    offsets = pa.array(np.arange(count + 1, dtype=np.int32) * width)
-    keys = pa.array(np.tile(np.arange(width, dtype=np.int32), count))
+    offsets = from_numpy(np.arange(count + 1, dtype=np.int32) * width)
+    keys = from_numpy(np.tile(np.arange(width, dtype=np.int32), count))
     order = np.arange(count * width, dtype=np.int64)
-    flat = pa.concat_arrays([fields[i] for i in used]) if used else pa.array([], pa.string())
+    flat = pa.concat_arrays([fields[i] for i in used]) if used else pa.nulls(0, pa.string())
     if width > 1:
-        flat = flat.take(pa.array((order % width) * count + order // width))
+        flat = flat.take(from_numpy((order % width) * count + order // width))
     names = pa.array([columns[i] for i in used], pa.string())
     return pa.MapArray.from_arrays(offsets, names.take(keys), flat)
 
@@ -234,7 +235,7 @@ def apply(state: State, commits: Commits) -> State:
         ]
     )
     positions = np.concatenate((add_rows, remove_rows))
-    codes = np.asarray(keys.dictionary_encode().indices)
+    codes = to_numpy(keys.dictionary_encode().indices)
     order = np.argsort(positions, kind="stable")
     last = np.empty(int(codes.max()) + 1, np.int64)
     last[codes[order]] = positions[order]  # for a repeated index the last assignment wins
@@ -245,12 +246,12 @@ def apply(state: State, commits: Commits) -> State:
     files, sources, number, first = _without(state.files, keys), state.sources, 0, 0
     if len(add_rows):
         files, sources, number, first = with_source(files, sources, LineSource(commits.lines, add_rows, commits.stats))
-    new = commits.adds.take(pa.array(kept))
-    new = new.append_column("source", pa.array(np.full(len(kept), number, np.int32)))
-    new = new.append_column("row", pa.array((kept + first).astype(np.int32)))
+    new = commits.adds.take(from_numpy(kept))
+    new = new.append_column("source", from_numpy(np.full(len(kept), number, np.int32)))
+    new = new.append_column("row", from_numpy((kept + first).astype(np.int32)))
     fresh = np.flatnonzero(removes_alive)
-    removed = commits.removes.take(pa.array(fresh)).append_column(
-        "line", commits.lines.take(pa.array(remove_rows[fresh]))
+    removed = commits.removes.take(from_numpy(fresh)).append_column(
+        "line", commits.lines.take(from_numpy(remove_rows[fresh]))
     )
     return replace(
         state,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -20,16 +20,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica import properties
+from mica.arrays import from_numpy, is_ascending, to_numpy
 from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log import applications, features, row_tracking, time_travel, type_changes
 from mica.log.actions import Metadata, Protocol
-from mica.log.arrays import taken
+from mica.log.arrays import one_array, taken
 from mica.log.checkpoint import PartSource, read_checkpoint
 from mica.log.column_mapping import mode_of, read_schema
 from mica.log.commit_info import commit_info, in_commit_timestamp
 from mica.log.fingerprint import Fingerprint, fingerprint_in, fingerprint_of, stands
 from mica.log.line_source import LineSource
-from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, decode_path
+from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, commit_name, decode_path
 from mica.log.replay import FILES, State, apply, parse_commits, partition_keys
 from mica.log.segment import LogFile, Segment, choose_segment, read_listing
 from mica.log.stats_struct import format_stats
@@ -44,6 +45,14 @@ _FEW = 1 << 12
 
 
 @dataclass(frozen=True)
+class _Followed:
+    """A version's content and the commits after it, which only add files."""
+
+    before: State
+    commits: tuple[bytes, ...]
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """One version of a table. `timestamp` is in ms since the epoch (in-commit if the table has that feature)."""
 
@@ -52,19 +61,38 @@ class Snapshot:
     timestamp: int
     protocol: Protocol
     metadata: Metadata
-    state: State = field(repr=False)
+    _held: State | _Followed = field(repr=False)
     segment: Segment = field(repr=False)
     fingerprint: Fingerprint = field(repr=False)
 
     @property
+    def state(self) -> State:
+        """The content of the version. Commits of this process are parsed when it is asked for, all in one go."""
+        held = self._held
+        if isinstance(held, _Followed):
+            keys, name = partition_keys(self.metadata, self.protocol), _names(self.storage, self.segment.deltas)
+            held = apply(held.before, parse_commits(held.commits, keys, name))
+            object.__setattr__(self, "_held", held)
+        return held
+
+    def with_state(self, state: State) -> Snapshot:
+        """Returns the same version with this content."""
+        return replace(self, _held=state)
+
+    @property
+    def _settled(self) -> State:
+        """All of the content but the files."""
+        return self._held.before if isinstance(self._held, _Followed) else self._held
+
+    @property
     def domains(self) -> Mapping[str, str]:
         """Domain metadata: domain → configuration text, including unknown domains."""
-        return self.state.domains
+        return self._settled.domains
 
     @property
     def app_transactions(self) -> Mapping[str, int]:
         """Application transactions that are not expired: appId → last version."""
-        kept = applications.unexpired(self.state.transactions, self.properties, int(time.time() * 1000))
+        kept = applications.unexpired(self._settled.transactions, self.properties, int(time.time() * 1000))
         return {app: version for app, (version, _) in kept.items()}
 
     @property
@@ -96,9 +124,8 @@ class Snapshot:
         if features.supports(self.protocol, "typeWidening"):
             type_changes.check(self.schema, str(self.storage))
         found = self.state.files.select(FILES.names)
-        wrong = pc.less(found["size"], 0)
-        if pc.any(wrong).as_py():
-            bad = found.filter(wrong).slice(0, 1).to_pylist()[0]
+        if found.num_rows and pc.min(found["size"]).as_py() < 0:
+            bad = found.filter(pc.less(found["size"], 0)).slice(0, 1).to_pylist()[0]
             raise CorruptDataError(
                 "CORRUPT_LOG",
                 f"the log of {self.storage} has the size {bad['size']} for {bad['path']}",
@@ -131,16 +158,18 @@ class Snapshot:
         """Yields the statistics of the files (all, or those at `indices`) some files at a time, with places in
         `indices`. Of a checkpoint only what is yielded is in memory."""
         sources, rows = self._places(indices)
-        for number in np.unique(sources):
-            place = np.flatnonzero(sources == number)
-            source, own = self.state.sources[number], rows[place]
+        for number in np.unique(sources) if len(self.state.sources) > 1 else range(len(self.state.sources)):
+            ours = sources == number
+            place, own = (np.arange(len(rows)), rows) if ours.all() else (np.flatnonzero(ours), rows[ours])
+            source = self.state.sources[number]
             if not isinstance(source, PartSource) or "stats" not in source.columns or len(own) <= _FEW:
                 yield from ((place[at], texts) for at, texts in shares_of(_stats_of(source, own)))
                 continue
-            order = np.argsort(own, kind="stable")
-            place, own = place[order], own[order]
+            if not is_ascending(own):
+                order = np.argsort(own, kind="stable")
+                place, own = place[order], own[order]
             for start, count, texts in source.column_shares("stats", SHARE):
-                here = slice(*np.searchsorted(own, (start, start + count)))
+                here = slice(*np.searchsorted(own, np.array((start, start + count), own.dtype)))
                 if here.start < here.stop:
                     yield place[here], partial(_texts_of, source, texts, start, own[here])
 
@@ -163,10 +192,10 @@ class Snapshot:
 
     def _places(self, indices: Sequence[int] | np.ndarray | pa.Array | None) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of the files' sources, and their rows there."""
-        sources, rows = (self.state.files[name].to_numpy() for name in ("source", "row"))
+        sources, rows = (to_numpy(one_array(self.state.files[name])) for name in ("source", "row"))
         if indices is None:
             return sources, rows
-        wanted = np.asarray(indices, np.int64)
+        wanted = to_numpy(indices) if isinstance(indices, pa.Array) else np.asarray(indices, np.int64)
         return sources[wanted], rows[wanted]
 
     def _gather(
@@ -183,13 +212,13 @@ class Snapshot:
             parts.append(read(self.state.sources[number], rows[place]))
             places.append(place)
         if not parts:
-            return pa.array([], kind)
+            return pa.nulls(0, kind)
         whole = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
         if len(parts) == 1:
             return whole
         order = np.empty(len(sources), np.int64)
         order[np.concatenate(places)] = np.arange(len(sources))
-        return whole.take(pa.array(order))
+        return whole.take(from_numpy(order))
 
     def locate(self, path: str) -> tuple[Storage, str]:
         """Returns the location of a file of the log: a storage and a relative name. `path` is as in `files`."""
@@ -198,6 +227,18 @@ class Snapshot:
     def stands(self) -> bool:
         """Whether the table still has this version; False if the table was recreated."""
         return stands(self.storage, self.fingerprint)
+
+    def followed(self, data: bytes) -> Snapshot:
+        """Returns the next version, whose commit `data` this process wrote, and which only adds files."""
+        version = self.version + 1
+        entry = self.storage.stat(commit_name(version))
+        segment = Segment(version, self.segment.checkpoint, (*self.segment.deltas, _delta(version, entry)))
+        held = self._held if isinstance(self._held, _Followed) else _Followed(self._held, ())
+        held = replace(held, commits=(*held.commits, data))
+        fingerprint = fingerprint_of(entry.path, data)
+        return replace(
+            self, version=version, timestamp=entry.modified, _held=held, segment=segment, fingerprint=fingerprint
+        )
 
     def refresh(self, version: int | None = None, *, known_to_stand: bool = False) -> Snapshot:
         """Returns the latest version (or `version`), reading only new commits; a recreated table is read
@@ -381,7 +422,7 @@ def _providers_of(source: Any, rows: np.ndarray) -> pa.Array:
     if isinstance(source, LineSource):
         lines = source.lines(rows)
         out: list[str | None] = [None] * len(rows)
-        for at in np.flatnonzero(np.asarray(pc.match_substring(lines, b'"clusteringProvider"'))):
+        for at in np.flatnonzero(to_numpy(pc.match_substring(lines, b'"clusteringProvider"'))):
             found = orjson.loads(lines[int(at)].as_buffer().to_pybytes())["add"].get("clusteringProvider")
             out[at] = found if isinstance(found, str) else None
         return pa.array(out, pa.string())
@@ -392,7 +433,7 @@ def _providers_of(source: Any, rows: np.ndarray) -> pa.Array:
 def _tags_of(source: Any, rows: np.ndarray, kind: pa.DataType) -> pa.Array:
     if isinstance(source, LineSource):
         lines = source.lines(rows)
-        has = np.asarray(pc.match_substring(lines, b'"tags"'))
+        has = to_numpy(pc.match_substring(lines, b'"tags"'))
         out: list[dict[str, str] | None] = [None] * len(rows)
         for at in np.flatnonzero(has):
             out[at] = _tags(orjson.loads(lines[int(at)].as_buffer().to_pybytes())["add"].get("tags"))

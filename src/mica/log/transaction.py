@@ -193,8 +193,9 @@ class Transaction:
                 raise replaced(self.storage, base.version)
             if attempt and (tracks or self._following is not None):
                 body = self._body(int(started * 1000), base)  # the ids of its rows are taken, or its record is
-            if self._put(version, self._head(base, version, int(clock() * 1000)) + body):
-                return self._finish(base, version)
+            data = self._head(base, version, int(clock() * 1000)) + body
+            if self._put(version, data):
+                return self._finish(base, version, data)
             if attempt > 2:
                 # Other writers are faster: in lockstep all but one would lose, again and again.
                 time.sleep(random.random() * min(0.002 * attempt, 0.1))  # noqa: S311
@@ -383,10 +384,10 @@ class Transaction:
             and self._protocol is None,
         )
 
-    def _finish(self, base: Snapshot | None, version: int) -> Committed:
+    def _finish(self, base: Snapshot | None, version: int, data: bytes) -> Committed:
         """The commit is done: a later failure must not look as if it were not."""
         self._committed = True
-        snapshot = self._reloaded(base, version)
+        snapshot = self._reloaded(base, version, data)
         if version and version % properties.CHECKPOINT_INTERVAL.of(snapshot.metadata.configuration) == 0:
             try:
                 write_checkpoint(snapshot)
@@ -398,11 +399,19 @@ class Transaction:
             self.storage.sweep(LOG)
         return Committed(version, snapshot)
 
-    def _reloaded(self, base: Snapshot | None, version: int) -> Snapshot:
+    def _only_adds(self) -> bool:
+        others = (self._changes, self._removed, self._updated, self._domains, self._transactions)
+        own = (self._metadata, self._protocol, self._following)
+        numbered = row_tracking.is_supported(self.protocol) or features.in_commit_timestamps(self.metadata)
+        return not any(others) and own == (None, None, None) and not numbered
+
+    def _reloaded(self, base: Snapshot | None, version: int, data: bytes) -> Snapshot:
         """The version that is committed. A store that fails now must not make anybody commit it again."""
         for repeat in range(_MAX_REPEATS):
             try:
-                return load(self.storage, version) if base is None else base.refresh(version, known_to_stand=True)
+                if base is None:
+                    return load(self.storage, version)
+                return base.followed(data) if self._only_adds() else base.refresh(version, known_to_stand=True)
             except StorageError as error:
                 reason = error
                 if error.code != "IO":

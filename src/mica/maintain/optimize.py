@@ -21,9 +21,10 @@ from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.write import compact, zorder
-from mica.write.facts import NO_FACTS
+from mica.write.commit import Commit
+from mica.write.facts import no_facts
 from mica.write.once import Txn, once
-from mica.write.target import Commit, partition_predicate
+from mica.write.target import partition_predicate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,5 +77,5 @@ def _optimize(
         spec = replace(spec, clustering_provider=clustering.PROVIDER)
     bins = [files] if keys else list(compact.bins_of(files, spec.target_file_size, compact.waiting(snapshot)))
     if not any(bins):
-        return target.commit(NO_FACTS) if txn is not None else Commit(snapshot.version, 0, 0, snapshot=snapshot)
+        return target.commit(no_facts()) if txn is not None else Commit(snapshot.version, 0, 0, snapshot=snapshot)
     return compact.rewritten(engine, target, Scan(source), bins, keys, spec)

@@ -32,9 +32,10 @@ from mica.variant import kernel
 from mica.variant.shredding import ShreddingSchema
 from mica.variant.wanted import ShreddingWishes
 from mica.write import flow
-from mica.write.facts import NO_FACTS, Facts
+from mica.write.commit import Commit
+from mica.write.facts import Facts, no_facts
 from mica.write.once import Txn, once
-from mica.write.target import Commit, Target, open_target, partition_predicate
+from mica.write.target import Target, open_target, partition_predicate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -78,7 +79,7 @@ def _reshred(snapshot: Snapshot, schema: Any, where: str | None, spark: SparkSes
         done, _ = flow.commit(engine, target, spec, rows, inspect=_refuse_nothing)
     except _NothingToDoError:
         if txn is not None:
-            return target.commit(NO_FACTS)
+            return target.commit(no_facts())
         return Commit(snapshot.version, 0, 0, snapshot=snapshot)
     return done
 

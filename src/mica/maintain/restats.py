@@ -33,8 +33,8 @@ from mica.tasks.variant_bounds import PATHS, VariantBoundsSpec, bounds_of_files
 from mica.variant import kernel
 from mica.variant.shredding import Limits
 from mica.write.collated import collated_bounds, comparable, tagged
+from mica.write.commit import Commit
 from mica.write.once import Txn, once
-from mica.write.target import Commit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -33,7 +33,7 @@ from mica.query.statements import (
 )
 from mica.schema.ddl import quote_if_needed
 from mica.table import Table
-from mica.write.target import Commit
+from mica.write.commit import Commit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from mica.arrays import from_numpy
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
 from mica.log import time_travel
 from mica.log.feed import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, changed_files
-from mica.log.paths import LOG, decode_path
+from mica.log.paths import LOG, with_names
 from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp
@@ -67,9 +68,7 @@ class ChangesSource(Source):
 
     def files(self, indices: pa.Array, *, ids: bool = False) -> pa.Table:  # noqa: ARG002 - change files have none
         """The files at `indices`, with decoded paths."""
-        found = self._files.take(indices)
-        paths = pa.array([decode_path(path) for path in found.column("path").to_pylist()], pa.string())
-        return found.set_column(found.schema.get_field_index("path"), "path", paths)
+        return with_names(self._files.take(indices))
 
     def rows(self, indices: pa.Array) -> pa.Array:
         """`numRecords` of the files at `indices`; null if the log does not have it."""
@@ -85,7 +84,7 @@ class _Planned:
     def stats(self, indices: Any = None) -> pa.Array:
         """The statistics of added files; null for the others."""
         found = self.files.column("stats").combine_chunks()
-        return found if indices is None else found.take(pa.array(np.asarray(indices, np.int64)))
+        return found if indices is None else found.take(from_numpy(np.asarray(indices, np.int64)))
 
     def stats_shares(self, indices: Any = None) -> Iterator[Share]:
         """The same, some files at a time."""

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from mica import engines
 from mica.arguments import COLUMNS, COUNT, FLAG, SESSION, TEXT, refuse_other, takes
+from mica.arrays import from_numpy
 from mica.engines import local
 from mica.errors import UnsupportedTableError, UserError, extra
 from mica.expressions.bind import BoundExpr, Leaf, bind, bind_columns
@@ -160,7 +161,7 @@ class Scan:
     def kept(self) -> pa.Table:
         """The files that are read: path, size, partition_values, deletion_vector."""
         hidden = any(is_hidden(self.source.schema, leaf.column) for value in self._bound for leaf in value.leaves)
-        return self.source.files(pa.array(self.plan.kept), ids=hidden and self.source.row_ids is not None)
+        return self.source.files(from_numpy(self.plan.kept), ids=hidden and self.source.row_ids is not None)
 
     def explain(self, *, analyze: bool = False, footers: bool | None = None) -> Explanation:
         """Explains what the scan will read and why it skips the rest; the result prints well and has `to_dict()`.
@@ -286,7 +287,7 @@ class Scan:
             if self.predicate is not None:
                 matching = holds(self.predicate, self.source.schema, unknown.column("partition_values"))
                 kept, unknown = kept[matching.to_numpy(zero_copy_only=False)], unknown.filter(matching)
-            rows = self.source.rows(pa.array(kept))
+            rows = self.source.rows(from_numpy(kept))
             whole = unknown.column("deletion_vector").combine_chunks().is_null()
             if "chosen" in unknown.column_names:
                 whole = pc.and_(whole, unknown.column("chosen").combine_chunks().is_null())
@@ -380,7 +381,7 @@ class Scan:
         )
 
     def _late_types(self) -> bool:
-        return contains(self.schema, VARIANT) and self.source.may_hold_late_types(pa.array(self.plan.kept))
+        return contains(self.schema, VARIANT) and self.source.may_hold_late_types(from_numpy(self.plan.kept))
 
     def for_threads(
         self, spec: ReadSpec, most: int | None = None, *, kept: pa.Table | None = None

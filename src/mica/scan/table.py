@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from mica.arrays import from_numpy
 from mica.expressions.bind import BoundExpr, Leaf, bind_value
 from mica.expressions.tree import Column
 from mica.log import row_tracking
 from mica.log.arrays import one_array
-from mica.log.paths import decode_path
+from mica.log.paths import with_names
 from mica.log.snapshot import Snapshot
 from mica.scan.source import Source
 from mica.schema.hidden import ROW_ID, ROW_VERSION, Readable
@@ -71,14 +72,13 @@ class TableSource(Source):
     def files(self, indices: pa.Array, *, ids: bool = False) -> pa.Table:
         """The files at `indices`, with decoded paths."""
         found = self.snapshot.files.take(indices)
-        paths = pa.array([decode_path(path) for path in found.column("path").to_pylist()], pa.string())
-        found = found.set_column(found.schema.get_field_index("path"), "path", paths)
+        found = with_names(found)
         return found.append_column("ids", self.snapshot.file_ids(indices)) if ids else found
 
     def rewritten(self, indices: NDArray[np.int64] | None = None) -> list[FilePart]:
         """Files (all, or those at `indices`) whose rows are written again, numbered by their places in the snapshot."""
         places = np.arange(self.snapshot.files.num_rows) if indices is None else indices
-        parts = parts_of(self.files(pa.array(places, pa.int64()), ids=self.row_ids is not None))
+        parts = parts_of(self.files(from_numpy(places), ids=self.row_ids is not None))
         return [replace(part, number=number) for part, number in zip(parts, places.tolist(), strict=True)]
 
     def rows(self, indices: pa.Array) -> pa.Array:
@@ -100,7 +100,7 @@ class TableSource(Source):
             texts = column_texts(files.column("partition_values"), physical_names(self.schema, (name,))[0])
             keys.append(parse_values(texts, self.schema.field(name).type))
         deleted = pc.fill_null(pc.struct_field(files.column("deletion_vector"), "cardinality"), 0)
-        rows = pc.subtract(self.rows(pa.array(range(files.num_rows), pa.int64())), deleted)
+        rows = pc.subtract(self.rows(from_numpy(np.arange(files.num_rows))), deleted)
         # Grouped by position, not by name: a partition column may be called `rows`.
         places = [str(i) for i in range(len(names))]
         table = pa.table([*keys, files.column("size"), rows], names=[*places, "bytes", "rows"])

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from mica.arrays import from_list
 from mica.expressions.bind import BoundExpr, type_of
 from mica.expressions.tree import Compare, Expr, In, LeafRef, Literal, Op
 from mica.schema.arrow import to_arrow_type
@@ -47,10 +48,10 @@ def _array(values: list[Literal], type_: DataType) -> pa.Array | None:
     if len(present) < len(values) and not present:
         return None
     if type_ in INTEGRALS:
-        return pa.array(present, pa.int64())
+        return from_list(present, pa.int64())
     storage = {DATE: pa.int32(), TIMESTAMP: pa.int64(), TIMESTAMP_NTZ: pa.int64()}.get(type_)
     wanted = to_arrow_type(type_)
-    return pa.array(present, wanted) if storage is None else pa.array(present, storage).cast(wanted)
+    return from_list(present, wanted) if storage is None else from_list(present, storage).cast(wanted)
 
 
 def _same(value: Expr, type_: DataType) -> bool:

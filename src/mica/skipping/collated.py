@@ -37,6 +37,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.arrays import FALSE, TRUE
 from mica.collation import trust
 from mica.expressions.bind import Leaf
 from mica.expressions.compare import Datum
@@ -82,23 +83,23 @@ class CollatedVerdicts:
         if isinstance(left, Literal):
             op, left, right = op.flipped, right, left
         if not isinstance(left, LeafRef) or not isinstance(right, Literal):
-            return pa.scalar(True)
+            return TRUE
         known = intervals[left.index]
         if right.value is None:
             if op is Op.SAFE_EQ:
                 return known.may_be_null
-            return pc.invert(known.all_null) if op is Op.DISTINCT else pa.scalar(False)
+            return pc.invert(known.all_null) if op is Op.DISTINCT else FALSE
         might = pc.and_(self._compare(op, (left.index, str(expr.collation)), right.value), pc.invert(known.all_null))
         return pc.or_(might, known.may_be_null) if op is Op.DISTINCT else might
 
     def _is_in(self, expr: In, intervals: Mapping[int, Interval]) -> Datum:
         constants = [v.value for v in expr.values if isinstance(v, Literal)]
         if not isinstance(expr.child, LeafRef):
-            return pa.scalar(True)
+            return TRUE
         if expr.negated and None in constants:
-            return pa.scalar(False)  # x <> NULL is never true
+            return FALSE  # x <> NULL is never true
         place = expr.child.index, str(expr.collation)
-        found: Datum = pa.scalar(expr.negated)
+        found: Datum = TRUE if expr.negated else FALSE
         for constant in constants:
             if constant is not None:
                 one = self._compare(Op.NE if expr.negated else Op.EQ, place, constant)
@@ -108,7 +109,7 @@ class CollatedVerdicts:
     def _compare(self, op: Op, place: Place, constant: str) -> Datum:
         signs = self.signs.get((place, constant))
         if signs is None:
-            return pa.scalar(True)
+            return TRUE
         low, high = signs
         match op:
             case Op.EQ | Op.SAFE_EQ:

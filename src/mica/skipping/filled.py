@@ -9,11 +9,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.arrays import FALSE, TRUE
 from mica.expressions.compare import Datum
+
+_AS = {True: TRUE, False: FALSE}
 
 
 def filled(answers: Datum, unknown: bool) -> Datum:
     """The answers, with `unknown` where they are null."""
     if isinstance(answers, pa.Scalar):
-        return answers if answers.is_valid else pa.scalar(unknown)
-    return pc.fill_null(answers, unknown) if answers.null_count else answers
+        return answers if answers.is_valid else _AS[unknown]
+    return pc.fill_null(answers, _AS[unknown]) if answers.null_count else answers

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from mica.arrays import FALSE, TRUE, from_numpy, scalar, to_numpy
 from mica.expressions.bind import Leaf
 from mica.expressions.casts import CastFailedError, bits_of, cast_value
 from mica.expressions.coerce import is_exact, is_real
@@ -33,6 +34,7 @@ from mica.stats.paths import PathSide
 from mica.stats.read import ColumnStats, in_order
 
 #: The protocol truncates timestamps to milliseconds: the true max may be up to 1 ms above the stored one.
+_ZERO = scalar(0, pa.int64())
 _MS = 1000
 _LAST = 2**63 - 1
 _REALS = (paths.FLOAT, paths.DOUBLE)
@@ -64,7 +66,7 @@ class Interval:
 def unknown(count: int, type_: DataType) -> Interval:
     """An interval about which nothing is known."""
     nothing = pa.nulls(count, to_arrow_type(type_))
-    return Interval(nothing, nothing, pa.repeat(True, count), pa.repeat(False, count), is_real(type_))
+    return Interval(nothing, nothing, pa.repeat(TRUE, count), pa.repeat(FALSE, count), is_real(type_))
 
 
 def from_stats(leaf: Leaf, stats: ColumnStats) -> Interval:
@@ -76,11 +78,11 @@ def from_stats(leaf: Leaf, stats: ColumnStats) -> Interval:
         nan = is_real(leaf.type) and any(np.isin(side.kinds, _REALS).any() for side in (stats.min, stats.max))
         # A row without the path is null too, and statistics do not count those.
         known = (stats.min.kinds != paths.NONE) | (stats.max.kinds != paths.NONE)
-        unfit = known & np.asarray(pc.and_(pc.is_null(low), pc.is_null(high)))
-        return Interval(low, high, pa.repeat(True, len(equal)), equal, nan, unfit)
+        unfit = known & to_numpy(pc.and_(pc.is_null(low), pc.is_null(high)))
+        return Interval(low, high, pa.repeat(TRUE, len(equal)), equal, nan, unfit)
     # Writers differ in whether a field of a null struct counts as a null: a count of 0 proves nothing there.
-    some = filled(pc.not_equal(stats.null_count, 0), True)
-    some = pa.repeat(True, len(equal)) if len(leaf.column) > 1 else some
+    some = filled(pc.not_equal(stats.null_count, _ZERO), True)
+    some = pa.repeat(TRUE, len(equal)) if len(leaf.column) > 1 else some
     return Interval(stats.min, stats.max, some, equal, is_real(leaf.type))
 
 
@@ -90,7 +92,7 @@ def from_constants(values: pa.Array, type_: DataType) -> Interval:
     if is_real(type_):
         nan = filled(pc.is_nan(values), False)
         if nan.true_count:
-            values = pc.if_else(nan, pa.scalar(None, values.type), values)
+            values = pc.if_else(nan, scalar(None, values.type), values)
             return Interval(values, values, null, null, True)
     return Interval(values, values, null, null, False)
 
@@ -111,28 +113,30 @@ def _serve(side: PathSide, asked: DataType, usable: NDArray[np.bool_], *, upper:
     if asked in _OWN_KIND:
         usable = usable & (side.kinds == _OWN_KIND[asked])
         if asked == STRING:
-            return pc.if_else(pa.array(usable), side.texts, pa.scalar(None, pa.string())).cast(wanted)
+            return pc.if_else(from_numpy(usable), side.texts, scalar(None, pa.string())).cast(wanted)
         days = asked == DATE
         more = _MS if upper and not days else 0
         usable = usable & (side.ints <= _LAST - more)  # the last instant has no upper bound
         values = np.where(usable, side.ints, 0) + more
-        return pa.array(values, pa.int64(), mask=~usable).cast(pa.int32() if days else pa.int64()).cast(wanted)
+        return from_numpy(values, ~usable).cast(pa.int32() if days else pa.int64()).cast(wanted)
     if asked in INTEGRALS:
-        bits = bits_of(asked)
-        fits = usable & (side.kinds == paths.EXACT) & (side.ints >= -(1 << bits)) & (side.ints <= (1 << bits) - 1)
+        fits = usable & (side.kinds == paths.EXACT)
+        if asked != LONG:
+            bits = bits_of(asked)
+            fits &= (side.ints >= -(1 << bits)) & (side.ints <= (1 << bits) - 1)
         fits[list(side.decimals)] = False
-        array = pa.array(side.ints, pa.int64(), mask=~fits).cast(wanted)
+        array = from_numpy(side.ints, ~fits).cast(wanted)
     elif asked == DOUBLE:
         exact, real = usable & (side.kinds == paths.EXACT), usable & np.isin(side.kinds, _REALS)
         exact[list(side.decimals)] = False
-        array = pa.array(np.where(exact, side.ints.astype(np.float64), side.reals), mask=~(exact | real))
+        array = from_numpy(np.where(exact, side.ints.astype(np.float64), side.reals), ~(exact | real))
     else:
         array = pa.nulls(len(usable), wanted)
         if asked == FLOAT or is_exact(asked):
             return _one_by_one(side, asked, usable, range(len(usable)), array)
         return array
     if is_real(asked):
-        array = pc.if_else(pc.is_finite(array), array, pa.scalar(None, wanted))
+        array = pc.if_else(pc.is_finite(array), array, scalar(None, wanted))
     return _one_by_one(side, asked, usable, side.decimals, array) if side.decimals else array
 
 

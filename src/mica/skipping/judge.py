@@ -34,6 +34,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from mica.arrays import FALSE, TRUE, scalar
 from mica.expressions.bind import type_of
 from mica.expressions.calls import apply
 from mica.expressions.casts import cast_array
@@ -86,10 +87,10 @@ class _Judge:
             case Or(parts):
                 return self.fold(parts, pc.or_)
             case Literal(value):
-                return pa.scalar(value is True)
+                return TRUE if value is True else FALSE
             case Compare() | In() if expr.collation is not None:
                 if self.collated is None:
-                    return pa.scalar(ROWS_MIGHT_MATCH)
+                    return scalar(ROWS_MIGHT_MATCH, pa.bool_())
                 return self.collated.judge(expr, self.intervals)
             case Compare(Op.EQ, Call() as call, Literal(bool(wanted))) if (pattern := pattern_of(call)) is not None:
                 return self.matches(self.value(call.args[0]), pattern, wanted)
@@ -147,20 +148,20 @@ class _Judge:
             given[0] = pa.repeat(given[0], self.count) if isinstance(given[0], pa.Scalar) else given[0]
             found, _ = apply(expr, given, types, ansi=False, timezone=self.timezone)
             sides.append(found)
-        return Interval(sides[0], sides[1], pa.scalar(True), inner.all_null, False)
+        return Interval(sides[0], sides[1], TRUE, inner.all_null, False)
 
     def may_be_null(self, expr: Expr) -> Datum:
         """Whether a predicate that is used as a value may be null, as in (a = 1) IS NULL: if one of its parts may."""
         match expr:
             case IsNull() | Compare(Op.SAFE_EQ | Op.DISTINCT):
-                return pa.scalar(False)
+                return FALSE
             case And() | Or() | Not() | Compare() | In():
-                found = pa.scalar(False)
+                found = FALSE
                 for part in expr.children:
                     part_is = self.may_be_null(part) if isinstance(part, _PREDICATES) else self.value(part).may_be_null
                     found = pc.or_(found, filled(part_is, True))
                 return found
-        return pa.scalar(True)
+        return TRUE
 
     def cast(self, inner: Interval, source: DataType, target: DataType) -> Interval:
         sides = []
@@ -170,7 +171,7 @@ class _Judge:
             sides.append(_finite(cast) if is_real(target) else cast)
         nan = inner.may_be_nan or (is_real(source) and is_real(target))
         # The cast may fail and so produce nulls where there were none.
-        return Interval(sides[0], sides[1], pa.scalar(True), inner.all_null, nan)
+        return Interval(sides[0], sides[1], TRUE, inner.all_null, nan)
 
     # --- comparisons
 
@@ -180,7 +181,7 @@ class _Judge:
         both = pc.invert(pc.or_(x.all_null, y.all_null))
         match op:
             case Op.LT | Op.LE:
-                found = pa.scalar(True) if y.may_be_nan else _known(op, x.low, y.high, x_type, y_type)
+                found = TRUE if y.may_be_nan else _known(op, x.low, y.high, x_type, y_type)
             case Op.EQ | Op.SAFE_EQ:
                 found = self.might_equal(x, y, x_type, y_type)
             case _:
@@ -196,13 +197,13 @@ class _Judge:
 
     def might_equal(self, x: Interval, y: Interval, x_type: DataType, y_type: DataType) -> Datum:
         if x.may_be_nan and y.may_be_nan:
-            return pa.scalar(True)
+            return TRUE
         below = _known(Op.LE, x.low, y.high, x_type, y_type)
         return pc.and_(below, _known(Op.LE, y.low, x.high, y_type, x_type))
 
     def might_differ(self, x: Interval, y: Interval, x_type: DataType, y_type: DataType) -> Datum:
         if x.may_be_nan or y.may_be_nan:
-            return pa.scalar(True)
+            return TRUE
         one = _certain(x.low, x.high, x_type, x_type)
         other = _certain(y.low, y.high, y_type, y_type)
         same = _certain(x.low, y.low, x_type, y_type)
@@ -215,11 +216,11 @@ class _Judge:
         if expr.negated:
             return self.not_in(x, type_, constants)
         if not present:
-            return pa.scalar(ROWS_CANNOT_MATCH)
+            return scalar(ROWS_CANNOT_MATCH, pa.bool_())
         if x.may_be_nan and any(isinstance(v.value, float) and math.isnan(v.value) for v in present):
             return pc.invert(x.all_null)
         if len(present) <= _FEW:
-            found = pa.scalar(ROWS_CANNOT_MATCH)
+            found = scalar(ROWS_CANNOT_MATCH, pa.bool_())
             for v in present:
                 found = pc.or_(found, self.compare(Op.EQ, x, _constant(v.value, v.type), type_, v.type))
             return found
@@ -230,7 +231,7 @@ class _Judge:
 
     def not_in(self, x: Interval, type_: DataType, constants: list[Literal]) -> Datum:
         if any(v.value is None for v in constants):
-            return pa.scalar(ROWS_CANNOT_MATCH)  # x <> NULL is never true
+            return scalar(ROWS_CANNOT_MATCH, pa.bool_())  # x <> NULL is never true
         if x.may_be_nan:
             return pc.invert(x.all_null)
         excluded = {v.value for v in constants}
@@ -243,7 +244,7 @@ class _Judge:
         prefix, some = pattern.prefix, pc.invert(x.all_null)
         constant = literal(prefix, STRING)
         if wanted:
-            within = pc.starts_with(x.low, prefix) if not pattern.is_text else pa.scalar(False)
+            within = pc.starts_with(x.low, prefix) if not pattern.is_text else FALSE
             below = pc.or_kleene(pc.less_equal(x.low, constant), within)
             found = pc.and_(filled(below, True), filled(pc.greater_equal(x.high, constant), True))
         elif pattern.is_text:
@@ -264,11 +265,11 @@ _PREDICATES = (And, Or, Not, Compare, In, IsNull)
 
 
 def _constant(value: Any, type_: DataType) -> Interval:
-    scalar, null = literal(value, type_), pa.scalar(value is None)
+    constant, null = literal(value, type_), TRUE if value is None else FALSE
     if isinstance(value, float) and math.isnan(value):
         nothing = literal(None, type_)
         return Interval(nothing, nothing, null, null, True)
-    return Interval(scalar, scalar, null, null, False)
+    return Interval(constant, constant, null, null, False)
 
 
 def _known(op: Op, left: Datum, right: Datum, left_type: DataType, right_type: DataType) -> Datum:
@@ -288,7 +289,7 @@ def _any_within(values: list[Any], low: Any, high: Any) -> bool:
 
 def _finite(values: pa.Array) -> pa.Array:
     # A bound that overflows to infinity was never written as such; unknown is always sound.
-    return pc.if_else(pc.is_finite(values), values, pa.scalar(None, values.type))
+    return pc.if_else(pc.is_finite(values), values, scalar(None, values.type))
 
 
 def _keeps_order(source: DataType, target: DataType, zone: str, *, wraps: bool) -> bool:

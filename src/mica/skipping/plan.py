@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
+from mica.arrays import from_numpy, to_numpy
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.rewrite import leaves_of
 from mica.expressions.tree import Expr
@@ -57,7 +58,7 @@ class FilePlan:
     total: int
     kept: Rows
     dropped: Rows
-    reasons: Rows
+    reasons: np.ndarray[Any, np.dtype[np.int32]]
     parts: tuple[Expr, ...]
     bound: BoundExpr | None
     #: Per stage: the files it evaluated, and what was known about each leaf there. For explain.
@@ -83,12 +84,12 @@ def plan_files(
     if bound is None:
         return FilePlan(total, every, every[:0], every[:0], (), None)
     parts = bound.parts
-    reasons = np.full(total, -1, np.int64)
-    stages = []
+    reasons = np.full(total, -1, np.int32)
+    stages: list[tuple[Rows, dict[int, Interval]]] = []
     collated = []
     for partition_only in (True, False):
         numbers = [i for i, part in enumerate(parts) if _only_partitions(part, bound.leaves) is partition_only]
-        open_files = np.flatnonzero(reasons < 0)
+        open_files = np.flatnonzero(reasons < 0) if stages else every
         if not numbers or not len(open_files):
             continue
         needed = sorted(frozenset().union(*(leaves_of(parts[i]) for i in numbers)))
@@ -97,10 +98,11 @@ def plan_files(
         found = _compared(bound, [parts[i] for i in numbers], intervals, snapshot, open_files, cache, ordering)
         if found is not None:
             collated.append((open_files, found))
-        for i in numbers:
+        proved = np.full(len(open_files), -1, np.int32)
+        for i in reversed(numbers):  # so that the first part that proves it is named
             might = judge(parts[i], intervals, len(open_files), timezone=bound.timezone, collated=found)
-            cannot = open_files[~np.asarray(might)]
-            reasons[cannot[reasons[cannot] < 0]] = i
+            np.copyto(proved, i, where=~to_numpy(might))
+        reasons[open_files] = proved
     kept, dropped = np.flatnonzero(reasons < 0), np.flatnonzero(reasons >= 0)
     return FilePlan(total, kept, dropped, reasons[dropped], parts, bound, tuple(stages), tuple(collated))
 
@@ -170,7 +172,7 @@ def _intervals(
             name = str(f.metadata.get(PHYSICAL_NAME, f.name))
             texts = column_texts(snapshot.files["partition_values"], name)
             if len(rows) != total:
-                texts = texts.take(pa.array(rows))
+                texts = texts.take(from_numpy(rows))
             found[i] = from_constants(parse_values(texts, leaf.type, timezone=bound.timezone), leaf.type)
         elif not isinstance(leaf.type, StructType) and (leaf.path is None or not leaf.path.has_index):
             # Structs have no statistics, and a path through an array has no bounds.

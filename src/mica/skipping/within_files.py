@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from mica.arrays import TRUE, scalar, to_numpy
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.casts import cast_array
@@ -25,6 +26,8 @@ from mica.schema.types import BOOLEAN, VARIANT, DataType
 from mica.skipping.filled import filled
 from mica.skipping.intervals import Interval, from_constants, unknown
 from mica.skipping.judge import judge
+
+_ZERO = scalar(0, pa.int64())
 
 Ranges = list[tuple[int, int]]
 
@@ -86,9 +89,9 @@ def verdicts(
             intervals[i] = unknown(count, leaf.type)
     reasons = np.full(count, -1, np.int64)
     for number, part in enumerate(bound.parts):
-        might = np.asarray(judge(part, intervals, count, timezone=bound.timezone))
+        might = to_numpy(judge(part, intervals, count, timezone=bound.timezone))
         reasons[~might & (reasons < 0)] = number
-    return Verdicts(found.column("first_row").to_numpy(), found.column("rows").to_numpy(), reasons)
+    return Verdicts(to_numpy(found.column("first_row")), to_numpy(found.column("rows")), reasons)
 
 
 def intersect(left: Ranges, right: Ranges) -> Ranges:
@@ -123,10 +126,10 @@ def interval(leaf: Leaf, column: pa.StructArray, rows: pa.Array, zone: str) -> I
     usable = filled(usable, False)
     all_null = pc.and_(filled(pc.equal(null_count, rows), False), usable)
     if leaf.path is not None:
-        some: pa.Array = pa.repeat(True, count)  # the value may be null or of a type that casts to null
+        some: pa.Array = pa.repeat(TRUE, count)  # the value may be null or of a type that casts to null
     else:
-        some = filled(pc.not_equal(null_count, 0), True)
-    bounds = [_cast(pc.if_else(usable, side, pa.scalar(None, side.type)), leaf, zone) for side in (low, high)]
+        some = filled(pc.not_equal(null_count, _ZERO), True)
+    bounds = [_cast(pc.if_else(usable, side, scalar(None, side.type)), leaf, zone) for side in (low, high)]
     return Interval(bounds[0], bounds[1], some, all_null, is_real(leaf.type))
 
 
@@ -150,7 +153,7 @@ def _cast(side: pa.Array, leaf: Leaf, zone: str) -> pa.Array:
             return nothing
     cast, _ = cast_array(side, stored, leaf.type, zone, ansi=True)
     if is_real(leaf.type):
-        cast = pc.if_else(pc.is_finite(cast), cast, pa.scalar(None, cast.type))
+        cast = pc.if_else(pc.is_finite(cast), cast, scalar(None, cast.type))
     return cast
 
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from mica.arrays import to_numpy
 from mica.variant import kernel
 
 #: The classes of bounds, as the kernel numbers them; bounds of different classes are not compared.
@@ -62,16 +63,18 @@ class PathSide:
             for start, side in zip(starts, sides, strict=False)
             for row, value in side.decimals.items()
         }
-        kinds, ints, reals = (
-            np.concatenate([getattr(side, name) for side in sides]) for name in ("kinds", "ints", "reals")
-        )
+        kinds, ints = (np.concatenate([getattr(side, name) for side in sides]) for name in ("kinds", "ints"))
+        if any(side.reals.any() for side in sides):
+            reals = np.concatenate([side.reals for side in sides])
+        else:
+            reals = np.broadcast_to(np.float64(0), len(kinds))  # most paths hold none: one zero serves all files
         return cls(kinds, ints, reals, pa.concat_arrays([side.texts for side in sides]), decimals)
 
 
 def read_side(texts: pa.Array, key: str) -> PathSide:
     """Reads the bounds of the path `key` from z85 texts of statistics; unreadable texts are unknown."""
     found = kernel.path_bounds(texts, key)
-    kinds, ints, reals = (found.column(name).to_numpy() for name in ("kind", "int", "real"))
+    kinds, ints, reals = (to_numpy(found.column(name)) for name in ("kind", "int", "real"))
     return PathSide(kinds, ints, reals, found.column("text"), _decimals(found))
 
 
@@ -89,6 +92,8 @@ def read_all(text: str) -> dict[str, Value | None]:
 
 def _decimals(found: pa.RecordBatch) -> dict[int, Decimal]:
     scales = found.column("scale")
+    if scales.null_count == len(scales):
+        return {}
     rows = np.flatnonzero(np.asarray(scales.is_valid()))
     unscaled = found.column("unscaled").take(pa.array(rows)).to_pylist()
     pairs = zip(unscaled, scales.take(pa.array(rows)).to_pylist(), strict=True)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from mica.arrays import FALSE, is_ascending, scalar
 from mica.cores import cores
 from mica.errors import MicaError
 from mica.schema.arrow import to_arrow_type, variant_field
@@ -30,7 +32,8 @@ from mica.stats.paths import PathSide, read_side
 from mica.variant import kernel
 from mica.variant.path import VariantPath
 
-_MS = pa.scalar(1000, pa.duration("us"))
+_ZERO = scalar(0, pa.int64())
+_MS = timedelta(milliseconds=1)
 _ORDERED = frozenset({*INTEGRALS, FLOAT, DOUBLE, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ})
 _CORES = cores()
 _ALONE = 4096
@@ -110,10 +113,12 @@ def read_shares(shares: Iterable[Share], wanted: Sequence[Wanted]) -> list[Colum
         read = [part.result() if isinstance(part, Future) else part for part in parts]
     if not read:
         return read_stats(pa.array([], pa.string()), wanted)
-    order = np.argsort(np.concatenate(places), kind="stable")
-    in_order_ = bool((order == np.arange(len(order))).all())
+    every = np.concatenate(places)
     joined = [ColumnStats.concat(leaf) if len(leaf) > 1 else leaf[0] for leaf in zip(*read, strict=True)]
-    return joined if in_order_ else [leaf.take(order) for leaf in joined]
+    if is_ascending(every):
+        return joined
+    order = np.argsort(every, kind="stable")
+    return [leaf.take(order) for leaf in joined]
 
 
 def read_stats(texts: pa.Array, wanted: Sequence[Wanted]) -> list[ColumnStats]:
@@ -133,7 +138,7 @@ def _read(texts: Texts, wanted: Sequence[Wanted]) -> list[ColumnStats]:
     out = []
     for leaf in wanted:
         nulls = _count(next(found))
-        nulls = pc.if_else(pc.fill_null(pc.greater(nulls, num_rows), False), pa.scalar(None, pa.int64()), nulls)
+        nulls = _unless(pc.greater(nulls, num_rows), nulls)
         if _text_type(leaf) is None:
             known = isinstance(leaf.type, Primitive) and leaf.type.known
             nothing = pa.nulls(len(num_rows), to_arrow_type(leaf.type) if known else pa.null())
@@ -162,7 +167,14 @@ def _text_type(leaf: Wanted) -> pa.DataType | None:
 
 
 def _count(values: pa.Array) -> pa.Array:
-    return pc.if_else(pc.less(values, 0), pa.scalar(None, pa.int64()), values)
+    return _unless(pc.less(values, _ZERO), values)
+
+
+def _unless(wrong: pa.Array, values: pa.Array) -> pa.Array:
+    """The values, null where they are wrong."""
+    if not wrong.true_count:
+        return values
+    return pc.if_else(pc.fill_null(wrong, FALSE), scalar(None, values.type), values)
 
 
 def _of_float(bounds: pa.Array, wider: Any) -> pa.Array:
@@ -177,11 +189,8 @@ def in_order(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Returns both, null where the lower bound is above the upper one, which is a mistake of the writer."""
     if low.null_count == len(low) or high.null_count == len(high):
         return low, high
-    wrong = pc.fill_null(pc.greater(low, high), False)
-    if not wrong.true_count:
-        return low, high
-    nothing = pa.scalar(None, low.type)
-    return pc.if_else(wrong, nothing, low), pc.if_else(wrong, nothing, high)
+    wrong = pc.greater(low, high)
+    return _unless(wrong, low), _unless(wrong, high)
 
 
 class VariantBoundsCodec:

@@ -4,6 +4,6 @@
 """
 
 from mica.table.rows import Table as Table
-from mica.write.target import Commit as Commit
+from mica.write.commit import Commit as Commit
 
 __all__ = ["Commit", "Table"]

@@ -28,7 +28,7 @@ from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.types import StructType
 from mica.storage import Storage
-from mica.write.target import Commit
+from mica.write.commit import Commit
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,6 +1,7 @@
 """What makes tables, and what changes their rows: append, overwrite, delete, update, merge, erase.
 
-The rule: every call is one commit or none, and moves the table to the version that it wrote.
+The rule: every call is one commit or none, and moves the table to the version that it wrote. `maintain` and `write`
+are imported when they are called: a process that only reads does not wait for them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from mica import engines
 from mica.arguments import (
     FLAG,
     NAMES,
@@ -27,20 +27,15 @@ from mica.arguments import (
     takes,
 )
 from mica.log.snapshot import load
-from mica.maintain import alter
-from mica.maintain.adopt import convert_to_delta
 from mica.storage import Storage
 from mica.table.shaped import ShapedTable
-from mica.write import compact
-from mica.write.change import delete, update
-from mica.write.erase import erase
-from mica.write.merge import Merge
-from mica.write.once import Txn, checked, once
-from mica.write.rows import write_rows
-from mica.write.target import Commit, open_target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from mica.write.commit import Commit
+    from mica.write.merge import Merge
+    from mica.write.once import Txn
 
 
 class Table(ShapedTable):
@@ -66,6 +61,8 @@ class Table(ShapedTable):
 
         Errors: TABLE_EXISTS, INVALID_DDL, INVALID_PARTITION_COLUMN.
         """
+        from mica.maintain import alter
+
         if if_exists is not None:
             warnings.warn("if_exists is deprecated: use mode", DeprecationWarning, stacklevel=3)
             mode = cast("Mode", if_exists)
@@ -93,6 +90,8 @@ class Table(ShapedTable):
         Errors: TABLE_EXISTS; NOT_FOUND without a Parquet file; INCOMPATIBLE_FILES; INVALID_PARTITION_COLUMN,
         INVALID_PARTITION_VALUE; UNSUPPORTED_TYPE. The folder is then unchanged.
         """
+        from mica.maintain.adopt import convert_to_delta
+
         return cls(convert_to_delta(os.fspath(path), partition_by, properties, storage_options, spark))
 
     @takes(application=TEXT, schema_evolution=FLAG)
@@ -104,6 +103,8 @@ class Table(ShapedTable):
         `application` names the stream in the table (`txn`): a batch that is repeated after a crash is found there. Keep
         the name for one checkpoint folder. Errors: those of `append`; they end the stream.
         """
+        from mica.write.once import checked
+
         checked((application, 0))
         return partial(_append_batch, self._snapshot.storage, application, schema_evolution)
 
@@ -167,6 +168,9 @@ class Table(ShapedTable):
         Errors: those of a scan's `where`; APPEND_ONLY; ConflictError if another writer changed the files, or added rows
         that might match. The table is then unchanged.
         """
+        from mica.write.change import delete
+        from mica.write.once import checked
+
         return self._changed(delete(self._snapshot, where, spark, checked(txn)))
 
     @takes(set=TEXTS, where=TEXT, spark=SESSION, txn=TXN)
@@ -186,6 +190,9 @@ class Table(ShapedTable):
         DUPLICATE_COLUMN for a column that is set twice, or with a field of it; NULL_IN_NOT_NULL_COLUMN. The table is
         then unchanged.
         """
+        from mica.write.change import update
+        from mica.write.once import checked
+
         return self._written(update(self._snapshot, set, where, spark, checked(txn)), spark)
 
     @takes(path=TEXT, where=TEXT, spark=SESSION, txn=TXN)
@@ -203,6 +210,9 @@ class Table(ShapedTable):
 
         Errors: INVALID_PATH; those of `update`. The table is then unchanged.
         """
+        from mica.write.erase import erase
+        from mica.write.once import checked
+
         return self._changed(erase(self._snapshot, path, where, spark, checked(txn)))
 
     @takes(on=TEXT, source_alias=TEXT, target_alias=TEXT, spark=SESSION)
@@ -234,16 +244,25 @@ class Table(ShapedTable):
         cut into blocks, each of which meets the whole table. Errors: see
         `Merge.execute`.
         """
+        from mica.write.merge import Merge
+
         done = partial(self._written, on=source if spark is None else spark)
         return Merge(self._snapshot, source, on, source_alias, target_alias, spark, done)
 
     def _written(self, commit: Commit, on: Any) -> Commit:
         """Moves to the version of a write, and compacts where the table asks for it, on the engine of `on`."""
+        from mica import engines
+        from mica.write import compact
+
         return self._changed(compact.afterwards(commit, engines.of(on)))
 
     def _write(
         self, data: Any, shredding: Any, evolves: bool, *, overwrite: bool, where: str | None, txn: Txn | None
     ) -> Commit:
+        from mica.write.once import checked, once
+        from mica.write.rows import write_rows
+        from mica.write.target import open_target
+
         asked = checked(txn)
 
         def write() -> Commit:

@@ -1,6 +1,7 @@
 """What changes a table's schema, properties, features and files, and none of its rows.
 
-The rule: every call is a commit of its own, or none if there is nothing to do; the work is in `maintain`.
+The rule: every call is a commit of its own, or none if there is nothing to do; the work is in `maintain`, which is
+imported when it is called: a process that only reads does not wait for it.
 """
 
 from __future__ import annotations
@@ -23,24 +24,16 @@ from mica.arguments import (
     takes,
 )
 from mica.errors import UserError
-from mica.log.checkpoint_writer import write_checkpoint
-from mica.log.cleanup import clean_log
-from mica.log.time_travel import Timestamp
-from mica.maintain import alter, constraints
-from mica.maintain import columns as columns_of
-from mica.maintain import features as features_of
-from mica.maintain.optimize import optimize
-from mica.maintain.reshred import reshred
-from mica.maintain.restats import restats
-from mica.maintain.restore import Restore, restore
-from mica.maintain.vacuum import Retention, Vacuum, vacuum
 from mica.table.opened import OpenedTable
-from mica.write.ingest_options import size_of
-from mica.write.once import Txn, checked
-from mica.write.target import Commit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from mica.log.time_travel import Timestamp
+    from mica.maintain.restore import Restore
+    from mica.maintain.vacuum import Retention, Vacuum
+    from mica.write.commit import Commit
+    from mica.write.once import Txn
 
 
 class ShapedTable(OpenedTable):
@@ -49,6 +42,8 @@ class ShapedTable(OpenedTable):
     @takes(properties=CHANGES)
     def set_properties(self, properties: Mapping[str, str | None]) -> Self:
         """Sets properties (None removes one) and adds the table features that they need, in one commit."""
+        from mica.maintain import alter
+
         return self._moved(alter.set_properties(self._snapshot, properties))
 
     @takes(columns=TEXT, into=TEXT, first=FLAG, after=TEXT)
@@ -61,6 +56,8 @@ class ShapedTable(OpenedTable):
         Errors: INVALID_DDL, DUPLICATE_COLUMN, UNKNOWN_COLUMN, MISSING_COLUMN for a column that is NOT NULL, has a
         default or is generated.
         """
+        from mica.maintain import columns as columns_of
+
         return self._moved(columns_of.add_columns(self._snapshot, columns, into, columns_of.Position(first, after)))
 
     @takes(columns=NAMES)
@@ -71,6 +68,8 @@ class ShapedTable(OpenedTable):
         Errors: NEEDS_COLUMN_MAPPING, UNKNOWN_COLUMN, COLUMN_IN_USE for one that a constraint or a generated column
         uses, INVALID_PARTITION_COLUMN, INVALID_ARGUMENT for the last one.
         """
+        from mica.maintain import columns as columns_of
+
         return self._moved(columns_of.drop_columns(self._snapshot, columns))
 
     @takes(column=TEXT, type=TEXT, nullable=FLAG, comment=TEXT, default=TEXT, first=FLAG, after=TEXT)
@@ -93,6 +92,8 @@ class ShapedTable(OpenedTable):
         Errors: UNKNOWN_COLUMN, INCOMPATIBLE_TYPE, FEATURE_NEEDED, COLUMN_IN_USE, CONSTRAINT_VIOLATED. Source:
         PROTOCOL.md, "Type Widening", "Default Columns".
         """
+        from mica.maintain import columns as columns_of
+
         return self._moved(
             columns_of.alter_column(
                 self._snapshot, column, type=type, nullable=nullable, comment=comment, default=default,
@@ -108,6 +109,8 @@ class ShapedTable(OpenedTable):
         (`set_properties({"delta.columnMapping.mode": "name"})`), unless it has no files. Errors: NEEDS_COLUMN_MAPPING,
         UNKNOWN_COLUMN, DUPLICATE_COLUMN, COLUMN_IN_USE, INVALID_PARTITION_COLUMN.
         """
+        from mica.maintain import columns as columns_of
+
         return self._moved(columns_of.rename_column(self._snapshot, column, name))
 
     @takes(name=TEXT)
@@ -115,7 +118,9 @@ class ShapedTable(OpenedTable):
         """Adds a table feature to the protocol, with those that it needs. Errors: UNKNOWN_TABLE_PROPERTY for one that
         mica does not know, UNSUPPORTED_WRITER_FEATURE. Source: PROTOCOL.md, "Table Features".
         """
-        return self._moved(features_of.add_feature(self._snapshot, name))
+        from mica.maintain import features
+
+        return self._moved(features.add_feature(self._snapshot, name))
 
     @takes(name=TEXT, truncate_history=FLAG)
     def drop_feature(self, name: str, truncate_history: bool = False) -> Self:
@@ -129,9 +134,11 @@ class ShapedTable(OpenedTable):
         Errors: UNKNOWN_FEATURE, FEATURE_NOT_REMOVABLE, FEATURE_IN_HISTORY with the time to call it again;
         ConflictError if another writer changed the table meanwhile.
         """
+        from mica.maintain import features
+
         self.refresh()
         try:
-            return self._moved(features_of.drop_feature(self._snapshot, name, truncate_history=truncate_history))
+            return self._moved(features.drop_feature(self._snapshot, name, truncate_history=truncate_history))
         except UserError:
             self.refresh()  # what used the feature may be gone already
             raise
@@ -144,11 +151,15 @@ class ShapedTable(OpenedTable):
         Errors: CONSTRAINT_VIOLATED with the values of a row; CONSTRAINT_EXISTS; those of a scan's `where`;
         ConflictError if another writer changed the table meanwhile. Source: PROTOCOL.md, "CHECK Constraints".
         """
+        from mica.maintain import constraints
+
         return self._moved(constraints.add_constraint(self._snapshot, name, expr))
 
     @takes(name=TEXT, if_exists=FLAG)
     def drop_constraint(self, name: str, *, if_exists: bool = False) -> Self:
         """Drops a CHECK constraint. Errors: UNKNOWN_CONSTRAINT, unless `if_exists`."""
+        from mica.maintain import constraints
+
         return self._moved(constraints.drop_constraint(self._snapshot, name, if_exists=if_exists))
 
     @takes(column=TEXT, collation=TEXT)
@@ -160,6 +171,8 @@ class ShapedTable(OpenedTable):
         name (`UNICODE_CI`, `de`) or an identifier (`icu.de`). Errors: UNKNOWN_COLUMN, UNKNOWN_COLLATION,
         INVALID_PARTITION_COLUMN.
         """
+        from mica.maintain import alter
+
         return self._moved(alter.set_collation(self._snapshot, column, collation))
 
     @takes(columns=NAMES, spark=SESSION, txn=TXN)
@@ -173,6 +186,9 @@ class ShapedTable(OpenedTable):
         is committed, but for the version of a `txn`, which is as in `Table.append`. Errors: NEEDS_SPARK,
         UNKNOWN_COLUMN, ConflictError if another writer removed a file meanwhile.
         """
+        from mica.maintain.restats import restats
+        from mica.write.once import checked
+
         return self._changed(restats(self._snapshot, columns, spark, checked(txn)))
 
     @takes(where=TEXT, zorder_by=NAMES, target_file_size=SIZE, spark=SESSION, txn=TXN)
@@ -200,6 +216,10 @@ class ShapedTable(OpenedTable):
         The commit changes no data: appends go on beside it. Errors: NOT_A_PARTITION_PREDICATE; ConflictError where
         another writer removed one of the files meanwhile; then the table is as it was.
         """
+        from mica.maintain.optimize import optimize
+        from mica.write.ingest_options import size_of
+        from mica.write.once import checked
+
         size, once = size_of(target_file_size), checked(txn)
         return self._changed(optimize(self._snapshot.refresh(), where, size, spark, zorder_by, once))
 
@@ -225,6 +245,9 @@ class ShapedTable(OpenedTable):
         UNKNOWN_COLUMN, INVALID_SHREDDING_SCHEMA, FEATURE_NEEDED for a schema in a table that does not allow shredding,
         NOT_A_PARTITION_PREDICATE; ConflictError as for `optimize`.
         """
+        from mica.maintain.reshred import reshred
+        from mica.write.once import checked
+
         return self._changed(reshred(self._snapshot.refresh(), schema, where, spark, checked(txn)))
 
     @takes(dry_run=FLAG, enforce_retention=FLAG)
@@ -239,6 +262,8 @@ class ShapedTable(OpenedTable):
         False. `dry_run` deletes nothing and lists what would be deleted. A vacuum makes two commits, as delta-spark
         does. Errors: RETENTION_TOO_SHORT, INVALID_ARGUMENT, PERMISSION_DENIED.
         """
+        from mica.maintain.vacuum import vacuum
+
         done = vacuum(self._snapshot.refresh(), retention, dry_run=dry_run, enforce_retention=enforce_retention)
         assert done.snapshot is not None
         self._snapshot = done.snapshot
@@ -255,6 +280,9 @@ class ShapedTable(OpenedTable):
         Errors: VERSION_NOT_FOUND, VERSION_EXPIRED, TIMESTAMP_OUT_OF_RANGE, NOT_FOUND if files of that version were
         vacuumed, ConflictError if another writer changed the table meanwhile. The table is then unchanged.
         """
+        from mica.maintain.restore import restore
+        from mica.write.once import checked
+
         if version is None and timestamp is None:
             raise UserError("INVALID_ARGUMENT", "restore needs a version", hint="Give version= or timestamp=.")
         done = restore(self._snapshot.refresh(), version, timestamp, checked(txn))
@@ -266,6 +294,10 @@ class ShapedTable(OpenedTable):
         `delta.enableExpiredLogCleanup`). Commits do both automatically, every `delta.checkpointInterval` versions.
         Source: PROTOCOL.md, "Checkpoints", "Metadata Cleanup".
         """
+        from mica.log.checkpoint_writer import write_checkpoint
+        from mica.log.cleanup import clean_log
+        from mica.maintain import alter
+
         write_checkpoint(alter.writable(self._snapshot))
         # The newest version decides what may go.
         clean_log(self._snapshot.refresh(), now=int(time.time() * 1000))

@@ -19,7 +19,7 @@ from mica.stats.collated import CollatedColumn
 MAX_BYTES = 16 << 20
 GATHERED = 65_536
 
-_NONE = pa.array([], pa.string())
+_NONE = pa.nulls(0, pa.string())
 
 
 class Candidates:

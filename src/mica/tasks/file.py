@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from mica.arrays import to_numpy
 from mica.errors import CorruptDataError, StorageError, UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.compare import literal
@@ -238,7 +239,7 @@ class DataFileReader:
                 group for group, answer in enumerate(may) if answer == "untyped"
             )
             reasons = np.where(np.array(may) == "no", part, -1)
-            starts, rows = groups.column("first_row").to_numpy(), groups.column("rows").to_numpy()
+            starts, rows = to_numpy(groups.column("first_row")), to_numpy(groups.column("rows"))
             proof = Proof("bloom filters", ranges, Verdicts(starts, rows, reasons))
             self.proofs.append(proof)
             ranges = proof.left
@@ -297,7 +298,7 @@ class DataFileReader:
             numbers = None if places is None else places.next(batch.num_rows)
             mask = mask_of(batch, numbers)
             if numbers is not None:
-                chosen = numbers[mask.to_numpy(zero_copy_only=False)]
+                chosen = numbers[to_numpy(mask)]
                 if counts:
                     passing.add(chosen)
                 self.passed += ranges_of(chosen)

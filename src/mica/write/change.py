@@ -44,11 +44,12 @@ from mica.tasks.write import WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.write import flow
 from mica.write.assignment import Place, as_bytes, in_field, place_of, shown, stored, together, unquoted
-from mica.write.facts import NO_FACTS, Facts
+from mica.write.commit import Commit
+from mica.write.facts import Facts, no_facts
 from mica.write.ingested import forgotten
 from mica.write.once import Txn, once
 from mica.write.rules import refuse_given, regenerated
-from mica.write.target import Commit, open_target
+from mica.write.target import open_target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -192,7 +193,7 @@ class Change:
     def _nothing(self) -> Commit:
         if self.target.applications:
             # Rows that others add later are no part of this write, so it must not run again.
-            return self.target.commit(NO_FACTS)
+            return self.target.commit(no_facts())
         return Commit(self.snapshot.version, 0, 0, snapshot=self.snapshot)
 
 

@@ -38,8 +38,9 @@ from mica.tasks.rewrite import RewriteSpec, join_files
 from mica.tasks.write import LATER, WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.write import flow, zorder
+from mica.write.commit import Commit
 from mica.write.facts import Facts
-from mica.write.target import Commit, Target, open_target
+from mica.write.target import Target, open_target
 
 _LOG = logging.getLogger("mica")
 

@@ -27,8 +27,8 @@ from mica.tasks.erase import EraseSpec, erase_files
 from mica.tasks.write import WriteSpec
 from mica.variant.path import VariantPath
 from mica.write.change import Change, fresh_versions
+from mica.write.commit import Commit
 from mica.write.once import Txn, once
-from mica.write.target import Commit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

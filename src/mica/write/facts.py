@@ -6,7 +6,7 @@ The rule: facts stay Arrow columns from the task to the commit; log lines are ne
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -104,8 +104,10 @@ class Facts:
         return self.others.filter(pc.equal(self.others.column("kind"), kind))
 
 
-#: A write without files.
-NO_FACTS = Facts.of(FACTS.empty_table())
+@cache
+def no_facts() -> Facts:
+    """A write without files."""
+    return Facts.of(FACTS.empty_table())
 
 
 def _sum(files: pa.Table, name: str) -> int:

@@ -31,8 +31,9 @@ from mica.storage import Storage
 from mica.tasks.write import WriteSpec, facts_schema, write_files
 from mica.write import collated
 from mica.write.appearing import shown
+from mica.write.commit import Commit
 from mica.write.facts import Facts
-from mica.write.target import Commit, Target
+from mica.write.target import Target
 
 
 class RowSource(ABC):

@@ -25,11 +25,12 @@ from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, i
 from mica.tasks.left import RARE
 from mica.wording import counted
 from mica.write import compact, flow, inputs
+from mica.write.commit import Commit
 from mica.write.ingest_options import KINDS, IngestOptions
 from mica.write.ingest_plan import IngestPlan, plan
 from mica.write.ingested import Ingested, Taken
 from mica.write.once import Txn, checked, once, repeats
-from mica.write.target import Commit, load_if_any
+from mica.write.target import load_if_any
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -37,11 +37,12 @@ from mica.tasks.parts import FilePart
 from mica.tasks.zones import zone_tags
 from mica.write import flow, merge_source
 from mica.write.change import NothingChangedError, may_keep_rows, read_files
-from mica.write.facts import NO_FACTS, Facts
+from mica.write.commit import Commit
+from mica.write.facts import Facts, no_facts
 from mica.write.merge_clauses import KINDS, MergeClause, bound, shown
 from mica.write.merge_jobs import Shuffled, WithSource, summary_of
 from mica.write.once import Txn, checked, once
-from mica.write.target import Commit, open_target
+from mica.write.target import open_target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -231,8 +232,8 @@ class _Merge:
             )  # fmt: skip
         except NothingChangedError:
             if self.target.applications:
-                return self.target.commit(NO_FACTS)
-            return Commit(self.snapshot.version, 0, 0, snapshot=self.snapshot, metrics=self._metrics(NO_FACTS))
+                return self.target.commit(no_facts())
+            return Commit(self.snapshot.version, 0, 0, snapshot=self.snapshot, metrics=self._metrics(no_facts()))
         return done
 
     def _kept(self, predicate: Any) -> Any:

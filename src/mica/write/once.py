@@ -15,8 +15,9 @@ from typing import TypeVar
 from mica.errors import ConflictError, UserError
 from mica.log.snapshot import Snapshot
 from mica.storage import Storage
+from mica.write.commit import Commit
 from mica.write.ingested import PREFIX
-from mica.write.target import Commit, load_if_any
+from mica.write.target import load_if_any
 
 #: Application id and version.
 Txn = tuple[str, int]

@@ -18,9 +18,10 @@ from mica.tasks.write import WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.variant.plain import to_variants
 from mica.write import flow
+from mica.write.commit import Commit
 from mica.write.given import arrow
 from mica.write.rules import refuse_given
-from mica.write.target import Commit, Target
+from mica.write.target import Target
 
 
 def write_rows(target: Target, data: Any, shredding: Any, *, schema_evolution: bool = False) -> Commit:

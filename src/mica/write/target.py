@@ -48,6 +48,7 @@ from mica.tasks.write import WriteSpec, new_mark
 from mica.variant import kernel
 from mica.variant.steering import When
 from mica.variant.wanted import ShreddingWishes
+from mica.write.commit import Commit
 from mica.write.facts import Facts
 from mica.write.ingested import forgotten
 from mica.write.rules import numbered, rules_of
@@ -56,21 +57,6 @@ from mica.write.rules import numbered, rules_of
 _JOINED = {("TABLE_EXISTS", True), ("CONCURRENT_DOMAIN", False)}
 
 Mode = Literal["append", "error", "overwrite"]
-
-
-@dataclass(frozen=True)
-class Commit:
-    """The result of a write: the version, and the number of added files, rows and bytes."""
-
-    version: int
-    files: int
-    rows: int
-    bytes: int = 0
-    snapshot: Snapshot | None = field(default=None, repr=False, compare=False)
-    #: Metrics of a change of rows, named as in delta-spark's history: `numDeletedRows`, `numCopiedRows`, ….
-    metrics: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
-    #: Whether nothing was written, because the table has this version of the application (`txn`) already.
-    repeated: bool = False
 
 
 @dataclass(frozen=True)

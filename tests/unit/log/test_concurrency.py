@@ -20,7 +20,7 @@ from mica.errors import ConflictError, StorageError
 from mica.log.history import history
 from mica.log.snapshot import load
 from mica.log.transaction import Transaction
-from mica.storage import AlreadyExistsError, Storage
+from mica.storage import AlreadyExistsError, Entry, Storage
 from mica.storage.local import LocalStorage
 from tests.unit.log.tables import added, append, create, paths
 
@@ -253,7 +253,7 @@ def test_a_disk_that_fills_up_leaves_the_last_commit(tmp_path: Path) -> None:
 
 
 class GoesDark(LocalStorage):
-    """A store that fails `dark` reads after a commit."""
+    """A store that fails `dark` times after a commit, whether a file is read or looked at."""
 
     dark = 0
 
@@ -262,15 +262,23 @@ class GoesDark(LocalStorage):
         self.left = self.dark
 
     def read(self, rel: str) -> bytes:
+        self._see()
+        return super().read(rel)
+
+    def stat(self, rel: str) -> Entry:
+        self._see()
+        return super().stat(rel)
+
+    def _see(self) -> None:
         if getattr(self, "left", 0):
             self.left -= 1
             raise StorageError("IO", "the store is dark")
-        return super().read(rel)
 
 
+@pytest.mark.parametrize("write", ["append", "overwrite"])
 @pytest.mark.parametrize("dark", [1, 1000])
 def test_a_commit_that_cannot_be_read_is_not_repeated(
-    tmp_path: Path, dark: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, dark: int, write: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mica.log.transaction._PAUSE", 0.0)
     mica.Table.create(tmp_path, "id INT")
@@ -278,10 +286,10 @@ def test_a_commit_that_cannot_be_read_is_not_repeated(
     storage.dark = dark
     table = mica.Table(load(storage))
     if dark == 1:
-        assert table.append([{"id": 1}]).version == 1
+        assert getattr(table, write)([{"id": 1}]).version == 1
     else:
         with pytest.raises(StorageError) as raised:
-            table.append([{"id": 1}])
+            getattr(table, write)([{"id": 1}])
         assert (raised.value.code, raised.value.context["version"]) == ("COMMIT_NOT_READ", 1)
         assert "Do not repeat" in str(raised.value)
     assert mica.Table.open(tmp_path).to_arrow().column("id").to_pylist() == [1]

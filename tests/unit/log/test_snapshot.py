@@ -11,11 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 from obstore.store import MemoryStore
 
+import mica
 from mica.errors import CorruptDataError, UnsupportedTableError, UserError
 from mica.log.actions import Metadata
 from mica.log.checkpoint import PartSource
 from mica.log.checkpoint_rows import checkpoint_table
 from mica.log.checkpoint_writer import parquet_bytes, write_checkpoint
+from mica.log.replay import State
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
 from mica.schema.ddl import parse_ddl
@@ -344,3 +346,23 @@ def test_a_checkpoint_holds_the_statistics_that_the_protocol_asks_for(
     schema = pq.read_schema(path)
     assert {f.name for f in schema.field("add").type} & {"stats", "stats_parsed"} == kept
     assert not {f.name for f in schema.field("remove").type} & {"stats", "tags"}
+
+
+def test_a_version_that_this_process_appended_is_the_one_that_is_read(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path, "p STRING, id INT", partition_by=["p"])
+    table.set_properties({"delta.checkpointInterval": "1000"})
+    for number in range(5):
+        table.append([{"p": "a" if number % 2 else None, "id": number}])
+        if number == 2:
+            mica.Table.open(tmp_path).append([{"p": "other", "id": 99}])  # meanwhile
+    kept, read = table._snapshot, load(table._snapshot.storage)
+    assert not isinstance(kept._held, State)  # nobody asked for its files
+    assert (kept.version, kept.timestamp, kept.fingerprint) == (read.version, read.timestamp, read.fingerprint)
+    assert kept.segment == read.segment
+    assert kept.files.to_pylist() == read.files.to_pylist()
+    assert kept.stats().to_pylist() == read.stats().to_pylist()
+    assert isinstance(kept._held, State)
+    table.delete("id = 4")
+    table.append([{"p": "b", "id": 7}])
+    assert sorted(table.to_arrow().column("id").to_pylist()) == [0, 1, 2, 3, 7, 99]
+    assert table._snapshot.files.to_pylist() == load(kept.storage).files.to_pylist()

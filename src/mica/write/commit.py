@@ -1,0 +1,23 @@
+"""What a write returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mica.log.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The result of a write: the version, and the number of added files, rows and bytes."""
+
+    version: int
+    files: int
+    rows: int
+    bytes: int = 0
+    snapshot: Snapshot | None = field(default=None, repr=False, compare=False)
+    #: Metrics of a change of rows, named as in delta-spark's history: `numDeletedRows`, `numCopiedRows`, ….
+    metrics: Mapping[str, int] = field(default_factory=dict, repr=False, compare=False)
+    #: Whether nothing was written, because the table has this version of the application (`txn`) already.
+    repeated: bool = False
