@@ -130,3 +130,26 @@ pub fn bad_string(bytes: &[u8], at: usize) -> Error {
 pub fn bad(at: usize, message: String) -> Error {
     Error::new(Code::InvalidJson, message).offset(at as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::string_stop;
+
+    #[test]
+    fn a_string_stops_where_a_look_at_each_byte_says() {
+        for (length, byte) in (0..40).flat_map(|length| (0..=255).map(move |byte| (length, byte))) {
+            for place in 0..=length {
+                let mut bytes = vec![0xff; length];
+                // What is behind the stop, and before the place that is asked about, does not count.
+                for at in [place, (place + 3) % 37, (place + 17) % 37] {
+                    bytes.get_mut(at).into_iter().for_each(|slot| *slot = byte);
+                }
+                for from in [0, place.saturating_sub(1), place, length] {
+                    let stops = |&at: &usize| matches!(bytes[at], b'"' | b'\\' | 0..0x20);
+                    let expected = (from..length).find(stops).unwrap_or(length);
+                    assert_eq!(string_stop(&bytes, from), expected, "{bytes:?} from {from}");
+                }
+            }
+        }
+    }
+}

@@ -240,8 +240,8 @@ fn raise(levels: &[u8], full: u8, nulls: Option<&NullBuffer>, out: &mut Vec<u8>)
 
 /// A byte of 0 or 1 for each bit.
 fn spread(bits: u8) -> [u8; 8] {
-    let alone = u64::from(bits) * 0x0101_0101_0101_0101 & 0x8040_2010_0804_0201;
-    ((alone + 0x7f7f_7f7f_7f7f_7f7f) >> 7 & 0x0101_0101_0101_0101).to_le_bytes()
+    let alone = (u64::from(bits) * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
+    (((alone + 0x7f7f_7f7f_7f7f_7f7f) >> 7) & 0x0101_0101_0101_0101).to_le_bytes()
 }
 
 /// What is to be written of a batch.
