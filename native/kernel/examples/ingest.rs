@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut sample = Sample::new(Limits::default())?;
     for line in lines.iter().take(4096) {
         parser.parse(line, &mut tape, &mut names)?;
-        sample.add(&tape.view(line.as_bytes(), &names));
+        sample.add(&tape.view_text(line, &names));
     }
     let (tree, _) = sample.tree(&names)?;
     let common = sample.common_names(&names);
@@ -64,7 +64,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = clock.read();
     for line in &lines {
         parser.parse(line, &mut tape, &mut names)?;
-        names.truncate(shredder.names_len());
+        if names.is_full() {
+            names.truncate(shredder.names_len());
+        }
     }
     show("parse alone", clock.read() - start, text.len());
 
@@ -89,8 +91,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let start = clock.read();
         for line in lines {
             parser.parse(line, &mut tape, &mut names)?;
-            shredder.append(&tape.view(line.as_bytes(), &names))?;
-            names.truncate(shredder.names_len());
+            shredder.append(&tape.view_text(line, &names))?;
+            if names.is_full() {
+                names.truncate(shredder.names_len());
+            }
         }
         shredding += clock.read() - start;
         let start = clock.read();

@@ -101,7 +101,7 @@ impl JsonIngest {
                 Next::NeedInput | Next::End => break,
             };
             if self.parser.parse(text, &mut self.tape, &mut self.names).is_ok() {
-                sample.add(&self.tape.view(text.as_bytes(), &self.names));
+                sample.add(&self.tape.view_text(text, &self.names));
             }
         }
         self.reader.rewind();
@@ -149,7 +149,7 @@ impl JsonIngest {
                     text_bytes += text.len();
                     match parser.parse(text, tape, names) {
                         Ok(()) => {
-                            shredder.append(&tape.view(text.as_bytes(), names))?;
+                            shredder.append(&tape.view_text(text, names))?;
                             None
                         }
                         Err(error) => Some(error),

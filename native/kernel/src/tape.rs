@@ -118,7 +118,12 @@ impl Tape {
     }
 
     pub fn view<'a>(&'a self, source: &'a [u8], names: &'a Names) -> TapeView<'a> {
-        TapeView { nodes: &self.nodes, scratch: &self.scratch, wide: &self.wide, source, names }
+        TapeView { nodes: &self.nodes, scratch: &self.scratch, wide: &self.wide, source, text: None, names }
+    }
+
+    /// The same of a source that is text: its strings need no look at their bytes.
+    pub fn view_text<'a>(&'a self, text: &'a str, names: &'a Names) -> TapeView<'a> {
+        TapeView { text: Some(text), ..self.view(text.as_bytes(), names) }
     }
 }
 
@@ -129,6 +134,8 @@ pub struct TapeView<'a> {
     pub scratch: &'a [u8],
     pub wide: &'a [i128],
     pub source: &'a [u8],
+    /// The source, where it is text.
+    pub text: Option<&'a str>,
     pub names: &'a Names,
 }
 
@@ -138,6 +145,15 @@ impl<'a> TapeView<'a> {
         let store = if node.aux == 1 { self.scratch } else { self.source };
         let start = node.a as usize;
         store.get(start..start + node.b as usize).unwrap_or(&[])
+    }
+
+    /// The text of a string node; `None` if its bytes are none.
+    #[inline]
+    pub fn text(&self, node: &Node) -> Option<&'a str> {
+        match self.text {
+            Some(text) if node.aux == 0 => text.get(node.a as usize..node.a as usize + node.b as usize),
+            _ => std::str::from_utf8(self.bytes(node)).ok(),
+        }
     }
 
     /// The unscaled value of a decimal, or the number of a UUID.
@@ -162,7 +178,7 @@ impl<'a> TapeView<'a> {
             Kind::TimestampNtzNanos => Scalar::TimestampNtzNanos(node.int()),
             Kind::Time => Scalar::Time(node.int()),
             Kind::Uuid => Scalar::Uuid(self.wide(node) as u128),
-            Kind::Str => Scalar::Str(std::str::from_utf8(self.bytes(node)).unwrap_or("")),
+            Kind::Str => Scalar::Str(self.text(node).unwrap_or("")),
             Kind::Binary => Scalar::Binary(self.bytes(node)),
             Kind::Object | Kind::Array => return None,
         })

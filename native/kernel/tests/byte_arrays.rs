@@ -66,24 +66,26 @@ fn reader(file: &Bytes) -> SerializedFileReader<Bytes> {
 /// What a reader sees of the chunks, by column: what the footer and the page index say, and the pages.
 fn seen(file: &Bytes) -> Vec<String> {
     let reader = reader(file);
-    let (group, index) = (reader.get_row_group(0).unwrap(), reader.metadata().page_index_for_row_group(0));
-    let columns = group.metadata().columns().iter().enumerate();
-    let described = columns.map(|(at, chunk)| {
-        let pages: Vec<_> =
-            group.get_column_page_reader(at).unwrap().map(|page| format!("{:?}", page.unwrap())).collect();
-        let encodings: Vec<Encoding> = chunk.encodings().collect();
-        format!(
-            "{} {} {:?} {encodings:?} {:?} {:?} {:?} {:?} {pages:?}",
-            chunk.column_path(),
-            chunk.num_values(),
-            chunk.statistics(),
-            chunk.page_encoding_stats(),
-            chunk.unencoded_byte_array_data_bytes(),
-            chunk.definition_level_histogram(),
-            index.column_index(at),
-        )
-    });
-    described.collect()
+    let mut described = Vec::new();
+    for at in 0..reader.num_row_groups() {
+        let (group, index) = (reader.get_row_group(at).unwrap(), reader.metadata().page_index_for_row_group(at));
+        for (column, chunk) in group.metadata().columns().iter().enumerate() {
+            let pages: Vec<_> =
+                group.get_column_page_reader(column).unwrap().map(|page| format!("{:?}", page.unwrap())).collect();
+            let encodings: Vec<Encoding> = chunk.encodings().collect();
+            described.push(format!(
+                "{at} {} {} {:?} {encodings:?} {:?} {:?} {:?} {:?} {pages:?}",
+                chunk.column_path(),
+                chunk.num_values(),
+                chunk.statistics(),
+                chunk.page_encoding_stats(),
+                chunk.unencoded_byte_array_data_bytes(),
+                chunk.definition_level_histogram(),
+                index.column_index(column),
+            ));
+        }
+    }
+    described
 }
 
 /// The properties by which the library encodes as our file is.
@@ -94,7 +96,7 @@ fn properties(file: &Bytes, options: &WriteOptions) -> WriterProperties {
         .set_data_page_size_limit(options.page_bytes)
         .set_dictionary_page_size_limit(options.dictionary_bytes)
         .set_max_row_group_row_count(Some(options.row_group_rows));
-    for chunk in reader.metadata().row_group(0).columns() {
+    for chunk in reader.metadata().row_groups().iter().flat_map(|group| group.columns()) {
         let stats = chunk.page_encoding_stats().unwrap();
         let (path, last) = (chunk.column_path().clone(), stats.last().unwrap().encoding);
         let dictionary = stats.iter().any(|stats| stats.page_type == PageType::DICTIONARY_PAGE);
@@ -122,6 +124,7 @@ fn chunks_are_those_of_the_library() {
             page_rows: [300, 1024, 16 << 10][random.next(3)],
             page_bytes: [700, 20_000][random.next(2)],
             dictionary_bytes: [500, 4 << 20][random.next(2)],
+            row_group_rows: [64 << 10, 1300][seed as usize % 2],
             ..WriteOptions::default()
         };
         let batches: Vec<RecordBatch> = (0..3)
@@ -139,9 +142,11 @@ fn chunks_are_those_of_the_library() {
         let mut theirs = ArrowWriter::try_new(Vec::new(), schema.clone(), Some(properties(&ours, &options))).unwrap();
         batches.iter().for_each(|batch| theirs.write(batch).unwrap());
         let theirs = Bytes::from(theirs.into_inner().unwrap());
-        for (ours, theirs) in seen(&ours).iter().zip(seen(&theirs)) {
+        let (ours, theirs) = (seen(&ours), seen(&theirs));
+        assert_eq!(ours.len(), theirs.len(), "seed {seed}");
+        for (ours, theirs) in ours.iter().zip(&theirs) {
             assert!(
-                *ours == theirs,
+                ours == theirs,
                 "seed {seed}\n{}\n{}",
                 &ours[..ours.len().min(2000)],
                 &theirs[..theirs.len().min(2000)]

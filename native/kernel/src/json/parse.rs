@@ -81,7 +81,7 @@ impl JsonParser {
     }
 
     /// Fills `tape` (cleared first) with the document in `text`; its names go to `names`. Read the tape with
-    /// `tape.view(text.as_bytes(), names)`. An error carries the offset in bytes from the start of `text`.
+    /// `tape.view_text(text, names)`. An error carries the offset in bytes from the start of `text`.
     pub fn parse(&mut self, text: &str, tape: &mut Tape, names: &mut Names) -> Result<()> {
         tape.clear();
         self.stack.clear();

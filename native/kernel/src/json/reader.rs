@@ -107,7 +107,7 @@ pub struct RowReader {
 /// loop {
 ///     match reader.next_row()? {
 ///         Next::Row(text) => match parser.parse(text, &mut tape, &mut names) {
-///             Ok(()) => use(tape.view(text.as_bytes(), &names)),
+///             Ok(()) => use(tape.view_text(text, &names)),
 ///             Err(e) => reader.reject(e)?,
 ///         },
 ///         Next::NeedInput | Next::End => break,

@@ -1,20 +1,19 @@
-//! Looking at eight bytes at a time, in safe code: where a string ends, and how it reads without its escapes.
+//! Looking at many bytes at a time, in safe code: where a string ends, and how it reads without its escapes.
+
+use wide::u8x16;
 
 use crate::error::{Code, Error, Result};
 
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGHS: u64 = 0x8080_8080_8080_8080;
+/// Bytes that are looked at at once.
+const BLOCK: usize = 16;
 
-/// Bits of the bytes that are below 0x20, a quote or a backslash. Only the lowest set bit is exact (a borrow
-/// can spill into the bytes above a hit), and that is the one used.
+/// A bit for each byte of the block that is below 0x20, a quote or a backslash; that of the first is the lowest.
 #[inline(always)]
-fn special(word: u64) -> u64 {
-    let quote = word ^ (ONES * b'"' as u64);
-    let slash = word ^ (ONES * b'\\' as u64);
-    let control = word.wrapping_sub(ONES * 0x20) & !word;
-    let quote = quote.wrapping_sub(ONES) & !quote;
-    let slash = slash.wrapping_sub(ONES) & !slash;
-    (control | quote | slash) & HIGHS
+fn special(block: &[u8; BLOCK]) -> u32 {
+    let block = u8x16::new(*block);
+    let control = block.min(u8x16::splat(0x1f)).cmp_eq(block);
+    let special = block.cmp_eq(u8x16::splat(b'"')) | block.cmp_eq(u8x16::splat(b'\\')) | control;
+    special.move_mask() as u32
 }
 
 #[inline(always)]
@@ -26,20 +25,29 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u64> {
 /// The first place from `at` on that holds a quote, a backslash or a control character; the length if none does.
 #[inline(always)]
 pub fn string_stop(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(word) = word(bytes, at) {
-        let hits = special(word);
+    while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+        let hits = special(block);
         if hits != 0 {
-            return at + (hits.trailing_zeros() / 8) as usize;
+            return at + hits.trailing_zeros() as usize;
         }
-        at += 8;
+        at += BLOCK;
     }
-    while let Some(&byte) = bytes.get(at) {
-        if byte == b'"' || byte == b'\\' || byte < 0x20 {
-            return at;
+    last_stop(bytes, at)
+}
+
+/// The same where less than a block is left: in the last block, or of bytes that have none.
+#[inline(always)]
+fn last_stop(bytes: &[u8], at: usize) -> usize {
+    let left = bytes.len().saturating_sub(at);
+    let hits = match bytes.last_chunk::<BLOCK>() {
+        Some(block) => special(block) >> (BLOCK - left),
+        None => {
+            let mut block = [b'"'; BLOCK];
+            block.iter_mut().zip(bytes.get(at..).unwrap_or(&[])).for_each(|(to, &from)| *to = from);
+            special(&block)
         }
-        at += 1;
-    }
-    at
+    };
+    at + left.min(hits.trailing_zeros() as usize)
 }
 
 /// Reads the rest of a string that has an escape: appends its text from `start` on to `out` and returns the
@@ -121,4 +129,27 @@ pub fn bad_string(bytes: &[u8], at: usize) -> Error {
 #[cold]
 pub fn bad(at: usize, message: String) -> Error {
     Error::new(Code::InvalidJson, message).offset(at as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::string_stop;
+
+    #[test]
+    fn a_string_stops_where_a_look_at_each_byte_says() {
+        for (length, byte) in (0..40).flat_map(|length| (0..=255).map(move |byte| (length, byte))) {
+            for place in 0..=length {
+                let mut bytes = vec![0xff; length];
+                // What is behind the stop, and before the place that is asked about, does not count.
+                for at in [place, (place + 3) % 37, (place + 17) % 37] {
+                    bytes.get_mut(at).into_iter().for_each(|slot| *slot = byte);
+                }
+                for from in [0, place.saturating_sub(1), place, length] {
+                    let stops = |&at: &usize| matches!(bytes[at], b'"' | b'\\' | 0..0x20);
+                    let expected = (from..length).find(stops).unwrap_or(length);
+                    assert_eq!(string_stop(&bytes, from), expected, "{bytes:?} from {from}");
+                }
+            }
+        }
+    }
 }

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, PrimitiveArray, StringArray,
-    new_null_array,
+    ArrayBuilder, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, PrimitiveArray,
+    StringBuilder, new_null_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{
@@ -88,7 +88,58 @@ impl<T: Copy + Default> Fixed<T> {
     }
 }
 
-/// Strings or binaries.
+/// Strings.
+pub struct Strings(StringBuilder);
+
+impl Default for Strings {
+    fn default() -> Self {
+        Strings(StringBuilder::with_capacity(0, 0))
+    }
+}
+
+impl Strings {
+    #[inline]
+    fn put(&mut self, index: usize, text: &str) -> Result<()> {
+        let gap = index.saturating_sub(self.0.len());
+        if gap > 0 {
+            self.0.append_nulls(gap);
+        }
+        if self.0.values_slice().len() + text.len() > MAX_BYTES {
+            return Err(too_large());
+        }
+        self.0.append_value(text);
+        Ok(())
+    }
+
+    fn byte_len(&self) -> usize {
+        self.0.values_slice().len() + size_of_val(self.0.offsets_slice())
+    }
+
+    fn finish(&mut self, len: usize) -> ArrayRef {
+        if self.0.is_empty() {
+            return new_null_array(&DataType::Utf8, len);
+        }
+        self.0.append_nulls(len.saturating_sub(self.0.len()));
+        let bytes = self.0.values_slice().len();
+        let next = StringBuilder::with_capacity(len, next_bytes(bytes));
+        Arc::new(std::mem::replace(&mut self.0, next).finish())
+    }
+}
+
+/// Bytes of one column of one batch: offsets have 32 bits.
+const MAX_BYTES: usize = i32::MAX as usize;
+
+#[cold]
+fn too_large() -> Error {
+    Error::new(Code::TooLarge, "one column of one batch exceeds 2 GiB: pass fewer rows at a time")
+}
+
+/// Room for the next rows, which take about as many bytes or some more: growing would copy them into memory that is new.
+fn next_bytes(bytes: usize) -> usize {
+    bytes + bytes / 8
+}
+
+/// Binaries.
 pub struct Bytes {
     valid: Bits,
     offsets: Vec<i32>,
@@ -114,10 +165,7 @@ impl Bytes {
             self.offsets.resize(index + 1, self.data.len() as i32);
         }
         write(&mut self.data);
-        let Ok(end) = i32::try_from(self.data.len()) else {
-            let message = "one column of one batch exceeds 2 GiB: pass fewer rows at a time";
-            return Err(Error::new(Code::TooLarge, message));
-        };
+        let end = i32::try_from(self.data.len()).map_err(|_| too_large())?;
         self.offsets.push(end);
         self.valid.mark(index);
         Ok(())
@@ -131,7 +179,7 @@ impl Bytes {
         let mut offsets = std::mem::take(&mut self.offsets);
         offsets.resize(len + 1, self.data.len() as i32);
         let data = std::mem::take(&mut self.data);
-        self.data.reserve(data.len());
+        self.data.reserve(next_bytes(data.len()));
         self.offsets.reserve(len + 1);
         self.offsets.push(0);
         (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(data), self.valid.finish(len))
@@ -151,14 +199,6 @@ impl Bytes {
         let (offsets, data, _) = self.take(len);
         Arc::new(BinaryArray::new(offsets, data, None))
     }
-
-    fn finish_string(&mut self, len: usize) -> Result<ArrayRef> {
-        if self.valid.is_unset() {
-            return Ok(new_null_array(&DataType::Utf8, len));
-        }
-        let (offsets, data, nulls) = self.take(len);
-        Ok(Arc::new(StringArray::try_new(offsets, data, nulls)?))
-    }
 }
 
 /// The builder of one typed leaf.
@@ -175,7 +215,7 @@ pub enum LeafBuilder {
     Timestamp { values: Fixed<i64>, utc: bool },
     TimestampNanos { values: Fixed<i64>, utc: bool },
     Time(Fixed<i64>),
-    String(Bytes),
+    String(Strings),
     Binary(Bytes),
     Uuid(Fixed<u128>),
 }
@@ -197,7 +237,7 @@ impl LeafBuilder {
             LeafType::Timestamp { utc } => LeafBuilder::Timestamp { values: Fixed::default(), utc },
             LeafType::TimestampNanos { utc } => LeafBuilder::TimestampNanos { values: Fixed::default(), utc },
             LeafType::Time => LeafBuilder::Time(Fixed::default()),
-            LeafType::String => LeafBuilder::String(Bytes::default()),
+            LeafType::String => LeafBuilder::String(Strings::default()),
             LeafType::Binary => LeafBuilder::Binary(Bytes::default()),
             LeafType::Uuid => LeafBuilder::Uuid(Fixed::default()),
         }
@@ -208,7 +248,10 @@ impl LeafBuilder {
     #[inline]
     pub fn put(&mut self, view: &TapeView, node: &Node, index: usize) -> Result<bool> {
         match (self, node.kind) {
-            (LeafBuilder::String(column), Kind::Str) => column.put(index, view.bytes(node))?,
+            (LeafBuilder::String(column), Kind::Str) => match view.text(node) {
+                Some(text) => column.put(index, text)?,
+                None => return Ok(false),
+            },
             (LeafBuilder::Int64(column), Kind::Int) => column.put(index, node.int()),
             (LeafBuilder::Int64(column), Kind::Decimal) => return Ok(put_integer(column, whole(view, node), index)),
             (LeafBuilder::Int32(column), Kind::Int | Kind::Decimal) => {
@@ -251,7 +294,8 @@ impl LeafBuilder {
 
     pub fn byte_len(&self) -> usize {
         match self {
-            LeafBuilder::String(column) | LeafBuilder::Binary(column) => column.byte_len() + 4 * column.offsets.len(),
+            LeafBuilder::String(column) => column.byte_len(),
+            LeafBuilder::Binary(column) => column.byte_len() + 4 * column.offsets.len(),
             LeafBuilder::Boolean { values, .. } => values.words.len() * 8,
             LeafBuilder::Int8(column) => column.values.len(),
             LeafBuilder::Int16(column) => 2 * column.values.len(),
@@ -297,7 +341,7 @@ impl LeafBuilder {
                 Arc::new(array.with_timezone_opt(utc.then_some("UTC")))
             }
             LeafBuilder::Time(column) => primitive::<Time64MicrosecondType>(column, len),
-            LeafBuilder::String(column) => column.finish_string(len)?,
+            LeafBuilder::String(column) => column.finish(len),
             LeafBuilder::Binary(column) => column.finish_binary(len),
             LeafBuilder::Uuid(column) => {
                 let (values, nulls) = column.take(len);

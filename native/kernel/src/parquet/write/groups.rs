@@ -150,10 +150,11 @@ impl<W: Write + Send> RowGroups<W> {
     fn begin(&mut self) -> Result<()> {
         self.columns = self.factory.create_column_writers(self.writer.flushed_row_groups().len())?;
         self.is_sparse = self.may_be_sparse.clone();
-        let columns = self.writer.schema_descr().columns().iter().zip(&self.ways);
-        let bytes = columns
-            .map(|(column, way)| (*way == Way::Bytes).then(|| ByteArrayColumn::new(column, self.writer.properties())));
-        self.bytes = bytes.collect();
+        if self.bytes.is_empty() {
+            let columns = self.writer.schema_descr().columns().iter().zip(&self.ways);
+            let new = |column| ByteArrayColumn::new(column, self.writer.properties());
+            self.bytes = columns.map(|(column, way)| (*way == Way::Bytes).then(|| new(column))).collect();
+        }
         Ok(())
     }
 
@@ -176,17 +177,18 @@ impl<W: Write + Send> RowGroups<W> {
         let mut sparse = Chunks::new(&self.sparse, &properties, self.compression);
         let mut compressor = self.collector.compressor();
         let descriptors = self.writer.schema_descr().columns().to_vec();
-        let bytes = std::mem::take(&mut self.bytes);
+        let mut bytes = std::mem::take(&mut self.bytes);
         let mut group = self.writer.next_row_group()?;
-        let parts = pages.into_iter().zip(chunks).zip(bytes).zip(&descriptors);
+        let parts = pages.into_iter().zip(chunks).zip(&mut bytes).zip(&descriptors);
         for (at, (((pages, chunk), bytes), descriptor)) in parts.enumerate() {
             let is_sparse = self.is_sparse.get(at) == Some(&true);
             let (chunk, close) = match (chunk, bytes) {
                 (None, bytes) if is_sparse => {
-                    sparse.chunk(at, descriptor, bytes, &mut compressor)?.ok_or_else(uneven)?
+                    sparse.chunk(at, descriptor, bytes.as_mut(), &mut compressor)?.ok_or_else(uneven)?
                 }
                 (None, bytes) => {
-                    let (pages, close) = bytes.ok_or_else(uneven)?.close(self.compression, &mut compressor)?;
+                    let bytes = bytes.as_mut().ok_or_else(uneven)?;
+                    let (pages, close) = bytes.end_chunk(&properties, self.compression, &mut compressor)?;
                     pages.close(close)?
                 }
                 (Some(chunk), _) => {
@@ -198,12 +200,16 @@ impl<W: Write + Send> RowGroups<W> {
             group.append_column(&chunk, close)?;
         }
         group.close()?;
+        self.bytes = bytes;
         self.sparse.clear();
         Ok(())
     }
 
     /// Encoded bytes of the row group being built, about.
     pub fn in_progress_size(&self) -> usize {
+        if self.columns.is_empty() {
+            return 0;
+        }
         let arrays: usize = self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum();
         let bytes: usize = self.bytes.iter().flatten().map(ByteArrayColumn::bytes).sum();
         (arrays + bytes + self.sparse.bytes()).saturating_sub(self.collector.saved())

@@ -12,11 +12,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use parquet::arrow::arrow_writer::{PageKey, PageStore, PageStoreArgs, PageStoreFactory};
 use parquet::basic::Compression;
+use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
 use parquet::compression::{Codec, CodecOptionsBuilder, create_codec};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ColumnChunkMetaData, OffsetIndexBuilder};
 use parquet::file::reader::{ChunkReader, Length};
+use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
 use crate::parquet::page_header::page_header;
@@ -60,6 +62,13 @@ impl Pages {
             self.data.push((header, body));
         }
         Ok(())
+    }
+
+    /// A page with this body; the library writes its header.
+    pub fn add_page(&mut self, page: Page, body: &[u8], compressor: &mut Compressor) -> Result<()> {
+        let mut header = TrackedWrite::new(Vec::new());
+        SerializedPageWriter::new(&mut header).write_page(CompressedPage::new(page, body.len()))?;
+        self.add(&header.into_inner()?.into(), compressor.compress(body)?, body.len())
     }
 
     /// As they are stored.
@@ -170,18 +179,20 @@ fn push_next_i32(out: &mut Vec<u8>, value: i32) {
 pub struct Compressor {
     codec: Option<Box<dyn Codec>>,
     room: Vec<u8>,
+    /// Room for a page that is not compressed yet: whoever takes it gives it back.
+    pub plain: Vec<u8>,
 }
 
 impl Compressor {
     pub fn new(compression: Compression) -> Result<Self> {
         let codec = create_codec(compression, &CodecOptionsBuilder::default().build())?;
-        Ok(Compressor { codec, room: Vec::new() })
+        Ok(Compressor { codec, room: Vec::new(), plain: Vec::new() })
     }
 
-    pub fn compress(&mut self, plain: Bytes) -> Result<Bytes> {
-        let Some(codec) = &mut self.codec else { return Ok(plain) };
+    pub fn compress(&mut self, plain: &[u8]) -> Result<Bytes> {
+        let Some(codec) = &mut self.codec else { return Ok(Bytes::copy_from_slice(plain)) };
         self.room.clear();
-        codec.compress(&plain, &mut self.room)?;
+        codec.compress(plain, &mut self.room)?;
         Ok(Bytes::copy_from_slice(&self.room))
     }
 
@@ -192,7 +203,7 @@ impl Compressor {
             let header = page_header(&plain).ok_or_else(broken)?;
             let (head, rest) = (plain.split_to(header.length), plain.split_off(header.uncompressed));
             let body = std::mem::replace(&mut plain, rest);
-            pages.add(&head, self.compress(body)?, header.uncompressed)?;
+            pages.add(&head, self.compress(&body)?, header.uncompressed)?;
         }
         Ok(pages)
     }
@@ -304,7 +315,7 @@ impl PageStore for Store {
             None => self.header = Some(blob),
             Some(header) => {
                 let plain = blob.len();
-                let body = locked(&self.compressor).compress(blob)?;
+                let body = locked(&self.compressor).compress(&blob)?;
                 locked(&self.pages).add(&header, body, plain)?;
             }
         }

@@ -162,14 +162,7 @@ impl Sparse {
         let top = full + u8::from(leaf.is_nullable());
         match nulls.filter(|nulls| leaf.is_nullable() && nulls.null_count() > 0) {
             None if !leaf.is_nullable() => rows.levels.extend_from_slice(around),
-            None => rows.levels.extend(around.iter().map(|&level| level + u8::from(level == *full))),
-            Some(nulls) => {
-                let words = nulls.inner().bit_chunks();
-                for (around, word) in around.chunks(64).zip(words.iter_padded()) {
-                    let bits = around.iter().enumerate().map(|(at, &level)| (level, (word >> at & 1) as u8));
-                    rows.levels.extend(bits.map(|(level, bit)| level + (u8::from(level == *full) & bit)));
-                }
-            }
+            nulls => raise(around, *full, nulls, &mut rows.levels),
         }
         rows.places.resize(rows.levels.len(), 0);
         let mut found = 0;
@@ -229,6 +222,28 @@ impl Sparse {
     }
 }
 
+/// Adds the levels with one more where they are `full` and the row has a value.
+fn raise(levels: &[u8], full: u8, nulls: Option<&NullBuffer>, out: &mut Vec<u8>) {
+    let Some(nulls) = nulls else {
+        return out.extend(levels.iter().map(|&level| level.saturating_add(u8::from(level == full))));
+    };
+    for (levels, word) in levels.chunks(64).zip(nulls.inner().bit_chunks().iter_padded()) {
+        for (levels, bits) in levels.chunks(8).zip(word.to_le_bytes()) {
+            let mut raised = [0; 8];
+            for ((to, &level), bit) in raised.iter_mut().zip(levels).zip(spread(bits)) {
+                *to = level.saturating_add(u8::from(level == full) & bit);
+            }
+            out.extend_from_slice(&raised[..levels.len()]);
+        }
+    }
+}
+
+/// A byte of 0 or 1 for each bit.
+fn spread(bits: u8) -> [u8; 8] {
+    let alone = (u64::from(bits) * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
+    (((alone + 0x7f7f_7f7f_7f7f_7f7f) >> 7) & 0x0101_0101_0101_0101).to_le_bytes()
+}
+
 /// What is to be written of a batch.
 pub struct Present {
     /// For the library's writers: columns without their other leaves, and the numbers of the leaves that they have.
@@ -283,17 +298,8 @@ impl Walk<'_> {
         if let Some((above, [group, ..])) = self.of.groups.split_at_mut_checked(self.group)
             && let Some(parent) = above.get(parent)
         {
-            let levels = parent.levels.get(self.before..).unwrap_or(&[]).iter();
-            let full = parent.full;
-            match array.nulls() {
-                None => group.levels.extend(levels.map(|&level| level.saturating_add(u8::from(level == full)))),
-                Some(nulls) => {
-                    let here = levels.zip(nulls.iter());
-                    group
-                        .levels
-                        .extend(here.map(|(&level, valid)| level.saturating_add(u8::from(valid && level == full))));
-                }
-            }
+            let (levels, full) = (parent.levels.get(self.before..).unwrap_or(&[]), parent.full);
+            raise(levels, full, array.nulls(), &mut group.levels);
         }
         self.group
     }
@@ -376,7 +382,7 @@ impl<'a> Chunks<'a> {
         &mut self,
         leaf: usize,
         column: &ColumnDescPtr,
-        bytes: Option<ByteArrayColumn>,
+        bytes: Option<&mut ByteArrayColumn>,
         compressor: &mut Compressor,
     ) -> Result<Option<(Chunk, ColumnCloseResult)>> {
         let Some(leaf) = self.of.leaves.get(leaf) else { return Ok(None) };
@@ -390,9 +396,9 @@ impl<'a> Chunks<'a> {
         }
         let Some(group) = self.of.groups.get(leaf.group) else { return Ok(None) };
         let (pages, close) = match bytes {
-            Some(mut bytes) => {
-                write_kept(&group.levels, (&leaf.values, &leaf.at), false, &mut bytes, compressor)?;
-                bytes.close(self.compression, compressor)?
+            Some(bytes) => {
+                write_kept(&group.levels, (&leaf.values, &leaf.at), false, bytes, compressor)?;
+                bytes.end_chunk(self.properties, self.compression, compressor)?
             }
             None => self.without_values(&group.levels, column, compressor)?,
         };

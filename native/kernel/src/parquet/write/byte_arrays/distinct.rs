@@ -75,8 +75,17 @@ impl Distinct {
         self.page.len()
     }
 
-    pub fn into_page(self) -> Vec<u8> {
-        self.page
+    /// The dictionary page.
+    pub fn page(&self) -> &[u8] {
+        &self.page
+    }
+
+    /// Forgets the values and keeps the room for others.
+    pub fn clear(&mut self) {
+        self.page.clear();
+        self.ends.clear();
+        self.codes.clear();
+        self.recent.clear();
     }
 }
 

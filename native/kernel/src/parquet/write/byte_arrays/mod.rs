@@ -12,11 +12,10 @@ mod values;
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, Type};
-use parquet::column::page::{CompressedPage, Page, PageWriter};
+use parquet::column::page::Page;
 use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::Result;
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
 use super::pages::{Compressor, Pages};
@@ -58,8 +57,6 @@ pub struct ByteArrayColumn {
     nulls: usize,
     /// Bytes of its first value that do not count: no page can do without.
     exempt: usize,
-    /// Bytes of the page before, not compressed: the next will take about as many.
-    last_page: usize,
     known: Known,
     pages: Pages,
 }
@@ -94,7 +91,6 @@ impl ByteArrayColumn {
             rows: 0,
             nulls: 0,
             exempt: 0,
-            last_page: 0,
             known: Known::new(column, properties),
             pages: Pages::default(),
         }
@@ -198,14 +194,14 @@ impl ByteArrayColumn {
         if self.rows == 0 {
             return Ok(());
         }
-        let mut body = Vec::with_capacity(self.last_page);
+        let mut body = std::mem::take(&mut compressor.plain);
+        body.clear();
         let levels = match self.max_level {
             0 => Vec::new(),
             max => encode(&self.levels, max, &mut body),
         };
         self.levels.clear();
         let (encoding, plain_bytes) = self.values.take(&mut body)?;
-        self.last_page = body.len();
         let page = Page::DataPage {
             buf: Bytes::new(),
             num_values: self.rows as u32,
@@ -214,7 +210,8 @@ impl ByteArrayColumn {
             rep_level_encoding: Encoding::RLE,
             statistics: None,
         };
-        self.add(page, body, compressor)?;
+        self.pages.add_page(page, &body, compressor)?;
+        compressor.plain = body;
         self.known.add(known::Page {
             rows: self.rows as i64,
             nulls: self.nulls as i64,
@@ -228,20 +225,12 @@ impl ByteArrayColumn {
     }
 
     fn end_dictionary(&mut self, compressor: &mut Compressor) -> Result<()> {
-        let Some((body, values)) = self.values.take_dictionary() else { return Ok(()) };
-        let (num_values, encoding) = (values as u32, Encoding::PLAIN);
+        let Some(distinct) = self.values.end_dictionary() else { return Ok(()) };
+        let (num_values, encoding) = (distinct.len() as u32, Encoding::PLAIN);
         let page = Page::DictionaryPage { buf: Bytes::new(), num_values, encoding, is_sorted: false };
-        self.add(page, body, compressor)?;
+        self.pages.add_page(page, distinct.page(), compressor)?;
         self.known.add_dictionary();
         Ok(())
-    }
-
-    /// Adds a page with this body; the library writes its header.
-    fn add(&mut self, page: Page, body: Vec<u8>, compressor: &mut Compressor) -> Result<()> {
-        let plain = body.len();
-        let mut header = TrackedWrite::new(Vec::new());
-        SerializedPageWriter::new(&mut header).write_page(CompressedPage::new(page, plain))?;
-        self.pages.add(&header.into_inner()?.into(), compressor.compress(body.into())?, plain)
     }
 
     /// Bytes of the chunk so far, about.
@@ -249,15 +238,18 @@ impl ByteArrayColumn {
         self.pages.bytes() + self.values.page_bytes() + self.values.dictionary_bytes().unwrap_or(0)
     }
 
-    /// Ends the chunk.
-    pub fn close(
-        mut self,
+    /// Ends the chunk; what comes is the next one's.
+    pub fn end_chunk(
+        &mut self,
+        properties: &WriterProperties,
         compression: Compression,
         compressor: &mut Compressor,
     ) -> Result<(Pages, ColumnCloseResult)> {
         self.end_page(compressor)?;
         self.end_dictionary(compressor)?;
-        Ok((self.pages, self.known.close(&self.column, compression)?))
+        self.values.begin_chunk();
+        let known = std::mem::replace(&mut self.known, Known::new(&self.column, properties));
+        Ok((std::mem::take(&mut self.pages), known.close(&self.column, compression)?))
     }
 }
 

@@ -18,6 +18,8 @@ pub fn is_known(encoding: Option<Encoding>) -> bool {
 
 pub struct Values {
     dictionary: Option<Dictionary>,
+    /// That of the chunk so far, which has none any more: room for the next one's.
+    ended: Option<Dictionary>,
     rest: Rest,
     /// Bytes of the page's values, lengths not counted.
     bytes: i64,
@@ -62,7 +64,7 @@ impl Values {
             _ => Rest::Plain(Vec::new()),
         };
         let dictionary = dictionary.then(|| Dictionary { page: 1, ..Dictionary::default() });
-        Values { dictionary, rest, bytes: 0 }
+        Values { dictionary, ended: None, rest, bytes: 0 }
     }
 
     /// Adds values to the page, and to what the page says of the least and the greatest.
@@ -119,11 +121,18 @@ impl Values {
         Ok((encoding, std::mem::take(&mut self.bytes)))
     }
 
-    /// The dictionary page and how many values it has; from now on there is none. The page being built is empty.
-    pub fn take_dictionary(&mut self) -> Option<(Vec<u8>, usize)> {
-        let Dictionary { distinct, .. } = self.dictionary.take()?;
-        let values = distinct.len();
-        Some((distinct.into_page(), values))
+    /// The dictionary, if there is one; the rest of the chunk has none. The page being built is empty.
+    pub fn end_dictionary(&mut self) -> Option<&Distinct> {
+        self.ended = Some(self.dictionary.take()?);
+        self.ended.as_ref().map(|dictionary| &dictionary.distinct)
+    }
+
+    /// Begins the next chunk. Its dictionary takes the room of the last one's: so much memory is dear to get anew.
+    pub fn begin_chunk(&mut self) {
+        if let Some(mut dictionary) = self.ended.take() {
+            dictionary.clear();
+            self.dictionary = Some(dictionary);
+        }
     }
 }
 
@@ -151,6 +160,13 @@ impl Dictionary {
             self.codes.push(code.into());
         }
         bytes
+    }
+
+    fn clear(&mut self) {
+        self.distinct.clear();
+        self.codes.clear();
+        self.page_of.clear();
+        self.page = 1;
     }
 
     /// Bits of a code.
