@@ -163,7 +163,8 @@ class Table(ShapedTable):
         them.
 
         Runs on `spark`, or on threads of this process. `Commit.metrics` has the metrics of delta-spark's history. If no
-        row matches, nothing is committed, but for the version of a `txn`.
+        row of this version matches, nothing is committed, but for the version of a `txn`; `refresh` first where others
+        write.
 
         Errors: those of a scan's `where`; APPEND_ONLY; ConflictError if another writer changed the files, or added rows
         that might match. The table is then unchanged.
