@@ -57,7 +57,8 @@ def _starts(run: Run, table: str) -> None:
         for name, (import_, read) in _READS.items():
             script = _FIRST_ROW.format(import_=import_, rows=read)
             command = [sys.executable, "-c", script, table]
-            done = subprocess.run(command, capture_output=True, text=True, check=True, env=given)
+            # A process that told its time has done the work: deltalake 1.6.6 aborts now and then when Python ends.
+            done = subprocess.run(command, capture_output=True, text=True, check=False, env=given)
             seconds[name].append(float(done.stdout))
         began = time.perf_counter()
         command = [sys.executable, "-m", "mica.cli", "scan", table, "--limit", "1"]
