@@ -9,7 +9,7 @@ use parquet::basic::Encoding;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
-use crate::parquet::page_check::unsigned;
+use crate::parquet::page_check::{push_unsigned, unsigned};
 
 /// The highest level that is read here: its eight fill a word.
 pub const MAX_LEVEL: i16 = 0xff;
@@ -130,7 +130,7 @@ fn push_bits(mut levels: &[u8], highest: i16, count: u64, out: &mut Vec<u8>) -> 
             let (&level, rest) = rest.split_first()?;
             levels = rest;
             let taken = length.min(left);
-            push_number(taken << 1, out);
+            push_unsigned(taken << 1, out);
             out.push(u8::from(i16::from(level) == highest));
             left -= taken;
         } else {
@@ -152,7 +152,7 @@ fn push_bits(mut levels: &[u8], highest: i16, count: u64, out: &mut Vec<u8>) -> 
 
 /// Appends one run of so many groups of eight levels; what is beyond the bytes is not there.
 fn push_packed(packed: &[u8], highest: i16, groups: u64, out: &mut Vec<u8>) {
-    push_number(groups << 1 | 1, out);
+    push_unsigned(groups << 1 | 1, out);
     let end = out.len() + groups as usize;
     match width(highest) {
         2 => push_groups::<2>(packed, highest, out),
@@ -186,14 +186,6 @@ fn bits_of<const WIDTH: usize>(group: [u8; WIDTH], highest: i16) -> u8 {
     (0..8).fold(0, |bits, at| bits | u8::from(word >> (at * WIDTH) & mask == highest as u64) << at)
 }
 
-fn push_number(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,7 +213,7 @@ mod tests {
         while at < levels.len() {
             let equal = levels[at..].iter().take_while(|level| **level == levels[at]).count();
             if equal >= 5 || equal == levels.len() - at {
-                push_number((equal as u64) << 1, &mut out);
+                push_unsigned((equal as u64) << 1, &mut out);
                 out.push(levels[at] as u8);
                 at += equal;
                 continue;

@@ -392,6 +392,15 @@ pub fn unsigned(bytes: &[u8]) -> Option<(&[u8], u64)> {
     None
 }
 
+/// Appends a number of seven bits a byte.
+pub fn push_unsigned(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
 const _: () =
     assert!(Encoding::DELTA_LENGTH_BYTE_ARRAY as i32 == COUNTED[0] && Encoding::DELTA_BYTE_ARRAY as i32 == COUNTED[1]);
 

@@ -19,9 +19,10 @@ use parquet::file::statistics::{Statistics, ValueStatistics};
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
-use crate::convert::pages::levels::{LevelMap, push_varint, unfit};
+use crate::convert::pages::levels::{LevelMap, unfit};
 use crate::convert::pages::plan::Make;
 use crate::error::{Code, Error, Result};
+use crate::parquet::page_check::push_unsigned;
 use crate::parquet::parts::Parts;
 use crate::parquet::write::pages::renamed;
 
@@ -194,7 +195,7 @@ fn body(
             let new = map.histogram(seen);
             let set = new.last().copied().unwrap_or(0) as u32;
             if set > 0 {
-                push_varint(&mut out, set << 1);
+                push_unsigned(u64::from(set) << 1, &mut out);
                 out.push(0);
             }
         }

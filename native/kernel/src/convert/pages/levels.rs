@@ -2,6 +2,7 @@
 //! pages hold (Parquet, "Run Length Encoding / Bit-Packing Hybrid").
 
 use crate::error::{Code, Error, Result};
+use crate::parquet::page_check::push_unsigned;
 
 /// No level of the other layout.
 const NONE: u8 = u8::MAX;
@@ -74,7 +75,7 @@ impl LevelMap {
                 match self.to[usize::from(level)] {
                     NONE => return Err(unfit()),
                     level => {
-                        push_varint(out, (taken as u32) << 1);
+                        push_unsigned((taken as u64) << 1, out);
                         out.push(level);
                     }
                 }
@@ -83,7 +84,7 @@ impl LevelMap {
                 let groups = length.min(left.div_ceil(8));
                 let packed = bytes.get(..groups * from).ok_or_else(unfit)?;
                 bytes = bytes.get(length * from..).unwrap_or(&[]);
-                push_varint(out, (groups as u32) << 1 | 1);
+                push_unsigned((groups as u64) << 1 | 1, out);
                 for group in packed.chunks_exact(from) {
                     self.group(group, left.min(8), to, out, seen)?;
                     left -= left.min(8);
@@ -130,14 +131,6 @@ fn varint(bytes: &[u8]) -> Option<(u32, &[u8])> {
         }
     }
     None
-}
-
-pub fn push_varint(out: &mut Vec<u8>, mut value: u32) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }
 
 #[cfg(test)]
