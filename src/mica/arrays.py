@@ -9,8 +9,6 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Callable
-from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -69,21 +67,11 @@ def to_numpy(values: pa.Array) -> NDArray[Any]:
     return np.from_dlpack(values)
 
 
-def is_ascending(values: NDArray[Any]) -> bool:
-    """Whether no value is below the one before it."""
-    return bool((values[1:] >= values[:-1]).all())
-
-
 def no_rows(schema: pa.Schema) -> pa.Table:
     """Returns a table of this schema without rows."""
     return pa.Table.from_batches([], schema)
 
 
 def imports_nothing() -> bool:
-    """Whether `pyarrow.array` would import nothing now: pandas is loaded, or not installed."""
-    return "pandas" in sys.modules or not _has_pandas()
-
-
-@cache
-def _has_pandas() -> bool:
-    return find_spec("pandas") is not None
+    """Whether `pyarrow.array` would import nothing now."""
+    return "pandas" in sys.modules

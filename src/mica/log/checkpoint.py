@@ -177,10 +177,12 @@ def _column(
     file: pq.ParquetFile, name: str, children: Sequence[str] | None, groups: Sequence[int] | None = None
 ) -> pa.StructArray:
     columns = [name] if children is None else [f"{name}.{child}" for child in children]
-    groups = range(file.num_row_groups) if groups is None else groups
-    table = file.read_row_groups(list(groups), columns=columns, use_threads=True)
+    if groups is None:
+        table, rows = file.read(columns=columns, use_threads=True), file.metadata.num_rows
+    else:
+        table = file.read_row_groups(groups, columns=columns, use_threads=True)
+        rows = sum(file.metadata.row_group(group).num_rows for group in groups)
     # Columns are aligned by row number: a column that lost rows would return those of other files.
-    rows = sum(file.metadata.row_group(group).num_rows for group in groups)
     if len(table[name]) != rows:
         raise ValueError(f"{name} has {len(table[name])} rows, the file {rows}")
     chunks = table[name].chunks
@@ -265,7 +267,7 @@ def read_part(storage: Storage, rel: str, size: int, state: State, sidecars: lis
             only_gone = (PartSource(storage, rel, size, frozenset()),) if "remove" in schema.names else ()
             return replace(state, sources=(*state.sources, *only_gone))
         names = [name for _, name, _ in _ADD if kind.get_field_index(name) >= 0]
-        if not _groups(file, "add.deletionVector"):
+        if not _groups(file, _paths(file), "add.deletionVector"):
             names = [name for name in names if name != "deletionVector"]  # no file has one
         adds = _column(file, "add", names)
         rows = np.flatnonzero(to_numpy(pc.is_valid(pc.struct_field(adds, "path"))))
@@ -293,27 +295,28 @@ def _without_hollow(vectors: pa.StructArray) -> pa.StructArray:
     return pa.StructArray.from_arrays(children, fields=list(vectors.type), mask=pc.is_null(kinds))
 
 
-def _groups(file: pq.ParquetFile, name: str) -> list[int]:
-    """The row groups in which the struct may hold something."""
-    return [group for group in range(file.num_row_groups) if not _is_null(file.metadata.row_group(group), name)]
+def _paths(file: pq.ParquetFile) -> list[str]:
+    return [file.schema.column(number).path for number in range(file.metadata.num_columns)]
 
 
-def _is_null(group: pq.RowGroupMetaData, name: str) -> bool:
-    """Whether each leaf of the struct is null in all rows of the group, by its statistics."""
-    for number in range(group.num_columns):
-        leaf = group.column(number)
-        if leaf.path_in_schema.startswith(f"{name}."):
-            known = leaf.statistics
-            if known is None or not known.has_null_count or known.null_count != leaf.num_values:
-                return False
-    return True
+def _groups(file: pq.ParquetFile, paths: Sequence[str], name: str) -> list[int]:
+    """The row groups in which the struct may hold something: statistics say of the others that each leaf is null."""
+    leaves = [number for number, path in enumerate(paths) if path.startswith(f"{name}.")]
+    groups = ((number, file.metadata.row_group(number)) for number in range(file.num_row_groups))
+    return [number for number, group in groups if not all(_is_null(group.column(leaf)) for leaf in leaves)]
+
+
+def _is_null(leaf: pq.ColumnChunkMetaData) -> bool:
+    known = leaf.statistics
+    return known is not None and known.has_null_count and known.null_count == leaf.num_values
 
 
 def _read_others(file: pq.ParquetFile, names: list[str]) -> list[tuple[int, dict[str, Any]]]:
     """Reads the few actions other than files, from the row groups that may hold one."""
     out: list[tuple[int, dict[str, Any]]] = []
+    paths = _paths(file)
     for name in names:
-        groups = _groups(file, name)
+        groups = _groups(file, paths, name)
         if not groups:
             continue
         column = _column(file, name, None, groups)

@@ -96,7 +96,7 @@ def decode_path(uri: str) -> str:
 def with_names(files: pa.Table) -> pa.Table:
     """Returns the table with its column `path` decoded from URIs of the log to file names."""
     paths = files["path"]
-    if not any(pc.any(pc.match_substring(chunk, "%")).as_py() for chunk in paths.chunks):
+    if not pc.any(pc.match_substring(paths, "%")).as_py():
         return files
     names = pa.array([decode_path(path) for path in paths.to_pylist()], pa.string())
     return files.set_column(files.schema.get_field_index("path"), "path", names)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mica import properties
-from mica.arrays import from_numpy, is_ascending, to_numpy
+from mica.arrays import from_numpy, to_numpy
 from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log import applications, features, row_tracking, time_travel, type_changes
 from mica.log.actions import Metadata, Protocol
@@ -36,7 +36,7 @@ from mica.log.segment import LogFile, Segment, choose_segment, read_listing
 from mica.log.stats_struct import format_stats
 from mica.properties import Mode
 from mica.schema.types import StructType
-from mica.stats.read import SHARE, Share, Texts, shares_of
+from mica.stats.read import SHARE, Share, Texts, is_ascending, shares_of
 from mica.storage import Entry, Storage
 
 _READERS = 16

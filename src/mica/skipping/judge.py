@@ -52,6 +52,7 @@ from mica.variant import kernel
 
 ROWS_MIGHT_MATCH = True
 ROWS_CANNOT_MATCH = False
+_MIGHT_MATCH, _CANNOT_MATCH = (scalar(answer, pa.bool_()) for answer in (ROWS_MIGHT_MATCH, ROWS_CANNOT_MATCH))
 
 #: Up to this many constants are evaluated one by one over whole arrays; longer lists are searched per file.
 _FEW = 8
@@ -90,7 +91,7 @@ class _Judge:
                 return TRUE if value is True else FALSE
             case Compare() | In() if expr.collation is not None:
                 if self.collated is None:
-                    return scalar(ROWS_MIGHT_MATCH, pa.bool_())
+                    return _MIGHT_MATCH
                 return self.collated.judge(expr, self.intervals)
             case Compare(Op.EQ, Call() as call, Literal(bool(wanted))) if (pattern := pattern_of(call)) is not None:
                 return self.matches(self.value(call.args[0]), pattern, wanted)
@@ -216,11 +217,11 @@ class _Judge:
         if expr.negated:
             return self.not_in(x, type_, constants)
         if not present:
-            return scalar(ROWS_CANNOT_MATCH, pa.bool_())
+            return _CANNOT_MATCH
         if x.may_be_nan and any(isinstance(v.value, float) and math.isnan(v.value) for v in present):
             return pc.invert(x.all_null)
         if len(present) <= _FEW:
-            found = scalar(ROWS_CANNOT_MATCH, pa.bool_())
+            found = _CANNOT_MATCH
             for v in present:
                 found = pc.or_(found, self.compare(Op.EQ, x, _constant(v.value, v.type), type_, v.type))
             return found
@@ -231,7 +232,7 @@ class _Judge:
 
     def not_in(self, x: Interval, type_: DataType, constants: list[Literal]) -> Datum:
         if any(v.value is None for v in constants):
-            return scalar(ROWS_CANNOT_MATCH, pa.bool_())  # x <> NULL is never true
+            return _CANNOT_MATCH  # x <> NULL is never true
         if x.may_be_nan:
             return pc.invert(x.all_null)
         excluded = {v.value for v in constants}

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from mica.arrays import FALSE, is_ascending, scalar
+from mica.arrays import FALSE, scalar
 from mica.cores import cores
 from mica.errors import MicaError
 from mica.schema.arrow import to_arrow_type, variant_field
@@ -87,6 +87,11 @@ class ColumnStats:
         low, high = join([part.min for part in parts]), join([part.max for part in parts])
         nulls, rows = (pa.concat_arrays([getattr(part, name) for part in parts]) for name in ("null_count", "num_rows"))
         return cls(low, high, nulls, rows)
+
+
+def is_ascending(rows: NDArray[Any]) -> bool:
+    """Whether no row is before the one that it follows."""
+    return bool((rows[1:] >= rows[:-1]).all())
 
 
 def shares_of(texts: pa.Array) -> Iterator[Share]:
