@@ -11,7 +11,7 @@ use parquet::arrow::array_reader::RowGroups;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::basic::Compression;
-use parquet::column::page::{Page, PageIterator, PageMetadata, PageReader};
+use parquet::column::page::{Page, PageIterator, PageReader};
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::page_index::PageIndexProvider;
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, RowGroupMetaData};
@@ -19,9 +19,10 @@ use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::error::Result;
+use crate::parquet::changed::Changed;
 use crate::parquet::file::FileReader;
 use crate::parquet::file_schema::FileSchema;
-use crate::parquet::one_bit::OneBit;
+use crate::parquet::one_bit::one_bit;
 use crate::parquet::page_check::{self, MAX_PAGE_BYTES};
 use crate::parquet::parts::Parts;
 use crate::parquet::rows::{self, Rows};
@@ -201,16 +202,15 @@ impl RowGroups for Group<'_> {
         let mut pages: Box<dyn PageReader> = match column.compression() {
             Compression::ZSTD(_) => {
                 let plain = column.clone().into_builder().set_compression(Compression::UNCOMPRESSED).build()?;
-                Box::new(Unpacked {
-                    stored: SerializedPageReader::new(chunk, &plain, self.num_rows(), locations)?,
-                    repeats: levels.max_rep_level() > 0,
-                    optional: levels.max_def_level() > 0,
-                })
+                let stored = Box::new(SerializedPageReader::new(chunk, &plain, self.num_rows(), locations)?);
+                let (repeats, optional) = (levels.max_rep_level() > 0, levels.max_def_level() > 0);
+                Box::new(Changed { stored, change: move |page| unpacked(page, repeats, optional) })
             }
             _ => Box::new(SerializedPageReader::new(chunk, column, self.num_rows(), locations)?),
         };
         if self.alone.is_some() && levels.max_def_level() > 1 {
-            pages = Box::new(OneBit { stored: pages, highest: levels.max_def_level() });
+            let highest = levels.max_def_level();
+            pages = Box::new(Changed { stored: pages, change: move |page| one_bit(page, highest) });
         }
         Ok(Box::new(One(Some(pages))))
     }
@@ -237,54 +237,18 @@ impl Iterator for One {
 
 impl PageIterator for One {}
 
-/// Pages that the library read as they are stored, decompressed.
-struct Unpacked {
-    stored: SerializedPageReader<Parts>,
-    /// Whether its pages have repetition levels, and definition levels.
-    repeats: bool,
-    optional: bool,
-}
-
-impl Iterator for Unpacked {
-    type Item = ParquetResult<Page>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.get_next_page().transpose()
+/// A page that the library read as it is stored, decompressed. `repeats` and `optional` say whether the column has
+/// repetition levels, and definition levels.
+fn unpacked(page: Page, repeats: bool, optional: bool) -> ParquetResult<Page> {
+    let page = decompressed(page)?;
+    if !repeats && !page_check::counted(&page, optional) {
+        return Err(ParquetError::General("a page has less data than it states".into()));
     }
-}
-
-impl PageReader for Unpacked {
-    fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
-        let page = self.stored.get_next_page()?.map(unpacked).transpose()?;
-        if page.as_ref().is_some_and(|page| !self.repeats && !page_check::counted(page, self.optional)) {
-            return Err(ParquetError::General("a page has less data than it states".into()));
-        }
-        Ok(page)
-    }
-
-    fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
-        self.stored.peek_next_page()
-    }
-
-    fn skip_next_page(&mut self) -> ParquetResult<()> {
-        self.stored.skip_next_page()
-    }
-
-    fn supports_deferred_dictionary(&self) -> bool {
-        self.stored.supports_deferred_dictionary()
-    }
-
-    fn take_deferred_dictionary(&mut self) -> ParquetResult<Option<Page>> {
-        self.stored.take_deferred_dictionary()?.map(unpacked).transpose()
-    }
-
-    fn at_record_boundary(&mut self) -> ParquetResult<bool> {
-        self.stored.at_record_boundary()
-    }
+    Ok(page)
 }
 
 /// The page with its values decompressed; the levels of a page of version 2 are stored as they are.
-fn unpacked(mut page: Page) -> ParquetResult<Page> {
+fn decompressed(mut page: Page) -> ParquetResult<Page> {
     let (buffer, levels) = match &mut page {
         Page::DictionaryPage { buf, .. } | Page::DataPage { buf, .. } => (buf, 0),
         Page::DataPageV2 { is_compressed: false, .. } => return Ok(page),

@@ -10,14 +10,15 @@
 //! - `level`, `resolve`: a path to its leaf column and the residuals that may hide its value
 //! - `bounds`, `physical`, `bloom`, `cost`, `inspect`: what they say of leaves, and what reading would take
 //! - `projection`: the leaf columns that an item needs
-//! - `rows`, `chunks`, `decoder`: fetched pages to batches of leaf columns; `coded`: texts decoded as codes; `alone`,
-//!   `one_bit`: leaves without the nulls of the structs around them; `legacy`: dates and timestamps by the calendar of
-//!   old Sparks
+//! - `rows`, `chunks`, `decoder`: fetched pages to batches of leaf columns; `changed`: pages that are changed on their
+//!   way there; `coded`: texts decoded as codes; `alone`, `one_bit`: leaves without the nulls of the structs around
+//!   them; `legacy`: dates and timestamps by the calendar of old Sparks
 //! - `write`: rows to a file
 
 pub(crate) mod alone;
 pub mod bloom;
 pub mod bounds;
+pub(crate) mod changed;
 pub(crate) mod chunks;
 pub(crate) mod coded;
 pub mod cost;

@@ -6,7 +6,7 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 use parquet::basic::Encoding;
-use parquet::column::page::{Page, PageMetadata, PageReader};
+use parquet::column::page::Page;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
 use crate::parquet::page_check::{push_unsigned, unsigned};
@@ -14,46 +14,10 @@ use crate::parquet::page_check::{push_unsigned, unsigned};
 /// The highest level that is read here: its eight fill a word.
 pub const MAX_LEVEL: i16 = 0xff;
 
-/// The pages of a column chunk whose definition levels go up to `highest`.
-pub struct OneBit {
-    pub stored: Box<dyn PageReader>,
-    pub highest: i16,
-}
-
-impl Iterator for OneBit {
-    type Item = ParquetResult<Page>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.get_next_page().transpose()
-    }
-}
-
-impl PageReader for OneBit {
-    fn get_next_page(&mut self) -> ParquetResult<Option<Page>> {
-        let Some(page) = self.stored.get_next_page()? else { return Ok(None) };
-        let short = || ParquetError::EOF("a page has fewer definition levels than it states".into());
-        page_of_bits(page, self.highest).ok_or_else(short).map(Some)
-    }
-
-    fn peek_next_page(&mut self) -> ParquetResult<Option<PageMetadata>> {
-        self.stored.peek_next_page()
-    }
-
-    fn skip_next_page(&mut self) -> ParquetResult<()> {
-        self.stored.skip_next_page()
-    }
-
-    fn supports_deferred_dictionary(&self) -> bool {
-        self.stored.supports_deferred_dictionary()
-    }
-
-    fn take_deferred_dictionary(&mut self) -> ParquetResult<Option<Page>> {
-        self.stored.take_deferred_dictionary()
-    }
-
-    fn at_record_boundary(&mut self) -> ParquetResult<bool> {
-        self.stored.at_record_boundary()
-    }
+/// The page with one bit a level, of which the highest is `highest`.
+pub fn one_bit(page: Page, highest: i16) -> ParquetResult<Page> {
+    page_of_bits(page, highest)
+        .ok_or_else(|| ParquetError::EOF("a page has fewer definition levels than it states".into()))
 }
 
 /// The page with other levels; `None` where it lacks some.
