@@ -40,7 +40,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     (folder / "rows.ndjson").write_bytes(b"\n".join(map(orjson.dumps, ROWS)))
     reader = kernel.JsonReader(column="v", path=str(folder / "rows.ndjson"))
     tree = reader.infer(Limits()).tree
-    batch = reader.next_batch(tree, 1 << 20, 1 << 30)
+    batch = reader.next_batch(tree, 1 << 20, 1 << 30).to_arrow()
     assert reader.next_batch(tree, 1 << 20, 1 << 30) is None
     nulls = pa.nulls(10, batch.schema.field(0).type)
     batch = pa.concat_batches([batch, pa.RecordBatch.from_arrays([nulls], schema=batch.schema)])

@@ -16,6 +16,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use crate::batch::rows;
 use crate::error::{raise, run};
 use crate::request;
 
@@ -72,7 +73,7 @@ fn shred<'py>(
     early: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let layout = if early { Layout::Early } else { Layout::Standard };
-    let batch = RecordBatch::from_pyarrow_bound(batch)?;
+    let batch = rows(batch)?;
     let mut wanted = Vec::new();
     for (column, data_type) in trees {
         wanted.push((column.extract()?, tree(py, &data_type)?));
@@ -158,7 +159,7 @@ impl FileWriter {
     }
 
     fn write(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<()> {
-        let batch = RecordBatch::from_pyarrow_bound(batch)?;
+        let batch = rows(batch)?;
         self.with(py, |writer| writer.write(&batch))
     }
 

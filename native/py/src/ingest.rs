@@ -10,6 +10,7 @@ use mica_kernel::json::{Compression, DuplicateKeys, Format, OnError, ParseOption
 use mica_kernel::{Code, Error};
 use pyo3::prelude::*;
 
+use crate::batch::Batch;
 use crate::columns::tree;
 use crate::error::{raise, run};
 use crate::request;
@@ -137,16 +138,15 @@ impl JsonReader {
 
     /// The next rows as a batch of one column in the layout of the tree, `None` after the last. It comes within a
     /// second, maybe without rows.
-    fn next_batch<'py>(
+    fn next_batch(
         &self,
-        py: Python<'py>,
-        tree: &Bound<'py, PyAny>,
+        py: Python<'_>,
+        tree: &Bound<'_, PyAny>,
         max_rows: usize,
         max_bytes: usize,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    ) -> PyResult<Option<Batch>> {
         let tree = self::tree(py, tree)?;
-        let batch = self.with(py, |ingest| ingest.next_batch(&tree, max_rows, max_bytes))?;
-        batch.map(|batch| batch.to_pyarrow(py)).transpose()
+        Ok(self.with(py, |ingest| ingest.next_batch(&tree, max_rows, max_bytes))?.map(Batch))
     }
 
     /// The bad rows since the last call: file, line, column, offset, reason, text.

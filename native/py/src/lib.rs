@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 
+mod batch;
 mod columns;
 mod error;
 mod ingest;
@@ -20,6 +21,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("KernelError", m.py().get_type::<error::KernelError>())?;
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    batch::register(m)?;
     columns::register(m)?;
     ingest::register(m)?;
     read::register(m)?;

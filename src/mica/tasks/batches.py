@@ -7,8 +7,14 @@ rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 import pyarrow as pa
+
+from mica.variant.kernel import Batch
+
+#: Rows, wherever they are.
+R = TypeVar("R", pa.RecordBatch, Batch)
 
 #: Batches are split at this many bytes: builders fail at 2 GiB, and memory should stay flat.
 MAX_BYTES = 64 << 20
@@ -18,7 +24,7 @@ JOINED_ROWS = 16_384
 JOINED_BYTES = 8 << 20
 
 
-def cut(batch: pa.RecordBatch, max_bytes: int = MAX_BYTES) -> Iterator[pa.RecordBatch]:
+def cut(batch: R, max_bytes: int = MAX_BYTES) -> Iterator[R]:
     """The rows of the batch in pieces of about `max_bytes`."""
     size = batch.nbytes
     if size <= max_bytes or batch.num_rows <= 1:

@@ -83,6 +83,11 @@ class IngestSpec:
     timezone: str = "UTC"
 
     @property
+    def bare(self) -> bool:
+        """Whether files hold the documents as they are, and nothing else: their rows stay in the kernel."""
+        return len(self.write.schema.fields) == 1 and not self.write.rules
+
+    @property
     def absent(self) -> frozenset[str]:
         """The columns that the rules of the table complete."""
         return self.write.rules.absent((self.column, *self.columns))
@@ -102,7 +107,7 @@ class IngestSpec:
 def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     """Writes the documents of the splits to data files; yields facts, with those of kind `read` as it proceeds."""
     infers, limits = spec.write.trees is not None and spec.tree is None, spec.write.limits_of((spec.column,))
-    rules, absent, mine = spec.write.rules, spec.absent, lane.current()
+    rules, absent, mine, bare = spec.write.rules, spec.absent, lane.current(), spec.bare
     with TableWriter(spec.write) as writer, BadLines(spec.quarantine, splits) as bad:
         tree = spec.tree if spec.write.trees is not None and spec.tree is not None else pa.null()
         for split in splits:
@@ -117,9 +122,10 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
                 progress.bad += bad.take(reader)
                 if batch is None:
                     break
-                rows = complete(spec, batch, split.name)
-                if rules:
-                    rows = rules.apply(rows, absent, mine)
+                rows: kernel.Rows = batch
+                if not bare:
+                    rows = complete(spec, batch.to_arrow(), split.name)
+                    rows = rules.apply(rows, absent, mine) if rules else rows
                 writer.write(rows, {(spec.column,): tree} if tree != pa.null() else {})
                 progress.rows += batch.num_rows
                 yield from progress.facts(spec.write, reader.bytes_read, every=1.0)
@@ -137,10 +143,11 @@ def ingest_rows(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Record
         for split in splits:
             reader = open_reader(spec, split)
             while True:
-                batch = reader.next_batch(pa.null(), BATCH_ROWS, BATCH_BYTES)
+                read = reader.next_batch(pa.null(), BATCH_ROWS, BATCH_BYTES)
                 bad.take(reader)
-                if batch is None:
+                if read is None:
                     break
+                batch = read.to_arrow()
                 table = complete(spec, batch, split.name)
                 if filled:
                     table = rules.fill(table, filled, mine)
@@ -222,7 +229,7 @@ class _Fed:
         self._feed()
         return self._reader.infer(limits)
 
-    def next_batch(self, tree: pa.DataType, max_rows: int, max_bytes: int) -> pa.RecordBatch | None:
+    def next_batch(self, tree: pa.DataType, max_rows: int, max_bytes: int) -> kernel.Batch | None:
         self._feed()
         return self._reader.next_batch(tree, max_rows, max_bytes)
 

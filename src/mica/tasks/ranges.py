@@ -79,11 +79,11 @@ def _keys(spec: IngestSpec, split: Split, every: int, weight: float) -> Iterator
     reader = open_reader(spec, split)
     while (batch := reader.next_batch(pa.null(), BATCH_ROWS, BATCH_BYTES)) is not None:
         reader.take_errors()
-        batch = batch.take(pa.array(np.arange(0, batch.num_rows, every)))
-        table = complete(spec, batch, split.name)
+        rows = batch.to_arrow().take(pa.array(np.arange(0, batch.num_rows, every)))
+        table = complete(spec, rows, split.name)
         keys = [table.column(name) for name in spec.write.partition_by]
-        keys += [compute(value, batch, spec.timezone, name=split.name) for value in spec.keys.values()]
-        yield packed(keys, np.full(batch.num_rows, weight))
+        keys += [compute(value, rows, spec.timezone, name=split.name) for value in spec.keys.values()]
+        yield packed(keys, np.full(rows.num_rows, weight))
 
 
 def packed(keys: Sequence[pa.Array | pa.ChunkedArray], weights: NDArray[np.float64]) -> pa.RecordBatch:

@@ -217,7 +217,7 @@ class TableWriter:
         if not self._closed:
             self.abort()
 
-    def write(self, batch: pa.RecordBatch, trees: Mapping[tuple[str, ...], pa.DataType] | None = None) -> None:
+    def write(self, batch: kernel.Rows, trees: Mapping[tuple[str, ...], pa.DataType] | None = None) -> None:
         """Writes rows of the table. With `trees` the Variants are in their storage layout, shredded by these."""
         if batch.num_rows == 0:
             return
@@ -274,11 +274,12 @@ class TableWriter:
         self._adds.append(add)
         self._left += file.left
 
-    def _partitioned(self, batch: pa.RecordBatch) -> Iterator[tuple[tuple[str | None, ...], pa.RecordBatch]]:
+    def _partitioned(self, batch: kernel.Rows) -> Iterator[tuple[tuple[str | None, ...], kernel.Rows]]:
         names = self.spec.partition_by
         if not names:
             yield (), batch
             return
+        batch = kernel.arrow(batch)
         columns = [format_values(batch.column(name), self.spec.schema.field(name).type) for name in names]
         rest = batch if self.spec.materialized else batch.drop_columns(list(names))
         for texts, indices in groups(columns):
@@ -346,17 +347,17 @@ class DataFileWriter:
         """The approximate current size of the file."""
         return self._waiting_bytes // 4 + (self._writer.bytes_written if self._writer else 0)
 
-    def write(self, batch: pa.RecordBatch, trees: Mapping[tuple[str, ...], pa.DataType] | None) -> None:
+    def write(self, batch: kernel.Rows, trees: Mapping[tuple[str, ...], pa.DataType] | None) -> None:
         """Adds rows; the first ones are buffered until they suffice as the sample for the shredding schema."""
         if self._has_variants and not self.spec.from_json:
             if trees is None:
                 kernel.validate_nested(batch)
             self._late_types = self._late_types or kernel.may_hold_late_types(batch)
         for found in self._candidates:
-            found.add(candidates.leaf_strings(batch, found.leaf))
+            found.add(candidates.leaf_strings(kernel.arrow(batch), found.leaf))
             found.keep_few()
         if self._mapped:
-            batch = physical(batch, self.spec.schema)
+            batch = physical(kernel.arrow(batch), self.spec.schema)
             trees = None if trees is None else {physical_names(self.spec.schema, at): t for at, t in trees.items()}
         if self._writer is None and trees is None and self._must_infer():
             self._waiting.append(batch)
@@ -470,7 +471,7 @@ class DataFileWriter:
         early = self.spec.layout == "early"
         return kernel.shred(batch, self._trees, early=early) if self._trees else batch
 
-    def _begin(self, first: pa.RecordBatch) -> None:
+    def _begin(self, first: kernel.Rows) -> None:
         """Opens the file for rows of this schema, with a shredding schema that fits them."""
         schema = kernel.fitting_schema(first) if self.spec.omit_untyped else first.schema
         self._fits = schema if self.spec.omit_untyped else None
@@ -486,7 +487,7 @@ class DataFileWriter:
         storage.prepare(self.path)
         return storage.path(self.path)
 
-    def _put(self, batch: pa.RecordBatch) -> None:
+    def _put(self, batch: kernel.Rows) -> None:
         assert isinstance(self._writer, kernel.FileWriter)
         self._writer.write(batch if self._fits is None else kernel.fit_batch(batch, self._fits))
         self._drain()

@@ -71,7 +71,7 @@ def test_an_array_alone_on_its_line_is_what_the_caller_or_the_name_says(
     (split,) = inputs.find(tmp_path / name, format=format_)
     spec = IngestSpec(write=None, column="v")  # type: ignore[arg-type] - nothing is written
     reader = open_reader(spec, split)
-    batch = reader.next_batch(pa.null(), 100, 1 << 20)
+    batch = reader.next_batch(pa.null(), 100, 1 << 20).to_arrow()
     assert variant.to_python(kernel.unshred(batch).column(0)) == documents
 
 

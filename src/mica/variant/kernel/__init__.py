@@ -15,9 +15,12 @@ only errors of `mica.errors`.
 from __future__ import annotations
 
 from mica.variant.kernel.batches import (
+    Batch,
     Edit,
     Inferred,
     Left,
+    Rows,
+    arrow,
     bounds_variants,
     calculate,
     cast,
@@ -51,6 +54,7 @@ from mica.variant.kernel.request import Early, Layout, Request, RowRanges
 from mica.variant.kernel.writer import Closed, FileOptions, FileWriter, Transcription, transcribe
 
 __all__ = [
+    "Batch",
     "Check",
     "Closed",
     "Early",
@@ -65,7 +69,9 @@ __all__ = [
     "Left",
     "Request",
     "RowRanges",
+    "Rows",
     "Transcription",
+    "arrow",
     "bounds_variants",
     "calculate",
     "cast",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -13,6 +13,18 @@ from mica.variant.kernel.request import Request
 from mica.variant.shredding import Limits
 
 Edit = Literal["set", "insert", "append", "delete", "strip_nulls"]
+
+#: Rows that the kernel made and keeps, with pyarrow's names for what both can do. pyarrow gets them by `to_arrow`, but
+#: what comes back from it is validated again, every text of it.
+Batch = native.Batch
+
+#: What a file is written from.
+Rows: TypeAlias = pa.RecordBatch | Batch
+
+
+def arrow(rows: Rows) -> pa.RecordBatch:
+    """Returns the rows for pyarrow; nothing is copied."""
+    return rows.to_arrow() if isinstance(rows, Batch) else rows
 
 
 def json_to_variant(

@@ -6,7 +6,7 @@ from typing import Literal, TypedDict
 
 import pyarrow as pa
 
-from mica.variant.kernel.batches import Inferred, Left
+from mica.variant.kernel.batches import Batch, Inferred, Left
 from mica.variant.kernel.door import call, native
 from mica.variant.shredding import Limits
 
@@ -79,7 +79,7 @@ class JsonReader:
         tree, left = call(self._native.infer, limits)
         return Inferred(tree, [Left(*one) for one in left])
 
-    def next_batch(self, tree: pa.DataType, max_rows: int, max_bytes: int) -> pa.RecordBatch | None:
+    def next_batch(self, tree: pa.DataType, max_rows: int, max_bytes: int) -> Batch | None:
         """Returns the next rows, None after the last. Returns within a second, maybe without rows."""
         return call(self._native.next_batch, tree, max_rows, max_bytes)
 

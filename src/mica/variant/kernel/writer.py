@@ -8,6 +8,7 @@ from typing import TypedDict
 import pyarrow as pa
 
 from mica.errors import StorageError
+from mica.variant.kernel.batches import Rows
 from mica.variant.kernel.door import P, T, call, native
 from mica.variant.kernel.reader import FileReader
 from mica.variant.kernel.request import Layout
@@ -61,7 +62,7 @@ class FileWriter:
         """Bytes of the file so far, including an estimate of the buffered rows."""
         return self._native.bytes_written
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(self, batch: Rows) -> None:
         """Writes rows; the schema marks the Variant columns."""
         self._call(self._native.write, batch)
 
