@@ -53,32 +53,29 @@ class FilePart:
     row_version: int | None = None
 
 
+#: The columns of `parts_of`; a table without the later ones has no such facts.
+_COLUMNS = (
+    "path", "size", "partition_values", "deletion_vector", "chosen", "change_type", "constants", "modification_time",
+    "ids",
+)  # fmt: skip
+
+
 def parts_of(files: pa.Table, *, of_log: bool = False) -> list[FilePart]:
     """The files of a table with path, size, partition_values and deletion_vector, numbered in their order; those of a
     change data feed have `chosen` and `change_type` too (`log/feed.py`), tracked ones their `ids`. `of_log`: the paths
     are URIs, as the log has them.
     """
-    columns = [files.column(name).to_pylist() for name in ("path", "size", "partition_values", "deletion_vector")]
-    found = [
-        FilePart(decode_path(path) if of_log else path, size, dict(values or ()), vector, number=number)
-        for number, (path, size, values, vector) in enumerate(zip(*columns, strict=True))
-    ]
-    if "modification_time" in files.column_names:
-        times = files.column("modification_time").to_pylist()
-        found = [replace(part, modified=time) for part, time in zip(found, times, strict=True)]
-    if "ids" in files.column_names:
-        ids = files.column("ids").to_pylist()
-        return [
-            replace(part, base_row_id=own["base_row_id"], row_version=own["default_row_commit_version"])
-            for part, own in zip(found, ids, strict=True)
-        ]
-    if "chosen" not in files.column_names:
-        return found
-    more = (files.column(name).to_pylist() for name in ("chosen", "change_type", "constants"))
-    return [
-        replace(part, chosen=chosen, constants={**dict(own or ()), **({} if change is None else {CHANGE_TYPE: change})})
-        for part, chosen, change, own in zip(found, *more, strict=True)
-    ]
+    names, nothing = set(files.column_names), [None] * files.num_rows
+    columns = (files.column(name).to_pylist() if name in names else nothing for name in _COLUMNS)
+    found = []
+    for number, row in enumerate(zip(*columns, strict=True)):
+        path, size, values, vector, chosen, change, constants, modified, ids = row
+        own = dict(constants or ()) if change is None else {**dict(constants or ()), CHANGE_TYPE: change}
+        first, version = (None, None) if ids is None else (ids["base_row_id"], ids["default_row_commit_version"])
+        path = decode_path(path) if of_log else path
+        part = FilePart(path, size, dict(values or ()), vector, 0, 1, number, chosen, own, first, modified, version)
+        found.append(part)
+    return found
 
 
 def in_tasks(
