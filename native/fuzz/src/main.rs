@@ -129,7 +129,7 @@ fn run(
     let why = match (OURS.lock().unwrap().take(), began.elapsed() > PATIENCE) {
         (Some(ours), _) => ours,
         (None, true) => format!("took {:?}", began.elapsed()),
-        (None, false) => return done.unwrap_or_else(|_| Ok(())),
+        (None, false) => return done.unwrap_or(Ok(())),
     };
     failed(corpus, name, input, &why)
 }

@@ -1,6 +1,8 @@
 //! What is fuzzed: bytes in, and whatever the kernel makes of them. Errors are fine; panics of ours, hangs and memory out
 //! of proportion are not.
 
+#![allow(clippy::single_range_in_vec_init)]
+
 use std::io::Write;
 use std::sync::Arc;
 
@@ -17,8 +19,8 @@ use mica_kernel::item::{Item, ItemKind};
 use mica_kernel::json::{Compression, DuplicateKeys, Format, OnError, ParseOptions, ReaderOptions};
 use mica_kernel::layout::recognise::Early;
 use mica_kernel::layout::{Layout, standard};
-use mica_kernel::parquet::file::FileReader;
 use mica_kernel::parquet::search::Search;
+use mica_kernel::parquet::source::Source;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions};
 use mica_kernel::read::scan::{ScanOptions, ScanStep};
 use mica_kernel::read::together::Files;
@@ -29,9 +31,10 @@ mod memory;
 
 use memory::Memory;
 
-/// A target: its name, what it does with an input, and what it begins with.
-pub const TARGETS: [(&str, fn(&[u8]) -> Result<()>, fn() -> Vec<Vec<u8>>); 3] =
-    [("file", file, files), ("json", json, texts), ("value", value, values)];
+/// Its name, what it does with an input, and what it begins with.
+type Target = (&'static str, fn(&[u8]) -> Result<()>, fn() -> Vec<Vec<u8>>);
+
+pub const TARGETS: [Target; 3] = [("file", file, files), ("json", json, texts), ("value", value, values)];
 
 /// A Parquet file: read whole, by rows and by a filter, checked and inspected.
 fn file(input: &[u8]) -> Result<()> {
