@@ -23,9 +23,6 @@ use crate::tree::LeafType;
 #[derive(Default)]
 pub struct Absent(Vec<ArrayRef>);
 
-/// Lengths and types at hand: those of rows, and of the elements of some arrays.
-const ABSENT: usize = 8;
-
 impl Absent {
     fn of(&mut self, data_type: DataType, len: usize) -> ArrayRef {
         let found = self.0.iter().find(|array| array.len() == len && *array.data_type() == data_type);
@@ -33,9 +30,13 @@ impl Absent {
             return found.clone();
         }
         let made = new_null_array(&data_type, len);
-        self.0.truncate(ABSENT - 1);
-        self.0.insert(0, made.clone());
+        self.0.push(made.clone());
         made
+    }
+
+    /// Forgets all but those of so many rows, as the next batch may have.
+    pub fn keep(&mut self, rows: usize) {
+        self.0.retain(|array| array.len() == rows);
     }
 }
 

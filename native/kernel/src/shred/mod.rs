@@ -160,6 +160,7 @@ impl Shredder {
             let metadata = (self.layout == Layout::Standard).then(|| self.metadata.finish(rows, self.views));
             let metadata = metadata.transpose()?;
             let (value, typed) = self.root.finish(rows, &mut self.absent)?;
+            self.absent.keep(rows);
             metadata.into_iter().chain([value]).chain(typed).collect()
         };
         Ok(StructArray::try_new_with_length(self.fields.clone(), columns, self.valid.finish(rows), rows)?)

@@ -78,6 +78,7 @@ pub enum Way {
 #[derive(Default)]
 pub struct Rows {
     pub levels: Vec<u8>,
+    /// The first so many are places.
     room: Vec<usize>,
     found: usize,
 }
