@@ -104,9 +104,9 @@ bench: setup-tests
 
 # One core, without Python: the kernel beside arrow-rs. A build of both crates, as for the tests, builds arrow once.
 KERNEL_EVENTS := .bench/data/events-500000.ndjson
-EXAMPLES := $(or $(CARGO_TARGET_DIR),native/target)/release/examples
+EXAMPLES := $(or $(CARGO_TARGET_DIR),native/target)/peers/examples
 bench-kernel: setup-tests
-	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) build $(MANIFEST) --release --examples -p mica-kernel -p mica-native
+	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) build $(MANIFEST) --profile peers --examples -p mica-kernel -p mica-native
 	mkdir -p .bench/data
 	test -f $(KERNEL_EVENTS) || $(PY) -m mica.cli.events $(KERNEL_EVENTS) --events 500000
 	$(PY) -m benchmarks.counted $(EXAMPLES)/values $(KERNEL_EVENTS)

@@ -18,6 +18,7 @@ use mica_kernel::json::{Compression, DuplicateKeys, Format, OnError, ParseOption
 use mica_kernel::layout::recognise::Early;
 use mica_kernel::layout::{Layout, standard};
 use mica_kernel::parquet::file::FileReader;
+use mica_kernel::parquet::search::Search;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions};
 use mica_kernel::read::scan::{ScanOptions, ScanStep};
 use mica_kernel::read::together::Files;
@@ -54,7 +55,9 @@ fn file(input: &[u8]) -> Result<()> {
                         scan.keep(&(0..batch.num_rows()).map(|row| Some(row % 2 == 0)).collect())?;
                     }
                 }
-                file.bounds(&items, true, None).map(drop)
+                file.bounds(&items, true, None)?;
+                let texts = Arc::new(StringArray::from(vec!["a text"]));
+                file.search(&items[0], &mut Search::new(texts), &vec![0..rows]).map(drop)
             })());
         }
     }
@@ -128,7 +131,8 @@ fn variants() -> RecordBatch {
 fn files() -> Vec<Vec<u8>> {
     let batch = variants();
     let path = vec!["v".to_string()];
-    let (tree, _) = infer_column(&batch, &path, Limits { min_share: 0.0, typed_share: 0.5, ..Limits::default() }).unwrap();
+    let (tree, _) =
+        infer_column(&batch, &path, Limits { min_share: 0.0, typed_share: 0.5, ..Limits::default() }).unwrap();
     let made = |layout| {
         let batch = shred_batch(&batch, &[(path.clone(), tree.clone())], layout).unwrap();
         let options = WriteOptions { row_group_rows: 3, page_rows: 2, ..WriteOptions::default() };

@@ -17,6 +17,7 @@ pub mod check;
 pub mod codec;
 pub mod convert;
 pub mod error;
+pub mod flavour;
 pub mod infer;
 pub mod ingest;
 pub mod item;

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// From the ground to the roof. Modules of one line do not import each other.
 const LAYERS: [&[&str]; 14] = [
-    &["error", "limits", "names"],
+    &["error", "flavour", "limits", "names"],
     &["text", "path", "tree"],
     &["tape"],
     &["codec"],

@@ -33,6 +33,7 @@ use mica_kernel::json::ParseOptions;
 use mica_kernel::layout::recognise::Early;
 use mica_kernel::layout::{Layout, standard};
 use mica_kernel::parquet::file::FileReader;
+use mica_kernel::parquet::search::Search;
 use mica_kernel::parquet::source::Source;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions};
 use mica_kernel::path::Step;
@@ -316,6 +317,10 @@ fn read_all(bytes: Vec<u8>) -> Result<usize> {
             let middle = total.min(2)..total.min(5);
             let mut rows = 0;
             twice.bounds(&items, true, Some(&vec![middle.clone()]))?;
+            for within in [middle.clone(), 0..total] {
+                let texts = Arc::new(StringArray::from(vec!["a text", "b"]));
+                twice.search(&item, &mut Search::new(texts), &vec![within])?;
+            }
             for (ranges, filter) in [(None, vec![]), (Some(vec![middle]), vec![]), (None, items.clone())] {
                 let timezone = "UTC".into();
                 let options = ScanOptions { ranges, limit: None, max_rows: 4096, max_bytes: 1 << 20, timezone };

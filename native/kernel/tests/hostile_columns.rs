@@ -20,6 +20,7 @@ use mica_kernel::json::ParseOptions;
 use mica_kernel::layout::Layout;
 use mica_kernel::layout::recognise::Early;
 use mica_kernel::parquet::file::FileReader;
+use mica_kernel::parquet::search::Search;
 use mica_kernel::path::Step;
 use mica_kernel::read::scan::{Scan, ScanOptions, ScanStep};
 use mica_kernel::values::extract::extract_path;
@@ -141,6 +142,8 @@ fn read_all(bytes: Vec<u8>) -> Result<usize> {
     }
     file.cost(&items, None)?;
     file.inspect()?;
+    let every = 0..file.num_rows();
+    file.search(&items[1], &mut Search::new(Arc::new(StringArray::from(vec!["a text"]))), &vec![every])?;
     let mut rows = 0;
     for ranges in [None, Some(vec![1..3, 5..6])] {
         let judged = items[1..].to_vec();

@@ -15,6 +15,7 @@ use mica_kernel::layout::recognise::Early;
 use mica_kernel::parquet::bloom::May;
 use mica_kernel::parquet::file::FileReader;
 use mica_kernel::parquet::rows::Rows;
+use mica_kernel::parquet::search::Search;
 use mica_kernel::parquet::source::{LocalFile, Source};
 use mica_kernel::read::batch;
 use mica_kernel::read::scan::{ScanOptions, ScanStep};
@@ -228,6 +229,23 @@ impl PyFileReader {
             May::BeUntyped => "untyped",
         });
         Ok(names.collect())
+    }
+
+    /// Those of the ranges of rows in which the leaf may equal a value of column 0, by the bytes of its pages.
+    fn search(
+        &self,
+        py: Python<'_>,
+        leaf: Request,
+        values: PyArrowType<RecordBatch>,
+        ranges: Vec<(u64, u64)>,
+    ) -> PyResult<Vec<(u64, u64)>> {
+        let leaf = request::items(py, vec![leaf])?.remove(0);
+        let ranges = parse_ranges(ranges);
+        let found = run(py, move || match values.0.columns() {
+            [values, ..] => self.files.search(&leaf, &mut Search::new(values.clone()), &ranges),
+            [] => Err(Error::new(Code::InvalidArgument, "search looks for the values of column 0")),
+        })?;
+        Ok(found.into_iter().map(|range| (range.start, range.end)).collect())
     }
 
     /// What is wrong with the file's variants, as an iterator of batches; `limit` of each kind are kept.

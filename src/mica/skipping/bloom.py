@@ -1,8 +1,8 @@
-"""Which parts of a predicate a bloom filter can answer.
+"""Which parts of a predicate a bloom filter can answer, and which a search of pages for the bytes of a text.
 
-The rule: a filter is used only for a part `leaf = value` or `leaf IN (values)` of the predicate, with the values in the
-leaf's type, compared as stored, byte by byte, so without a collation. The kernel decides whether the file stores that
-type and nothing else.
+The rule: a filter or a search is used only for a part `leaf = value` or `leaf IN (values)` of the predicate, with the
+values in the leaf's type, compared as stored, byte by byte, so without a collation. The kernel decides whether the file
+stores that type and nothing else.
 
 Source: Parquet "VariantShredding", "Data Skipping" (docs/check.md, rule 41).
 """
@@ -38,6 +38,18 @@ def questions(bound: BoundExpr) -> Iterator[tuple[int, int, pa.Array]]:
         asked = _array(values, bound.leaves[index].type)
         if asked is not None:
             yield number, index, asked
+
+
+def searches(bound: BoundExpr) -> Iterator[tuple[int, pa.Array]]:
+    """Yields (number of the leaf, texts) of the parts that a search may answer: no part before them can fail on a row
+    for which they are not true, so such a row need not be evaluated.
+    """
+    for before, (number, index, values) in enumerate(questions(bound)):
+        leaf = bound.leaves[index]
+        if number != before or (leaf.path is not None and leaf.type != STRING):
+            return
+        if leaf.type == STRING:
+            yield index, values
 
 
 def _array(values: list[Literal], type_: DataType) -> pa.Array | None:

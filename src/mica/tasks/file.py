@@ -27,7 +27,7 @@ from mica.schema.collations import COLLATIONS
 from mica.schema.ddl import type_to_ddl
 from mica.schema.hidden import ROW_ID, ROW_VERSION, is_hidden
 from mica.schema.types import VARIANT, StructField, StructType, walk
-from mica.skipping.bloom import questions
+from mica.skipping.bloom import questions, searches
 from mica.skipping.within_files import Ranges, Verdicts, can_prove, intersect, ranges_of, verdicts
 from mica.stats.columns import physical_name, physical_names
 from mica.stats.partition import parse_values
@@ -84,6 +84,11 @@ class ReadSpec:
     def questions(self) -> tuple[tuple[int, int, pa.Array], ...]:
         """What the predicate asks of bloom filters."""
         return () if self.predicate is None else tuple(questions(self.predicate))
+
+    @cached_property
+    def searches(self) -> tuple[tuple[int, pa.Array], ...]:
+        """Which texts the predicate wants in every row."""
+        return () if self.predicate is None else tuple(searches(self.predicate))
 
     @property
     def schema(self) -> StructType:
@@ -291,6 +296,10 @@ class DataFileReader:
         if predicate is not None and not filters and not counted and not mask_of(_rows(1))[0].as_py():
             self.passed = []
             return  # constants decide, for all rows alike
+        if predicate is not None and limit is None:
+            self.passed = ranges = self._searched(predicate, ranges)
+            if not ranges:
+                return
         counts, judges = any(column.counts for column in wanted), bool(filters) or counted
         places, passing = Positions(ranges) if tracked or counted or counts else None, PassedRows()
 
@@ -326,6 +335,16 @@ class DataFileReader:
             if batch.num_rows:
                 rows = None if not counts else passing if judges else places
                 yield leaves_in(wanted, batch, None if rows is None else rows.next(batch.num_rows))
+
+    def _searched(self, predicate: BoundExpr, ranges: Ranges) -> Ranges:
+        """`ranges` without the pages that hold the bytes of no text that the predicate wants."""
+        known = predicate is self.spec.predicate
+        for index, texts in self.spec.searches if known else searches(predicate):
+            leaf = predicate.leaves[index]
+            asked = self.column(leaf).untyped_in(self.untyped.get(leaf, ())).request
+            if asked is not None and ranges:
+                ranges = self.reader.search(asked, texts, ranges)
+        return ranges
 
     def value(self, leaf: Leaf, predicate: BoundExpr | None, ranges: Ranges, number: int) -> str | None:
         """The JSON of a path in one row, given by its number among the rows of `ranges` that pass."""

@@ -13,6 +13,7 @@ use crate::codec::decode::VariantDecoder;
 use crate::codec::dictionary::OwnDictionaries;
 use crate::codec::encode::ValueWriter;
 use crate::error::{Code, Error, Result};
+use crate::flavour;
 use crate::json::variant::VariantPrinter;
 use crate::json::{JsonParser, ParseOptions};
 use crate::layout::standard;
@@ -198,16 +199,13 @@ fn argument(message: &str) -> Error {
 
 /// Strings or binary of any flavour, without a copy of the bytes where Arrow can.
 pub fn bytes_of(array: &ArrayRef) -> Result<BinaryViewArray> {
-    let views = match array.data_type() {
-        DataType::BinaryView => array.clone(),
-        DataType::Binary | DataType::LargeBinary | DataType::Utf8View => cast(array, &DataType::BinaryView)?,
-        DataType::FixedSizeBinary(_) | DataType::Utf8 => cast(&cast(array, &DataType::Binary)?, &DataType::BinaryView)?,
-        DataType::LargeUtf8 => cast(&cast(array, &DataType::LargeBinary)?, &DataType::BinaryView)?,
-        DataType::Dictionary(_, value) => return bytes_of(&cast(array, value)?),
-        DataType::Null => cast(array, &DataType::BinaryView)?,
-        other => return Err(argument(&format!("expected strings or binary, got {other}"))),
-    };
-    views.as_binary_view_opt().cloned().ok_or_else(|| argument("Arrow returned no views"))
+    match array.data_type() {
+        DataType::Dictionary(_, value) => bytes_of(&cast(array, value)?),
+        DataType::Null => Ok(BinaryViewArray::new_null(array.len())),
+        other => {
+            flavour::binary_view(array).ok_or_else(|| argument(&format!("expected strings or binary, got {other}")))
+        }
+    }
 }
 
 /// The batch of one variant column `v`.

@@ -7,10 +7,9 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Scalar};
+use arrow::array::{Array, ArrayRef, AsArray, downcast_primitive_array};
 use arrow::buffer::NullBuffer;
-use arrow::compute::kernels::cmp::{gt, lt};
-use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use arrow::datatypes::DataType;
 use arrow::util::display::array_value_to_string;
 
 use crate::check::findings::{Findings, ViolationKind};
@@ -253,27 +252,39 @@ fn metadata_trusts(file: &FileReader, node: &Node) -> bool {
     trusted(file.metadata(), node.leaves.start, node.field.data_type())
 }
 
-/// The first value that lies beyond the bound.
-fn first_beyond(values: &ArrayRef, bound: &ArrayRef, below: bool, nulls: Option<&NullBuffer>) -> Option<usize> {
-    let live = |at: usize| nulls.is_none_or(|n| n.is_valid(at));
-    let beyond = |value: f64, bound: f64| if below { value < bound } else { value > bound };
-    match (values.data_type(), bound.data_type()) {
-        (a, b) if a != b => None,
-        (DataType::Float32, _) => {
-            let (values, bound) = (values.as_primitive::<Float32Type>(), bound.as_primitive::<Float32Type>().value(0));
-            values.values().iter().enumerate().position(|(at, &v)| beyond(v.into(), bound.into()) && live(at))
-        }
-        (DataType::Float64, _) => {
-            let (values, bound) = (values.as_primitive::<Float64Type>(), bound.as_primitive::<Float64Type>().value(0));
-            values.values().iter().enumerate().position(|(at, &v)| beyond(v, bound) && live(at))
-        }
-        _ => {
-            let bound = Scalar::new(bound.clone());
-            let compared = if below { lt(values, &bound) } else { gt(values, &bound) };
-            let mask: BooleanArray = compared.ok()?;
-            mask.values().set_indices().find(|&at| mask.is_valid(at) && live(at))
-        }
+/// The first value that lies beyond the bound. A type without an order has none.
+fn first_beyond(values: &dyn Array, bound: &dyn Array, below: bool, nulls: Option<&NullBuffer>) -> Option<usize> {
+    if values.data_type() != bound.data_type() {
+        return None;
     }
+    let live = |at: usize| values.is_valid(at) && nulls.is_none_or(|n| n.is_valid(at));
+    downcast_primitive_array! {
+        (values, bound) => first(values.values().iter().copied(), bound.value(0), below, live),
+        (DataType::Boolean, _) => first(values.as_boolean().values().iter(), bound.as_boolean().value(0), below, live),
+        (DataType::Utf8, _) => {
+            let (values, bound) = (values.as_string::<i32>(), bound.as_string::<i32>().value(0));
+            first((0..values.len()).map(|at| values.value(at)), bound, below, live)
+        },
+        (DataType::Binary, _) => {
+            let (values, bound) = (values.as_binary::<i32>(), bound.as_binary::<i32>().value(0));
+            first((0..values.len()).map(|at| values.value(at)), bound, below, live)
+        },
+        (DataType::FixedSizeBinary(_), _) => {
+            let (values, bound) = (values.as_fixed_size_binary(), bound.as_fixed_size_binary().value(0));
+            first((0..values.len()).map(|at| values.value(at)), bound, below, live)
+        },
+        _ => None,
+    }
+}
+
+fn first<T: PartialOrd>(
+    mut values: impl Iterator<Item = T>,
+    bound: T,
+    below: bool,
+    live: impl Fn(usize) -> bool,
+) -> Option<usize> {
+    let mut at = 0..;
+    values.position(|value| at.next().is_some_and(|at| (if below { value < bound } else { value > bound }) && live(at)))
 }
 
 fn shown(array: &ArrayRef, at: usize) -> String {

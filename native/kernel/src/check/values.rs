@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, StructArray};
-use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field};
 
 use crate::check::findings::{Findings, ViolationKind};
@@ -14,6 +13,7 @@ use crate::codec::head::{head, number};
 use crate::codec::known::{KnownNames, RowNames};
 use crate::codec::validate::{FieldSpan, Validator};
 use crate::error::{Code, Error, Result};
+use crate::flavour;
 use crate::layout::Layout;
 use crate::layout::standard::{METADATA, TYPED_VALUE, VALUE, is_variant};
 use crate::limits::MAX_TREE_DEPTH;
@@ -403,11 +403,7 @@ fn elements(slots: &[Slot], offsets: &[i32]) -> Vec<Slot> {
 }
 
 fn binary(column: &ArrayRef) -> Option<BinaryArray> {
-    match column.data_type() {
-        DataType::Binary => Some(column.as_binary::<i32>().clone()),
-        DataType::BinaryView | DataType::LargeBinary => Some(cast(column, &DataType::Binary).ok()?.as_binary().clone()),
-        _ => None,
-    }
+    flavour::binary(column).ok().flatten()
 }
 
 /// Whether the names of the object at `at` rise by UTF-16 units, which is how Java compares texts.

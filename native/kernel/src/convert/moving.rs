@@ -10,14 +10,15 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, ListArray, StructArray, UInt32Array, make_array, new_null_array,
 };
 use arrow::buffer::NullBuffer;
-use arrow::compute::{cast, interleave, take};
-use arrow::datatypes::{DataType, Field as ArrowField, FieldRef};
+use arrow::compute::{interleave, take};
+use arrow::datatypes::{BinaryType, DataType, Field as ArrowField, FieldRef};
 
 use crate::codec::decode::VariantDecoder;
 use crate::codec::dictionary::Dictionary;
 use crate::codec::encode::ValueWriter;
 use crate::convert::shred::shred_column;
 use crate::error::{Error, Result};
+use crate::flavour;
 use crate::layout::early::{malformed, tree_of as early_tree};
 use crate::layout::standard::{is_variant, mark};
 use crate::layout::{Layout, standard};
@@ -107,8 +108,7 @@ fn to_standard(
         return Ok((whole(group, tree, Layout::Standard, path)?, rebuilt));
     }
     let absent = || malformed(path, format!("{path} has no metadata"));
-    let metadata = cast(made.column.metadata.as_ref().ok_or_else(absent)?, &DataType::Binary)?;
-    let metadata = metadata.as_binary::<i32>();
+    let metadata = flavour::gathered::<_, BinaryType>(made.column.metadata.as_ref().ok_or_else(absent)?)?;
     let metadata = BinaryArray::try_new(metadata.offsets().clone(), metadata.values().clone(), None)?;
     let mut columns: Vec<ArrayRef> = vec![Arc::new(metadata)];
     columns.extend(arrays(&made.column.root, tree, Layout::Standard, len)?);

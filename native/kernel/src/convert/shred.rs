@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, StructArray};
 use arrow::buffer::NullBuffer;
-use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Schema};
 
 use crate::codec::decode::VariantDecoder;
 use crate::error::{Code, Error, Result};
+use crate::flavour;
 use crate::infer::{COMMON_ROWS, Left, Limits, Sample, max_depth_at};
 use crate::layout::Layout;
 use crate::layout::standard::{METADATA, VALUE, is_variant, mark, tree_of};
@@ -147,8 +147,7 @@ impl Column {
         };
         let part = |part: &str| {
             let missing = || Error::new(Code::MalformedShredding, format!("{name} has no {part}")).rule(2).path(name);
-            let column = whole.column_by_name(part).ok_or_else(missing)?;
-            Ok::<_, Error>(cast(column, &DataType::Binary)?.as_binary::<i32>().clone())
+            flavour::binary(whole.column_by_name(part).ok_or_else(missing)?)?.ok_or_else(missing)
         };
         Ok(Column { metadata: part(METADATA)?, value: part(VALUE)?, nulls, name: name.to_owned() })
     }

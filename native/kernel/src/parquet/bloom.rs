@@ -139,7 +139,7 @@ fn header(head: &[u8], length: u64) -> Option<u64> {
 
 /// The values as the column stores them; `None` where that is not certain (floats have two zeros, decimals several
 /// forms). A value that the column's type cannot hold is in no row of it, and left out; so is null.
-fn stored(values: &ArrayRef, data_type: &DataType, physical: PhysicalType) -> Option<Vec<Vec<u8>>> {
+pub(crate) fn stored(values: &ArrayRef, data_type: &DataType, physical: PhysicalType) -> Option<Vec<Vec<u8>>> {
     let known = matches!(
         data_type,
         DataType::Int8

@@ -80,7 +80,8 @@ impl FileReader {
         self.announce(&self.needed(group, leaves, rows)?.ranges)
     }
 
-    fn needed(&self, group: usize, leaves: &[usize], rows: Option<&Rows>) -> Result<Needed> {
+    /// What is to be fetched of some leaves of a row group, for all rows or for `rows`.
+    pub(super) fn needed(&self, group: usize, leaves: &[usize], rows: Option<&Rows>) -> Result<Needed> {
         let Some(meta) = self.metadata.row_groups().get(group) else {
             return Err(ParquetError::General(format!("there is no row group {group}")).into());
         };
@@ -138,9 +139,9 @@ impl Iterator for Batches {
 }
 
 /// What is to be fetched of some leaves of a row group.
-struct Needed {
+pub(super) struct Needed {
     selection: Option<RowSelection>,
-    ranges: Vec<Range<u64>>,
+    pub(super) ranges: Vec<Range<u64>>,
     /// Where the ranges of each leaf end.
     ends: Vec<usize>,
 }

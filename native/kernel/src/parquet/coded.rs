@@ -42,18 +42,20 @@ fn of_level(level: LevelColumns<'_>, group: &RowGroupMetaData, leaves: &[usize],
 }
 
 fn is_coded(chunk: &ColumnChunkMetaData) -> bool {
-    let by_dictionary = |encoding| matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY);
-    let pages = chunk.page_encoding_stats_mask();
     let copied = match chunk.unencoded_byte_array_data_bytes() {
         Some(bytes) => bytes,
         None => chunk.num_values().saturating_mul(chunk.uncompressed_size()),
     };
-    chunk.column_descr().converted_type() == ConvertedType::UTF8
-        && copied <= i32::MAX as i64
-        && pages.is_some_and(|pages| {
-            let mut encodings = pages.encodings().peekable();
-            encodings.peek().is_some() && encodings.all(by_dictionary)
-        })
+    chunk.column_descr().converted_type() == ConvertedType::UTF8 && copied <= i32::MAX as i64 && all_coded(chunk)
+}
+
+/// Whether every page is encoded by the dictionary.
+pub fn all_coded(chunk: &ColumnChunkMetaData) -> bool {
+    let by_dictionary = |encoding| matches!(encoding, Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY);
+    chunk.page_encoding_stats_mask().is_some_and(|pages| {
+        let mut encodings = pages.encodings().peekable();
+        encodings.peek().is_some() && encodings.all(by_dictionary)
+    })
 }
 
 /// The types to decode with: those of `fields`, and these leaves as codes.

@@ -9,6 +9,7 @@
 //! - `schema`: the schema as a tree over leaf columns; `residuals`: where a path's value may hide in an early column
 //! - `level`, `resolve`: a path to its leaf column and the residuals that may hide its value
 //! - `bounds`, `physical`, `bloom`, `cost`, `inspect`: what they say of leaves, and what reading would take
+//! - `search`: the pages that may hold a text, by their bytes
 //! - `projection`: the leaf columns that an item needs
 //! - `rows`, `chunks`, `decoder`: fetched pages to batches of leaf columns; `changed`: pages that are changed on their
 //!   way there; `coded`: texts decoded as codes; `alone`, `one_bit`: leaves without the nulls of the structs around
@@ -45,6 +46,7 @@ pub mod residuals;
 pub(crate) mod resolve;
 pub mod rows;
 pub mod schema;
+pub mod search;
 pub mod source;
 pub(crate) mod thrift;
 pub(crate) mod unzstd;

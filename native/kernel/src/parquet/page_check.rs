@@ -232,7 +232,7 @@ pub fn counted(page: &Page, optional: bool) -> bool {
 
 /// Whether the values that follow state no count, or more than `most`: block size, miniblocks in a block, values
 /// (Parquet, "Delta Encoding").
-fn too_many(values: &[u8], most: u64) -> bool {
+pub fn too_many(values: &[u8], most: u64) -> bool {
     let count = (0..3).try_fold((values, 0), |(rest, _), _| unsigned(rest)).map(|(_, count)| count);
     !values.is_empty() && count.is_none_or(|count| count > most)
 }
@@ -319,7 +319,7 @@ impl<'a> Body<'a> {
 }
 
 /// A page decompressed by the library, whatever its codec.
-fn decompress(column: &ColumnChunkMetaData, header: &PageHeader, page: &Bytes) -> Option<Bytes> {
+pub fn decompress(column: &ColumnChunkMetaData, header: &PageHeader, page: &Bytes) -> Option<Bytes> {
     let start = column.byte_range().0;
     let size = header.length + header.compressed;
     let meta = column.clone().into_builder();
@@ -332,8 +332,7 @@ fn decompress(column: &ColumnChunkMetaData, header: &PageHeader, page: &Bytes) -
     let part = Arc::new(Parts::one(start, page.slice(..size)));
     let rows = usize::try_from(header.values).ok()?;
     match SerializedPageReader::new(part, &meta, rows, None).ok()?.get_next_page().ok()?? {
-        Page::DataPage { buf, .. } | Page::DataPageV2 { buf, .. } => Some(buf),
-        Page::DictionaryPage { .. } => None,
+        Page::DataPage { buf, .. } | Page::DataPageV2 { buf, .. } | Page::DictionaryPage { buf, .. } => Some(buf),
     }
 }
 

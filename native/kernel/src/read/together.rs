@@ -18,6 +18,7 @@ use crate::parquet::bloom::May;
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
 use crate::parquet::rows::{self, Rows};
+use crate::parquet::search::Search;
 use crate::parquet::source::Source;
 use crate::read::scan::{Scan, ScanOptions, ScanStep};
 use crate::values::coded::written;
@@ -111,6 +112,18 @@ impl Files {
             may.extend(place.file.may_contain(&place.asked(leaf), values, within.as_ref())?);
         }
         Ok(may)
+    }
+
+    /// As [`FileReader::search`], one file after another.
+    pub fn search(&self, leaf: &Item, search: &mut Search, within: &Rows) -> Result<Rows> {
+        let mut found = Rows::new();
+        for place in &self.files {
+            let own = place.own(within);
+            let left = if own.is_empty() { own } else { place.file.search(&place.asked(leaf), search, &own)? };
+            let before = place.rows.start;
+            left.into_iter().for_each(|r| rows::push(&mut found, r.start + before..r.end + before));
+        }
+        Ok(found)
     }
 
     /// As [`Scan::new`].

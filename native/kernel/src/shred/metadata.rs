@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BinaryViewBuilder};
 use arrow::buffer::Buffer;
-use arrow::compute::cast;
-use arrow::datatypes::DataType;
+use arrow::datatypes::BinaryType;
 
 use crate::codec::dictionary::Dictionary;
 use crate::error::Result;
+use crate::flavour;
 use crate::names::Names;
 
 #[derive(Default)]
@@ -59,6 +59,6 @@ impl Metadata {
         self.pad(len)?;
         (self.bytes, self.block) = (0, None);
         let views = self.views.finish();
-        Ok(if as_views { Arc::new(views) } else { cast(&views, &DataType::Binary)? })
+        Ok(if as_views { Arc::new(views) } else { Arc::new(flavour::gathered::<_, BinaryType>(&views)?) })
     }
 }

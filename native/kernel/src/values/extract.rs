@@ -6,11 +6,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, MutableArrayData, make_array, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, BooleanBufferBuilder, MutableArrayData, PrimitiveArray,
+    make_array, new_null_array,
+};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::compute::cast;
 use arrow::compute::kernels::nullif::nullif;
-use arrow::datatypes::{DataType, Field};
+use arrow::datatypes::{DataType, Field, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
 
 use crate::codec::decode::VariantDecoder;
 use crate::codec::head::scalar;
@@ -163,7 +165,14 @@ fn cast_leaf(
     let found = leaf.array.data_type();
     if found == wanted || widens(found, wanted) {
         let values = masked(&leaf.array, nulls)?;
-        return Ok((if found == wanted { values } else { cast(&values, wanted)? }, None));
+        let values = match found {
+            same if same == wanted => values,
+            DataType::Int8 => widened(values.as_primitive::<Int8Type>(), wanted),
+            DataType::Int16 => widened(values.as_primitive::<Int16Type>(), wanted),
+            DataType::Int32 => widened(values.as_primitive::<Int32Type>(), wanted),
+            _ => widened(values.as_primitive::<Int64Type>(), wanted),
+        };
+        return Ok((values, None));
     }
     if let LeafValues::Coded(coded) = &leaf.values {
         if wanted == &DataType::Utf8 {
@@ -208,6 +217,16 @@ fn masked(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
 fn widens(from: &DataType, to: &DataType) -> bool {
     let wider = to.is_signed_integer() && from.primitive_width() < to.primitive_width();
     from.is_signed_integer() && (wider || to == &DataType::Float64)
+}
+
+/// The integers as the wider numbers that `widens` says; `cast` would do it without optimisation (`native/Cargo.toml`).
+fn widened<T: ArrowPrimitiveType<Native: Into<i64>>>(values: &PrimitiveArray<T>, wanted: &DataType) -> ArrayRef {
+    match wanted {
+        DataType::Int16 => Arc::new(values.unary::<_, Int16Type>(|v| v.into() as i16)),
+        DataType::Int32 => Arc::new(values.unary::<_, Int32Type>(|v| v.into() as i32)),
+        DataType::Int64 => Arc::new(values.unary::<_, Int64Type>(T::Native::into)),
+        _ => Arc::new(values.unary::<_, Float64Type>(|v| v.into() as f64)),
+    }
 }
 
 fn holds_values(level: &Level) -> bool {

@@ -1,5 +1,7 @@
 //! A typed leaf of a shredded column, read row by row.
 
+use std::sync::Arc;
+
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, PrimitiveArray,
     StringArray,
@@ -12,6 +14,7 @@ use arrow::datatypes::{
 
 use crate::codec::primitive::push_scalar;
 use crate::error::{Code, Error, Result};
+use crate::flavour;
 use crate::tape::Scalar;
 use crate::tree::LeafType;
 use crate::values::coded::CodedTexts;
@@ -62,8 +65,8 @@ impl Leaf {
             .map_err(|e| Error::new(Code::MalformedShredding, e.message).rule(21).path(path))?;
         // Views, large and narrow decimal arrays come from Arrow users, never from our Parquet scan.
         let array = match (leaf_type, column.data_type()) {
-            (LeafType::String, DataType::LargeUtf8 | DataType::Utf8View) => cast(column, &DataType::Utf8)?,
-            (LeafType::Binary, DataType::LargeBinary | DataType::BinaryView) => cast(column, &DataType::Binary)?,
+            (LeafType::String, _) => flavour::string(column)?.map_or_else(|| column.clone(), |made| Arc::new(made)),
+            (LeafType::Binary, _) => flavour::binary(column)?.map_or_else(|| column.clone(), |made| Arc::new(made)),
             (LeafType::Decimal { precision, scale }, DataType::Decimal32(..) | DataType::Decimal64(..)) => {
                 cast(column, &DataType::Decimal128(precision, scale as i8))?
             }

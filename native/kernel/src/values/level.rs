@@ -18,6 +18,7 @@ use arrow::compute::cast;
 use arrow::datatypes::DataType;
 
 use crate::error::{Code, Error, Result};
+use crate::flavour;
 use crate::layout::{Layout, early};
 use crate::limits::MAX_TREE_DEPTH;
 use crate::path::Shredded;
@@ -317,18 +318,14 @@ fn twice(seen: &mut bool, path: &str, name: &str) -> Result<()> {
 
 fn binary_view(column: &ArrayRef, path: &str) -> Result<BinaryViewArray> {
     match column.data_type() {
-        DataType::BinaryView => Ok(column.as_binary_view().clone()),
-        DataType::Binary | DataType::LargeBinary => Ok(cast(column, &DataType::BinaryView)?.as_binary_view().clone()),
-        other => Err(not_binary(path, other)),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => flavour::binary_view(column),
+        _ => None,
     }
+    .ok_or_else(|| not_binary(path, column.data_type()))
 }
 
 fn binary(column: &ArrayRef, path: &str) -> Result<BinaryArray> {
-    match column.data_type() {
-        DataType::Binary => Ok(column.as_binary::<i32>().clone()),
-        DataType::LargeBinary | DataType::BinaryView => Ok(cast(column, &DataType::Binary)?.as_binary::<i32>().clone()),
-        other => Err(not_binary(path, other)),
-    }
+    flavour::binary(column)?.ok_or_else(|| not_binary(path, column.data_type()))
 }
 
 fn not_binary(path: &str, found: &DataType) -> Error {

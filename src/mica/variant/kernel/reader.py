@@ -115,6 +115,11 @@ class FileReader:
         if only residual values may."""
         return self.call(self.native.may_contain, request, pa.record_batch([values], ["values"]), ranges=ranges)
 
+    def search(self, request: Request, values: pa.Array, ranges: RowRanges) -> list[tuple[int, int]]:
+        """Returns those of the rows in which the leaf, a text, may equal one of the values: pages of the others hold
+        the bytes of none. Files that are fetched are not searched."""
+        return self.call(self.native.search, request, pa.record_batch([values], ["values"]), ranges)
+
     def cost(self, requests: Sequence[Request], *, ranges: RowRanges | None = None) -> tuple[int, int, int, int]:
         """Returns what the requests would read: (row groups, rows, pages, bytes)."""
         return self.call(self.native.cost, list(requests), ranges=ranges)

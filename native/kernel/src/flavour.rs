@@ -1,0 +1,133 @@
+//! Strings and bytes of one of Arrow's flavours (short offsets, long offsets, views) as the flavour that is asked for.
+//!
+//! `arrow::compute::cast` knows them too; it is compiled without optimisation (`native/Cargo.toml`), and these are copies
+//! of every row.
+
+use arrow::array::{
+    Array, AsArray, BinaryArray, BinaryViewArray, GenericByteArray, GenericByteBuilder, GenericByteViewArray,
+    LargeBinaryArray, StringArray,
+};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{ByteArrayType, ByteViewType, DataType};
+use arrow::error::ArrowError;
+
+/// Binary or strings as views, whose bytes are shared; `None` for anything else.
+pub fn binary_view(array: &dyn Array) -> Option<BinaryViewArray> {
+    Some(match array.data_type() {
+        DataType::BinaryView => array.as_binary_view().clone(),
+        DataType::Binary => array.as_binary::<i32>().into(),
+        DataType::LargeBinary => array.as_binary::<i64>().into(),
+        DataType::FixedSizeBinary(_) => array.as_fixed_size_binary().iter().collect(),
+        DataType::Utf8View => array.as_string_view().clone().to_binary_view(),
+        DataType::Utf8 => (&BinaryArray::from(array.as_string::<i32>().clone())).into(),
+        DataType::LargeUtf8 => (&LargeBinaryArray::from(array.as_string::<i64>().clone())).into(),
+        _ => return None,
+    })
+}
+
+/// Binary with short offsets; `None` for what is no binary, an error beyond 2 GiB.
+pub fn binary(array: &dyn Array) -> Result<Option<BinaryArray>, ArrowError> {
+    Ok(Some(match array.data_type() {
+        DataType::Binary => array.as_binary::<i32>().clone(),
+        DataType::LargeBinary => shortened(array.as_binary::<i64>())?,
+        DataType::BinaryView => gathered(array.as_binary_view())?,
+        _ => return Ok(None),
+    }))
+}
+
+/// Strings with short offsets; `None` for what are no strings, an error beyond 2 GiB.
+pub fn string(array: &dyn Array) -> Result<Option<StringArray>, ArrowError> {
+    Ok(Some(match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().clone(),
+        DataType::LargeUtf8 => shortened(array.as_string::<i64>())?,
+        DataType::Utf8View => gathered(array.as_string_view())?,
+        _ => return Ok(None),
+    }))
+}
+
+/// Long offsets made short; the bytes are shared.
+fn shortened<L, S>(array: &GenericByteArray<L>) -> Result<GenericByteArray<S>, ArrowError>
+where
+    L: ByteArrayType<Offset = i64>,
+    S: ByteArrayType<Offset = i32>,
+{
+    let first = array.value_offsets().first().copied().unwrap_or_default();
+    let last = array.value_offsets().last().copied().unwrap_or_default();
+    let len = fits((last - first) as usize)?;
+    let offsets = OffsetBuffer::from_lengths(array.offsets().lengths());
+    let values = array.values().slice_with_length(first as usize, len);
+    GenericByteArray::try_new(offsets, values, array.nulls().cloned())
+}
+
+/// The bytes of views one after the other.
+pub fn gathered<V, S>(array: &GenericByteViewArray<V>) -> Result<GenericByteArray<S>, ArrowError>
+where
+    V: ByteViewType,
+    S: ByteArrayType<Offset = i32, Native = V::Native>,
+{
+    let bytes = fits(array.lengths().map(|len| len as usize).sum())?;
+    let mut builder = GenericByteBuilder::<S>::with_capacity(array.len(), bytes);
+    builder.extend(array.iter());
+    Ok(builder.finish())
+}
+
+/// The number of bytes, if short offsets can name it.
+fn fits(bytes: usize) -> Result<usize, ArrowError> {
+    i32::try_from(bytes).map_err(|_| ArrowError::OffsetOverflowError(bytes))?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, FixedSizeBinaryArray, LargeStringArray, StringViewArray};
+    use arrow::compute::cast;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Every flavour of the texts, and slices of it.
+    fn flavours(texts: &[Option<String>]) -> Vec<ArrayRef> {
+        let short = StringArray::from_iter(texts);
+        let arrays: Vec<ArrayRef> = vec![
+            Arc::new(BinaryArray::from(short.clone())),
+            Arc::new(LargeBinaryArray::from(LargeStringArray::from_iter(texts))),
+            Arc::new(StringViewArray::from_iter(texts).to_binary_view()),
+            Arc::new(short),
+            Arc::new(LargeStringArray::from_iter(texts)),
+            Arc::new(StringViewArray::from_iter(texts)),
+        ];
+        let sliced = |a: &ArrayRef| a.slice(a.len() / 3, a.len() / 2);
+        arrays.iter().cloned().chain(arrays.iter().map(sliced)).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn they_are_what_arrow_casts_to(texts in prop::collection::vec(prop::option::of("[a-zäß]{0,20}"), 0..30)) {
+            for array in flavours(&texts) {
+                let bytes = cast(&cast(&array, &DataType::LargeBinary).unwrap(), &DataType::BinaryView).unwrap();
+                prop_assert_eq!(&binary_view(&array).unwrap(), bytes.as_binary_view());
+                let texts = matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+                let (as_binary, as_string) = (binary(&array).unwrap(), string(&array).unwrap());
+                prop_assert_eq!((as_binary.is_none(), as_string.is_none()), (texts, !texts));
+                let wanted = cast(&array, if texts { &DataType::Utf8 } else { &DataType::Binary }).unwrap();
+                if let Some(made) = as_binary {
+                    prop_assert_eq!(&made, wanted.as_binary::<i32>());
+                }
+                if let Some(made) = as_string {
+                    prop_assert_eq!(&made, wanted.as_string::<i32>());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_of_one_size_are_views_too_and_numbers_are_not() {
+        let fixed =
+            FixedSizeBinaryArray::try_from_iter([b"0123456789abcdef", b"fedcba9876543210"].into_iter()).unwrap();
+        let views = binary_view(&fixed).unwrap();
+        assert_eq!(views.iter().flatten().collect::<Vec<_>>(), [b"0123456789abcdef", b"fedcba9876543210"]);
+        assert!(binary_view(&arrow::array::Int32Array::from(vec![1])).is_none());
+    }
+}
