@@ -18,6 +18,28 @@ use crate::error::{Code, Error, Result};
 use crate::tape::{Kind, Node, TapeView};
 use crate::tree::LeafType;
 
+/// Arrays without a value, which columns that have none in a batch share: a drifting path has room in a file and few
+/// rows.
+#[derive(Default)]
+pub struct Absent(Vec<ArrayRef>);
+
+impl Absent {
+    fn of(&mut self, data_type: DataType, len: usize) -> ArrayRef {
+        let found = self.0.iter().find(|array| array.len() == len && *array.data_type() == data_type);
+        if let Some(found) = found {
+            return found.clone();
+        }
+        let made = new_null_array(&data_type, len);
+        self.0.push(made.clone());
+        made
+    }
+
+    /// Forgets all but those of so many rows, as the next batch may have.
+    pub fn keep(&mut self, rows: usize) {
+        self.0.retain(|array| array.len() == rows);
+    }
+}
+
 /// A bitmap that grows by marking; bits between marks are unset.
 #[derive(Default)]
 pub struct Bits {
@@ -115,9 +137,9 @@ impl Strings {
         self.0.values_slice().len() + size_of_val(self.0.offsets_slice())
     }
 
-    fn finish(&mut self, len: usize) -> ArrayRef {
+    fn finish(&mut self, len: usize, absent: &mut Absent) -> ArrayRef {
         if self.0.is_empty() {
-            return new_null_array(&DataType::Utf8, len);
+            return absent.of(DataType::Utf8, len);
         }
         self.0.append_nulls(len.saturating_sub(self.0.len()));
         let bytes = self.0.values_slice().len();
@@ -187,8 +209,13 @@ impl Bytes {
 
     /// A nullable binary array of `len` values.
     pub fn finish_binary(&mut self, len: usize) -> ArrayRef {
+        self.finish_shared(len, &mut Absent::default())
+    }
+
+    /// The same for one of many columns.
+    pub fn finish_shared(&mut self, len: usize, absent: &mut Absent) -> ArrayRef {
         if self.valid.is_unset() {
-            return new_null_array(&DataType::Binary, len);
+            return absent.of(DataType::Binary, len);
         }
         let (offsets, data, nulls) = self.take(len);
         Arc::new(BinaryArray::new(offsets, data, nulls))
@@ -312,7 +339,7 @@ impl LeafBuilder {
     }
 
     /// The array of `len` values; the builder is empty afterwards.
-    pub fn finish(&mut self, len: usize) -> Result<ArrayRef> {
+    pub fn finish(&mut self, len: usize, absent: &mut Absent) -> Result<ArrayRef> {
         Ok(match self {
             LeafBuilder::Boolean { valid, values } => {
                 let nulls = valid.finish(len);
@@ -341,8 +368,8 @@ impl LeafBuilder {
                 Arc::new(array.with_timezone_opt(utc.then_some("UTC")))
             }
             LeafBuilder::Time(column) => primitive::<Time64MicrosecondType>(column, len),
-            LeafBuilder::String(column) => column.finish(len),
-            LeafBuilder::Binary(column) => column.finish_binary(len),
+            LeafBuilder::String(column) => column.finish(len, absent),
+            LeafBuilder::Binary(column) => column.finish_shared(len, absent),
             LeafBuilder::Uuid(column) => {
                 let (values, nulls) = column.take(len);
                 let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_be_bytes()).collect();

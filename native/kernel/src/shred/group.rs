@@ -21,7 +21,7 @@ use crate::codec::encode::ValueWriter;
 use crate::error::{Code, Error, Result};
 use crate::layout::Layout;
 use crate::names::Names;
-use crate::shred::column::{Bits, Bytes, LeafBuilder};
+use crate::shred::column::{Absent, Bits, Bytes, LeafBuilder};
 use crate::tape::{Kind, TapeView};
 use crate::tree::Tree;
 
@@ -160,18 +160,18 @@ impl Group {
     }
 
     /// The arrays of `value` and `typed_value`, `len` values each.
-    pub fn finish(&mut self, len: usize) -> Result<(ArrayRef, Option<ArrayRef>)> {
+    pub fn finish(&mut self, len: usize, absent: &mut Absent) -> Result<(ArrayRef, Option<ArrayRef>)> {
         let typed: Option<ArrayRef> = match &mut self.typed {
             Typed::None => None,
-            Typed::Leaf(leaf) => Some(leaf.finish(len)?),
-            Typed::Object(object) => Some(object.finish(&self.tree, self.layout, len)?),
-            Typed::Array(array) => Some(array.finish(&self.tree, self.layout, len)?),
+            Typed::Leaf(leaf) => Some(leaf.finish(len, absent)?),
+            Typed::Object(object) => Some(object.finish(&self.tree, self.layout, len, absent)?),
+            Typed::Array(array) => Some(array.finish(&self.tree, self.layout, len, absent)?),
         };
-        Ok((self.value.finish_binary(len), typed))
+        Ok((self.value.finish_shared(len, absent), typed))
     }
 
-    fn finish_struct(&mut self, len: usize) -> Result<StructArray> {
-        let (value, typed) = self.finish(len)?;
+    fn finish_struct(&mut self, len: usize, absent: &mut Absent) -> Result<StructArray> {
+        let (value, typed) = self.finish(len, absent)?;
         let columns = std::iter::once(value).chain(typed).collect();
         Ok(StructArray::try_new_with_length(self.layout.group_fields(&self.tree), columns, None, len)?)
     }
@@ -198,8 +198,8 @@ impl Object {
         Ok(())
     }
 
-    fn finish(&mut self, tree: &Tree, layout: Layout, len: usize) -> Result<ArrayRef> {
-        let groups = self.fields.iter_mut().map(|f| f.finish_struct(len).map(|a| Arc::new(a) as ArrayRef));
+    fn finish(&mut self, tree: &Tree, layout: Layout, len: usize, absent: &mut Absent) -> Result<ArrayRef> {
+        let groups = self.fields.iter_mut().map(|f| f.finish_struct(len, absent).map(|a| Arc::new(a) as ArrayRef));
         let columns = groups.collect::<Result<Vec<_>>>()?;
         let Some(arrow::datatypes::DataType::Struct(fields)) = layout.typed_type(tree) else {
             return Err(Error::new(Code::InvalidArgument, "columns of an object that is not in the tree"));
@@ -230,10 +230,10 @@ impl Array {
         Ok(())
     }
 
-    fn finish(&mut self, tree: &Tree, layout: Layout, len: usize) -> Result<ArrayRef> {
+    fn finish(&mut self, tree: &Tree, layout: Layout, len: usize, absent: &mut Absent) -> Result<ArrayRef> {
         let mut offsets = std::mem::replace(&mut self.offsets, vec![0]);
         offsets.resize(len + 1, self.elements as i32);
-        let elements = self.element.finish_struct(std::mem::take(&mut self.elements))?;
+        let elements = self.element.finish_struct(std::mem::take(&mut self.elements), absent)?;
         let Some(element) = &tree.array else {
             return Err(Error::new(Code::InvalidArgument, "columns of an array that is not in the tree"));
         };

@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::layout::Layout;
 use crate::layout::standard::{METADATA, check_tree};
 use crate::names::Names;
-use crate::shred::column::{Bits, Bytes};
+use crate::shred::column::{Absent, Bits, Bytes};
 use crate::shred::group::{Group, Row};
 use crate::shred::metadata::Metadata;
 use crate::tape::TapeView;
@@ -40,6 +40,7 @@ pub struct Shredder {
     residual: ValueWriter,
     left: Vec<u32>,
     own: Vec<u8>,
+    absent: Absent,
     names_len: usize,
 }
 
@@ -81,6 +82,7 @@ impl Shredder {
             residual: ValueWriter::default(),
             left: Vec::new(),
             own: Vec::new(),
+            absent: Absent::default(),
             names_len: names.len(),
         })
     }
@@ -157,7 +159,8 @@ impl Shredder {
         } else {
             let metadata = (self.layout == Layout::Standard).then(|| self.metadata.finish(rows, self.views));
             let metadata = metadata.transpose()?;
-            let (value, typed) = self.root.finish(rows)?;
+            let (value, typed) = self.root.finish(rows, &mut self.absent)?;
+            self.absent.keep(rows);
             metadata.into_iter().chain([value]).chain(typed).collect()
         };
         Ok(StructArray::try_new_with_length(self.fields.clone(), columns, self.valid.finish(rows), rows)?)

@@ -254,9 +254,9 @@ fn write_offsets<T: ByteArrayType>(
 ) -> Result<()> {
     let ends = array.value_offsets().first().zip(array.value_offsets().last());
     let bytes = ends.map_or(0, |(first, last)| last.as_usize() - first.as_usize());
-    let most_bytes = bytes + rows.places.len() * size_of::<u32>();
+    let most_bytes = bytes + rows.places().len() * size_of::<u32>();
     let value = |place| -> &[u8] { array.value(place).as_ref() };
-    column.write(&rows.levels, &Given { places: &rows.places, value, most_bytes, may_be_even: true }, compressor)
+    column.write(&rows.levels, &Given { places: rows.places(), value, most_bytes, may_be_even: true }, compressor)
 }
 
 fn write_views<T: ByteViewType>(
@@ -267,8 +267,8 @@ fn write_views<T: ByteViewType>(
 ) -> Result<()> {
     let value = |place| -> &[u8] { array.value(place).as_ref() };
     let length = |&place: &usize| value(place).len() + size_of::<u32>();
-    let most_bytes = rows.places.iter().map(length).sum();
-    column.write(&rows.levels, &Given { places: &rows.places, value, most_bytes, may_be_even: true }, compressor)
+    let most_bytes = rows.places().iter().map(length).sum();
+    column.write(&rows.levels, &Given { places: rows.places(), value, most_bytes, may_be_even: true }, compressor)
 }
 
 fn uneven() -> ParquetError {

@@ -78,7 +78,16 @@ pub enum Way {
 #[derive(Default)]
 pub struct Rows {
     pub levels: Vec<u8>,
-    pub places: Vec<usize>,
+    /// The first so many are places.
+    room: Vec<usize>,
+    found: usize,
+}
+
+impl Rows {
+    /// Where it has values.
+    pub fn places(&self) -> &[usize] {
+        self.room.get(..self.found).unwrap_or(&[])
+    }
 }
 
 impl Sparse {
@@ -155,7 +164,7 @@ impl Sparse {
     /// The rows of a leaf from `before` on, whose array has these nulls: its levels, and where it has values.
     pub fn rows_of(&self, leaf: usize, before: usize, nulls: Option<&NullBuffer>, rows: &mut Rows) {
         rows.levels.clear();
-        rows.places.clear();
+        rows.found = 0;
         let Some(leaf) = self.leaves.get(leaf) else { return };
         let Some(Group { full, levels }) = self.groups.get(leaf.group) else { return };
         let around = levels.get(before..).unwrap_or(&[]);
@@ -164,15 +173,17 @@ impl Sparse {
             None if !leaf.is_nullable() => rows.levels.extend_from_slice(around),
             nulls => raise(around, *full, nulls, &mut rows.levels),
         }
-        rows.places.resize(rows.levels.len(), 0);
-        let mut found = 0;
-        for (row, &level) in rows.levels.iter().enumerate() {
-            if let Some(place) = rows.places.get_mut(found) {
+        // What is behind the last place is left from other columns.
+        let Rows { levels, room, found } = rows;
+        room.resize(room.len().max(levels.len()), 0);
+        let mut next = 0;
+        for (row, &level) in levels.iter().enumerate() {
+            if let Some(place) = room.get_mut(next) {
                 *place = row;
             }
-            found += usize::from(level == top);
+            next += usize::from(level == top);
         }
-        rows.places.truncate(found);
+        *found = next;
     }
 
     /// Writes the first `rows` of a sparse column of byte arrays.
@@ -227,14 +238,23 @@ fn raise(levels: &[u8], full: u8, nulls: Option<&NullBuffer>, out: &mut Vec<u8>)
     let Some(nulls) = nulls else {
         return out.extend(levels.iter().map(|&level| level.saturating_add(u8::from(level == full))));
     };
-    for (levels, word) in levels.chunks(64).zip(nulls.inner().bit_chunks().iter_padded()) {
-        for (levels, bits) in levels.chunks(8).zip(word.to_le_bytes()) {
-            let mut raised = [0; 8];
-            for ((to, &level), bit) in raised.iter_mut().zip(levels).zip(spread(bits)) {
-                *to = level.saturating_add(u8::from(level == full) & bit);
-            }
-            out.extend_from_slice(&raised[..levels.len()]);
+    let begin = out.len();
+    out.extend_from_slice(levels);
+    let raised = out.get_mut(begin..).unwrap_or_default();
+    for (levels, word) in raised.chunks_mut(64).zip(nulls.inner().bit_chunks().iter_padded()) {
+        let bits = word.to_le_bytes().map(spread);
+        let (eights, rest) = levels.as_chunks_mut::<8>();
+        for (levels, bits) in eights.iter_mut().zip(&bits) {
+            raise_each(levels, full, bits);
         }
+        raise_each(rest, full, bits.get(eights.len()).unwrap_or(&[0; 8]));
+    }
+}
+
+#[inline]
+fn raise_each(levels: &mut [u8], full: u8, bits: &[u8; 8]) {
+    for (level, bit) in levels.iter_mut().zip(bits) {
+        *level = level.saturating_add(u8::from(*level == full) & bit);
     }
 }
 
