@@ -109,3 +109,17 @@ def test_blocks_of_a_large_source_meet_the_table_where_no_equality_joins(
     assert raised.value.code == "AMBIGUOUS_MERGE"
     assert table.merge(twice, "target.id > source.low").when_matched_delete().execute().metrics[
         "numTargetRowsDeleted"] == 97  # fmt: skip
+
+
+def test_a_source_may_have_null_variants(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "k INT, v VARIANT, s STRUCT<v: VARIANT>")
+    table.append(spark.sql("SELECT 1 AS k, parse_json('1') AS v, named_struct('v', parse_json('2')) AS s"))
+    source = spark.sql("""
+        SELECT k, parse_json(x) AS v, named_struct('v', parse_json(x)) AS s
+        FROM VALUES (1, NULL), (2, '[3]'), (3, NULL) AS t(k, x)""")
+    for rows, found in ((source, 3), (source.where("k > 3"), 3)):
+        merged = table.merge(rows, "target.k = source.k").when_matched_update_all().when_not_matched_insert_all()
+        merged.execute()
+        assert table.scan().to_arrow().num_rows == found
+    texts = table.to_df(spark).selectExpr("k", "to_json(v)", "to_json(s)").orderBy("k").collect()
+    assert [tuple(row) for row in texts] == [(1, None, "{}"), (2, "[3]", '{"v":[3]}'), (3, None, "{}")]

@@ -197,3 +197,44 @@ def test_overwriting_partitions_replaces_them_alone(spark: SparkSession, tmp_pat
     assert raised.value.code == "ROWS_OUTSIDE_OVERWRITE"
     assert table.version == 2
     assert mica.Table.open(tmp_path / "t", version=1).scan().count() == 10
+
+
+def test_rows_that_the_driver_has_are_written_without_a_job_of_workers(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = """n INT, s STRING, d DECIMAL(3,2), b BINARY, day DATE, t TIMESTAMP, local TIMESTAMP_NTZ, yes BOOLEAN,
+        x DOUBLE, v VARIANT, m MAP<STRING, INT>, l ARRAY<BINARY>, o STRUCT<x: TIMESTAMP, y: STRING>, u STRING"""
+    given = spark.sql("""
+        SELECT *, map(coalesce(s, ''), n) AS m, array(b, NULL) AS l, named_struct('x', t, 'y', s) AS o, upper(s) AS u
+        FROM VALUES
+        (1, 'a', 1.50BD, X'00FF', DATE'0001-01-01', TIMESTAMP'2024-07-01 12:00:00.000001',
+            TIMESTAMP_NTZ'1900-01-01 00:00:00', TRUE, DOUBLE('NaN'), '{"a":1,"b":[{"c":"x"}]}'),
+        (2, NULL, -0.01BD, X'', NULL, NULL, NULL, NULL, -0.0D, NULL),
+        (NULL, 'ß', NULL, NULL, DATE'9999-12-31', TIMESTAMP'1500-01-01 00:00:00',
+            TIMESTAMP_NTZ'2024-02-29 23:59:59.999999', FALSE, 1e300D, '[1,"2",null]')
+        AS t(n, s, d, b, day, t, local, yes, x, v)""")
+    files, rows = [], []
+    for name, frame in (("job", given.repartition(1)), ("driver", given)):
+        table = mica.Table.create(tmp_path / name, columns, partition_by=["yes"])
+        with monkeypatch.context() as patched:
+            if name == "driver":
+                patched.delattr("mica.engines.spark.jobs.over_rows")
+            table.append(frame)
+        rows.append(table.to_df(spark).selectExpr("* EXCEPT (v)", "to_json(v)").orderBy("n").toArrow())
+        files.append(sorted(table.files().select(["partition_values", "stats"]).to_pylist(), key=str))
+    assert rows[0].num_rows == 3
+    assert str(rows[0].to_pylist()) == str(rows[1].to_pylist())  # NaN is NaN
+    assert files[0] == files[1]
+
+
+def test_what_the_driver_has_not_is_written_by_workers(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "n BIGINT, s STRING COLLATE UTF8_LCASE, v VARIANT")
+    rows = spark.createDataFrame(pa.table({"n": [1, 2], "s": ["b", "A"]}))
+    given = [
+        rows,  # Spark compares the strings
+        rows.union(rows),
+        spark.sql("SELECT n, s, parse_json(v) AS v FROM VALUES (1L, 'c', '1'), (2L, 'd', NULL) AS t(n, s, v)"),
+    ]
+    for frame in given:
+        table.append(frame)
+    assert sorted(table.to_df(spark).toPandas()["n"]) == [1, 1, 1, 1, 2, 2, 2, 2]

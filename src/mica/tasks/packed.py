@@ -1,4 +1,4 @@
-"""Rows of any types as values of one binary column, in which an engine moves them from this process to its tasks.
+"""Rows of any types as values of one binary column, in which an engine moves them between this process and its tasks.
 
 The rule: what is unpacked is what was packed, batch by batch.
 """
@@ -18,6 +18,12 @@ def packed(rows: pa.Table) -> bytes:
     with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_table(rows)
     return bytes(sink.getvalue().to_pybytes())
+
+
+def packing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of each batch as one value."""
+    for batch in batches:
+        yield pa.record_batch([pa.array([packed(pa.Table.from_batches([batch]))], pa.binary())], schema=PACKED)
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -72,8 +72,18 @@ def parts_of(files: pa.Table, *, of_log: bool = False) -> list[FilePart]:
         path, size, values, vector, chosen, change, constants, modified, ids = row
         own = dict(constants or ()) if change is None else {**dict(constants or ()), CHANGE_TYPE: change}
         first, version = (None, None) if ids is None else (ids["base_row_id"], ids["default_row_commit_version"])
-        path = decode_path(path) if of_log else path
-        part = FilePart(path, size, dict(values or ()), vector, 0, 1, number, chosen, own, first, modified, version)
+        part = FilePart(
+            decode_path(path) if of_log else path,
+            size,
+            dict(values or ()),
+            vector,
+            number=number,
+            chosen=chosen,
+            constants=own,
+            base_row_id=first,
+            modified=modified,
+            row_version=version,
+        )
         found.append(part)
     return found
 

@@ -1,7 +1,8 @@
 """The Spark engine: tasks run as jobs, and Spark's types are derived here from Arrow schemas.
 
 The rule: tasks are the same functions that threads run; their batches are then converted for Spark. Data never passes
-through the driver, only facts do.
+through the driver, only facts do; but a few rows that the driver has already (`VALUES`, a DataFrame of a pyarrow table)
+are written there, because a job of Python workers takes longer than they do.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ from mica.engines.base import (
     RowsTask,
     Task,
 )
+from mica.engines.local import IN_PROCESS
 from mica.engines.spark import comparator, jobs, types, zones
 from mica.engines.spark.batches import REFUSED, Late, for_spark
 from mica.expressions.bind import BoundExpr
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
-from mica.schema.types import INTEGER, StructField, StructType
+from mica.schema.types import INTEGER, VARIANT, StructField, StructType, contains
 from mica.tasks import ranges
-from mica.tasks.packed import packed, unpacked
+from mica.tasks.packed import PACKED, packed, packing, unpacked
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,6 +44,9 @@ RANGE = "__mica_range"
 #: So many rows and bytes may be sent to every task.
 FEW_ROWS = 100_000
 FEW_BYTES = 64 << 20
+
+#: Spark's plan for rows that the driver has.
+AT_HAND = "LocalRelation"
 
 #: So many bytes of a process's rows go to Spark as one value.
 _PACK_BYTES = 4 << 20
@@ -111,7 +116,11 @@ class Spark(Engine):
         order: Order = AS_THEY_COME,
         ends: Ends = NO_ENDS,
     ) -> Iterator[pa.RecordBatch]:
-        """Runs one job, with a shuffle if the order needs one."""
+        """Runs one job, with a shuffle if the order needs one; none for a few rows that the driver has."""
+        # Spark itself compares strings of a collation, which `ends` are of.
+        found = None if ends.of or isinstance(rows, MadeRows) else _at_hand(rows)
+        if found is not None:
+            return IN_PROCESS.write(found, task, schema, order=order)
 
         def frame() -> DataFrame:
             arranged = self._made(rows, order) if isinstance(rows, MadeRows) else _together(rows, order)
@@ -137,7 +146,13 @@ class Spark(Engine):
 
     def collected(self, rows: DataFrame) -> pa.Table | None:
         """The rows if they are few, so that every task can have them all; else None."""
-        found = jobs.collect(rows.limit(FEW_ROWS + 1))
+        few = rows.limit(FEW_ROWS + 1)
+        if contains(types.from_spark(rows.schema), VARIANT):
+            # PySpark's own collection refuses null Variants: it casts to groups whose parts are never null.
+            packs = jobs.collect(jobs.over_rows(few, packing, types.of_arrow(PACKED)))
+            found = pa.Table.from_batches(unpacked(packs.to_batches()), None if packs.num_rows else self.schema(rows))
+        else:
+            found = jobs.collect(few)
         return found if self.few(found) else None
 
     def few(self, rows: pa.Table) -> bool:
@@ -196,6 +211,24 @@ def by_number(frame: DataFrame, number: str, count: int, order: Sequence[str]) -
     from pyspark.sql import functions as sql
 
     return frame.repartitionById(count, sql.col(number)).sortWithinPartitions(*order)
+
+
+def _at_hand(frame: DataFrame) -> pa.Table | None:
+    """The rows of a DataFrame that the driver has once the plan is optimised, if they are few; else None. A Connect
+    client has no plans, and PySpark does not collect null Variants.
+    """
+    java = getattr(frame, "_jdf", None)
+    if java is None or contains(types.from_spark(frame.schema), VARIANT):
+        return None
+    query = java.queryExecution()
+    leaves = query.analyzed().collectLeaves()
+    if leaves.size() != 1 or leaves.head().nodeName() != AT_HAND:
+        return None
+    plan = query.optimizedPlan()
+    if plan.nodeName() != AT_HAND:
+        return None
+    count = plan.stats().rowCount()
+    return jobs.collect(frame) if count.isDefined() and count.get() <= FEW_ROWS else None
 
 
 def _together(frame: DataFrame, order: Order) -> DataFrame:
