@@ -3,6 +3,8 @@
 //! `mica-fuzz CORPUS 0 TARGET < INPUT`.
 
 mod coverage;
+#[path = "../../kernel/tests/common/memory.rs"]
+mod memory;
 #[path = "../../kernel/tests/common/random.rs"]
 #[allow(dead_code)]
 mod random;

@@ -26,10 +26,7 @@ use mica_kernel::read::scan::{ScanOptions, ScanStep};
 use mica_kernel::read::together::Files;
 use mica_kernel::text::zone::Zone;
 
-#[path = "../../kernel/tests/common/memory.rs"]
-mod memory;
-
-use memory::Memory;
+use crate::memory::Memory;
 
 /// Its name, what it does with an input, and what it begins with.
 type Target = (&'static str, fn(&[u8]) -> Result<()>, fn() -> Vec<Vec<u8>>);

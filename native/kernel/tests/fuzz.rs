@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, StringArray, StructArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use bytes::Bytes;
-use common::memory::Memory;
+use common::memory::{self, Memory};
 use common::random::Random;
 use common::sound::{assert_sound, tree};
 use common::thrift;
