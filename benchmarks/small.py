@@ -22,6 +22,7 @@ import mica
 from benchmarks.run import Run
 
 APPENDS = 100
+APPENDS_ON_SPARK = 20
 
 _FIRST_ROW = """
 import sys, time
@@ -39,7 +40,7 @@ _READS = {
 
 
 def run(run: Run) -> None:
-    """Both in process."""
+    """In process, and appends on Spark too."""
     place = Path(run.target("small"))
     shutil.rmtree(place, ignore_errors=True)
     rows = pa.table({"id": range(100), "s": [f"x{number}" for number in range(100)]})
@@ -47,6 +48,7 @@ def run(run: Run) -> None:
     table.append(rows)
     _starts(run, str(place / "mica"))
     _appends(run, table, rows, str(place / "deltalake"))
+    _appends_on_spark(run, table, rows)
 
 
 def _starts(run: Run, table: str) -> None:
@@ -75,14 +77,34 @@ def _appends(run: Run, table: mica.Table, rows: pa.Table, beside: str) -> None:
         "mica": lambda: table.append(rows),
         "deltalake": lambda: deltalake.write_deltalake(kept, rows, mode="append"),
     }
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(APPENDS + 1):
-        for name, append in ways.items():
-            began = time.perf_counter()
-            append()
-            seconds[name].append(time.perf_counter() - began)
+    seconds = _in_turns(ways, APPENDS)
     _told(run, f"{APPENDS} appends of 100 rows, table object kept", seconds)
     run.promise("an append of 100 rows, table object kept", median(seconds["mica"][1:]) * 1e3, 4, " ms", at_most=True)
+
+
+def _appends_on_spark(run: Run, table: mica.Table, rows: pa.Table) -> None:
+    with mica.session(master="local[2]") as spark:
+        given, of_workers = spark.createDataFrame(rows), spark.createDataFrame(rows.to_pylist(), "id BIGINT, s STRING")
+        ways: dict[str, Callable[[], object]] = {
+            "rows of the driver": lambda: table.append(given),
+            "rows of a job": lambda: table.append(of_workers),
+            "mapInArrow of these, which does nothing": lambda: of_workers.mapInArrow(iter, of_workers.schema).toArrow(),
+        }
+        seconds = _in_turns(ways, APPENDS_ON_SPARK)
+    what = "an append of 100 rows on Spark"
+    _told(run, f"{what}, table object kept", seconds)
+    for name in list(ways)[:2]:
+        run.promise(f"{what}: {name}", median(seconds[name][1:]) * 1e3, 80, " ms", at_most=True)
+
+
+def _in_turns(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds + 1):
+        for name, work in ways.items():
+            began = time.perf_counter()
+            work()
+            seconds[name].append(time.perf_counter() - began)
+    return seconds
 
 
 def _told(run: Run, what: str, seconds: dict[str, list[float]]) -> None:
