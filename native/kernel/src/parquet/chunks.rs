@@ -257,11 +257,6 @@ fn decompressed(mut page: Page) -> ParquetResult<Page> {
             (buf, *def_levels_byte_len as usize + *rep_levels_byte_len as usize)
         }
     };
-    let packed = buffer.get(levels..).ok_or_else(|| ParquetError::EOF("a page has fewer bytes than levels".into()))?;
-    if !packed.is_empty() {
-        let mut values = buffer[..levels].to_vec();
-        unzstd::append(packed, &mut values, MAX_PAGE_BYTES)?;
-        *buffer = values.into();
-    }
+    *buffer = unzstd::page(buffer, levels, MAX_PAGE_BYTES)?;
     Ok(page)
 }

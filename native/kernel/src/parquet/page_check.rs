@@ -22,13 +22,13 @@ use crate::error::{Code, Error, Result};
 use crate::parquet::file::FileReader;
 use crate::parquet::page_header::{PageHeader, PageKind, page_header};
 use crate::parquet::parts::Parts;
-use crate::parquet::unzstd::Lent;
+use crate::parquet::unzstd::{self, Lent};
 
 /// Bytes of a page before compression at most.
 pub const MAX_PAGE_BYTES: usize = 512 << 20;
 
-/// `Encoding::DELTA_LENGTH_BYTE_ARRAY` and `DELTA_BYTE_ARRAY`, whose values begin with how many they are.
-const COUNTED: [i32; 2] = [6, 7];
+/// Encodings whose values begin with how many they are.
+const COUNTED: [i32; 2] = [Encoding::DELTA_LENGTH_BYTE_ARRAY as i32, Encoding::DELTA_BYTE_ARRAY as i32];
 
 /// What is wrong with a page, or that it is too large.
 enum Wrong {
@@ -254,8 +254,8 @@ enum Body<'a> {
 impl<'a> Body<'a> {
     fn open(column: &ColumnChunkMetaData, header: &PageHeader, page: &'a Bytes) -> Option<Self> {
         let bytes = page.get(header.length..header.length + header.compressed)?;
-        if let PageKind::DataV2 { repetition_bytes, definition_bytes, compressed, .. } = header.kind {
-            let (levels, values) = bytes.split_at_checked((repetition_bytes + definition_bytes) as usize)?;
+        if let PageKind::DataV2 { compressed, .. } = header.kind {
+            let (levels, values) = bytes.split_at_checked(header.levels())?;
             let values = match column.compression() {
                 _ if values.is_empty() => None,
                 Compression::ZSTD(_) if compressed => Some(Self::zstd(values)?),
@@ -318,10 +318,19 @@ impl<'a> Body<'a> {
     }
 }
 
-/// A page decompressed by the library, whatever its codec.
+/// A page decompressed, whatever its codec: its levels and its values.
 pub fn decompress(column: &ColumnChunkMetaData, header: &PageHeader, page: &Bytes) -> Option<Bytes> {
     let start = column.byte_range().0;
     let size = header.length + header.compressed;
+    let (stored, levels) = (page.slice(header.length..size), header.levels());
+    match column.compression() {
+        _ if matches!(header.kind, PageKind::DataV2 { compressed, .. } if !compressed || stored.len() == levels) => {
+            return Some(stored);
+        }
+        Compression::UNCOMPRESSED => return Some(stored),
+        Compression::ZSTD(_) => return unzstd::page(&stored, levels, MAX_PAGE_BYTES).ok(),
+        _ => {} // by the library
+    }
     let meta = column.clone().into_builder();
     let meta = meta
         .set_dictionary_page_offset(None)
@@ -399,9 +408,6 @@ pub fn push_unsigned(mut value: u64, out: &mut Vec<u8>) {
     }
     out.push(value as u8);
 }
-
-const _: () =
-    assert!(Encoding::DELTA_LENGTH_BYTE_ARRAY as i32 == COUNTED[0] && Encoding::DELTA_BYTE_ARRAY as i32 == COUNTED[1]);
 
 #[cfg(test)]
 mod tests {

@@ -25,6 +25,18 @@ pub struct PageHeader {
     pub old_levels: bool,
 }
 
+impl PageHeader {
+    /// Bytes of levels that are stored as they are, before what may be compressed.
+    pub fn levels(&self) -> usize {
+        match self.kind {
+            PageKind::DataV2 { repetition_bytes, definition_bytes, .. } => {
+                (repetition_bytes + definition_bytes) as usize
+            }
+            _ => 0,
+        }
+    }
+}
+
 /// The header at the begin of `bytes`, whose page lies in them too; `None` where there is none.
 pub fn page_header(bytes: &[u8]) -> Option<PageHeader> {
     let mut walker = Walker::new(bytes);

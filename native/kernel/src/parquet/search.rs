@@ -17,7 +17,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 use bytes::Bytes;
 use memchr::memmem::{Finder, find};
-use parquet::basic::{Compression, Type as PhysicalType};
+use parquet::basic::{Encoding, Type as PhysicalType};
 use parquet::data_type::Int32Type;
 use parquet::encodings::decoding::{Decoder, DeltaBitPackDecoder};
 use parquet::file::metadata::page_index::PageIndexProvider;
@@ -32,12 +32,11 @@ use crate::parquet::chunks::Needed;
 use crate::parquet::coded::all_coded;
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
-use crate::parquet::page_check::{MAX_PAGE_BYTES, decompress, too_many};
+use crate::parquet::page_check::{decompress, too_many};
 use crate::parquet::page_header::{PageHeader, PageKind, page_header};
 use crate::parquet::projection::all_null;
 use crate::parquet::resolve::{Resolved, resolve};
 use crate::parquet::rows::{self, Rows};
-use crate::parquet::unzstd;
 use crate::tape::Scalar;
 
 /// More values are not looked for.
@@ -214,13 +213,13 @@ impl FileReader {
     }
 }
 
-const PLAIN: i32 = 0;
-const DELTA_LENGTH_BYTE_ARRAY: i32 = 6;
-const DELTA_BYTE_ARRAY: i32 = 7;
+const PLAIN: i32 = Encoding::PLAIN as i32;
+const DELTA_LENGTH_BYTE_ARRAY: i32 = Encoding::DELTA_LENGTH_BYTE_ARRAY as i32;
+const DELTA_BYTE_ARRAY: i32 = Encoding::DELTA_BYTE_ARRAY as i32;
+const BY_DICTIONARY: [i32; 2] = [Encoding::PLAIN_DICTIONARY as i32, Encoding::RLE_DICTIONARY as i32];
 
 /// Whether a data page is encoded by the dictionary.
 fn is_coded(header: &PageHeader) -> bool {
-    const BY_DICTIONARY: [i32; 2] = [2, 8];
     BY_DICTIONARY.contains(&header.encoding)
 }
 
@@ -280,9 +279,10 @@ impl Page {
     /// Whether one of the texts may be in it.
     fn may_hold(&self, column: &ColumnChunkMetaData, texts: &[Text]) -> bool {
         let Some(values) = self.values(column) else { return true };
-        match self.header.encoding {
+        // A dictionary is plain, whatever it states.
+        let encoding = if self.header.kind == PageKind::Dictionary { PLAIN } else { self.header.encoding };
+        match encoding {
             _ if values.is_empty() => false,
-            _ if self.header.kind == PageKind::Dictionary => texts.iter().any(|t| t.plain.find(&values).is_some()),
             PLAIN => texts.iter().any(|text| text.plain.find(&values).is_some()),
             DELTA_LENGTH_BYTE_ARRAY => texts.iter().any(|text| find(&values, &text.bytes).is_some()),
             DELTA_BYTE_ARRAY => match prefixes(&values, self.header.values, texts) {
@@ -296,32 +296,16 @@ impl Page {
     /// Its values, decompressed, without the levels before them; `None` where that cannot be done.
     fn values(&self, column: &ColumnChunkMetaData) -> Option<Bytes> {
         let header = &self.header;
-        let stored = self.bytes.slice(header.length..);
-        if header.crc.is_some_and(|crc| crc != crc32fast::hash(&stored)) || header.old_levels {
+        let stored = &self.bytes[header.length..];
+        if header.crc.is_some_and(|crc| crc != crc32fast::hash(stored)) || header.old_levels {
             return None;
         }
-        let (levels, packed) = match header.kind {
-            PageKind::DataV2 { repetition_bytes, definition_bytes, compressed, .. } => {
-                ((repetition_bytes + definition_bytes) as usize, compressed)
-            }
-            _ => (0, true),
-        };
-        let values = match column.compression() {
-            Compression::UNCOMPRESSED => stored.slice(levels..),
-            _ if !packed || stored.len() == levels => stored.slice(levels..),
-            Compression::ZSTD(_) => {
-                let mut values = Vec::new();
-                unzstd::append(&stored[levels..], &mut values, MAX_PAGE_BYTES).ok()?;
-                values.into()
-            }
-            _ => decompress(column, header, &self.bytes)?.slice(levels..),
-        };
-        if header.kind != PageKind::Data || column.column_descr().max_def_level() == 0 {
-            return Some(values);
+        let page = decompress(column, header, &self.bytes)?;
+        let mut levels = header.levels();
+        if header.kind == PageKind::Data && column.column_descr().max_def_level() > 0 {
+            levels = (u32::from_le_bytes(*page.first_chunk()?) as usize).checked_add(4)?;
         }
-        let levels = u32::from_le_bytes(*values.first_chunk()?) as usize;
-        let begin = levels.checked_add(4).filter(|begin| *begin <= values.len())?;
-        Some(values.slice(begin..))
+        (levels <= page.len()).then(|| page.slice(levels..))
     }
 }
 
