@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray, downcast_primitive_array};
+use arrow::array::{Array, ArrayAccessor, ArrayRef, AsArray, downcast_primitive_array};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
 use arrow::util::display::array_value_to_string;
@@ -257,34 +257,31 @@ fn first_beyond(values: &dyn Array, bound: &dyn Array, below: bool, nulls: Optio
     if values.data_type() != bound.data_type() {
         return None;
     }
-    let live = |at: usize| values.is_valid(at) && nulls.is_none_or(|n| n.is_valid(at));
     downcast_primitive_array! {
-        (values, bound) => first(values.values().iter().copied(), bound.value(0), below, live),
-        (DataType::Boolean, _) => first(values.as_boolean().values().iter(), bound.as_boolean().value(0), below, live),
-        (DataType::Utf8, _) => {
-            let (values, bound) = (values.as_string::<i32>(), bound.as_string::<i32>().value(0));
-            first((0..values.len()).map(|at| values.value(at)), bound, below, live)
-        },
-        (DataType::Binary, _) => {
-            let (values, bound) = (values.as_binary::<i32>(), bound.as_binary::<i32>().value(0));
-            first((0..values.len()).map(|at| values.value(at)), bound, below, live)
-        },
+        (values, bound) => first(values, bound, below, nulls),
+        (DataType::Boolean, _) => first(values.as_boolean(), bound.as_boolean(), below, nulls),
+        (DataType::Utf8, _) => first(values.as_string::<i32>(), bound.as_string::<i32>(), below, nulls),
+        (DataType::Binary, _) => first(values.as_binary::<i32>(), bound.as_binary::<i32>(), below, nulls),
         (DataType::FixedSizeBinary(_), _) => {
-            let (values, bound) = (values.as_fixed_size_binary(), bound.as_fixed_size_binary().value(0));
-            first((0..values.len()).map(|at| values.value(at)), bound, below, live)
+            first(values.as_fixed_size_binary(), bound.as_fixed_size_binary(), below, nulls)
         },
         _ => None,
     }
 }
 
-fn first<T: PartialOrd>(
-    mut values: impl Iterator<Item = T>,
-    bound: T,
+fn first<A: ArrayAccessor<Item: PartialOrd>>(
+    values: A,
+    bound: A,
     below: bool,
-    live: impl Fn(usize) -> bool,
+    nulls: Option<&NullBuffer>,
 ) -> Option<usize> {
-    let mut at = 0..;
-    values.position(|value| at.next().is_some_and(|at| (if below { value < bound } else { value > bound }) && live(at)))
+    let bound = bound.value(0);
+    (0..values.len()).find(|&at| {
+        let value = values.value(at);
+        (if below { value < bound } else { value > bound })
+            && values.is_valid(at)
+            && nulls.is_none_or(|nulls| nulls.is_valid(at))
+    })
 }
 
 fn shown(array: &ArrayRef, at: usize) -> String {
