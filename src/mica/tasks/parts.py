@@ -70,7 +70,9 @@ def parts_of(files: pa.Table, *, of_log: bool = False) -> list[FilePart]:
     found = []
     for number, row in enumerate(zip(*columns, strict=True)):
         path, size, values, vector, chosen, change, constants, modified, ids = row
-        own = dict(constants or ()) if change is None else {**dict(constants or ()), CHANGE_TYPE: change}
+        own = dict(constants or ())
+        if change is not None:
+            own[CHANGE_TYPE] = change
         first, version = (None, None) if ids is None else (ids["base_row_id"], ids["default_row_commit_version"])
         part = FilePart(
             decode_path(path) if of_log else path,
