@@ -207,6 +207,11 @@ impl PyFileReader {
         run(py, || self.files.row_groups()).map(PyArrowType)
     }
 
+    /// Per row group the leaves that are null in every row, their names joined by dots.
+    fn null_leaves(&self) -> Vec<Vec<String>> {
+        self.file().null_leaves()
+    }
+
     /// Whether the leaf may equal any value of column 0, for each row group: "no" for certain, "yes", or "untyped" where
     /// only what is in the residual may. Row groups that hold no row of `ranges` are not asked.
     #[pyo3(signature = (leaf, values, *, ranges = None))]

@@ -54,6 +54,15 @@ impl FileReader {
         batch(columns)
     }
 
+    /// Per row group the leaves that are null in every row, by the footer: their names joined by dots.
+    pub fn null_leaves(&self) -> Vec<Vec<String>> {
+        let of = |group: &RowGroupMetaData| {
+            let leaves = group.columns().iter().enumerate().filter(|&(leaf, _)| all_null(group, leaf));
+            leaves.map(|(_, chunk)| chunk.column_path().string()).collect()
+        };
+        self.metadata().row_groups().iter().map(of).collect()
+    }
+
     /// Bounds of the leaves per row group, or per interval between any two page boundaries of theirs; of the row
     /// groups that hold some of `within`, where that is given.
     pub fn bounds(&self, leaves: &[Item], pages: bool, within: Option<&Rows>) -> Result<RecordBatch> {
