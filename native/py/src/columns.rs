@@ -159,8 +159,8 @@ impl FileWriter {
     }
 
     fn write(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<()> {
-        let batch = rows(batch)?;
-        self.with(py, |writer| writer.write(&batch))
+        let rows = rows(batch)?;
+        self.with(py, |writer| writer.write(rows))
     }
 
     /// Bytes of the file so far, an estimate of what is buffered included.
