@@ -16,13 +16,18 @@ const MAX_BYTES: usize = i32::MAX as usize;
 
 #[derive(Default)]
 pub struct Placed {
-    /// The row of each value, in order.
-    rows: Vec<u32>,
-    /// Where each value begins, and its length.
-    spans: Vec<(u32, u32)>,
+    /// In the order of their rows.
+    values: Vec<Value>,
     data: Vec<u8>,
-    /// Of all values, as if each had its own.
-    bytes: usize,
+    /// Bytes of the values that have those of others.
+    again: usize,
+}
+
+#[derive(Clone, Copy)]
+struct Value {
+    row: u32,
+    begin: u32,
+    length: u32,
 }
 
 #[cold]
@@ -34,13 +39,7 @@ impl Placed {
     /// The value of a row behind all others.
     #[inline]
     pub fn put(&mut self, row: usize, value: &[u8]) -> Result<()> {
-        let begin = self.data.len();
-        if self.bytes + value.len() > MAX_BYTES {
-            return Err(too_large());
-        }
-        self.data.extend_from_slice(value);
-        self.add(row, begin, value.len());
-        Ok(())
+        self.put_with(row, |data| data.extend_from_slice(value))
     }
 
     /// The same, written in place.
@@ -48,77 +47,77 @@ impl Placed {
     pub fn put_with(&mut self, row: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
         let begin = self.data.len();
         write(&mut self.data);
-        let length = self.data.len().saturating_sub(begin);
-        if self.bytes + length > MAX_BYTES {
+        if self.data.len() > MAX_BYTES {
             return Err(too_large());
         }
-        self.add(row, begin, length);
+        self.values.push(Value { row: row as u32, begin: begin as u32, length: (self.data.len() - begin) as u32 });
         Ok(())
     }
 
-    /// A row has what a value before it has.
+    /// A row has what the value of this number has.
     #[inline]
-    pub fn put_again(&mut self, row: usize, value: usize) -> Result<()> {
-        let Some(&(begin, length)) = self.spans.get(value) else { return Ok(()) };
-        if self.bytes + length as usize > MAX_BYTES {
-            return Err(too_large());
+    pub fn put_again(&mut self, row: usize, value: usize) {
+        if let Some(&value) = self.values.get(value) {
+            self.again += value.length as usize;
+            self.values.push(Value { row: row as u32, ..value });
         }
-        self.add(row, begin as usize, length as usize);
-        Ok(())
-    }
-
-    #[inline]
-    fn add(&mut self, row: usize, begin: usize, length: usize) {
-        self.rows.push(row as u32);
-        self.spans.push((begin as u32, length as u32));
-        self.bytes += length;
     }
 
     /// How many values there are.
     pub fn len(&self) -> usize {
-        self.spans.len()
+        self.values.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.spans.is_empty()
+        self.values.is_empty()
     }
 
     /// Bytes of all values together, each counted where it comes again.
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.data.len() + self.again
     }
 
     #[inline]
     pub fn value(&self, at: usize) -> &[u8] {
-        let Some(&(begin, length)) = self.spans.get(at) else { return &[] };
+        let Some(&Value { begin, length, .. }) = self.values.get(at) else { return &[] };
         self.data.get(begin as usize..begin as usize + length as usize).unwrap_or(&[])
     }
 
-    /// The values of these rows.
+    /// The numbers of the values of these rows.
     pub fn values_of(&self, rows: &Range<usize>) -> Range<usize> {
-        let before = |end: usize| self.rows.partition_point(|&row| (row as usize) < end);
+        let before = |end: usize| self.values.partition_point(|value| (value.row as usize) < end);
         before(rows.start)..before(rows.end)
     }
 
-    /// The rows of these values.
-    pub fn rows_of(&self, values: Range<usize>) -> &[u32] {
-        self.rows.get(values).unwrap_or(&[])
+    /// Where the values of these rows are, counted from the first of the rows.
+    pub fn places_of(&self, rows: &Range<usize>) -> impl ExactSizeIterator<Item = usize> + Clone {
+        let (start, values) = (rows.start, self.values.get(self.values_of(rows)).unwrap_or(&[]));
+        values.iter().map(move |value| value.row as usize - start)
     }
 
-    /// Forgets the values and keeps the room for others.
-    pub fn clear(&mut self) {
-        self.rows.clear();
-        self.spans.clear();
+    /// Without the values, with the room for others.
+    pub fn cleared(mut self) -> Placed {
+        self.values.clear();
         self.data.clear();
-        self.bytes = 0;
+        self.again = 0;
+        self
+    }
+
+    /// None of the values, and room for about as many.
+    pub fn room_for_as_many(&self) -> Placed {
+        let more = |many: usize| many + many / 8;
+        let (values, data) = (Vec::with_capacity(more(self.len())), Vec::with_capacity(more(self.data.len())));
+        Placed { values, data, again: 0 }
     }
 
     /// These rows as an array: those without a value are null, or empty where nothing may be null.
     pub fn to_array(&self, rows: &Range<usize>, data_type: &DataType, nullable: bool) -> Result<ArrayRef> {
-        let values = self.values_of(rows);
-        let places = self.rows_of(values.clone()).iter().map(|&row| row as usize - rows.start);
+        let (values, places) = (self.values_of(rows), self.places_of(rows));
         if *data_type == DataType::BinaryView {
             return self.views(rows.len(), places.zip(values));
+        }
+        if self.bytes() > MAX_BYTES {
+            return Err(too_large());
         }
         let nulls = (nullable && values.len() < rows.len()).then(|| {
             let mut valid = vec![false; rows.len()];
@@ -126,7 +125,7 @@ impl Placed {
             NullBuffer::new(BooleanBuffer::from(valid))
         });
         let mut offsets = Vec::with_capacity(rows.len() + 1);
-        let mut data = Vec::with_capacity(if values.len() == self.len() { self.bytes } else { 0 });
+        let mut data = Vec::with_capacity(if values.len() == self.len() { self.bytes() } else { 0 });
         offsets.push(0);
         for (place, value) in places.zip(values) {
             offsets.resize(place + 1, data.len() as i32);
@@ -150,7 +149,7 @@ impl Placed {
             for _ in next..place {
                 views.try_append_value(b"")?;
             }
-            if let Some(&(begin, length)) = self.spans.get(value) {
+            if let Some(&Value { begin, length, .. }) = self.values.get(value) {
                 views.try_append_view(block, begin, length)?;
             }
             next = place + 1;

@@ -102,10 +102,10 @@ impl Bytes {
         self.placed.put_with(index, write)
     }
 
-    /// Puts what a value before has.
+    /// Puts what the value of this number has.
     #[inline]
-    pub fn put_again(&mut self, index: usize, value: usize) -> Result<()> {
-        self.placed.put_again(index, value)
+    pub fn put_again(&mut self, index: usize, value: usize) {
+        self.placed.put_again(index, value);
     }
 
     /// How many values there are.
@@ -119,8 +119,8 @@ impl Bytes {
 
     /// The column of `len` rows; the next one is empty.
     pub fn finish(&mut self, len: usize) -> Column {
-        let mut next = self.last.take().and_then(Arc::into_inner).unwrap_or_default();
-        next.clear();
+        let last = self.last.take().and_then(Arc::into_inner);
+        let next = last.map_or_else(|| self.placed.room_for_as_many(), Placed::cleared);
         let placed = Arc::new(std::mem::replace(&mut self.placed, next));
         self.last = Some(placed.clone());
         Column::Bytes { placed, rows: 0..len }
@@ -179,8 +179,8 @@ impl LeafBuilder {
     #[inline]
     pub fn put(&mut self, view: &TapeView, node: &Node, index: usize) -> Result<bool> {
         match (self, node.kind) {
-            (LeafBuilder::String(column), Kind::Str) => match view.text(node) {
-                Some(text) => column.put(index, text.as_bytes())?,
+            (LeafBuilder::String(column), Kind::Str) => match view.text_bytes(node) {
+                Some(text) => column.put(index, text)?,
                 None => return Ok(false),
             },
             (LeafBuilder::Int64(column), Kind::Int) => column.put(index, node.int()),

@@ -120,15 +120,22 @@ impl Group {
     }
 
     /// Writes the tape's subtree at `at` as the value with this index.
+    #[inline]
     pub fn put(&mut self, row: &mut Row, at: usize, index: usize) -> Result<()> {
         let Some(node) = row.view.nodes.get(at) else { return Ok(()) };
-        match (&mut self.typed, node.kind) {
-            (Typed::Leaf(leaf), _) => {
-                let taken = leaf.put(&row.view, node, index)?;
-                if taken {
-                    return Ok(());
-                }
-            }
+        // Most values are leaves: no call for a level stands before them.
+        if let Typed::Leaf(leaf) = &mut self.typed
+            && leaf.put(&row.view, node, index)?
+        {
+            return Ok(());
+        }
+        self.put_other(row, at, node.kind, index)
+    }
+
+    /// The same of a value that no leaf takes.
+    #[inline(never)]
+    fn put_other(&mut self, row: &mut Row, at: usize, kind: Kind, index: usize) -> Result<()> {
+        match (&mut self.typed, kind) {
             (Typed::Object(object), Kind::Object) => {
                 let left_before = row.left.len();
                 object.put(row, at, index)?;

@@ -9,7 +9,7 @@ use crate::shred::column::Bytes;
 #[derive(Default)]
 pub struct Metadata {
     rows: Bytes,
-    /// The first row of the batch that has the shared one.
+    /// The number of the first that is the shared one, in the batch.
     shared: Option<usize>,
 }
 
@@ -20,7 +20,8 @@ impl Metadata {
             return self.rows.put_with(index, |out| dictionary.finish_row(names, out));
         }
         if let Some(value) = self.shared {
-            return self.rows.put_again(index, value);
+            self.rows.put_again(index, value);
+            return Ok(());
         }
         self.shared = Some(self.rows.len());
         self.rows.put(index, dictionary.base_bytes())

@@ -337,7 +337,7 @@ fn look<'a>(
     hasher: &DefaultHashBuilder,
     value: impl Fn(usize) -> &'a [u8],
 ) -> Stretch {
-    let mut found = Stretch::default();
+    let mut found = Stretch { distinct: HashSet::with_capacity(take), ..Stretch::default() };
     let mut before: &[u8] = &[];
     let mut see = |place: usize| {
         let value = value(place);

@@ -93,13 +93,13 @@ impl Room {
         places.get(..self.found).unwrap_or(&[])
     }
 
-    /// The rows of values without nulls between them, under structs with these levels.
-    fn fill(&mut self, around: &[u8], full: u8, nullable: bool, rows: impl ExactSizeIterator<Item = usize>) -> Result<()> {
-        (self.in_order, self.found) = (true, rows.len());
+    /// Rows with values at these places, and no nulls between the values, under structs with these levels.
+    fn fill(&mut self, around: &[u8], full: u8, nullable: bool, places: impl ExactSizeIterator<Item = usize>) -> Result<()> {
+        (self.in_order, self.found) = (true, places.len());
         self.ordinals.extend(self.ordinals.len()..self.found);
         self.levels.extend_from_slice(around);
-        for row in rows {
-            match self.levels.get_mut(row) {
+        for place in places {
+            match self.levels.get_mut(place) {
                 Some(level) if *level == full => *level += u8::from(nullable),
                 // The shredder puts values only where it puts the structs around them.
                 _ => return Err(uneven()),
@@ -210,9 +210,7 @@ impl Sparse {
         let around = levels.get(before..).unwrap_or(&[]);
         match values {
             Column::Bytes { placed, rows } => {
-                let values = placed.values_of(rows);
-                let rows = placed.rows_of(values).iter().map(|&row| row as usize - rows.start);
-                room.fill(around, *full, leaf.is_nullable(), rows)
+                room.fill(around, *full, leaf.is_nullable(), placed.places_of(rows))
             }
             array => {
                 room.find(around, *full, leaf.is_nullable(), array.nulls().as_ref());
@@ -419,9 +417,8 @@ impl Walk<'_> {
         };
         match column {
             Column::Bytes { placed, rows } => {
-                let values = placed.values_of(rows);
-                let places = placed.rows_of(values.clone()).iter().map(|&row| row as usize - rows.start);
-                places.zip(values).for_each(|(row, at)| put(row, placed.value(at)));
+                let values = placed.places_of(rows).zip(placed.values_of(rows));
+                values.for_each(|(row, at)| put(row, placed.value(at)));
             }
             Column::Array(array) => {
                 let Some(nulls) = array.nulls() else { return false };
