@@ -32,7 +32,8 @@ impl ValueWriter {
         if !node.is_container() {
             return scalar(view, node, out);
         }
-        if node.kind == Kind::Object && node.next(at) == at + 1 + node.a as usize {
+        let inside = view.nodes.get(at + 1..node.next(at)).unwrap_or_default();
+        if node.kind == Kind::Object && !inside.iter().any(Node::is_container) {
             return self.flat_object(view, dictionary, at, node, out);
         }
         self.measure(view, dictionary, at, node.next(at));
@@ -158,8 +159,7 @@ impl ValueWriter {
                 Kind::Object => {
                     let (fields, sizes) = (&mut self.fields, &self.sizes);
                     let children = children(view, index, node);
-                    let (header, data) =
-                        gather(fields, view, dictionary, children, |at, _| size_at(sizes, at, base));
+                    let (header, data) = gather(fields, view, dictionary, children, |at, _| size_at(sizes, at, base));
                     self.write_object(&header, data, out);
                 }
                 Kind::Array => {

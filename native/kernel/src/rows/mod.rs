@@ -18,9 +18,16 @@ pub use placed::Placed;
 #[derive(Clone)]
 pub enum Column {
     Array(ArrayRef),
-    Struct { children: Vec<Column>, nulls: Option<NullBuffer>, len: usize },
+    Struct {
+        children: Vec<Column>,
+        nulls: Option<NullBuffer>,
+        len: usize,
+    },
     /// Byte arrays of these rows.
-    Bytes { placed: Arc<Placed>, rows: Range<usize> },
+    Bytes {
+        placed: Arc<Placed>,
+        rows: Range<usize>,
+    },
 }
 
 impl Column {

@@ -17,7 +17,8 @@ use parquet::schema::types::SchemaDescriptor;
 
 use crate::parquet::write::byte_arrays::{ByteArrayColumn, Given, may_write};
 use crate::parquet::write::pages::{Collector, Compressor};
-use crate::parquet::write::sparse::{Chunks, Room, Sparse, Way, uneven};
+use crate::parquet::write::room::{Room, uneven};
+use crate::parquet::write::sparse::{Chunks, Sparse, Way};
 use crate::rows::{Column, Rows};
 
 pub struct RowGroups<W: Write + Send> {

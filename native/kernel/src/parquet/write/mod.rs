@@ -8,6 +8,7 @@ mod byte_arrays;
 pub mod encoding;
 mod groups;
 pub(crate) mod pages;
+mod room;
 pub mod schema;
 mod sparse;
 

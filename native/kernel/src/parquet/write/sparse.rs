@@ -21,9 +21,10 @@ use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
 use crate::parquet::write::bounds::leaf_count;
-use crate::parquet::write::byte_arrays::{ByteArrayColumn, Given, count};
+use crate::parquet::write::byte_arrays::{ByteArrayColumn, Given};
 use crate::parquet::write::encoding::is_byte_array;
 use crate::parquet::write::pages::{Chunk, Compressor, Pages, renamed};
+use crate::parquet::write::room::{Room, raise, uneven};
 use crate::rows::Column;
 
 /// Of so many rows one may have a value.
@@ -73,61 +74,6 @@ pub enum Way {
     Arrays,
     /// By [`ByteArrayColumn`].
     Bytes,
-}
-
-/// Room for the rows of a column: their levels, and the places of its values.
-#[derive(Default)]
-pub struct Room {
-    pub levels: Vec<u8>,
-    /// Where an array has values, and 0, 1, 2, … for values without nulls between them: the first `found` count.
-    places: Vec<usize>,
-    ordinals: Vec<usize>,
-    found: usize,
-    in_order: bool,
-}
-
-impl Room {
-    /// Where it has values.
-    pub fn places(&self) -> &[usize] {
-        let places = if self.in_order { &self.ordinals } else { &self.places };
-        places.get(..self.found).unwrap_or(&[])
-    }
-
-    /// Rows with values at these places, and no nulls between the values, under structs with these levels.
-    fn fill(&mut self, around: &[u8], full: u8, nullable: bool, places: impl ExactSizeIterator<Item = usize>) -> Result<()> {
-        (self.in_order, self.found) = (true, places.len());
-        self.ordinals.extend(self.ordinals.len()..self.found);
-        self.levels.extend_from_slice(around);
-        for place in places {
-            match self.levels.get_mut(place) {
-                Some(level) if *level == full => *level += u8::from(nullable),
-                // The shredder puts values only where it puts the structs around them.
-                _ => return Err(uneven()),
-            }
-        }
-        if !nullable && count(around, full) != self.found {
-            return Err(ParquetError::General("a column that must not be null has no value in some rows".into()));
-        }
-        Ok(())
-    }
-
-    /// The rows of an array with these nulls.
-    fn find(&mut self, around: &[u8], full: u8, nullable: bool, nulls: Option<&NullBuffer>) {
-        let top = full + u8::from(nullable);
-        match nulls.filter(|nulls| nullable && nulls.null_count() > 0) {
-            None if !nullable => self.levels.extend_from_slice(around),
-            nulls => raise(around, full, nulls, &mut self.levels),
-        }
-        self.in_order = false;
-        // What is behind the last place is left from other columns.
-        self.places.resize(self.places.len().max(self.levels.len()), 0);
-        for (row, &level) in self.levels.iter().enumerate() {
-            if let Some(place) = self.places.get_mut(self.found) {
-                *place = row;
-            }
-            self.found += usize::from(level == top);
-        }
-    }
 }
 
 impl Sparse {
@@ -203,15 +149,12 @@ impl Sparse {
 
     /// The rows of a leaf from `before` on: its levels, and where it has values.
     pub fn rows_of(&self, leaf: usize, before: usize, values: &Column, room: &mut Room) -> Result<()> {
-        room.levels.clear();
-        room.found = 0;
+        room.clear();
         let Some(leaf) = self.leaves.get(leaf) else { return Ok(()) };
         let Some(Group { full, levels }) = self.groups.get(leaf.group) else { return Ok(()) };
         let around = levels.get(before..).unwrap_or(&[]);
         match values {
-            Column::Bytes { placed, rows } => {
-                room.fill(around, *full, leaf.is_nullable(), placed.places_of(rows))
-            }
+            Column::Bytes { placed, rows } => room.fill(around, *full, leaf.is_nullable(), placed.places_of(rows)),
             array => {
                 room.find(around, *full, leaf.is_nullable(), array.nulls().as_ref());
                 Ok(())
@@ -264,37 +207,6 @@ impl Sparse {
             leaf.at.clear();
         }
     }
-}
-
-/// Adds the levels with one more where they are `full` and the row has a value.
-fn raise(levels: &[u8], full: u8, nulls: Option<&NullBuffer>, out: &mut Vec<u8>) {
-    let Some(nulls) = nulls else {
-        return out.extend(levels.iter().map(|&level| level.saturating_add(u8::from(level == full))));
-    };
-    let begin = out.len();
-    out.extend_from_slice(levels);
-    let raised = out.get_mut(begin..).unwrap_or_default();
-    for (levels, word) in raised.chunks_mut(64).zip(nulls.inner().bit_chunks().iter_padded()) {
-        let bits = word.to_le_bytes().map(spread);
-        let (eights, rest) = levels.as_chunks_mut::<8>();
-        for (levels, bits) in eights.iter_mut().zip(&bits) {
-            raise_each(levels, full, bits);
-        }
-        raise_each(rest, full, bits.get(eights.len()).unwrap_or(&[0; 8]));
-    }
-}
-
-#[inline]
-fn raise_each(levels: &mut [u8], full: u8, bits: &[u8; 8]) {
-    for (level, bit) in levels.iter_mut().zip(bits) {
-        *level = level.saturating_add(u8::from(*level == full) & bit);
-    }
-}
-
-/// A byte of 0 or 1 for each bit.
-fn spread(bits: u8) -> [u8; 8] {
-    let alone = (u64::from(bits) * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
-    (((alone + 0x7f7f_7f7f_7f7f_7f7f) >> 7) & 0x0101_0101_0101_0101).to_le_bytes()
 }
 
 /// What is to be written of a batch.
@@ -530,8 +442,4 @@ fn write_kept(
     let most_bytes = values.iter().map(|value| value.len() + size_of::<u32>()).sum();
     let value = |at: usize| values.get(at).map_or(&[][..], Vec::as_slice);
     column.write(&levels, &Given { places: &places, value, most_bytes, may_be_even }, compressor)
-}
-
-pub fn uneven() -> ParquetError {
-    ParquetError::General("the rows have other columns than the file".into())
 }

@@ -10,6 +10,8 @@ use parquet::util::bit_util::num_required_bits;
 const LENGTH: usize = 4;
 /// Levels that are packed together.
 const GROUP: usize = 8;
+/// Levels that are counted one by one.
+const FEW: usize = 4 * GROUP;
 /// Groups of a packed run: their number and a bit beside it fit a byte.
 const PACKED_GROUPS: usize = 63;
 
@@ -92,6 +94,11 @@ impl Encoder<'_> {
             let mut last = [0; GROUP];
             last[..rest.len()].copy_from_slice(rest);
             self.pack_group(&last);
+        }
+        // Most packed runs are short: the levels of those are counted one by one.
+        if levels.len() <= FEW {
+            levels.iter().for_each(|&level| self.count(level, 1));
+            return;
         }
         let mut left = levels.len();
         for level in (0..=self.max).rev() {
