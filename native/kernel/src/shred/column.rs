@@ -109,7 +109,7 @@ impl Bytes {
     }
 
     /// How many values there are.
-    pub fn len(&self) -> usize {
+    pub fn values(&self) -> usize {
         self.placed.len()
     }
 

@@ -23,7 +23,7 @@ impl Metadata {
             self.rows.put_again(index, value);
             return Ok(());
         }
-        self.shared = Some(self.rows.len());
+        self.shared = Some(self.rows.values());
         self.rows.put(index, dictionary.base_bytes())
     }
 
