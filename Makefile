@@ -87,7 +87,7 @@ lint: setup-tests
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/lint-imports
-	.venv/bin/codespell README.md CHANGELOG.md CONTRIBUTING.md docs src native/kernel native/py scripts benchmarks
+	.venv/bin/codespell README.md CHANGELOG.md CONTRIBUTING.md docs src native/kernel native/memory native/py scripts benchmarks
 	$(CARGO) fmt $(MANIFEST) --all --check
 	$(CARGO) clippy $(MANIFEST) --release --workspace --all-targets -- -D warnings
 

@@ -203,9 +203,11 @@ def test_rows_that_the_driver_has_are_written_without_a_job_of_workers(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     columns = """n INT, s STRING, d DECIMAL(3,2), b BINARY, day DATE, t TIMESTAMP, local TIMESTAMP_NTZ, yes BOOLEAN,
-        x DOUBLE, v VARIANT, m MAP<STRING, INT>, l ARRAY<BINARY>, o STRUCT<x: TIMESTAMP, y: STRING>, u STRING"""
+        x DOUBLE, v VARIANT, w VARIANT, m MAP<STRING, INT>, l ARRAY<BINARY>, o STRUCT<x: TIMESTAMP, y: STRING>,
+        u STRING"""
     given = spark.sql("""
-        SELECT *, map(coalesce(s, ''), n) AS m, array(b, NULL) AS l, named_struct('x', t, 'y', s) AS o, upper(s) AS u
+        SELECT *, map(coalesce(s, ''), n) AS m, array(b, NULL) AS l, named_struct('x', t, 'y', s) AS o, upper(s) AS u,
+            parse_json(v) AS w
         FROM VALUES
         (1, 'a', 1.50BD, X'00FF', DATE'0001-01-01', TIMESTAMP'2024-07-01 12:00:00.000001',
             TIMESTAMP_NTZ'1900-01-01 00:00:00', TRUE, DOUBLE('NaN'), '{"a":1,"b":[{"c":"x"}]}'),
@@ -213,16 +215,18 @@ def test_rows_that_the_driver_has_are_written_without_a_job_of_workers(
         (NULL, 'ß', NULL, NULL, DATE'9999-12-31', TIMESTAMP'1500-01-01 00:00:00',
             TIMESTAMP_NTZ'2024-02-29 23:59:59.999999', FALSE, 1e300D, '[1,"2",null]')
         AS t(n, s, d, b, day, t, local, yes, x, v)""")
+    one = spark.sql("SELECT 3 AS n, TRUE AS yes, parse_json('[1]') AS w")
     files, rows = [], []
-    for name, frame in (("job", given.repartition(1)), ("driver", given)):
+    for name, frames in (("job", [given.repartition(1), one.repartition(1)]), ("driver", [given, one])):
         table = mica.Table.create(tmp_path / name, columns, partition_by=["yes"])
         with monkeypatch.context() as patched:
             if name == "driver":
                 patched.delattr("mica.engines.spark.jobs.over_rows")
-            table.append(frame)
-        rows.append(table.to_df(spark).selectExpr("* EXCEPT (v)", "to_json(v)").orderBy("n").toArrow())
+            for frame in frames:
+                table.append(frame)
+        rows.append(table.to_df(spark).selectExpr("* EXCEPT (v, w)", "to_json(v)", "to_json(w)").orderBy("n").toArrow())
         files.append(sorted(table.files().select(["partition_values", "stats"]).to_pylist(), key=str))
-    assert rows[0].num_rows == 3
+    assert rows[0].num_rows == 4
     assert str(rows[0].to_pylist()) == str(rows[1].to_pylist())  # NaN is NaN
     assert files[0] == files[1]
 

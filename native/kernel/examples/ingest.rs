@@ -4,11 +4,6 @@
 #[path = "common/clock.rs"]
 mod clock;
 
-/// The allocator of the package.
-#[cfg(target_os = "linux")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +19,7 @@ use mica_kernel::rows::Rows;
 use mica_kernel::shred::Shredder;
 use mica_kernel::tape::Tape;
 use mica_kernel::tree::Tree;
+use mica_memory as _;
 
 fn show(name: &str, time: Duration, bytes: usize) {
     println!("{name:28} {:8.1} ms {:8.0} MB/s", time.as_secs_f64() * 1e3, bytes as f64 / time.as_secs_f64() / 1e6);

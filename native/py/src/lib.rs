@@ -1,5 +1,6 @@
 //! Registration of the kernel as `mica._native`; each module registers its own functions and classes.
 
+use mica_memory as _;
 use pyo3::prelude::*;
 
 mod batch;
@@ -10,12 +11,6 @@ mod read;
 mod request;
 mod transcribe;
 mod values;
-
-/// Arrow allocates much and in threads, and a footer is thousands of small parts: the system's allocator took half of the
-/// time to open a file. `variant/kernel/door.py` says how long freed memory is kept.
-#[cfg(target_os = "linux")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[pymodule]
 fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {

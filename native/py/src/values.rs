@@ -30,7 +30,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(may_hold_late_types, m)?)?;
     m.add_function(wrap_pyfunction!(calculate, m)?)?;
     m.add_function(wrap_pyfunction!(stats_leaves, m)?)?;
-    m.add_function(wrap_pyfunction!(path_bounds, m)?)?;
+    m.add_function(wrap_pyfunction!(all_bounds, m)?)?;
     m.add_function(wrap_pyfunction!(bounds_variants, m)?)?;
     m.add_function(wrap_pyfunction!(decode_z85, m)?)?;
     m.add_function(wrap_pyfunction!(encode_z85, m)?)?;
@@ -157,18 +157,28 @@ fn calculate(py: Python<'_>, batch: Batch, operator: &str, precision: u8, scale:
     each(py, batch, move |b| decimals::calculate(b, operator, precision, scale))
 }
 
-/// Leaves of column 0 (statistics as JSON), given by their keys and types: a column each.
+/// What a leaf of statistics is read as: a type, or the path whose bounds are asked for.
+#[derive(FromPyObject)]
+enum LeafKind {
+    Bounds(String),
+    Value(PyArrowType<DataType>),
+}
+
+/// Leaves of column 0 (statistics as JSON), given by their keys and what they are read as: a column each.
 #[pyfunction]
-fn stats_leaves(py: Python<'_>, batch: Batch, leaves: Vec<(Vec<String>, PyArrowType<DataType>)>) -> PyResult<Batch> {
-    let leaves: Vec<stats::Leaf> = leaves.into_iter().map(|(keys, wanted)| (keys, wanted.0)).collect();
+fn stats_leaves(py: Python<'_>, batch: Batch, leaves: Vec<(Vec<String>, LeafKind)>) -> PyResult<Batch> {
+    let kind = |wanted| match wanted {
+        LeafKind::Bounds(path) => stats::Kind::Bounds(path),
+        LeafKind::Value(wanted) => stats::Kind::Value(wanted.0),
+    };
+    let leaves: Vec<stats::Leaf> = leaves.into_iter().map(|(keys, wanted)| (keys, kind(wanted))).collect();
     each(py, batch, move |b| stats::stats_leaves(b, &leaves))
 }
 
-/// The bounds of a Variant path in column 0 (z85 texts), one row per text; without a key all bounds, a row each.
+/// The bounds of all Variant paths in column 0 (z85 texts), a row each.
 #[pyfunction]
-#[pyo3(signature = (batch, key = None))]
-fn path_bounds(py: Python<'_>, batch: Batch, key: Option<&str>) -> PyResult<Batch> {
-    each(py, batch, move |b| bounds::path_bounds(b, key))
+fn all_bounds(py: Python<'_>, batch: Batch) -> PyResult<Batch> {
+    each(py, batch, bounds::all_bounds)
 }
 
 /// Column 0 (z85 texts of bounds) as Variants; null where a text is damaged.

@@ -230,7 +230,7 @@ class _Log:
             for side in ("minValues", "maxValues"):
                 bound = documents.at(document.get(side), self.names)
                 texts.append(bound if isinstance(bound, str) and bound.isascii() else None)
-        paths = kernel.path_bounds(pa.array(texts, pa.string()))
+        paths = kernel.all_bounds(pa.array(texts, pa.string()))
         at = pc.or_(pc.equal(paths.column("path"), self.key), pc.starts_with(paths.column("path"), f"{self.key}["))
         return {files[row // 2] for row in paths.column("row").filter(at).to_pylist()}
 

@@ -71,17 +71,16 @@ class PathSide:
         return cls(kinds, ints, reals, pa.concat_arrays([side.texts for side in sides]), decimals)
 
 
-def read_side(texts: pa.Array, key: str) -> PathSide:
-    """Reads the bounds of the path `key` from z85 texts of statistics; unreadable texts are unknown."""
-    found = kernel.path_bounds(texts, key)
-    kinds, ints, reals = (to_numpy(found.column(name)) for name in ("kind", "int", "real"))
-    return PathSide(kinds, ints, reals, found.column("text"), _decimals(found))
+def side_of(found: pa.StructArray) -> PathSide:
+    """Returns the bounds of a path as `kernel.stats_leaves` has them."""
+    kinds, ints, reals = (to_numpy(found.field(name)) for name in ("kind", "int", "real"))
+    return PathSide(kinds, ints, reals, found.field("text"), _decimals(found.field("unscaled"), found.field("scale")))
 
 
 def read_all(text: str) -> dict[str, Value | None]:
     """Returns all bounds in one z85 text by path; None for a value without an order. Empty for an unreadable text."""
-    found = kernel.path_bounds(pa.array([text], pa.string()))
-    decimals = _decimals(found)
+    found = kernel.all_bounds(pa.array([text], pa.string()))
+    decimals = _decimals(found.column("unscaled"), found.column("scale"))
     bounds: dict[str, Value | None] = {}
     for i, row in enumerate(found.select(["path", "kind", "int", "real", "text"]).to_pylist()):
         content = {DOUBLE: row["real"], FLOAT: row["real"], STRING: row["text"]}.get(row["kind"], row["int"])
@@ -90,11 +89,9 @@ def read_all(text: str) -> dict[str, Value | None]:
     return bounds
 
 
-def _decimals(found: pa.RecordBatch) -> dict[int, Decimal]:
-    scales = found.column("scale")
+def _decimals(unscaled: pa.Array, scales: pa.Array) -> dict[int, Decimal]:
     if scales.null_count == len(scales):
         return {}
     rows = np.flatnonzero(np.asarray(scales.is_valid()))
-    unscaled = found.column("unscaled").take(pa.array(rows)).to_pylist()
-    pairs = zip(unscaled, scales.take(pa.array(rows)).to_pylist(), strict=True)
+    pairs = zip(*(values.take(pa.array(rows)).to_pylist() for values in (unscaled, scales)), strict=True)
     return {int(row): value.scaleb(-scale, _EXACT) for row, (value, scale) in zip(rows, pairs, strict=True)}

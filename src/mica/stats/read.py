@@ -28,7 +28,7 @@ from mica.cores import cores
 from mica.errors import MicaError
 from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
-from mica.stats.paths import PathSide, read_side
+from mica.stats.paths import PathSide, side_of
 from mica.variant import kernel
 from mica.variant.path import VariantPath
 
@@ -107,7 +107,7 @@ def read_shares(shares: Iterable[Share], wanted: Sequence[Wanted]) -> list[Colum
     Each share is read on a core of its own, and its texts are dropped after that.
     """
     places: list[Rows] = []
-    parts: list[list[ColumnStats] | Future[list[ColumnStats]]] = []
+    parts: list[list[list[ColumnStats]] | Future[list[list[ColumnStats]]]] = []
     with ThreadPoolExecutor(_CORES, thread_name_prefix="mica") as pool:
         for rows, texts in shares:
             places.append(rows)
@@ -115,7 +115,7 @@ def read_shares(shares: Iterable[Share], wanted: Sequence[Wanted]) -> list[Colum
             ahead = parts[-1 - 2 * _CORES] if len(parts) > 2 * _CORES else None
             if isinstance(ahead, Future):
                 ahead.result()  # no more texts are held than the cores are busy with
-        read = [part.result() if isinstance(part, Future) else part for part in parts]
+        read = [some for part in parts for some in (part.result() if isinstance(part, Future) else part)]
     if not read:
         return read_stats(pa.array([], pa.string()), wanted)
     every = np.concatenate(places)
@@ -128,31 +128,33 @@ def read_shares(shares: Iterable[Share], wanted: Sequence[Wanted]) -> list[Colum
 
 def read_stats(texts: pa.Array, wanted: Sequence[Wanted]) -> list[ColumnStats]:
     """Returns the statistics of the wanted leaves per file, aligned with `texts` (JSON, null for a file without)."""
-    return _read(partial(list, [texts]), wanted)
+    return _read(partial(list, [texts]), wanted)[0]
 
 
-def _read(texts: Texts, wanted: Sequence[Wanted]) -> list[ColumnStats]:
-    leaves: list[tuple[tuple[str, ...], pa.DataType]] = [(("numRecords",), pa.int64())]
+def _read(texts: Texts, wanted: Sequence[Wanted]) -> list[list[ColumnStats]]:
+    leaves: list[tuple[tuple[str, ...], pa.DataType | str]] = [(("numRecords",), pa.int64())]
     for leaf in wanted:
-        kind = _text_type(leaf)
+        kind = _kind(leaf)
         leaves += [(("nullCount", *leaf.names), pa.int64())]
         leaves += [((side, *leaf.names), kind) for side in ("minValues", "maxValues") if kind is not None]
-    walked = pa.Table.from_batches([kernel.stats_leaves(some, leaves) for some in texts()]).combine_chunks()
-    found = (column.chunk(0) if column.num_chunks else pa.array([], column.type) for column in walked.columns)
+    return [_stats(kernel.stats_leaves(some, leaves), wanted) for some in texts()]
+
+
+def _stats(walked: pa.RecordBatch, wanted: Sequence[Wanted]) -> list[ColumnStats]:
+    found = iter(walked.columns)
     num_rows = _count(next(found))
     out = []
     for leaf in wanted:
         nulls = _count(next(found))
         nulls = _unless(pc.greater(nulls, num_rows), nulls)
-        if _text_type(leaf) is None:
+        if _kind(leaf) is None:
             known = isinstance(leaf.type, Primitive) and leaf.type.known
             nothing = pa.nulls(len(num_rows), to_arrow_type(leaf.type) if known else pa.null())
             out.append(ColumnStats(nothing, nothing, nulls, num_rows))
             continue
         low, high = next(found), next(found)
         if leaf.path is not None:
-            key = leaf.path.normalized
-            out.append(ColumnStats(read_side(low, key), read_side(high, key), nulls, num_rows))
+            out.append(ColumnStats(side_of(low), side_of(high), nulls, num_rows))
             continue
         if leaf.type in (TIMESTAMP, TIMESTAMP_NTZ):
             high = pc.add(high, _MS)
@@ -162,10 +164,10 @@ def _read(texts: Texts, wanted: Sequence[Wanted]) -> list[ColumnStats]:
     return out
 
 
-def _text_type(leaf: Wanted) -> pa.DataType | None:
-    """The type in which the kernel reads a leaf's bounds; None for types without bounds."""
+def _kind(leaf: Wanted) -> pa.DataType | str | None:
+    """As what the kernel reads a leaf's bounds, a type or a Variant's path; None for types without bounds."""
     if leaf.path is not None:
-        return pa.string()  # z85
+        return leaf.path.normalized
     kind = leaf.type
     ordered = kind in _ORDERED or (isinstance(kind, Primitive) and kind.decimal is not None)
     return to_arrow_type(kind) if ordered else None

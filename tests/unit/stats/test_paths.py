@@ -1,5 +1,6 @@
 """Bounds of paths: many files at once and one alone, and no bytes make it fail."""
 
+import json
 import random
 import struct
 from decimal import Decimal
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mica.stats import z85
-from mica.stats.paths import DOUBLE, FLOAT, KINDS, STRING, PathSide, Value, read_all, read_side
+from mica.stats.paths import DOUBLE, FLOAT, KINDS, STRING, PathSide, Value, read_all, side_of
 from mica.stats.variant import build_object
 from mica.variant import kernel
 
@@ -37,6 +38,12 @@ VALUES = st.one_of(
 OBJECTS = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=5)
 
 
+def read_side(texts: list[str | None], *keys: str) -> list[PathSide]:
+    """The bounds of paths in z85 texts, each in statistics of its own."""
+    found = pa.array([json.dumps({"minValues": {"v": text}}) for text in texts], pa.string())
+    return [side_of(one) for one in kernel.stats_leaves(found, [(("minValues", "v"), key) for key in keys]).columns]
+
+
 def values(side: PathSide) -> list[Any]:
     found: list[Any] = []
     for i, code in enumerate(side.kinds.tolist()):
@@ -55,8 +62,9 @@ def test_many_files_and_one_alone(found: list[tuple[dict[str, tuple[bytes, Value
         texts.append(z85.encode(value + metadata if swapped else metadata + value))
         expected.append(fields[key][1] if key in fields else None)
         assert repr(read_all(texts[-1] or "")) == repr({k: fields[k][1] for k in sorted(fields, key=str.encode)})
-    side = read_side(pa.array(texts, pa.string()), key)
-    assert repr(values(side)) == repr(expected)
+    side, other, again = read_side(texts, key, "$['none']", key)
+    assert repr(values(side)) == repr(values(again)) == repr(expected)
+    assert values(other) == [None] * len(texts)
     assert repr(values(side.take(np.arange(len(texts))[::-1]))) == repr(expected[::-1])
 
 
@@ -70,16 +78,15 @@ def test_damaged_bytes_say_nothing_or_something_but_never_fail(rng: random.Rando
             data[rng.randrange(len(data))] = rng.choice([0, 1, 2, 255, rng.randrange(256)])
         texts.append(z85.encode(bytes(data[: rng.choice([len(data), rng.randrange(len(data))])])))
     alone = [read_all(text) for text in texts]
-    for key in KEYS:
-        side = values(read_side(pa.array(texts), key))
-        assert [bounds[key] for bounds in alone if bounds.get(key)] == [bound for bound in side if bound]
+    for key, side in zip(KEYS, read_side(texts, *KEYS), strict=True):
+        assert [bounds[key] for bounds in alone if bounds.get(key)] == [bound for bound in values(side) if bound]
 
 
 def test_wide_objects_and_all_bounds() -> None:
     fields = {f"$['k{i}']": b"\x18" + struct.pack("<q", i) for i in range(700)}
     text = z85.encode(b"".join(build_object(fields)) + b"\0\0")
     assert read_all(text) == {f"$['k{i}']": Value("exact", i) for i in range(700)}
-    side = read_side(pa.array([text] * 3 + [None]), "$['k699']")
+    (side,) = read_side([text] * 3 + [None], "$['k699']")
     assert values(side) == [Value("exact", 699)] * 3 + [None]
 
 

@@ -10,6 +10,7 @@ use arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
 use mica_kernel::batch::values::variant_to_json;
 use mica_kernel::text::zone::Zone;
+use mica_memory as _;
 use serde_json::Value;
 
 use self::clock::Clock;
@@ -107,8 +108,3 @@ fn json(variants: &ArrayRef) -> Result<StringArray, Box<dyn Error>> {
     let texts = arrow::compute::cast(texts.column(0), &DataType::Utf8)?;
     Ok(StringArray::from(texts.to_data()))
 }
-
-/// The allocator of the package.
-#[cfg(target_os = "linux")]
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -3,8 +3,9 @@
 //!
 //! Statistics are hints, so a bound that is damaged, or of a type without an order, is no bound, and never an error.
 //! Metadata and value come in either order, with up to three zero bytes after them. Files of one writer share their
-//! metadata: the path is looked up once for each run of equal metadata.
+//! metadata and sizes: paths are looked up once for each run of texts that begin alike.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
@@ -14,7 +15,7 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 
 use crate::codec::children::{Children, id};
-use crate::codec::head::{check_decimal, head, length, scalar};
+use crate::codec::head::{Head, check_decimal, head, length, scalar};
 use crate::codec::metadata;
 use crate::error::{Code, Error, Result};
 use crate::tape::Scalar;
@@ -29,35 +30,94 @@ const DATE: u8 = 5;
 const TIMESTAMP: u8 = 6;
 const TIMESTAMP_NTZ: u8 = 7;
 
-/// The bounds of the path `key` in column 0, z85 texts: one row per text, its `kind` 0 where there is none. Without a key
-/// one row per bound, after its `row` and `path`. A value is in the column of its kind: `int` (whole numbers, days,
-/// microseconds), `real`, `text`, or `unscaled` and `scale`.
-pub fn path_bounds(batch: &RecordBatch, key: Option<&str>) -> Result<RecordBatch> {
+/// The bounds of all paths in column 0, z85 texts: a row per bound, after its `row` and `path`, its `kind` 0 where the
+/// value has no order. A value is in the column of its kind: `int` (whole numbers, days, microseconds), `real`, `text`,
+/// or `unscaled` and `scale`.
+pub fn all_bounds(batch: &RecordBatch) -> Result<RecordBatch> {
     let texts = texts(batch)?;
     let mut out = Columns::new(texts.len());
     let mut names = Names::default();
-    let mut decoder = z85::Decoder::default();
-    let mut places = key.is_none().then(|| (Int64Builder::new(), StringBuilder::new()));
-    for row in 0..texts.len() {
-        let bytes = texts.is_valid(row).then(|| texts.value(row)).and_then(|text| decoder.decode(text.as_bytes()));
-        match (key, bytes.and_then(split), &mut places) {
-            (Some(key), parts, _) => {
-                out.push(parts.and_then(|(metadata, value)| names.find(metadata, key, value)));
-            }
-            (None, Some((metadata, value)), Some((rows, paths))) => {
-                names.each(metadata, value, |path, found| {
-                    rows.append_value(row as i64);
-                    paths.append_value(path);
-                    out.push(found);
-                });
-            }
-            _ => {}
+    let mut bytes = Vec::new();
+    let (mut rows, mut paths) = (Int64Builder::new(), StringBuilder::new());
+    for (row, text) in texts.iter().enumerate() {
+        bytes.clear();
+        let decoded = text.is_some_and(|text| z85::decode(text.as_bytes(), &mut bytes));
+        let Some((metadata, object)) = (if decoded { split(&bytes) } else { None }) else { continue };
+        names.load(&bytes[metadata]);
+        names.each(&bytes, object.start, |path, found| {
+            rows.append_value(row as i64);
+            paths.append_value(path);
+            out.push(found);
+        });
+    }
+    let places: [(&str, ArrayRef); 2] = [("row", Arc::new(rows.finish())), ("path", Arc::new(paths.finish()))];
+    let columns = places.into_iter().chain(out.finish()).map(|(name, array)| (name, array, true));
+    Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
+}
+
+/// The bounds of some paths, text by text.
+pub struct PathBounds {
+    paths: Vec<(String, Columns)>,
+    decoder: z85::Decoder,
+    names: Names,
+    last: Option<Plan>,
+}
+
+impl PathBounds {
+    /// Of these paths in so many texts.
+    pub fn new(paths: impl Iterator<Item = String>, rows: usize) -> Self {
+        let paths = paths.map(|path| (path, Columns::new(rows))).collect();
+        PathBounds { paths, decoder: z85::Decoder::default(), names: Names::default(), last: None }
+    }
+
+    /// Reads a text; its bounds are unknown if it is no z85 text of metadata and an object.
+    pub fn push(&mut self, text: Option<&str>) {
+        let bytes = text.and_then(|text| self.decoder.decode(text.as_bytes())).unwrap_or(&[]);
+        if !self.last.as_ref().is_some_and(|plan| plan.fits(bytes)) {
+            self.last = Plan::new(bytes, &mut self.names, self.paths.iter().map(|(path, _)| path.as_str()));
+        }
+        let plan = self.last.as_ref();
+        for (number, (_, columns)) in self.paths.iter_mut().enumerate() {
+            let place = plan.and_then(|plan| Some((plan.object.end, (*plan.places.get(number)?)?)));
+            columns.push(place.and_then(|(end, at)| bound(bytes, at, end)));
         }
     }
-    let places = places.map(|(mut rows, mut paths)| -> [(&str, ArrayRef); 2] {
-        [("row", Arc::new(rows.finish())), ("path", Arc::new(paths.finish()))]
-    });
-    out.finish(places.into_iter().flatten())
+
+    /// Per path the columns that `all_bounds` has of a bound, a row per text.
+    pub fn finish(self) -> impl Iterator<Item = Result<StructArray>> {
+        self.paths.into_iter().map(|(_, columns)| {
+            let columns = columns.finish();
+            let fields =
+                columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
+            Ok(StructArray::try_new(fields, columns.into_iter().map(|(_, array)| array).collect(), None)?)
+        })
+    }
+}
+
+/// Where a text has the bounds asked for.
+struct Plan {
+    /// The bytes that say so: metadata, then the ids and offsets of the object. None where metadata comes last.
+    saying: Option<Vec<u8>>,
+    length: usize,
+    object: Range<usize>,
+    places: Vec<Option<usize>>,
+}
+
+impl Plan {
+    fn new<'a>(bytes: &[u8], names: &mut Names, paths: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let (metadata, object) = split(bytes)?;
+        let head = head(bytes, object.start).ok()?;
+        names.load(bytes.get(metadata.clone())?);
+        let places = paths.map(|path| names.find(bytes, path, &head)).collect();
+        let saying = if metadata.end == object.start { bytes.get(..head.body).map(<[u8]>::to_vec) } else { None };
+        Some(Plan { saying, length: bytes.len(), object, places })
+    }
+
+    /// Whether this text has its bounds in the same places.
+    fn fits(&self, bytes: &[u8]) -> bool {
+        let said = self.saying.as_ref().is_some_and(|saying| bytes.starts_with(saying));
+        said && bytes.len() == self.length && bytes.get(self.object.end..).is_some_and(is_padding)
+    }
 }
 
 /// Column 0, z85 texts, as `bytes`; null for other texts.
@@ -100,18 +160,18 @@ pub fn variants(batch: &RecordBatch) -> Result<RecordBatch> {
         let decoded = text.is_some_and(|text| z85::decode(text.as_bytes(), &mut bytes));
         let parts = if decoded { split(&bytes) } else { None };
         valid.append(parts.is_some());
-        let (left, right) = parts.unwrap_or((&[], &[]));
-        metadata.append_value(left);
-        value.append_value(right);
+        let (left, right) = parts.unwrap_or((0..0, 0..0));
+        metadata.append_value(&bytes[left]);
+        value.append_value(&bytes[right]);
     }
     let fields: Fields = ["metadata", "value"].map(|name| Arc::new(Field::new(name, DataType::Binary, false))).into();
     let columns: Vec<ArrayRef> = vec![Arc::new(metadata.finish()), Arc::new(value.finish())];
     one("v", Arc::new(StructArray::try_new(fields, columns, valid.finish())?))
 }
 
-/// Metadata and value of bytes that have both, in either order: metadata begins with its version, 1, in the low four
+/// Metadata and object of bytes that have both, in either order: metadata begins with its version, 1, in the low four
 /// bits, an object with the basic type 2 in the low two.
-fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+fn split(bytes: &[u8]) -> Option<(Range<usize>, Range<usize>)> {
     let metadata_first = bytes.first()? & 3 != 2;
     let ends = |at: usize, metadata: bool| -> Option<usize> {
         let rest = bytes.get(at..)?;
@@ -121,12 +181,13 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     };
     let first = ends(0, metadata_first)?;
     let second = ends(first, !metadata_first)?;
-    let padding = bytes.get(second..)?;
-    if padding.len() > 3 || padding.iter().any(|&b| b != 0) {
-        return None;
-    }
-    let parts = (bytes.get(..first)?, bytes.get(first..second)?);
+    is_padding(bytes.get(second..)?).then_some(())?;
+    let parts = (0..first, first..second);
     Some(if metadata_first { parts } else { (parts.1, parts.0) })
+}
+
+fn is_padding(bytes: &[u8]) -> bool {
+    bytes.len() <= 3 && bytes.iter().all(|&byte| byte == 0)
 }
 
 /// The names of the metadata seen last; none if it is damaged or has a name twice.
@@ -134,13 +195,12 @@ fn split(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 struct Names {
     metadata: Vec<u8>,
     ranges: Vec<(u32, u32)>,
-    wanted: Option<u32>,
     /// Ids and positions of the fields of the object at hand.
     places: Vec<(u32, usize)>,
 }
 
 impl Names {
-    fn load(&mut self, metadata: &[u8], key: Option<&str>) {
+    fn load(&mut self, metadata: &[u8]) {
         if self.metadata == metadata {
             return;
         }
@@ -153,7 +213,6 @@ impl Names {
         if !parsed || names.windows(2).any(|pair| pair[0] == pair[1]) {
             self.ranges.clear();
         }
-        self.wanted = key.and_then(|key| (0..self.ranges.len() as u32).find(|&id| self.name(id) == key));
     }
 
     fn name(&self, id: u32) -> &str {
@@ -161,26 +220,24 @@ impl Names {
         range.and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or("")
     }
 
-    fn find<'a>(&mut self, metadata: &[u8], key: &str, value: &'a [u8]) -> Option<Scalar<'a>> {
-        self.load(metadata, Some(key));
-        let wanted = self.wanted?;
-        let object = head(value, 0).ok()?;
+    /// Where the object has the value of this name.
+    fn find(&self, bytes: &[u8], name: &str, object: &Head) -> Option<usize> {
+        let wanted = (0..self.ranges.len() as u32).find(|&id| self.name(id) == name)?;
         let mut found = None;
         for index in 0..object.count {
-            if id(value, &object, index).ok()? == wanted && found.replace(index).is_some() {
+            if id(bytes, object, index).ok()? == wanted && found.replace(index).is_some() {
                 return None; // which of two is meant cannot be known
             }
         }
-        let at = Children::offset(value, &object, found?).ok()?;
-        bound(value, at, object.end)
+        Children::offset(bytes, object, found?).ok()
     }
 
-    fn each(&mut self, metadata: &[u8], value: &[u8], mut visit: impl FnMut(&str, Option<Scalar<'_>>)) {
-        self.load(metadata, None);
-        let Ok(object) = head(value, 0) else { return };
+    /// The values of the object at `at` by their names.
+    fn each(&mut self, bytes: &[u8], at: usize, mut visit: impl FnMut(&str, Option<Scalar<'_>>)) {
+        let Ok(object) = head(bytes, at) else { return };
         self.places.clear();
         for index in 0..object.count {
-            match id(value, &object, index) {
+            match id(bytes, &object, index) {
                 Ok(id) if (id as usize) < self.ranges.len() => self.places.push((id, index)),
                 _ => {}
             }
@@ -188,8 +245,8 @@ impl Names {
         self.places.sort_unstable();
         for run in self.places.chunk_by(|a, b| a.0 == b.0) {
             let &[(id, index)] = run else { continue };
-            let at = Children::offset(value, &object, index).ok();
-            visit(self.name(id), at.and_then(|at| bound(value, at, object.end)));
+            let at = Children::offset(bytes, &object, index).ok();
+            visit(self.name(id), at.and_then(|at| bound(bytes, at, object.end)));
         }
     }
 }
@@ -259,7 +316,7 @@ impl Columns {
         }
     }
 
-    fn finish(mut self, places: impl Iterator<Item = (&'static str, ArrayRef)>) -> Result<RecordBatch> {
+    fn finish(mut self) -> [(&'static str, ArrayRef); 6] {
         let rows = self.kind.len();
         self.real.resize(rows, 0.0);
         let text =
@@ -271,16 +328,14 @@ impl Columns {
                 (Arc::new(values.with_data_type(unscaled).finish()), Arc::new(scales.finish()))
             }
         };
-        let columns: [(&str, ArrayRef); 6] = [
+        [
             ("kind", Arc::new(UInt8Array::from(self.kind))),
             ("int", Arc::new(Int64Array::from(self.int))),
             ("real", Arc::new(Float64Array::from(self.real))),
             ("text", text),
             ("unscaled", unscaled),
             ("scale", scale),
-        ];
-        let columns = places.chain(columns).map(|(name, array)| (name, array, true));
-        Ok(RecordBatch::try_from_iter_with_nullable(columns)?)
+        ]
     }
 }
 

@@ -13,16 +13,24 @@ use arrow::datatypes::{
     Int64Type, Schema, TimeUnit,
 };
 
+use crate::batch::bounds::PathBounds;
 use crate::batch::stats_shape::Shapes;
 use crate::batch::stats_walk::{Token, Walk, literal_end};
 use crate::error::{Code, Error, Result};
 use crate::json::scan::unescape;
 use crate::text::zone::{days_from_civil, days_in_month};
 
-/// A leaf to be read: the keys that lead to it, and its type.
-pub type Leaf = (Vec<String>, DataType);
+/// What a leaf is read as: a value of this type, or the z85 text of a Variant's bounds, for those of this path.
+pub enum Kind {
+    Value(DataType),
+    Bounds(String),
+}
 
-/// The leaves of column 0 (texts of JSON objects), a column each; null where a text has no such value.
+/// A leaf to be read: the keys that lead to it, and as what.
+pub type Leaf = (Vec<String>, Kind);
+
+/// The leaves of column 0 (texts of JSON objects), a column each; null where a text has no such value. Bounds are a
+/// struct of the columns that `all_bounds` has of one.
 pub fn stats_leaves(batch: &RecordBatch, leaves: &[Leaf]) -> Result<RecordBatch> {
     let Some(texts) = batch.columns().first().and_then(|column| column.as_string_opt::<i32>()) else {
         return Err(Error::new(Code::InvalidArgument, "expected a column of strings"));
@@ -33,16 +41,26 @@ pub fn stats_leaves(batch: &RecordBatch, leaves: &[Leaf]) -> Result<RecordBatch>
     let mut walk = Walk::new(&sorted.iter().map(|leaf| leaf.0.as_slice()).collect::<Vec<_>>());
     let mut shapes = Shapes::default();
     let mut scratch = Vec::new();
-    let mut columns = sorted.iter().map(|leaf| Column::new(&leaf.1, texts.len())).collect::<Result<Vec<_>>>()?;
+    // Bounds of several paths stand in one text: a column of ours for all of them.
+    let together = sorted.chunk_by(|a, b| a.0 == b.0 && matches!((&a.1, &b.1), (Kind::Bounds(_), Kind::Bounds(_))));
+    let mut first = 0;
+    let mut columns = Vec::new();
+    for leaves in together {
+        columns.push((first, Column::new(leaves, texts.len())?));
+        first += leaves.len();
+    }
     for text in texts.iter() {
         let text = text.unwrap_or("");
         shapes.read(&mut walk, text.as_bytes());
-        for (column, token) in columns.iter_mut().zip(&walk.found) {
-            column.push(text, *token, &mut scratch);
+        for (leaf, column) in &mut columns {
+            column.push(text, walk.found.get(*leaf).copied().unwrap_or(Token::Missing), &mut scratch);
         }
     }
-    let mut arrays: Vec<(usize, ArrayRef)> =
-        order.into_iter().zip(columns.into_iter().map(Column::finish).collect::<Result<Vec<_>>>()?).collect();
+    let mut arrays = Vec::with_capacity(leaves.len());
+    for (_, column) in columns {
+        column.finish(&mut arrays)?;
+    }
+    let mut arrays: Vec<(usize, ArrayRef)> = order.into_iter().zip(arrays).collect();
     arrays.sort_by_key(|(place, _)| *place);
     let fields: Vec<Field> =
         arrays.iter().map(|(i, array)| Field::new(i.to_string(), array.data_type().clone(), true)).collect();
@@ -62,10 +80,23 @@ enum Column {
     Date(PrimitiveBuilder<Date32Type>),
     Timestamp(TimestampMicrosecondBuilder, bool),
     Decimal(Decimal128Builder, u8, i8),
+    Bounds(PathBounds),
 }
 
 impl Column {
-    fn new(data_type: &DataType, rows: usize) -> Result<Self> {
+    /// For leaves that are one value: bounds of several paths, or any one leaf.
+    fn new(leaves: &[&Leaf], rows: usize) -> Result<Self> {
+        let paths = leaves.iter().filter_map(|(_, kind)| match kind {
+            Kind::Bounds(path) => Some(path.clone()),
+            Kind::Value(_) => None,
+        });
+        match leaves {
+            [(_, Kind::Value(data_type))] => Self::of_values(data_type, rows),
+            _ => Ok(Column::Bounds(PathBounds::new(paths, rows))),
+        }
+    }
+
+    fn of_values(data_type: &DataType, rows: usize) -> Result<Self> {
         Ok(match data_type {
             DataType::Int8 => Column::I8(PrimitiveBuilder::with_capacity(rows)),
             DataType::Int16 => Column::I16(PrimitiveBuilder::with_capacity(rows)),
@@ -107,14 +138,8 @@ impl Column {
             Column::I64(builder) => whole(builder, number),
             Column::F32(builder) => builder.append_option(real(number, plain).map(|value| value as f32)),
             Column::F64(builder) => builder.append_option(real(number, plain)),
-            Column::Text(builder) => match token {
-                Token::Escaped(start) => {
-                    scratch.clear();
-                    let whole = unescape(text.as_bytes(), start, scratch).is_ok();
-                    builder.append_option(std::str::from_utf8(scratch).ok().filter(|_| whole));
-                }
-                _ => builder.append_option(plain),
-            },
+            Column::Text(builder) => builder.append_option(plain.or_else(|| unescaped(text, token, scratch))),
+            Column::Bounds(bounds) => bounds.push(plain.or_else(|| unescaped(text, token, scratch))),
             Column::Date(builder) => builder.append_option(plain.and_then(|text| day(text.as_bytes()))),
             Column::Timestamp(builder, utc) => {
                 let found = plain.and_then(|text| instant(text.as_bytes())).filter(|(_, zoned)| zoned == utc);
@@ -126,8 +151,9 @@ impl Column {
         }
     }
 
-    fn finish(self) -> Result<ArrayRef> {
-        Ok(match self {
+    /// Appends an array for each of the leaves.
+    fn finish(self, arrays: &mut Vec<ArrayRef>) -> Result<()> {
+        arrays.push(match self {
             Column::I8(mut builder) => Arc::new(builder.finish()),
             Column::I16(mut builder) => Arc::new(builder.finish()),
             Column::I32(mut builder) => Arc::new(builder.finish()),
@@ -138,8 +164,23 @@ impl Column {
             Column::Date(mut builder) => Arc::new(builder.finish()),
             Column::Timestamp(mut builder, _) => Arc::new(builder.finish()),
             Column::Decimal(mut builder, ..) => Arc::new(builder.finish()),
-        })
+            Column::Bounds(bounds) => {
+                for array in bounds.finish() {
+                    arrays.push(Arc::new(array?));
+                }
+                return Ok(());
+            }
+        });
+        Ok(())
     }
+}
+
+/// A string with escapes.
+fn unescaped<'a>(text: &str, token: Token, scratch: &'a mut Vec<u8>) -> Option<&'a str> {
+    let Token::Escaped(start) = token else { return None };
+    scratch.clear();
+    unescape(text.as_bytes(), start, scratch).ok()?;
+    std::str::from_utf8(scratch).ok()
 }
 
 fn whole<T: ArrowPrimitiveType>(builder: &mut PrimitiveBuilder<T>, number: Option<&str>)
@@ -235,7 +276,7 @@ mod tests {
 
     fn read(text: &str, keys: &[&str], data_type: DataType) -> Option<String> {
         let batch = RecordBatch::try_from_iter([("s", Arc::new(StringArray::from(vec![text])) as ArrayRef)]).unwrap();
-        let leaf = (keys.iter().map(|key| key.to_string()).collect(), data_type);
+        let leaf = (keys.iter().map(|key| key.to_string()).collect(), Kind::Value(data_type));
         let found = stats_leaves(&batch, &[leaf]).unwrap();
         let array = found.column(0);
         array.is_valid(0).then(|| array_value_to_string(array, 0).unwrap())

@@ -27,6 +27,7 @@ from mica.engines.base import (
 )
 from mica.engines.local import IN_PROCESS
 from mica.engines.spark import comparator, jobs, types, zones
+from mica.engines.spark.at_hand import at_hand
 from mica.engines.spark.batches import REFUSED, Late, for_spark
 from mica.expressions.bind import BoundExpr
 from mica.schema.arrow import to_arrow
@@ -44,9 +45,6 @@ RANGE = "__mica_range"
 #: So many rows and bytes may be sent to every task.
 FEW_ROWS = 100_000
 FEW_BYTES = 64 << 20
-
-#: Spark's plan for rows that the driver has.
-AT_HAND = "LocalRelation"
 
 #: So many bytes of a process's rows go to Spark as one value.
 _PACK_BYTES = 4 << 20
@@ -118,7 +116,7 @@ class Spark(Engine):
     ) -> Iterator[pa.RecordBatch]:
         """Runs one job, with a shuffle if the order needs one; none for a few rows that the driver has."""
         # Spark itself compares strings of a collation, which `ends` are of.
-        found = None if ends.of or isinstance(rows, MadeRows) else _at_hand(rows)
+        found = None if ends.of or isinstance(rows, MadeRows) else at_hand(rows, FEW_ROWS)
         if found is not None:
             return IN_PROCESS.write(found, task, schema, order=order)
 
@@ -211,24 +209,6 @@ def by_number(frame: DataFrame, number: str, count: int, order: Sequence[str]) -
     from pyspark.sql import functions as sql
 
     return frame.repartitionById(count, sql.col(number)).sortWithinPartitions(*order)
-
-
-def _at_hand(frame: DataFrame) -> pa.Table | None:
-    """The rows of a DataFrame that the driver has once the plan is optimised, if they are few; else None. A Connect
-    client has no plans, and PySpark does not collect null Variants.
-    """
-    java = getattr(frame, "_jdf", None)
-    if java is None or contains(types.from_spark(frame.schema), VARIANT):
-        return None
-    query = java.queryExecution()
-    leaves = query.analyzed().collectLeaves()
-    if leaves.size() != 1 or leaves.head().nodeName() != AT_HAND:
-        return None
-    plan = query.optimizedPlan()
-    if plan.nodeName() != AT_HAND:
-        return None
-    count = plan.stats().rowCount()
-    return jobs.collect(frame) if count.isDefined() and count.get() <= FEW_ROWS else None
 
 
 def _together(frame: DataFrame, order: Order) -> DataFrame:

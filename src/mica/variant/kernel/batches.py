@@ -93,21 +93,21 @@ def calculate(batch: pa.RecordBatch, operator: str, precision: int, scale: int) 
     return call(native.calculate, batch, operator, precision, scale)
 
 
-def stats_leaves(texts: pa.Array, leaves: Sequence[tuple[Sequence[str], pa.DataType]]) -> pa.RecordBatch:
-    """Reads leaves of statistics, JSON texts: a column for each leaf, given by its keys and its type.
+def stats_leaves(texts: pa.Array, leaves: Sequence[tuple[Sequence[str], pa.DataType | str]]) -> pa.RecordBatch:
+    """Reads leaves of statistics, JSON texts: a column for each leaf, given by its keys and its type, or by the path of
+    a Variant whose bounds are wanted: a struct of kind (0: no bound), int, real, text, unscaled and scale, whose kind
+    says which has the value.
 
     A value that is missing, or does not fit the type exactly, is null; so are all of a text that is no JSON object.
     """
     return call(native.stats_leaves, _column(texts), [(list(keys), kind) for keys, kind in leaves])
 
 
-def path_bounds(texts: pa.Array, key: str | None = None) -> pa.RecordBatch:
-    """Reads bounds of Variant paths from z85 texts: those of the path `key`, one row per text, or all, one row each.
-
-    Columns: row and path (of all bounds alone), kind (0: no bound), int, real, text, unscaled and scale; the kind says
-    which has the value.
+def all_bounds(texts: pa.Array) -> pa.RecordBatch:
+    """Reads the bounds of all Variant paths in z85 texts, one row each: its text's row, path, kind, int, real, text,
+    unscaled and scale.
     """
-    return call(native.path_bounds, _column(texts), key)
+    return call(native.all_bounds, _column(texts))
 
 
 def bounds_variants(texts: pa.Array) -> pa.StructArray:
