@@ -73,8 +73,11 @@ def test_a_path_is_the_same_from_both_layouts(docs: list[Any], tree: pa.DataType
     unshredded = _native.extract(whole, items)
     shredded = _native.extract(_native.shred(whole, {("v",): tree}), items)
     assert unshredded.drop_columns(["0"]).equals(shredded.drop_columns(["0"]))
-    for one, other, doc in zip(unshredded["0"].to_pylist(), shredded["0"].to_pylist(), docs, strict=True):
+    for one, other, text, doc in zip(
+        *(b.to_pylist() for b in (unshredded["0"], shredded["0"], shredded["4"])), docs, strict=True
+    ):
         expected = follow(doc, steps)
+        assert text is None if expected is MISSING else json.loads(text) == expected
         for found in (one, other):
             assert (found is None) == (expected is MISSING)
             assert found is None or decode(found["metadata"], found["value"]) == expected

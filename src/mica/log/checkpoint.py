@@ -156,19 +156,27 @@ def _open(storage: Storage, rel: str, size: int) -> Iterator[pq.ParquetFile]:
         with opened as file:
             yield file
     except FileNotFoundError:
-        raise _corrupt(storage, rel, "it is missing") from None
+        raise _corrupt(storage, rel, "it is missing", hint=_OPEN_AGAIN) from None
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError, OverflowError) as error:
         if isinstance(error, MicaError):
             raise
         raise _corrupt(storage, rel, error) from None
 
 
-def _corrupt(storage: Storage, rel: str, error: object) -> CorruptDataError:
+#: For a table that is kept while another process cleans up its log.
+_OPEN_AGAIN = (
+    "Open the table again. If it is missing then too, delete the checkpoint if the commits before it still exist."
+)
+
+
+def _corrupt(
+    storage: Storage, rel: str, error: object, hint: str = "Delete it if the commits before it still exist."
+) -> CorruptDataError:
     reason = str(error).partition("\n")[0]
     return CorruptDataError(
         "CORRUPT_CHECKPOINT",
         f"{storage.path(rel)} is not a readable checkpoint: {reason}",
-        hint="Delete it if the commits before it still exist.",
+        hint=hint,
         path=storage.path(rel),
     )
 

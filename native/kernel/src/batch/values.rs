@@ -21,7 +21,7 @@ use crate::names::Names;
 use crate::tape::Tape;
 use crate::text::utf8::decode_like_java;
 use crate::text::zone::Zone;
-use crate::values::bytes::{ByteColumn, build_variant};
+use crate::values::bytes::{ByteColumn, TextColumn, build_variant};
 
 /// JSON texts (strings or binary of any flavour, column 0) as the variant column `v`. Binary that is no UTF-8 is
 /// repaired as Spark does it.
@@ -99,41 +99,34 @@ fn parse_texts(
 /// The variant column 0 as the string column `json`.
 pub fn variant_to_json(batch: &RecordBatch, zone: &Zone) -> Result<RecordBatch> {
     let mut printer = VariantPrinter::default();
-    let mut texts = ByteColumn::new(batch.num_rows());
-    let nulls = each_value(batch, |row, metadata, value| {
-        if let Some(value) = value {
-            printer.print(metadata, value, zone, &mut texts.bytes).map_err(|e| e.row(row as u64))?;
-        }
+    let mut texts = TextColumn::new(batch.num_rows());
+    each_value(batch, |row, metadata, value| {
+        let Some(value) = value else { return texts.append_null() };
+        printer.print(metadata, value, zone, &mut texts.row).map_err(|e| e.row(row as u64))?;
         texts.end_row()
     })?;
-    let array = texts.finish_text(nulls)?;
-    one_column(Field::new("json", DataType::Utf8, true), Arc::new(array))
+    one_column(Field::new("json", DataType::Utf8, true), Arc::new(texts.finish()))
 }
 
 /// The types of the values of the variant column 0 as the string column `type`.
 pub fn type_texts(batch: &RecordBatch) -> Result<RecordBatch> {
     let mut printer = TypePrinter::default();
-    let mut texts = ByteColumn::new(batch.num_rows());
-    let nulls = each_row(batch, |tape, names, row| {
-        if let Some(value) = row {
-            printer.print(&tape.view(value, names), 0, &mut texts.bytes);
-        }
+    let mut texts = TextColumn::new(batch.num_rows());
+    each_row(batch, |tape, names, row| {
+        let Some(value) = row else { return texts.append_null() };
+        printer.print(&tape.view(value, names), 0, &mut texts.row);
         texts.end_row()
     })?;
-    let array = texts.finish_text(nulls)?;
-    one_column(Field::new("type", DataType::Utf8, true), Arc::new(array))
+    one_column(Field::new("type", DataType::Utf8, true), Arc::new(texts.finish()))
 }
 
 /// Refuses the first row of the variant column 0 that breaks the encoding.
 pub fn validate(batch: &RecordBatch) -> Result<()> {
-    each_row(batch, |_, _, _| Ok(())).map(|_| ())
+    each_row(batch, |_, _, _| Ok(()))
 }
 
 /// Decodes every row of the variant column 0; `use_row` gets the value bytes, or `None` for null.
-fn each_row(
-    batch: &RecordBatch,
-    mut use_row: impl FnMut(&Tape, &Names, Option<&[u8]>) -> Result<()>,
-) -> Result<Option<NullBuffer>> {
+fn each_row(batch: &RecordBatch, mut use_row: impl FnMut(&Tape, &Names, Option<&[u8]>) -> Result<()>) -> Result<()> {
     let (mut decoder, mut tape, mut names) = (VariantDecoder::new(), Tape::default(), Names::new());
     each_value(batch, |row, metadata, value| {
         if let Some(value) = value {
@@ -146,10 +139,7 @@ fn each_row(
 }
 
 /// Calls with row, metadata and value of the variant column 0; the value is `None` where the row is null.
-fn each_value(
-    batch: &RecordBatch,
-    mut use_row: impl FnMut(usize, &[u8], Option<&[u8]>) -> Result<()>,
-) -> Result<Option<NullBuffer>> {
+fn each_value(batch: &RecordBatch, mut use_row: impl FnMut(usize, &[u8], Option<&[u8]>) -> Result<()>) -> Result<()> {
     let (metadata, values, nulls) = parts_of(column(batch, 0)?)?;
     for row in 0..metadata.len() {
         if nulls.as_ref().is_some_and(|n| n.is_null(row)) {
@@ -162,7 +152,7 @@ fn each_value(
         }
         use_row(row, metadata.value(row), Some(values.value(row)))?;
     }
-    Ok(nulls)
+    Ok(())
 }
 
 /// Metadata, value and nulls of an unshredded variant column; its fields are found by name.

@@ -41,6 +41,7 @@ pub fn is_container(value: &[u8], at: usize) -> bool {
 }
 
 /// Reads the head of the container at `at`; its body lies within the bytes.
+#[inline]
 pub fn head(value: &[u8], at: usize) -> Result<Head> {
     let first = *value.get(at).ok_or_else(|| cut(at))?;
     let bits = first >> 2;

@@ -197,13 +197,23 @@ fn put(value: &mut [u8], at: usize, width: usize, number: u32) {
 }
 
 /// Checks a primitive, or the head of a container; gives the end of the value.
+#[inline]
 fn check_one(value: &[u8], at: usize) -> Result<usize> {
+    if let Some(first) = value.get(at).filter(|first| *first & 3 == 1) {
+        let end = at + 1 + (first >> 2) as usize;
+        let text = value.get(at + 1..end).ok_or_else(|| cut(at))?;
+        return if is_utf8(text) { Ok(end) } else { Err(no_utf8(at)) };
+    }
     let end = at + length(value, at)?;
     let bytes = value.get(at..end).ok_or_else(|| cut(at))?;
     let text = match bytes {
-        [first, rest @ ..] if first & 3 == 1 => rest,
         [0x40, _, _, _, _, rest @ ..] => rest,
         _ => return check_scalar(bytes, at).map(|()| end),
     };
-    if is_utf8(text) { Ok(end) } else { Err(fault(6, at, "a string is not UTF-8")) }
+    if is_utf8(text) { Ok(end) } else { Err(no_utf8(at)) }
+}
+
+#[cold]
+fn no_utf8(at: usize) -> Error {
+    fault(6, at, "a string is not UTF-8")
 }

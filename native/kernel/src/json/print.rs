@@ -2,7 +2,7 @@
 //! (`123` for a decimal 123.00), times in the session's zone, binary as base64. Types that Spark cannot print (time,
 //! nanoseconds) follow the same pattern. Without recursion.
 
-use crate::json::scan::string_stop;
+use crate::json::scan::{push_plain_text, string_stop};
 use crate::tape::{Kind, Scalar, TapeView};
 use crate::text::java;
 use crate::text::zone::Zone;
@@ -115,8 +115,17 @@ pub fn push_plain(out: &mut Vec<u8>, scalar: &Scalar, zone: &Zone) {
 }
 
 /// Appends a JSON string; escapes what must be, as Jackson does.
+#[inline]
 pub fn push_quoted(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
+    if !push_plain_text(out, text) {
+        push_escaped(out, text);
+    }
+    out.push(b'"');
+}
+
+#[cold]
+fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     let mut at = 0;
     loop {
         let stop = string_stop(text, at);
@@ -136,5 +145,48 @@ pub fn push_quoted(out: &mut Vec<u8>, text: &[u8]) {
         }
         at = stop + 1;
     }
-    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::push_quoted;
+    use crate::text::java::push_int;
+
+    /// Jackson's escapes, a character at a time.
+    fn escaped(text: &str) -> String {
+        let one = |c: char| match c {
+            '"' | '\\' => format!("\\{c}"),
+            '\u{8}' => "\\b".into(),
+            '\u{c}' => "\\f".into(),
+            '\n' => "\\n".into(),
+            '\r' => "\\r".into(),
+            '\t' => "\\t".into(),
+            '\0'..' ' => format!("\\u{:04X}", c as u32),
+            _ => c.to_string(),
+        };
+        format!("\"{}\"", text.chars().map(one).collect::<String>())
+    }
+
+    proptest! {
+        #[test]
+        fn a_text_is_quoted_as_a_look_at_each_character_says(
+            before in "[a-z]{0,3}",
+            text in prop_oneof!["[ -~]{0,90}", "[a-z0-9:/äß漢😀]{0,70}", any::<String>()],
+        ) {
+            let mut out = before.clone().into_bytes();
+            push_quoted(&mut out, text.as_bytes());
+            prop_assert_eq!(String::from_utf8(out).unwrap(), before + &escaped(&text));
+        }
+
+        #[test]
+        fn an_integer_has_its_digits(value in any::<i64>(), shift in 0..63) {
+            for value in [value >> shift, i64::MIN, i64::MAX, 0, 9, 10, 99, 100] {
+                let mut out = Vec::new();
+                push_int(&mut out, value);
+                prop_assert_eq!(out, value.to_string().into_bytes());
+            }
+        }
+    }
 }

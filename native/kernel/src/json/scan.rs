@@ -50,6 +50,41 @@ fn last_stop(bytes: &[u8], at: usize) -> usize {
     at + left.min(hits.trailing_zeros() as usize)
 }
 
+/// Appends the text if nothing in it has to be escaped, which is looked at on the way; else appends nothing.
+#[inline]
+pub fn push_plain_text(out: &mut Vec<u8>, text: &[u8]) -> bool {
+    let start = out.len();
+    let mut hits = 0;
+    // In blocks, the last of which may overlap the one before.
+    if let Some(last) = text.last_chunk::<BLOCK>() {
+        out.reserve(text.len() + BLOCK);
+        for block in text.as_chunks::<BLOCK>().0 {
+            hits |= special(block);
+            out.extend_from_slice(block);
+        }
+        hits |= special(last);
+        out.truncate(start + text.len() - BLOCK);
+        out.extend_from_slice(last);
+    } else if let (Some(first), Some(last)) = (text.first_chunk::<8>(), text.last_chunk::<8>()) {
+        let mut block = [0; BLOCK];
+        block[..8].copy_from_slice(first);
+        block[8..].copy_from_slice(last);
+        hits |= special(&block);
+        out.extend_from_slice(first);
+        out.truncate(start + text.len() - 8);
+        out.extend_from_slice(last);
+    } else {
+        for &byte in text {
+            hits |= u32::from(byte < 0x20 || byte == b'"' || byte == b'\\');
+            out.push(byte);
+        }
+    }
+    if hits != 0 {
+        out.truncate(start);
+    }
+    hits == 0
+}
+
 /// Reads the rest of a string that has an escape: appends its text from `start` on to `out` and returns the
 /// place after the closing quote. A surrogate without its partner is refused, as Spark's parser does.
 #[cold]

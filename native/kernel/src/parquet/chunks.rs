@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use parquet::arrow::array_reader::RowGroups;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection, RowSelector};
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::basic::Compression;
 use parquet::column::page::{Page, PageIterator, PageReader};
@@ -28,10 +28,6 @@ use crate::parquet::parts::Parts;
 use crate::parquet::rows::{self, Rows};
 use crate::parquet::unzstd;
 use crate::parquet::{alone, coded};
-
-/// Below this mean length of its runs the library reads all pages of a selection and masks their rows
-/// (`RowSelectionPolicy`), so all of them have to be there.
-const MASKED_BELOW: usize = 32;
 
 impl FileReader {
     /// Decodes some leaf columns of one row group, all rows or those of `rows` (numbers within the file, sorted); only
@@ -91,7 +87,8 @@ impl FileReader {
             // Only a selection needs to know where pages begin.
             self.load_pages(&[group], leaves, false)?;
         }
-        let paged = selection.as_ref().filter(|selection| !is_masked(selection));
+        // Of a mask the library reads all pages.
+        let paged = selection.as_ref().filter(|selection| selection.as_mask().is_none());
         let mut ranges = Vec::new();
         let mut ends = Vec::with_capacity(leaves.len());
         for &leaf in leaves {
@@ -144,13 +141,6 @@ pub(super) struct Needed {
     pub(super) ranges: Vec<Range<u64>>,
     /// Where the ranges of each leaf end.
     ends: Vec<usize>,
-}
-
-/// Whether the library reads all pages of a selection.
-fn is_masked(selection: &RowSelection) -> bool {
-    let (rows, runs) =
-        selection.iter().fold((0, 0), |(rows, runs), one: &RowSelector| (rows + one.row_count, runs + 1));
-    rows <= (runs + 1) * MASKED_BELOW
 }
 
 /// The ranges of bytes of the pages that a selection reads: all of the column's without one, or without a page index.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use arrow::array::{Array, BooleanArray};
+use arrow::buffer::{BooleanBuffer, Buffer};
 use arrow::compute::prep_null_mask_filter;
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 
@@ -93,8 +94,19 @@ pub fn push(rows: &mut Rows, range: Range<u64>) {
     }
 }
 
-/// The rows as the Parquet library takes them, relative to a row group that is `first..end` of the file.
+/// Below this mean length of its runs the library reads all pages of a selection and masks their rows
+/// (`RowSelectionPolicy`), so all of them have to be there.
+const MASKED_BELOW: u64 = 32;
+
+/// The rows as the Parquet library takes them, relative to a row group that is `first..end` of the file: as a mask where it
+/// would make one of them.
 pub fn selection(rows: &[Range<u64>], first: u64, end: u64) -> RowSelection {
+    // Each range but the first lies behind a gap.
+    let ends = [rows.first().is_some_and(|r| r.start > first), rows.last().is_none_or(|r| r.end < end)];
+    let runs = (2 * rows.len() as u64).saturating_sub(1) + ends.into_iter().map(u64::from).sum::<u64>();
+    if end.saturating_sub(first) <= (runs + 1) * MASKED_BELOW {
+        return RowSelection::from_boolean_buffer(mask(rows, first, end));
+    }
     let mut selectors = Vec::with_capacity(rows.len() * 2 + 1);
     let mut at = first;
     for range in rows {
@@ -108,6 +120,23 @@ pub fn selection(rows: &[Range<u64>], first: u64, end: u64) -> RowSelection {
         selectors.push(RowSelector::skip((end - at) as usize));
     }
     RowSelection::from(selectors)
+}
+
+/// One bit for each of `first..end`.
+fn mask(rows: &[Range<u64>], first: u64, end: u64) -> BooleanBuffer {
+    let len = end.saturating_sub(first);
+    let mut words = vec![0u64; len.div_ceil(64) as usize];
+    for range in rows {
+        let (mut at, stop) = (range.start.saturating_sub(first), range.end.saturating_sub(first));
+        while at < stop {
+            let bits = (64 - at % 64).min(stop - at);
+            if let Some(word) = words.get_mut((at / 64) as usize) {
+                *word |= (u64::MAX >> (64 - bits)) << (at % 64);
+            }
+            at += bits;
+        }
+    }
+    BooleanBuffer::new(Buffer::from_vec(words), 0, len as usize)
 }
 
 #[cfg(test)]
@@ -139,5 +168,32 @@ mod tests {
         }
         assert_eq!(clip(&rows, 4, 8), vec![4..5, 7..8]);
         assert_eq!(absolute(&rows, 6), 8);
+    }
+
+    #[test]
+    fn a_selection_is_the_same_as_a_mask_and_as_runs() {
+        for step in 1..100u64 {
+            for length in 1..=step {
+                for (first, end) in [(0, 300), (7, 263), (64, 65 + step)] {
+                    let starts = (first + step / 3..end).step_by(step as usize + 1);
+                    let rows: Rows = starts.map(|start| start..(start + length).min(end)).collect();
+                    let found = selection(&rows, first, end);
+                    let mut at = first;
+                    let mut ranges = Rows::new();
+                    for run in found.iter() {
+                        if !run.skip {
+                            push(&mut ranges, at..at + run.row_count as u64);
+                        }
+                        at += run.row_count as u64;
+                    }
+                    assert_eq!((ranges, at), (rows, end), "{step} {length} {first} {end}");
+                }
+            }
+        }
+        // As the library decides it: at and around the mean length of 32.
+        let runs = |length: u64| (0..10).map(|n| 2 * n * length..(2 * n + 1) * length).collect::<Rows>();
+        assert!(selection(&runs(31), 0, 620).as_mask().is_some());
+        assert!(selection(&runs(40), 0, 800).as_mask().is_none());
+        assert_eq!(selection(&[], 0, 10).row_count(), 0);
     }
 }

@@ -227,13 +227,20 @@ impl Scan {
             let message = format!("a mask of {} rows for a batch of {}", mask.len(), raw.num_rows());
             return Err(Error::new(Code::InvalidArgument, message));
         }
-        let mut found = Vec::new();
-        rows::masked(&judging.decoder.window().rows, start, mask, &mut found);
-        let (passing, wanted) = (rows::count(&found), rows::count(&found).min(self.left));
+        let passing = mask.true_count() as u64;
+        let wanted = passing.min(self.left);
         if wanted == 0 {
             return Ok(());
         }
         self.left -= wanted;
+        let window = &judging.decoder.window().rows;
+        if wanted == passing {
+            rows::masked(window, start, mask, &mut judging.passing);
+        } else {
+            let mut found = Vec::new();
+            rows::masked(window, start, mask, &mut found);
+            rows::head(&found, wanted).into_iter().for_each(|range| rows::push(&mut judging.passing, range));
+        }
         let kept = |batch: RecordBatch| -> Result<RecordBatch> {
             let batch = if passing == batch.num_rows() as u64 { batch } else { filter_record_batch(&batch, mask)? };
             Ok(batch.slice(0, wanted as usize))
@@ -247,9 +254,6 @@ impl Scan {
         let names: Vec<&str> = asked.map(|judged| judged.name.as_str()).collect();
         if !names.is_empty() {
             judging.kept.extracted.push(written(&kept(columns_of(&extracted, &names)?)?)?);
-        }
-        for range in rows::head(&found, wanted) {
-            rows::push(&mut judging.passing, range);
         }
         Ok(())
     }

@@ -14,12 +14,19 @@ pub fn push_int(out: &mut Vec<u8>, value: i64) {
     let mut buffer = [0u8; 20];
     let mut at = buffer.len();
     let mut rest = value.unsigned_abs();
-    while rest > 0 {
+    while rest >= 10 {
+        let two = (rest % 100) as u8;
+        rest /= 100;
+        at -= 2;
+        if let Some(slot) = buffer.get_mut(at..at + 2) {
+            slot.copy_from_slice(&[b'0' + two / 10, b'0' + two % 10]);
+        }
+    }
+    if rest > 0 {
         at -= 1;
         if let Some(slot) = buffer.get_mut(at) {
-            *slot = b'0' + (rest % 10) as u8;
+            *slot = b'0' + rest as u8;
         }
-        rest /= 10;
     }
     if value < 0 {
         out.push(b'-');

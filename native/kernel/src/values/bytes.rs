@@ -1,8 +1,8 @@
-//! Unshredded Variants under construction.
+//! Unshredded Variants, and texts, under construction.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BinaryArray, StringArray, StructArray};
+use arrow::array::{ArrayBuilder, ArrayRef, BinaryArray, StringArray, StringBuilder, StructArray};
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Field, Fields};
 
@@ -33,30 +33,80 @@ impl ByteColumn {
     }
 
     pub fn end_row(&mut self) -> Result<()> {
-        let end = i32::try_from(self.bytes.len())
-            .map_err(|_| Error::new(Code::TooLarge, "the values of one batch exceed 2 GiB: use smaller batches"))?;
-        self.offsets.push(end);
+        self.offsets.push(i32::try_from(self.bytes.len()).map_err(|_| too_large())?);
         if self.offsets.len() == FIRST_ROWS {
-            let more = self.bytes.len() / FIRST_ROWS * self.rows.saturating_sub(FIRST_ROWS);
-            self.bytes.reserve(more.saturating_add(more / 8).min(MOST_FORESEEN));
+            self.bytes.reserve(foreseen(self.bytes.len(), self.rows) - self.bytes.len());
         }
         Ok(())
     }
 
     pub fn finish(self) -> Result<BinaryArray> {
-        let (offsets, bytes) = self.into_parts();
-        Ok(BinaryArray::try_new(offsets, bytes, None)?)
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(self.offsets));
+        Ok(BinaryArray::try_new(offsets, Buffer::from_vec(self.bytes), None)?)
+    }
+}
+
+/// A column of texts under construction.
+pub struct TextColumn {
+    /// The text at hand.
+    pub row: Vec<u8>,
+    texts: StringBuilder,
+    rows: usize,
+}
+
+impl TextColumn {
+    pub fn new(rows: usize) -> Self {
+        TextColumn { row: Vec::new(), texts: StringBuilder::with_capacity(rows, 0), rows }
     }
 
-    /// The same as text, which the bytes must be.
-    pub fn finish_text(self, nulls: Option<NullBuffer>) -> Result<StringArray> {
-        let (offsets, bytes) = self.into_parts();
-        Ok(StringArray::try_new(offsets, bytes, nulls)?)
+    /// Appends the text at hand.
+    pub fn end_row(&mut self) -> Result<()> {
+        let row = std::mem::take(&mut self.row);
+        let appended = self.append(&row);
+        self.row = row;
+        self.row.clear();
+        appended
     }
 
-    fn into_parts(self) -> (OffsetBuffer<i32>, Buffer) {
-        (OffsetBuffer::new(ScalarBuffer::from(self.offsets)), Buffer::from_vec(self.bytes))
+    /// Appends a text, which must be UTF-8: that is looked at while it is in the cache.
+    pub fn append(&mut self, text: &[u8]) -> Result<()> {
+        let text = simdutf8::basic::from_utf8(text)
+            .map_err(|_| Error::new(Code::Internal, "a text that was made is not UTF-8"))?;
+        if self.texts.values_slice().len() + text.len() > i32::MAX as usize {
+            return Err(too_large());
+        }
+        self.texts.append_value(text);
+        self.foresee()
     }
+
+    pub fn append_null(&mut self) -> Result<()> {
+        self.texts.append_null();
+        self.foresee()
+    }
+
+    fn foresee(&mut self) -> Result<()> {
+        if self.texts.len() == FIRST_ROWS && self.rows > FIRST_ROWS {
+            let first = self.texts.finish();
+            let bytes = foreseen(first.value_data().len(), self.rows);
+            self.texts = StringBuilder::with_capacity(self.rows, bytes);
+            self.texts.append_array(&first)?;
+        }
+        Ok(())
+    }
+
+    pub fn finish(mut self) -> StringArray {
+        self.texts.finish()
+    }
+}
+
+/// The bytes of so many rows, by those of the first ones.
+fn foreseen(first: usize, rows: usize) -> usize {
+    let more = first / FIRST_ROWS * rows.saturating_sub(FIRST_ROWS);
+    first + more.saturating_add(more / 8).min(MOST_FORESEEN)
+}
+
+fn too_large() -> Error {
+    Error::new(Code::TooLarge, "the values of one batch exceed 2 GiB: use smaller batches")
 }
 
 /// Joins the two columns of a variant. The metadata of a null row may be null: Arrow wants it filled where the

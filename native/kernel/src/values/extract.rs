@@ -27,7 +27,7 @@ use crate::names::Names;
 use crate::path::{Step, levels};
 use crate::tape::{Scalar, Tape};
 use crate::text::zone::Zone;
-use crate::values::bytes::{ByteColumn, build_variant};
+use crate::values::bytes::{ByteColumn, TextColumn, build_variant};
 use crate::values::cast::CastBuilder;
 use crate::values::coded::CodedTexts;
 use crate::values::find::{Finder, Found};
@@ -267,20 +267,18 @@ fn extract_variant(column: &VariantColumn, finder: &mut Finder<'_>) -> Result<Ex
 /// The texts of `to_json`. No value fails: what has a place in a Variant has a text.
 fn extract_json(column: &VariantColumn, finder: &mut Finder<'_>, timezone: &str) -> Result<Extracted> {
     let zone = Zone::parse(timezone)?;
-    let mut texts = ByteColumn::new(column.len);
+    let mut texts = TextColumn::new(column.len);
     let mut printer = VariantPrinter::default();
-    let mut nulls = Vec::with_capacity(column.len);
     finder.each(0..column.len, Some(JsonText::new(zone)), |_, found| {
-        nulls.push(!matches!(found, Found::Missing));
         match found {
-            Found::Missing | Found::Subtree(_) => {}
-            Found::Leaf(leaf, at) => push_scalar(&mut texts.bytes, &leaf.scalar(at), &zone),
-            Found::Bytes { metadata, value } => printer.print(metadata, value, &zone, &mut texts.bytes)?,
-            Found::Rebuilt { value, .. } => texts.bytes.extend_from_slice(value),
+            Found::Missing | Found::Subtree(_) => return texts.append_null(),
+            Found::Leaf(leaf, at) => push_scalar(&mut texts.row, &leaf.scalar(at), &zone),
+            Found::Bytes { metadata, value } => printer.print(metadata, value, &zone, &mut texts.row)?,
+            Found::Rebuilt { value, .. } => return texts.append(value),
         }
         texts.end_row()
     })?;
-    let values = Arc::new(texts.finish_text(Some(NullBuffer::from(nulls)))?);
+    let values = Arc::new(texts.finish());
     let failed = BooleanArray::new(BooleanBuffer::new_unset(column.len), None);
     Ok(Extracted { values, failed, variant: false })
 }

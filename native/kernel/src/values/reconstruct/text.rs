@@ -13,7 +13,7 @@ pub struct JsonText {
     bytes: Vec<u8>,
     zone: Zone,
     residual: ResidualPrinter,
-    /// By number of the field's level: its name, quoted, and the colon.
+    /// By number of the field's level: a comma, its name, quoted, and the colon.
     keys: Vec<Vec<u8>>,
 }
 
@@ -28,11 +28,43 @@ impl JsonText {
         push_scalar(&mut self.bytes, &leaf.scalar(slot), &self.zone);
     }
 
+    #[cold]
+    fn key(&mut self, level: usize, name: &[u8]) {
+        if self.keys.len() <= level {
+            self.keys.resize_with(level + 1, Vec::new);
+        }
+        let key = &mut self.keys[level];
+        key.push(b',');
+        push_quoted(key, name);
+        key.push(b':');
+    }
+
     fn next(&mut self, open: &mut Open) {
         if open.begun {
             self.bytes.push(b',');
         }
         open.begun = true;
+    }
+}
+
+/// Appends a few bytes, in two pieces that may overlap.
+#[inline(always)]
+fn push_short(out: &mut Vec<u8>, bytes: &[u8]) {
+    let end = out.len() + bytes.len();
+    if bytes.len() <= 16
+        && let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>())
+    {
+        out.extend_from_slice(first);
+        out.truncate(end - 8);
+        out.extend_from_slice(last);
+    } else if bytes.len() <= 8
+        && let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>())
+    {
+        out.extend_from_slice(first);
+        out.truncate(end - 4);
+        out.extend_from_slice(last);
+    } else {
+        out.extend_from_slice(bytes);
     }
 }
 
@@ -84,16 +116,12 @@ impl Writer for JsonText {
 
     #[inline(always)]
     fn field(&mut self, open: &mut Open, level: usize, _: u32, name: &[u8]) {
-        self.next(open);
-        if self.keys.len() <= level {
-            self.keys.resize_with(level + 1, Vec::new);
+        if self.keys.get(level).is_none_or(Vec::is_empty) {
+            self.key(level, name);
         }
-        let key = &mut self.keys[level];
-        if key.is_empty() {
-            push_quoted(key, name);
-            key.push(b':');
-        }
-        self.bytes.extend_from_slice(key);
+        let key = self.keys.get(level).map_or(&[][..], |key| key);
+        push_short(&mut self.bytes, if open.begun { key } else { key.get(1..).unwrap_or(&[]) });
+        open.begun = true;
     }
 
     fn residual_field(&mut self, open: &mut Open, _: u32, name: &[u8]) {
