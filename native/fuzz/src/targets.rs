@@ -85,7 +85,8 @@ fn json(input: &[u8]) -> Result<()> {
     ingest.reader().feed(text)?;
     ingest.reader().finish();
     let (tree, _) = ingest.infer(Limits::default())?;
-    while let Some(batch) = ingest.next_batch(&tree, 100, 1 << 20)? {
+    while let Some(rows) = ingest.next_batch(&tree, 100, 1 << 20)? {
+        let batch = rows.to_batch()?;
         ingest.take_errors()?;
         let whole = mica_kernel::values::reconstruct::unshred(batch.column(0).as_any().downcast_ref().unwrap(), "v")?;
         let field = standard::mark(Field::new("v", arrow::array::Array::data_type(&whole).clone(), true));

@@ -8,7 +8,6 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::{Field, Schema};
 use clock::Clock;
 use mica_kernel::infer::{Limits, Sample};
@@ -16,6 +15,7 @@ use mica_kernel::json::{JsonParser, ParseOptions};
 use mica_kernel::layout::standard::mark;
 use mica_kernel::names::Names;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions, parse_compression};
+use mica_kernel::rows::Rows;
 use mica_kernel::shred::Shredder;
 use mica_kernel::tape::Tape;
 use mica_kernel::tree::Tree;
@@ -94,11 +94,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         shredding += clock.read() - start;
         let start = clock.read();
-        let column: ArrayRef = shredder.finish_ref()?;
-        let batch = RecordBatch::try_new(schema.clone(), vec![column])?;
+        let rows = Rows::of_one(schema.clone(), shredder.finish_column()?);
         finishing += clock.read() - start;
         let start = clock.read();
-        writer.write(&batch)?;
+        writer.write(rows)?;
         writing += clock.read() - start;
     }
     let start = clock.read();

@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut ingest = JsonIngest::new("v", reader, ParseOptions::default())?;
     let mut batches = Vec::new();
     while let Some(batch) = ingest.next_batch(&Tree::untyped(), 65_536, 64 << 20)? {
-        batches.push(batch);
+        batches.push(batch.to_batch()?);
     }
     let name = ["v".to_owned()];
     let (inferred, _) = infer_column(batches.first().ok_or("an empty file")?, &name, Limits::default())?;

@@ -15,6 +15,7 @@ use crate::json::{JsonParser, Next, ParseOptions, ReaderOptions, RowReader};
 use crate::layout::standard::mark;
 use crate::limits::MAX_TREE_DEPTH;
 use crate::names::Names;
+use crate::rows::Rows;
 use crate::shred::Shredder;
 use crate::tape::Tape;
 use crate::tree::Tree;
@@ -130,7 +131,7 @@ impl JsonIngest {
     }
 
     /// The next rows, `None` after the last. A batch without rows means: feed more input, or call again.
-    pub fn next_batch(&mut self, tree: &Tree, max_rows: usize, max_bytes: usize) -> Result<Option<RecordBatch>> {
+    pub fn next_batch(&mut self, tree: &Tree, max_rows: usize, max_bytes: usize) -> Result<Option<Rows>> {
         self.plan(tree)?;
         let JsonIngest { reader, parser, tape, names, plan: Some(plan), .. } = self else { return Ok(None) };
         let shredder = &mut plan.shredder;
@@ -175,7 +176,7 @@ impl JsonIngest {
         if ended && shredder.rows() == 0 {
             return Ok(None);
         }
-        Ok(Some(RecordBatch::try_new(plan.schema.clone(), vec![shredder.finish_ref()?])?))
+        Ok(Some(Rows::of_one(plan.schema.clone(), shredder.finish_column()?)))
     }
 
     /// The bad rows since the last call: `file`, `line`, `column` and `offset` (bytes), `reason`, `text`.

@@ -28,6 +28,7 @@ pub mod names;
 pub mod parquet;
 pub mod path;
 pub mod read;
+pub mod rows;
 pub mod shred;
 pub mod tape;
 pub mod text;

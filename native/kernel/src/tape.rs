@@ -156,6 +156,16 @@ impl<'a> TapeView<'a> {
         }
     }
 
+    /// The bytes of the text of a string node; `None` if they are none.
+    #[inline]
+    pub fn text_bytes(&self, node: &Node) -> Option<&'a [u8]> {
+        match self.text {
+            // A string of JSON text begins and ends at quotes.
+            Some(text) if node.aux == 0 => text.as_bytes().get(node.a as usize..node.a as usize + node.b as usize),
+            _ => self.text(node).map(str::as_bytes),
+        }
+    }
+
     /// The unscaled value of a decimal, or the number of a UUID.
     pub fn wide(&self, node: &Node) -> i128 {
         self.wide.get(node.a as usize).copied().unwrap_or(0)

@@ -9,7 +9,7 @@ use std::path::Path;
 /// From the ground to the roof. Modules of one line do not import each other.
 const LAYERS: [&[&str]; 14] = [
     &["error", "flavour", "limits", "names"],
-    &["text", "path", "tree"],
+    &["text", "path", "tree", "rows"],
     &["tape"],
     &["codec"],
     &["json", "layout"],

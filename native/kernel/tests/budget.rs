@@ -127,7 +127,7 @@ fn ingest(bytes: &[u8], compression: Compression, on_error: OnError, mut seen: i
     ingest.infer(Limits::default()).unwrap();
     let mut rows = 0;
     while let Some(batch) = ingest.next_batch(&Tree::untyped(), 16_384, 16 << 20).unwrap() {
-        rows += batch.num_rows() as u64;
+        rows += batch.len() as u64;
         seen(ingest.take_errors().unwrap().num_rows());
     }
     seen(ingest.take_errors().unwrap().num_rows());

@@ -73,12 +73,12 @@ fn shred<'py>(
     early: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
     let layout = if early { Layout::Early } else { Layout::Standard };
-    let batch = rows(batch)?;
+    let rows = rows(batch)?;
     let mut wanted = Vec::new();
     for (column, data_type) in trees {
         wanted.push((column.extract()?, tree(py, &data_type)?));
     }
-    run(py, || shred_batch(&batch, &wanted, layout))?.to_pyarrow(py)
+    run(py, || shred_batch(&rows.to_batch()?, &wanted, layout))?.to_pyarrow(py)
 }
 
 /// The schema of a batch of early columns without the `untyped_value`s that no row of it needs.
@@ -159,8 +159,8 @@ impl FileWriter {
     }
 
     fn write(&self, py: Python<'_>, batch: &Bound<'_, PyAny>) -> PyResult<()> {
-        let batch = rows(batch)?;
-        self.with(py, |writer| writer.write(&batch))
+        let rows = rows(batch)?;
+        self.with(py, |writer| writer.write(rows))
     }
 
     /// Bytes of the file so far, an estimate of what is buffered included.

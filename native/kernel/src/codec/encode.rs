@@ -32,9 +32,24 @@ impl ValueWriter {
         if !node.is_container() {
             return scalar(view, node, out);
         }
+        let inside = view.nodes.get(at + 1..node.next(at)).unwrap_or_default();
+        if node.kind == Kind::Object && !inside.iter().any(Node::is_container) {
+            return self.flat_object(view, dictionary, at, node, out);
+        }
         self.measure(view, dictionary, at, node.next(at));
         out.reserve(self.size_of(at, at));
         self.write(view, dictionary, at, node.next(at), at, out);
+    }
+
+    /// An object without containers in it, the most frequent one: all is known after one look at its fields.
+    fn flat_object(&mut self, view: &TapeView, dictionary: &mut Dictionary, at: usize, node: &Node, out: &mut Vec<u8>) {
+        let (header, bytes) =
+            gather(&mut self.fields, view, dictionary, children(view, at, node), |_, node| size(view, node));
+        out.reserve(header.size() + bytes);
+        self.write_object(&header, bytes, out);
+        for (_, node) in children(view, at, node) {
+            scalar(view, node, out);
+        }
     }
 
     /// Bytes of the subtree at `at`.
@@ -57,7 +72,8 @@ impl ValueWriter {
             self.measure_run(view, dictionary, field, end, first);
         }
         let children = fields.iter().filter_map(|&f| Some((f as usize, view.nodes.get(f as usize)?)));
-        let (header, data) = self.gather(view, dictionary, children, first);
+        let sizes = &self.sizes;
+        let (header, data) = gather(&mut self.fields, view, dictionary, children, |at, _| size_at(sizes, at, first));
         self.write_object(&header, data, out);
         for &field in fields {
             let field = field as usize;
@@ -95,7 +111,7 @@ impl ValueWriter {
     }
 
     fn size_of(&self, index: usize, base: usize) -> usize {
-        self.sizes.get(index - base).copied().unwrap_or(0) as usize
+        size_at(&self.sizes, index, base)
     }
 
     /// The header of the container at `at`, whose children are measured, and the bytes of its children.
@@ -115,32 +131,6 @@ impl ValueWriter {
             }
         }
         (Header::new(node.a as usize, (node.kind == Kind::Object).then_some(most), data), data)
-    }
-
-    /// Fills `fields` with an object's children, in the order of their names.
-    fn gather<'a>(
-        &mut self,
-        view: &TapeView,
-        dictionary: &mut Dictionary,
-        children: impl Iterator<Item = (usize, &'a Node)>,
-        base: usize,
-    ) -> (Header, usize) {
-        self.fields.clear();
-        let (mut offset, mut most, mut sorted) = (0, 0, true);
-        for (child, node) in children {
-            let id = dictionary.id(node.name);
-            sorted &= self.fields.is_empty() || most < id;
-            most = most.max(id);
-            self.fields.push(Entry { name: node.name, id, offset: offset as u32 });
-            offset += self.size_of(child, base);
-        }
-        if !dictionary.is_base(most) {
-            let name = |entry: &Entry| view.names.get(entry.name).as_bytes();
-            self.fields.sort_unstable_by(|a, b| name(a).cmp(name(b)));
-        } else if !sorted {
-            self.fields.sort_unstable_by_key(|entry| entry.id);
-        }
-        (Header::new(self.fields.len(), Some(most), offset), offset)
     }
 
     fn write_object(&self, header: &Header, data: usize, out: &mut Vec<u8>) {
@@ -167,7 +157,9 @@ impl ValueWriter {
             let Some(node) = view.nodes.get(index) else { continue };
             match node.kind {
                 Kind::Object => {
-                    let (header, data) = self.gather(view, dictionary, children(view, index, node), base);
+                    let (fields, sizes) = (&mut self.fields, &self.sizes);
+                    let children = children(view, index, node);
+                    let (header, data) = gather(fields, view, dictionary, children, |at, _| size_at(sizes, at, base));
                     self.write_object(&header, data, out);
                 }
                 Kind::Array => {
@@ -184,6 +176,37 @@ impl ValueWriter {
             }
         }
     }
+}
+
+fn size_at(sizes: &[u32], index: usize, base: usize) -> usize {
+    sizes.get(index - base).copied().unwrap_or(0) as usize
+}
+
+/// Fills `fields` with an object's children, in the order of their names; gives its header, and the bytes of them all.
+#[inline]
+fn gather<'a>(
+    fields: &mut Vec<Entry>,
+    view: &TapeView,
+    dictionary: &mut Dictionary,
+    children: impl Iterator<Item = (usize, &'a Node)>,
+    size: impl Fn(usize, &Node) -> usize,
+) -> (Header, usize) {
+    fields.clear();
+    let (mut offset, mut most, mut sorted) = (0, 0, true);
+    for (child, node) in children {
+        let id = dictionary.id(node.name);
+        sorted &= fields.is_empty() || most < id;
+        most = most.max(id);
+        fields.push(Entry { name: node.name, id, offset: offset as u32 });
+        offset += size(child, node);
+    }
+    if !dictionary.is_base(most) {
+        let name = |entry: &Entry| view.names.get(entry.name).as_bytes();
+        fields.sort_unstable_by(|a, b| name(a).cmp(name(b)));
+    } else if !sorted {
+        fields.sort_unstable_by_key(|entry| entry.id);
+    }
+    (Header::new(fields.len(), Some(most), offset), offset)
 }
 
 /// The children of the container at `at`, with their places.

@@ -219,7 +219,7 @@ impl Owner<'_> {
                     self.put(level, at, row, value.value(at), &mut out).map_err(|e| e.row(row as u64))?;
                 }
             }
-            level.value = Some(out.finish_binary(value.len()).as_binary::<i32>().clone());
+            level.value = Some(out.finish_binary(value.len())?.as_binary::<i32>().clone());
         } else {
             level.value = None;
         }

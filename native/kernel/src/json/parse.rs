@@ -95,7 +95,7 @@ impl JsonParser {
             self.drop_replaced(tape);
         }
         let bytes = text.as_bytes();
-        let rest = skip_space(bytes, end);
+        let (_, rest) = token(bytes, end);
         let ignored = self.options.ignore_rest && (rest > end || ends(tape, byte(bytes, end)));
         let end = rest;
         if end < bytes.len() && !ignored {
@@ -114,54 +114,53 @@ impl JsonParser {
         let bytes = text.as_bytes();
         let (mut at, mut name) = (0, NO_NAME);
         'value: loop {
-            at = skip_space(bytes, at);
-            match byte(bytes, at) {
-                b'"' => at = string(bytes, at + 1, name, tape)?,
+            let (first, start) = token(bytes, at);
+            match first {
+                b'"' => at = string(bytes, start + 1, name, tape)?,
                 b'{' => {
-                    self.open(Kind::Object, at, name, tape)?;
-                    at = skip_space(bytes, at + 1);
-                    if byte(bytes, at) != b'}' {
-                        (name, at) = self.key(text, at, names)?;
+                    self.open(Kind::Object, start, name, tape)?;
+                    let (next, place) = token(bytes, start + 1);
+                    if next != b'}' {
+                        (name, at) = self.key(text, next, place, names)?;
                         continue 'value;
                     }
-                    self.close(at, tape, names)?;
-                    at += 1;
+                    self.close(place, tape, names)?;
+                    at = place + 1;
                 }
                 b'[' => {
-                    self.open(Kind::Array, at, name, tape)?;
-                    at = skip_space(bytes, at + 1);
-                    if byte(bytes, at) != b']' {
-                        name = NO_NAME;
+                    self.open(Kind::Array, start, name, tape)?;
+                    let (next, place) = token(bytes, start + 1);
+                    if next != b']' {
+                        (name, at) = (NO_NAME, place);
                         continue 'value;
                     }
-                    self.close(at, tape, names)?;
-                    at += 1;
+                    self.close(place, tape, names)?;
+                    at = place + 1;
                 }
-                b'-' | b'0'..=b'9' => at = number(text, at, name, tape)?,
-                _ => at = literal(text, at, name, tape)?,
+                b'-' | b'0'..=b'9' => at = number(text, start, name, tape)?,
+                _ => at = literal(text, start, name, tape)?,
             }
             // A value has ended: what follows depends on what it stands in.
             loop {
                 let Some(frame) = self.stack.last_mut() else { return Ok(at) };
                 frame.count += 1;
-                at = skip_space(bytes, at);
                 let object = frame.object;
-                match byte(bytes, at) {
+                let (next, place) = token(bytes, at);
+                match next {
                     b',' if object => {
-                        at = skip_space(bytes, at + 1);
-                        (name, at) = self.key(text, at, names)?;
+                        let (next, place) = token(bytes, place + 1);
+                        (name, at) = self.key(text, next, place, names)?;
                         continue 'value;
                     }
                     b',' => {
-                        name = NO_NAME;
-                        at += 1;
+                        (name, at) = (NO_NAME, place + 1);
                         continue 'value;
                     }
-                    b'}' if object => self.close(at, tape, names)?,
-                    b']' if !object => self.close(at, tape, names)?,
-                    _ => return Err(unclosed(text, at, object)),
+                    b'}' if object => self.close(place, tape, names)?,
+                    b']' if !object => self.close(place, tape, names)?,
+                    _ => return Err(unclosed(text, place, object)),
                 }
-                at += 1;
+                at = place + 1;
             }
         }
     }
@@ -196,11 +195,11 @@ impl JsonParser {
         Ok(())
     }
 
-    /// The key at `at` and its colon: its name and the place after the colon.
+    /// The key that begins with a byte at `at`, and its colon: its name and the place after the colon.
     #[inline(always)]
-    fn key(&mut self, text: &str, at: usize, names: &mut Names) -> Result<(u32, usize)> {
+    fn key(&mut self, text: &str, first: u8, at: usize, names: &mut Names) -> Result<(u32, usize)> {
         let bytes = text.as_bytes();
-        if byte(bytes, at) != b'"' {
+        if first != b'"' {
             return Err(bad(at, format!("expected a key in double quotes, found {}", shown(text, at))));
         }
         let (id, end) = match self.keys.guess(bytes, at + 1, names) {
@@ -212,8 +211,8 @@ impl JsonParser {
             frame.clash |= frame.bits & bit != 0;
             frame.bits |= bit;
         }
-        let colon = skip_space(bytes, end);
-        if byte(bytes, colon) != b':' {
+        let (next, colon) = token(bytes, end);
+        if next != b':' {
             return Err(bad(colon, format!("expected ':' after a key, found {}", shown(text, colon))));
         }
         Ok((id, colon + 1))
@@ -334,12 +333,21 @@ fn byte(bytes: &[u8], at: usize) -> u8 {
     bytes.get(at).copied().unwrap_or(0)
 }
 
+/// The next byte that is no white space, and its place; 0 beyond the end.
 #[inline(always)]
-fn skip_space(bytes: &[u8], mut at: usize) -> usize {
-    while byte(bytes, at) <= b' ' && matches!(byte(bytes, at), b' ' | b'\n' | b'\r' | b'\t') {
+fn token(bytes: &[u8], at: usize) -> (u8, usize) {
+    match bytes.get(at) {
+        Some(&byte) if byte > b' ' => (byte, at),
+        _ => spaced_token(bytes, at),
+    }
+}
+
+#[inline(never)]
+fn spaced_token(bytes: &[u8], mut at: usize) -> (u8, usize) {
+    while matches!(byte(bytes, at), b' ' | b'\n' | b'\r' | b'\t') {
         at += 1;
     }
-    at
+    (byte(bytes, at), at)
 }
 
 #[inline(always)]

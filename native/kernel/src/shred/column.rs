@@ -4,41 +4,17 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    ArrayBuilder, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, PrimitiveArray,
-    StringBuilder, new_null_array,
-};
-use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::array::{ArrayRef, BooleanArray, Decimal128Array, FixedSizeBinaryArray, PrimitiveArray};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType,
+    ArrowPrimitiveType, DataType, Date32Type, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType,
 };
 
-use crate::error::{Code, Error, Result};
+use crate::error::Result;
+use crate::rows::{Column, Placed};
 use crate::tape::{Kind, Node, TapeView};
 use crate::tree::LeafType;
-
-/// Arrays without a value, which columns that have none in a batch share: a drifting path has room in a file and few
-/// rows.
-#[derive(Default)]
-pub struct Absent(Vec<ArrayRef>);
-
-impl Absent {
-    fn of(&mut self, data_type: DataType, len: usize) -> ArrayRef {
-        let found = self.0.iter().find(|array| array.len() == len && *array.data_type() == data_type);
-        if let Some(found) = found {
-            return found.clone();
-        }
-        let made = new_null_array(&data_type, len);
-        self.0.push(made.clone());
-        made
-    }
-
-    /// Forgets all but those of so many rows, as the next batch may have.
-    pub fn keep(&mut self, rows: usize) {
-        self.0.retain(|array| array.len() == rows);
-    }
-}
 
 /// A bitmap that grows by marking; bits between marks are unset.
 #[derive(Default)]
@@ -59,10 +35,6 @@ impl Bits {
             *word |= 1 << (index % 64);
         }
         self.set += 1;
-    }
-
-    pub fn is_unset(&self) -> bool {
-        self.set == 0
     }
 
     fn take(&mut self, len: usize) -> BooleanBuffer {
@@ -110,121 +82,53 @@ impl<T: Copy + Default> Fixed<T> {
     }
 }
 
-/// Strings.
-pub struct Strings(StringBuilder);
-
-impl Default for Strings {
-    fn default() -> Self {
-        Strings(StringBuilder::with_capacity(0, 0))
-    }
-}
-
-impl Strings {
-    #[inline]
-    fn put(&mut self, index: usize, text: &str) -> Result<()> {
-        let gap = index.saturating_sub(self.0.len());
-        if gap > 0 {
-            self.0.append_nulls(gap);
-        }
-        if self.0.values_slice().len() + text.len() > MAX_BYTES {
-            return Err(too_large());
-        }
-        self.0.append_value(text);
-        Ok(())
-    }
-
-    fn byte_len(&self) -> usize {
-        self.0.values_slice().len() + size_of_val(self.0.offsets_slice())
-    }
-
-    fn finish(&mut self, len: usize, absent: &mut Absent) -> ArrayRef {
-        if self.0.is_empty() {
-            return absent.of(DataType::Utf8, len);
-        }
-        self.0.append_nulls(len.saturating_sub(self.0.len()));
-        let bytes = self.0.values_slice().len();
-        let next = StringBuilder::with_capacity(len, next_bytes(bytes));
-        Arc::new(std::mem::replace(&mut self.0, next).finish())
-    }
-}
-
-/// Bytes of one column of one batch: offsets have 32 bits.
-const MAX_BYTES: usize = i32::MAX as usize;
-
-#[cold]
-fn too_large() -> Error {
-    Error::new(Code::TooLarge, "one column of one batch exceeds 2 GiB: pass fewer rows at a time")
-}
-
-/// Room for the next rows, which take about as many bytes or some more: growing would copy them into memory that is new.
-fn next_bytes(bytes: usize) -> usize {
-    bytes + bytes / 8
-}
-
-/// Binaries.
+/// Texts or binaries. The last ones are kept in sight: once whoever got them has dropped them, the next take their room,
+/// for memory that is new is dear.
+#[derive(Default)]
 pub struct Bytes {
-    valid: Bits,
-    offsets: Vec<i32>,
-    data: Vec<u8>,
-}
-
-impl Default for Bytes {
-    fn default() -> Self {
-        Bytes { valid: Bits::default(), offsets: vec![0], data: Vec::new() }
-    }
+    placed: Placed,
+    last: Option<Arc<Placed>>,
 }
 
 impl Bytes {
     #[inline]
-    pub fn put(&mut self, index: usize, bytes: &[u8]) -> Result<()> {
-        self.put_with(index, |data| data.extend_from_slice(bytes))
+    pub fn put(&mut self, index: usize, value: &[u8]) -> Result<()> {
+        self.placed.put(index, value)
     }
 
     /// Writes a value in place.
     #[inline]
     pub fn put_with(&mut self, index: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
-        if self.offsets.len() <= index {
-            self.offsets.resize(index + 1, self.data.len() as i32);
-        }
-        write(&mut self.data);
-        let end = i32::try_from(self.data.len()).map_err(|_| too_large())?;
-        self.offsets.push(end);
-        self.valid.mark(index);
-        Ok(())
+        self.placed.put_with(index, write)
+    }
+
+    /// Puts what the value of this number has.
+    #[inline]
+    pub fn put_again(&mut self, index: usize, value: usize) {
+        self.placed.put_again(index, value);
+    }
+
+    /// How many values there are.
+    pub fn values(&self) -> usize {
+        self.placed.len()
     }
 
     pub fn byte_len(&self) -> usize {
-        self.data.len()
+        self.placed.bytes() + size_of::<u32>() * self.placed.len()
     }
 
-    fn take(&mut self, len: usize) -> (OffsetBuffer<i32>, Buffer, Option<NullBuffer>) {
-        let mut offsets = std::mem::take(&mut self.offsets);
-        offsets.resize(len + 1, self.data.len() as i32);
-        let data = std::mem::take(&mut self.data);
-        self.data.reserve(next_bytes(data.len()));
-        self.offsets.reserve(len + 1);
-        self.offsets.push(0);
-        (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(data), self.valid.finish(len))
+    /// The column of `len` rows; the next one is empty.
+    pub fn finish(&mut self, len: usize) -> Column {
+        let last = self.last.take().and_then(Arc::into_inner);
+        let next = last.map_or_else(|| self.placed.room_for_as_many(), Placed::cleared);
+        let placed = Arc::new(std::mem::replace(&mut self.placed, next));
+        self.last = Some(placed.clone());
+        Column::Bytes { placed, rows: 0..len }
     }
 
-    /// A nullable binary array of `len` values.
-    pub fn finish_binary(&mut self, len: usize) -> ArrayRef {
-        self.finish_shared(len, &mut Absent::default())
-    }
-
-    /// The same for one of many columns.
-    pub fn finish_shared(&mut self, len: usize, absent: &mut Absent) -> ArrayRef {
-        if self.valid.is_unset() {
-            return absent.of(DataType::Binary, len);
-        }
-        let (offsets, data, nulls) = self.take(len);
-        Arc::new(BinaryArray::new(offsets, data, nulls))
-    }
-
-    /// A binary array for a required field: what was not put is empty.
-    pub fn finish_required(&mut self, len: usize) -> ArrayRef {
-        let (offsets, data, _) = self.take(len);
-        Arc::new(BinaryArray::new(offsets, data, None))
+    /// The same as a nullable binary array.
+    pub fn finish_binary(&mut self, len: usize) -> Result<ArrayRef> {
+        self.finish(len).to_array(&Field::new("", DataType::Binary, true))
     }
 }
 
@@ -242,7 +146,7 @@ pub enum LeafBuilder {
     Timestamp { values: Fixed<i64>, utc: bool },
     TimestampNanos { values: Fixed<i64>, utc: bool },
     Time(Fixed<i64>),
-    String(Strings),
+    String(Bytes),
     Binary(Bytes),
     Uuid(Fixed<u128>),
 }
@@ -264,7 +168,7 @@ impl LeafBuilder {
             LeafType::Timestamp { utc } => LeafBuilder::Timestamp { values: Fixed::default(), utc },
             LeafType::TimestampNanos { utc } => LeafBuilder::TimestampNanos { values: Fixed::default(), utc },
             LeafType::Time => LeafBuilder::Time(Fixed::default()),
-            LeafType::String => LeafBuilder::String(Strings::default()),
+            LeafType::String => LeafBuilder::String(Bytes::default()),
             LeafType::Binary => LeafBuilder::Binary(Bytes::default()),
             LeafType::Uuid => LeafBuilder::Uuid(Fixed::default()),
         }
@@ -275,7 +179,7 @@ impl LeafBuilder {
     #[inline]
     pub fn put(&mut self, view: &TapeView, node: &Node, index: usize) -> Result<bool> {
         match (self, node.kind) {
-            (LeafBuilder::String(column), Kind::Str) => match view.text(node) {
+            (LeafBuilder::String(column), Kind::Str) => match view.text_bytes(node) {
                 Some(text) => column.put(index, text)?,
                 None => return Ok(false),
             },
@@ -321,8 +225,7 @@ impl LeafBuilder {
 
     pub fn byte_len(&self) -> usize {
         match self {
-            LeafBuilder::String(column) => column.byte_len(),
-            LeafBuilder::Binary(column) => column.byte_len() + 4 * column.offsets.len(),
+            LeafBuilder::String(column) | LeafBuilder::Binary(column) => column.byte_len(),
             LeafBuilder::Boolean { values, .. } => values.words.len() * 8,
             LeafBuilder::Int8(column) => column.values.len(),
             LeafBuilder::Int16(column) => 2 * column.values.len(),
@@ -338,9 +241,10 @@ impl LeafBuilder {
         }
     }
 
-    /// The array of `len` values; the builder is empty afterwards.
-    pub fn finish(&mut self, len: usize, absent: &mut Absent) -> Result<ArrayRef> {
-        Ok(match self {
+    /// The column of `len` rows; the builder is empty afterwards.
+    pub fn finish(&mut self, len: usize) -> Result<Column> {
+        let array: ArrayRef = match self {
+            LeafBuilder::String(column) | LeafBuilder::Binary(column) => return Ok(column.finish(len)),
             LeafBuilder::Boolean { valid, values } => {
                 let nulls = valid.finish(len);
                 Arc::new(BooleanArray::new(values.take(len), nulls))
@@ -368,14 +272,13 @@ impl LeafBuilder {
                 Arc::new(array.with_timezone_opt(utc.then_some("UTC")))
             }
             LeafBuilder::Time(column) => primitive::<Time64MicrosecondType>(column, len),
-            LeafBuilder::String(column) => column.finish(len, absent),
-            LeafBuilder::Binary(column) => column.finish_shared(len, absent),
             LeafBuilder::Uuid(column) => {
                 let (values, nulls) = column.take(len);
                 let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_be_bytes()).collect();
                 Arc::new(FixedSizeBinaryArray::try_new(16, Buffer::from_vec(bytes), nulls)?)
             }
-        })
+        };
+        Ok(Column::Array(array))
     }
 }
 

@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, ListArray, StructArray};
+use arrow::array::ListArray;
 use arrow::buffer::{OffsetBuffer, ScalarBuffer};
 
 use crate::codec::dictionary::Dictionary;
@@ -21,7 +21,8 @@ use crate::codec::encode::ValueWriter;
 use crate::error::{Code, Error, Result};
 use crate::layout::Layout;
 use crate::names::Names;
-use crate::shred::column::{Absent, Bits, Bytes, LeafBuilder};
+use crate::rows::Column;
+use crate::shred::column::{Bits, Bytes, LeafBuilder};
 use crate::tape::{Kind, TapeView};
 use crate::tree::Tree;
 
@@ -119,15 +120,22 @@ impl Group {
     }
 
     /// Writes the tape's subtree at `at` as the value with this index.
+    #[inline]
     pub fn put(&mut self, row: &mut Row, at: usize, index: usize) -> Result<()> {
         let Some(node) = row.view.nodes.get(at) else { return Ok(()) };
-        match (&mut self.typed, node.kind) {
-            (Typed::Leaf(leaf), _) => {
-                let taken = leaf.put(&row.view, node, index)?;
-                if taken {
-                    return Ok(());
-                }
-            }
+        // Most values are leaves: no call for a level stands before them.
+        if let Typed::Leaf(leaf) = &mut self.typed
+            && leaf.put(&row.view, node, index)?
+        {
+            return Ok(());
+        }
+        self.put_other(row, at, node.kind, index)
+    }
+
+    /// The same of a value that no leaf takes.
+    #[inline(never)]
+    fn put_other(&mut self, row: &mut Row, at: usize, kind: Kind, index: usize) -> Result<()> {
+        match (&mut self.typed, kind) {
             (Typed::Object(object), Kind::Object) => {
                 let left_before = row.left.len();
                 object.put(row, at, index)?;
@@ -159,25 +167,19 @@ impl Group {
         self.value.byte_len() + typed
     }
 
-    /// The arrays of `value` and `typed_value`, `len` values each.
-    pub fn finish(&mut self, len: usize, absent: &mut Absent) -> Result<(ArrayRef, Option<ArrayRef>)> {
-        let typed: Option<ArrayRef> = match &mut self.typed {
+    /// The columns `value` and, where there is one, `typed_value`, of `len` rows.
+    pub fn finish(&mut self, len: usize) -> Result<impl Iterator<Item = Column>> {
+        let typed = match &mut self.typed {
             Typed::None => None,
-            Typed::Leaf(leaf) => Some(leaf.finish(len, absent)?),
-            Typed::Object(object) => Some(object.finish(&self.tree, self.layout, len, absent)?),
-            Typed::Array(array) => Some(array.finish(&self.tree, self.layout, len, absent)?),
+            Typed::Leaf(leaf) => Some(leaf.finish(len)?),
+            Typed::Object(object) => Some(object.finish(len)?),
+            Typed::Array(array) => Some(array.finish(&self.tree, self.layout, len)?),
         };
-        Ok((self.value.finish_shared(len, absent), typed))
+        Ok(std::iter::once(self.value.finish(len)).chain(typed))
     }
 
-    fn finish_struct(&mut self, len: usize, absent: &mut Absent) -> Result<StructArray> {
-        let (value, typed) = self.finish(len, absent)?;
-        let columns = std::iter::once(value).chain(typed).collect();
-        Ok(StructArray::try_new_with_length(self.layout.group_fields(&self.tree), columns, None, len)?)
-    }
-
-    pub fn finish_untyped_required(&mut self, len: usize) -> ArrayRef {
-        self.value.finish_required(len)
+    fn finish_struct(&mut self, len: usize) -> Result<Column> {
+        Ok(Column::Struct { children: self.finish(len)?.collect(), nulls: None, len })
     }
 }
 
@@ -198,13 +200,9 @@ impl Object {
         Ok(())
     }
 
-    fn finish(&mut self, tree: &Tree, layout: Layout, len: usize, absent: &mut Absent) -> Result<ArrayRef> {
-        let groups = self.fields.iter_mut().map(|f| f.finish_struct(len, absent).map(|a| Arc::new(a) as ArrayRef));
-        let columns = groups.collect::<Result<Vec<_>>>()?;
-        let Some(arrow::datatypes::DataType::Struct(fields)) = layout.typed_type(tree) else {
-            return Err(Error::new(Code::InvalidArgument, "columns of an object that is not in the tree"));
-        };
-        Ok(Arc::new(StructArray::try_new_with_length(fields, columns, self.valid.finish(len), len)?))
+    fn finish(&mut self, len: usize) -> Result<Column> {
+        let children = self.fields.iter_mut().map(|field| field.finish_struct(len)).collect::<Result<_>>()?;
+        Ok(Column::Struct { children, nulls: self.valid.finish(len), len })
     }
 }
 
@@ -230,19 +228,16 @@ impl Array {
         Ok(())
     }
 
-    fn finish(&mut self, tree: &Tree, layout: Layout, len: usize, absent: &mut Absent) -> Result<ArrayRef> {
+    fn finish(&mut self, tree: &Tree, layout: Layout, len: usize) -> Result<Column> {
         let mut offsets = std::mem::replace(&mut self.offsets, vec![0]);
         offsets.resize(len + 1, self.elements as i32);
-        let elements = self.element.finish_struct(std::mem::take(&mut self.elements), absent)?;
+        let elements = self.element.finish_struct(std::mem::take(&mut self.elements))?;
         let Some(element) = &tree.array else {
             return Err(Error::new(Code::InvalidArgument, "columns of an array that is not in the tree"));
         };
+        let field = layout.element_field(element);
         let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-        Ok(Arc::new(ListArray::try_new(
-            layout.element_field(element),
-            offsets,
-            Arc::new(elements),
-            self.valid.finish(len),
-        )?))
+        let elements = elements.to_array(&field)?;
+        Ok(Column::Array(Arc::new(ListArray::try_new(field, offsets, elements, self.valid.finish(len))?)))
     }
 }

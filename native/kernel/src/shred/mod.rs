@@ -10,7 +10,7 @@ mod metadata;
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, StructArray};
+use arrow::array::{AsArray, StructArray};
 use arrow::datatypes::{DataType, Field, Fields};
 
 use crate::codec::dictionary::{Dictionary, OwnDictionaries};
@@ -19,7 +19,8 @@ use crate::error::Result;
 use crate::layout::Layout;
 use crate::layout::standard::{METADATA, check_tree};
 use crate::names::Names;
-use crate::shred::column::{Absent, Bits, Bytes};
+use crate::rows::Column;
+use crate::shred::column::{Bits, Bytes};
 use crate::shred::group::{Group, Row};
 use crate::shred::metadata::Metadata;
 use crate::tape::TapeView;
@@ -32,15 +33,12 @@ pub struct Shredder {
     /// For an untyped tree: each row has the metadata of its own names, as any unshredded Variant.
     whole: Option<(OwnDictionaries, Bytes)>,
     metadata: Metadata,
-    /// Whether the metadata are views of the few that rows share.
-    views: bool,
     valid: Bits,
     rows: usize,
     dictionary: Dictionary,
     residual: ValueWriter,
     left: Vec<u32>,
     own: Vec<u8>,
-    absent: Absent,
     names_len: usize,
 }
 
@@ -75,14 +73,12 @@ impl Shredder {
             root,
             whole: tree.is_untyped().then(Default::default),
             metadata: Metadata::default(),
-            views: false,
             valid: Bits::default(),
             rows: 0,
             dictionary: Dictionary::new(names, base),
             residual: ValueWriter::default(),
             left: Vec::new(),
             own: Vec::new(),
-            absent: Absent::default(),
             names_len: names.len(),
         })
     }
@@ -90,7 +86,6 @@ impl Shredder {
     /// Metadata are views from now on (Arrow's `BinaryView`); of an untyped tree they stay what they are.
     pub fn with_views(mut self) -> Self {
         if self.layout == Layout::Standard && self.whole.is_none() {
-            self.views = true;
             let viewed = |field: &Arc<Field>| match field.name().as_str() {
                 METADATA => Arc::new(field.as_ref().clone().with_data_type(DataType::BinaryView)),
                 _ => field.clone(),
@@ -152,22 +147,20 @@ impl Shredder {
     }
 
     /// The rows since the last call as one column; the shredder is empty afterwards.
-    pub fn finish(&mut self) -> Result<StructArray> {
-        let rows = std::mem::take(&mut self.rows);
-        let columns: Vec<ArrayRef> = if let Some((_, metadata)) = &mut self.whole {
-            vec![metadata.finish_required(rows), self.root.finish_untyped_required(rows)]
-        } else {
-            let metadata = (self.layout == Layout::Standard).then(|| self.metadata.finish(rows, self.views));
-            let metadata = metadata.transpose()?;
-            let (value, typed) = self.root.finish(rows, &mut self.absent)?;
-            self.absent.keep(rows);
-            metadata.into_iter().chain([value]).chain(typed).collect()
+    pub fn finish_column(&mut self) -> Result<Column> {
+        let len = std::mem::take(&mut self.rows);
+        let metadata = match &mut self.whole {
+            Some((_, metadata)) => Some(metadata.finish(len)),
+            None => (self.layout == Layout::Standard).then(|| self.metadata.finish(len)),
         };
-        Ok(StructArray::try_new_with_length(self.fields.clone(), columns, self.valid.finish(rows), rows)?)
+        let children = metadata.into_iter().chain(self.root.finish(len)?).collect();
+        Ok(Column::Struct { children, nulls: self.valid.finish(len), len })
     }
 
-    pub fn finish_ref(&mut self) -> Result<ArrayRef> {
-        Ok(Arc::new(self.finish()?))
+    /// The same as an array.
+    pub fn finish(&mut self) -> Result<StructArray> {
+        let array = self.finish_column()?.to_array(&Field::new("", self.data_type(), true))?;
+        Ok(array.as_struct().clone())
     }
 }
 

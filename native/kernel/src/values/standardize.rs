@@ -306,7 +306,7 @@ fn replace(level: &mut Level, places: &mut std::iter::Peekable<std::vec::IntoIte
     level.value = None;
     if let Some(mut place) = places.next_if(|p| p.level.number == level.number) {
         if place.value.is_some() {
-            level.value = Some(place.out.finish_binary(len).as_binary::<i32>().clone());
+            level.value = Some(place.out.finish_binary(len)?.as_binary::<i32>().clone());
         }
         if let Some(leaf) = level.leaf.as_mut().filter(|_| !place.nulled.is_empty()) {
             *leaf = without(leaf, &place.nulled, &level.path)?;

@@ -23,7 +23,7 @@ Rows: TypeAlias = pa.RecordBatch | Batch
 
 
 def arrow(rows: Rows) -> pa.RecordBatch:
-    """Returns the rows for pyarrow; nothing is copied."""
+    """Returns the rows for pyarrow, whose arrays are made of them."""
     return rows.to_arrow() if isinstance(rows, Batch) else rows
 
 

@@ -5,11 +5,11 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, GenericByteArray, GenericByteViewArray, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, GenericByteArray, GenericByteViewArray};
 use arrow::datatypes::{ArrowNativeType, ByteArrayType, ByteViewType, DataType, Field, SchemaRef};
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::Compression;
-use parquet::errors::{ParquetError, Result};
+use parquet::errors::Result;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
@@ -17,7 +17,9 @@ use parquet::schema::types::SchemaDescriptor;
 
 use crate::parquet::write::byte_arrays::{ByteArrayColumn, Given, may_write};
 use crate::parquet::write::pages::{Collector, Compressor};
-use crate::parquet::write::sparse::{Chunks, Rows, Sparse, Way};
+use crate::parquet::write::room::{Room, uneven};
+use crate::parquet::write::sparse::{Chunks, Sparse, Way};
+use crate::rows::{Column, Rows};
 
 pub struct RowGroups<W: Write + Send> {
     writer: SerializedFileWriter<W>,
@@ -30,7 +32,7 @@ pub struct RowGroups<W: Write + Send> {
     bytes: Vec<Option<ByteArrayColumn>>,
     ways: Vec<Way>,
     sparse: Sparse,
-    rows: Rows,
+    room: Room,
     /// Of each column, whether it may be sparse, and whether it is in the row group being built.
     may_be_sparse: Vec<bool>,
     is_sparse: Vec<bool>,
@@ -75,7 +77,7 @@ impl<W: Write + Send> RowGroups<W> {
             bytes: Vec::new(),
             ways,
             sparse,
-            rows: Rows::default(),
+            room: Room::default(),
             may_be_sparse,
             is_sparse: Vec::new(),
             max_rows,
@@ -83,13 +85,13 @@ impl<W: Write + Send> RowGroups<W> {
         })
     }
 
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+    pub fn write(&mut self, rows: &Rows) -> Result<()> {
         let mut at = 0;
-        while at < batch.num_rows() {
-            let rows = self.sparse.rows();
-            let mut taken = (batch.num_rows() - at).min(self.max_rows - rows);
+        while at < rows.len() {
+            let before = self.sparse.rows();
+            let mut taken = (rows.len() - at).min(self.max_rows - before);
             let bytes = self.in_progress_size();
-            if let Some(row) = bytes.checked_div(rows) {
+            if let Some(row) = bytes.checked_div(before) {
                 // By the rows so far, how many more will fit.
                 let fit = self.max_bytes.saturating_sub(bytes).checked_div(row).unwrap_or(taken);
                 if fit == 0 {
@@ -98,10 +100,10 @@ impl<W: Write + Send> RowGroups<W> {
                 }
                 taken = taken.min(fit);
             }
-            if taken == batch.num_rows() {
-                self.encode(batch)?;
+            if taken == rows.len() {
+                self.encode(rows)?;
             } else {
-                self.encode(&batch.slice(at, taken))?;
+                self.encode(&rows.slice(at, taken))?;
             }
             at += taken;
             if self.sparse.rows() >= self.max_rows || self.in_progress_size() >= self.max_bytes {
@@ -111,13 +113,13 @@ impl<W: Write + Send> RowGroups<W> {
         Ok(())
     }
 
-    fn encode(&mut self, batch: &RecordBatch) -> Result<()> {
+    fn encode(&mut self, rows: &Rows) -> Result<()> {
         if self.columns.is_empty() {
             self.begin()?;
         }
         let before = self.sparse.rows();
-        let columns = self.schema.fields().iter().zip(batch.columns());
-        let present = self.sparse.split(columns, batch.num_rows(), &self.is_sparse, &self.ways)?;
+        let columns = self.schema.fields().iter().zip(rows.columns());
+        let present = self.sparse.split(columns, rows.len(), &self.is_sparse, &self.ways)?;
         let mut leaves = present.leaves.into_iter();
         for (field, array) in &present.columns {
             for leaf in compute_leaves(field, array)? {
@@ -134,14 +136,14 @@ impl<W: Write + Send> RowGroups<W> {
             }
         }
         let mut compressor = self.collector.compressor();
-        for (at, array) in present.bytes {
+        for (at, values) in present.bytes {
             let is_sparse = self.is_sparse.get_mut(at).ok_or_else(uneven)?;
             let column = self.bytes.get_mut(at).and_then(Option::as_mut).ok_or_else(uneven)?;
             if std::mem::replace(is_sparse, false) && before > 0 {
                 self.sparse.write_so_far(at, before, column, &mut compressor)?;
             }
-            self.sparse.rows_of(at, before, array.nulls(), &mut self.rows);
-            write_bytes(column, &array, &self.rows, &mut compressor)?;
+            self.sparse.rows_of(at, before, &values, &mut self.room)?;
+            write_bytes(column, &values, &self.room, &mut compressor)?;
         }
         Ok(())
     }
@@ -233,15 +235,26 @@ fn write_leaves(column: &mut ArrowColumnWriter, field: &Field, array: &ArrayRef)
     compute_leaves(field, array)?.iter().try_for_each(|leaf| column.write(leaf))
 }
 
-/// Writes an array of byte arrays.
-fn write_bytes(column: &mut ByteArrayColumn, array: &ArrayRef, rows: &Rows, compressor: &mut Compressor) -> Result<()> {
+/// Writes byte arrays.
+fn write_bytes(column: &mut ByteArrayColumn, values: &Column, room: &Room, compressor: &mut Compressor) -> Result<()> {
+    let array = match values {
+        Column::Array(array) => array,
+        Column::Bytes { placed, rows } => {
+            let first = placed.values_of(rows).start;
+            let most_bytes = placed.bytes() + room.places().len() * size_of::<u32>();
+            let value = |place: usize| placed.value(first + place);
+            let given = Given { places: room.places(), value, most_bytes, may_be_even: true };
+            return column.write(&room.levels, &given, compressor);
+        }
+        Column::Struct { .. } => return Err(uneven()),
+    };
     match array.data_type() {
-        DataType::Utf8 => write_offsets(column, array.as_string::<i32>(), rows, compressor),
-        DataType::LargeUtf8 => write_offsets(column, array.as_string::<i64>(), rows, compressor),
-        DataType::Binary => write_offsets(column, array.as_binary::<i32>(), rows, compressor),
-        DataType::LargeBinary => write_offsets(column, array.as_binary::<i64>(), rows, compressor),
-        DataType::Utf8View => write_views(column, array.as_string_view(), rows, compressor),
-        DataType::BinaryView => write_views(column, array.as_binary_view(), rows, compressor),
+        DataType::Utf8 => write_offsets(column, array.as_string::<i32>(), room, compressor),
+        DataType::LargeUtf8 => write_offsets(column, array.as_string::<i64>(), room, compressor),
+        DataType::Binary => write_offsets(column, array.as_binary::<i32>(), room, compressor),
+        DataType::LargeBinary => write_offsets(column, array.as_binary::<i64>(), room, compressor),
+        DataType::Utf8View => write_views(column, array.as_string_view(), room, compressor),
+        DataType::BinaryView => write_views(column, array.as_binary_view(), room, compressor),
         _ => Err(uneven()),
     }
 }
@@ -249,28 +262,24 @@ fn write_bytes(column: &mut ByteArrayColumn, array: &ArrayRef, rows: &Rows, comp
 fn write_offsets<T: ByteArrayType>(
     column: &mut ByteArrayColumn,
     array: &GenericByteArray<T>,
-    rows: &Rows,
+    room: &Room,
     compressor: &mut Compressor,
 ) -> Result<()> {
     let ends = array.value_offsets().first().zip(array.value_offsets().last());
     let bytes = ends.map_or(0, |(first, last)| last.as_usize() - first.as_usize());
-    let most_bytes = bytes + rows.places().len() * size_of::<u32>();
+    let most_bytes = bytes + room.places().len() * size_of::<u32>();
     let value = |place| -> &[u8] { array.value(place).as_ref() };
-    column.write(&rows.levels, &Given { places: rows.places(), value, most_bytes, may_be_even: true }, compressor)
+    column.write(&room.levels, &Given { places: room.places(), value, most_bytes, may_be_even: true }, compressor)
 }
 
 fn write_views<T: ByteViewType>(
     column: &mut ByteArrayColumn,
     array: &GenericByteViewArray<T>,
-    rows: &Rows,
+    room: &Room,
     compressor: &mut Compressor,
 ) -> Result<()> {
     let value = |place| -> &[u8] { array.value(place).as_ref() };
     let length = |&place: &usize| value(place).len() + size_of::<u32>();
-    let most_bytes = rows.places().iter().map(length).sum();
-    column.write(&rows.levels, &Given { places: rows.places(), value, most_bytes, may_be_even: true }, compressor)
-}
-
-fn uneven() -> ParquetError {
-    ParquetError::General("the rows have other columns than the file".into())
+    let most_bytes = room.places().iter().map(length).sum();
+    column.write(&room.levels, &Given { places: room.places(), value, most_bytes, may_be_even: true }, compressor)
 }

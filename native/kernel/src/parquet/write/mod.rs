@@ -8,15 +8,15 @@ mod byte_arrays;
 pub mod encoding;
 mod groups;
 pub(crate) mod pages;
+mod room;
 pub mod schema;
 mod sparse;
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -28,6 +28,7 @@ use crate::parquet::write::bounds::{Bounds, STATISTICS_BYTES};
 use crate::parquet::write::encoding::{Choice, Role, choose};
 use crate::parquet::write::groups::RowGroups;
 use crate::parquet::write::schema::parquet_schema;
+use crate::rows::{Column, Rows};
 
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
@@ -153,7 +154,7 @@ pub struct FileWriter {
     /// Until the first rows have come.
     sink: Option<Sink>,
     /// The first rows, until they suffice to choose encodings by.
-    waiting: Vec<RecordBatch>,
+    waiting: Vec<Rows>,
     writer: Option<RowGroups<Sink>>,
     /// Positions and null counts of columns that no footer counts.
     counted: Vec<(Vec<usize>, i64)>,
@@ -192,33 +193,32 @@ impl FileWriter {
         })
     }
 
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.check(batch)?;
-        if batch.num_rows() == 0 {
+    pub fn write(&mut self, rows: impl Into<Rows>) -> Result<()> {
+        let rows = rows.into();
+        self.check(&rows)?;
+        if rows.is_empty() {
             return Ok(());
         }
         for (at, count) in &mut self.counted {
-            *count += null_count(batch.columns(), at) as i64;
+            *count += null_count(rows.columns(), at) as i64;
         }
-        self.rows += batch.num_rows() as u64;
+        self.rows += rows.len() as u64;
         match &mut self.writer {
-            Some(writer) => writer.write(batch).map_err(failed),
+            Some(writer) => writer.write(&rows).map_err(failed),
             None => {
-                self.waiting.push(batch.clone());
+                self.waiting.push(rows);
                 let few = self.rows < SAMPLE_ROWS && self.waiting_bytes() < SAMPLE_BYTES;
                 if few { Ok(()) } else { self.start() }
             }
         }
     }
 
-    /// Those of the rows alone: a batch may be a slice of a larger one.
     fn waiting_bytes(&self) -> usize {
-        let columns = self.waiting.iter().flat_map(RecordBatch::columns);
-        columns.map(|c| c.to_data().get_slice_memory_size().unwrap_or_else(|_| c.get_array_memory_size())).sum()
+        self.waiting.iter().map(Rows::bytes).sum()
     }
 
-    fn check(&self, batch: &RecordBatch) -> Result<()> {
-        let (ours, theirs) = (self.schema.fields(), batch.schema());
+    fn check(&self, rows: &Rows) -> Result<()> {
+        let (ours, theirs) = (self.schema.fields(), rows.schema());
         let same = ours.len() == theirs.fields().len()
             && ours
                 .iter()
@@ -228,7 +228,7 @@ impl FileWriter {
             return Ok(());
         }
         let message =
-            format!("the batch has another schema than the file: {} instead of {}", batch.schema(), self.schema);
+            format!("the batch has another schema than the file: {} instead of {}", rows.schema(), self.schema);
         Err(Error::new(Code::InvalidArgument, message))
     }
 
@@ -245,8 +245,8 @@ impl FileWriter {
         let mut writer =
             RowGroups::new(sink, self.schema.clone(), &self.descriptor, properties, self.options.compression)
                 .map_err(failed)?;
-        for batch in &waiting {
-            writer.write(batch).map_err(failed)?;
+        for rows in &waiting {
+            writer.write(rows).map_err(failed)?;
         }
         self.writer = Some(writer);
         Ok(())
@@ -325,16 +325,13 @@ impl FileWriter {
 }
 
 /// Nulls of a column, those of the structs around it included.
-fn null_count(columns: &[ArrayRef], at: &[usize]) -> usize {
-    let mut columns = columns;
-    let mut nulls: Option<NullBuffer> = None;
-    for &position in at {
-        let Some(column) = columns.get(position) else { return 0 };
-        nulls = NullBuffer::union(nulls.as_ref(), column.logical_nulls().as_ref());
-        columns = match column.data_type() {
-            DataType::Struct(_) => column.as_struct().columns(),
-            _ => &[],
-        };
+fn null_count(columns: &[Column], at: &[usize]) -> usize {
+    let Some((first, below)) = at.split_first() else { return 0 };
+    let mut column = columns.get(*first).cloned();
+    let mut nulls = column.as_ref().and_then(Column::nulls);
+    for &position in below {
+        column = column.and_then(|column| column.child(position));
+        nulls = NullBuffer::union(nulls.as_ref(), column.as_ref().and_then(Column::nulls).as_ref());
     }
     nulls.map_or(0, |n| n.null_count())
 }

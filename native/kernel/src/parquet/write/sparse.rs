@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, StructArray, new_null_array};
+use arrow::array::{ArrayRef, AsArray, StructArray, new_null_array};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
 use parquet::basic::{Compression, Type as Physical};
@@ -24,6 +24,8 @@ use crate::parquet::write::bounds::leaf_count;
 use crate::parquet::write::byte_arrays::{ByteArrayColumn, Given};
 use crate::parquet::write::encoding::is_byte_array;
 use crate::parquet::write::pages::{Chunk, Compressor, Pages, renamed};
+use crate::parquet::write::room::{Room, raise, uneven};
+use crate::rows::Column;
 
 /// Of so many rows one may have a value.
 const ROWS_PER_VALUE: usize = 32;
@@ -72,22 +74,6 @@ pub enum Way {
     Arrays,
     /// By [`ByteArrayColumn`].
     Bytes,
-}
-
-/// Room for the rows of a column: their levels, and the places of its values.
-#[derive(Default)]
-pub struct Rows {
-    pub levels: Vec<u8>,
-    /// The first so many are places.
-    room: Vec<usize>,
-    found: usize,
-}
-
-impl Rows {
-    /// Where it has values.
-    pub fn places(&self) -> &[usize] {
-        self.room.get(..self.found).unwrap_or(&[])
-    }
 }
 
 impl Sparse {
@@ -140,7 +126,7 @@ impl Sparse {
     /// gives the others, by the way each is written.
     pub fn split<'a>(
         &mut self,
-        columns: impl Iterator<Item = (&'a FieldRef, &'a ArrayRef)>,
+        columns: impl Iterator<Item = (&'a FieldRef, &'a Column)>,
         rows: usize,
         sparse: &[bool],
         ways: &[Way],
@@ -151,7 +137,7 @@ impl Sparse {
         }
         let (leaves, bytes) = (Vec::new(), Vec::new());
         let mut walk = Walk { of: self, sparse, ways, before, group: 0, leaf: 0, leaves, bytes };
-        let columns = columns.map(|(field, array)| walk.visit(field, array, 0));
+        let columns = columns.map(|(field, column)| walk.visit(field, column, 0));
         let columns = columns.filter_map(Result::transpose).collect::<Result<Vec<_>>>()?;
         Ok(Present { columns, leaves: walk.leaves, bytes: walk.bytes })
     }
@@ -161,29 +147,19 @@ impl Sparse {
         self.groups.first().map_or(0, |all| all.levels.len())
     }
 
-    /// The rows of a leaf from `before` on, whose array has these nulls: its levels, and where it has values.
-    pub fn rows_of(&self, leaf: usize, before: usize, nulls: Option<&NullBuffer>, rows: &mut Rows) {
-        rows.levels.clear();
-        rows.found = 0;
-        let Some(leaf) = self.leaves.get(leaf) else { return };
-        let Some(Group { full, levels }) = self.groups.get(leaf.group) else { return };
+    /// The rows of a leaf from `before` on: its levels, and where it has values.
+    pub fn rows_of(&self, leaf: usize, before: usize, values: &Column, room: &mut Room) -> Result<()> {
+        room.clear();
+        let Some(leaf) = self.leaves.get(leaf) else { return Ok(()) };
+        let Some(Group { full, levels }) = self.groups.get(leaf.group) else { return Ok(()) };
         let around = levels.get(before..).unwrap_or(&[]);
-        let top = full + u8::from(leaf.is_nullable());
-        match nulls.filter(|nulls| leaf.is_nullable() && nulls.null_count() > 0) {
-            None if !leaf.is_nullable() => rows.levels.extend_from_slice(around),
-            nulls => raise(around, *full, nulls, &mut rows.levels),
-        }
-        // What is behind the last place is left from other columns.
-        let Rows { levels, room, found } = rows;
-        room.resize(room.len().max(levels.len()), 0);
-        let mut next = 0;
-        for (row, &level) in levels.iter().enumerate() {
-            if let Some(place) = room.get_mut(next) {
-                *place = row;
+        match values {
+            Column::Bytes { placed, rows } => room.fill(around, *full, leaf.is_nullable(), placed.places_of(rows)),
+            array => {
+                room.find(around, *full, leaf.is_nullable(), array.nulls().as_ref());
+                Ok(())
             }
-            next += usize::from(level == top);
         }
-        *found = next;
     }
 
     /// Writes the first `rows` of a sparse column of byte arrays.
@@ -233,44 +209,13 @@ impl Sparse {
     }
 }
 
-/// Adds the levels with one more where they are `full` and the row has a value.
-fn raise(levels: &[u8], full: u8, nulls: Option<&NullBuffer>, out: &mut Vec<u8>) {
-    let Some(nulls) = nulls else {
-        return out.extend(levels.iter().map(|&level| level.saturating_add(u8::from(level == full))));
-    };
-    let begin = out.len();
-    out.extend_from_slice(levels);
-    let raised = out.get_mut(begin..).unwrap_or_default();
-    for (levels, word) in raised.chunks_mut(64).zip(nulls.inner().bit_chunks().iter_padded()) {
-        let bits = word.to_le_bytes().map(spread);
-        let (eights, rest) = levels.as_chunks_mut::<8>();
-        for (levels, bits) in eights.iter_mut().zip(&bits) {
-            raise_each(levels, full, bits);
-        }
-        raise_each(rest, full, bits.get(eights.len()).unwrap_or(&[0; 8]));
-    }
-}
-
-#[inline]
-fn raise_each(levels: &mut [u8], full: u8, bits: &[u8; 8]) {
-    for (level, bit) in levels.iter_mut().zip(bits) {
-        *level = level.saturating_add(u8::from(*level == full) & bit);
-    }
-}
-
-/// A byte of 0 or 1 for each bit.
-fn spread(bits: u8) -> [u8; 8] {
-    let alone = (u64::from(bits) * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;
-    (((alone + 0x7f7f_7f7f_7f7f_7f7f) >> 7) & 0x0101_0101_0101_0101).to_le_bytes()
-}
-
 /// What is to be written of a batch.
 pub struct Present {
     /// For the library's writers: columns without their other leaves, and the numbers of the leaves that they have.
     pub columns: Vec<(FieldRef, ArrayRef)>,
     pub leaves: Vec<usize>,
     /// Leaves of byte arrays, by number.
-    pub bytes: Vec<(usize, ArrayRef)>,
+    pub bytes: Vec<(usize, Column)>,
 }
 
 /// One batch.
@@ -284,22 +229,28 @@ struct Walk<'a> {
     group: usize,
     leaf: usize,
     leaves: Vec<usize>,
-    bytes: Vec<(usize, ArrayRef)>,
+    bytes: Vec<(usize, Column)>,
 }
 
 type Part = Option<(FieldRef, ArrayRef)>;
 
 impl Walk<'_> {
-    fn visit(&mut self, field: &FieldRef, array: &ArrayRef, group: usize) -> Result<Part> {
-        let DataType::Struct(fields) = field.data_type() else { return self.leaf(field, array, group) };
-        let array_of = array.as_struct();
-        self.require(field, array, group)?;
-        let group = if field.is_nullable() { self.descend(array_of, group) } else { group };
-        let children = fields.iter().zip(array_of.columns()).map(|(field, array)| self.visit(field, array, group));
-        let children = children.filter_map(Result::transpose).collect::<Result<Vec<_>>>()?;
-        let same = children.len() == fields.len()
-            && children.iter().zip(array_of.columns()).all(|((_, ours), theirs)| Arc::ptr_eq(ours, theirs));
-        if same {
+    fn visit(&mut self, field: &FieldRef, column: &Column, group: usize) -> Result<Part> {
+        let DataType::Struct(fields) = field.data_type() else { return self.leaf(field, column, group) };
+        let nulls = column.nulls();
+        self.require(field, nulls.as_ref(), group)?;
+        let group = if field.is_nullable() { self.descend(nulls.as_ref(), group) } else { group };
+        let mut children = Vec::with_capacity(fields.len());
+        let mut same = true;
+        for (at, field) in fields.iter().enumerate() {
+            let child = column.child(at).ok_or_else(uneven)?;
+            let part = self.visit(field, &child, group)?;
+            same &= matches!((&part, &child), (Some((_, ours)), Column::Array(theirs)) if Arc::ptr_eq(ours, theirs));
+            children.extend(part);
+        }
+        if let Column::Array(array) = column
+            && same
+        {
             return Ok(Some((field.clone(), array.clone())));
         }
         if children.is_empty() {
@@ -308,26 +259,26 @@ impl Walk<'_> {
         let (fields, arrays): (Vec<_>, Vec<_>) = children.into_iter().unzip();
         let fields = Fields::from(fields);
         let pruned = Field::new(field.name(), DataType::Struct(fields.clone()), field.is_nullable());
-        let array = StructArray::try_new_with_length(fields, arrays, array_of.nulls().cloned(), array_of.len())?;
+        let array = StructArray::try_new_with_length(fields, arrays, nulls, column.len())?;
         Ok(Some((Arc::new(pruned), Arc::new(array))))
     }
 
     /// Counts the levels of the next struct that may be null.
-    fn descend(&mut self, array: &StructArray, parent: usize) -> usize {
+    fn descend(&mut self, nulls: Option<&NullBuffer>, parent: usize) -> usize {
         self.group += 1;
         if let Some((above, [group, ..])) = self.of.groups.split_at_mut_checked(self.group)
             && let Some(parent) = above.get(parent)
         {
             let (levels, full) = (parent.levels.get(self.before..).unwrap_or(&[]), parent.full);
-            raise(levels, full, array.nulls(), &mut group.levels);
+            raise(levels, full, nulls, &mut group.levels);
         }
         self.group
     }
 
     /// Refuses nulls of what must not be null, in rows that have all structs around it: as the library does, which may
     /// not get to see them.
-    fn require(&self, field: &Field, array: &ArrayRef, group: usize) -> Result<()> {
-        let Some(nulls) = array.nulls().filter(|nulls| !field.is_nullable() && nulls.null_count() > 0) else {
+    fn require(&self, field: &Field, nulls: Option<&NullBuffer>, group: usize) -> Result<()> {
+        let Some(nulls) = nulls.filter(|nulls| !field.is_nullable() && nulls.null_count() > 0) else {
             return Ok(());
         };
         let Some(group) = self.of.groups.get(group) else { return Ok(()) };
@@ -341,43 +292,60 @@ impl Walk<'_> {
         }
     }
 
-    fn leaf(&mut self, field: &FieldRef, array: &ArrayRef, group: usize) -> Result<Part> {
+    fn leaf(&mut self, field: &FieldRef, column: &Column, group: usize) -> Result<Part> {
         let first = self.leaf;
         self.leaf += leaf_count(field.data_type());
-        if self.sparse.get(first) == Some(&true) && self.keep(first, array) {
+        if self.sparse.get(first) == Some(&true) && self.keep(first, column) {
             return Ok(None);
         }
         if self.ways.get(first) == Some(&Way::Bytes) {
-            self.require(field, array, group)?;
-            self.bytes.push((first, array.clone()));
+            self.require(field, column.nulls().as_ref(), group)?;
+            self.bytes.push((first, column.clone()));
             return Ok(None);
         }
         self.leaves.extend(first..self.leaf);
-        Ok(Some((field.clone(), array.clone())))
+        let array = column.to_array(field).map_err(|error| ParquetError::External(Box::new(error)))?;
+        Ok(Some((field.clone(), array)))
     }
 
     /// Keeps the values of a sparse leaf if it stays one.
-    fn keep(&mut self, leaf: usize, array: &ArrayRef) -> bool {
+    fn keep(&mut self, leaf: usize, column: &Column) -> bool {
         let Some(leaf) = self.of.leaves.get_mut(leaf) else { return false };
-        let found = array.len() - array.null_count();
+        let found = column.values();
         if found == 0 {
             return true;
         }
-        let (Some(nulls), Some(group)) = (array.nulls(), self.of.groups.get(leaf.group)) else { return false };
-        if (leaf.values.len() + found) * ROWS_PER_VALUE > self.before + array.len() {
+        let Some(group) = self.of.groups.get(leaf.group) else { return false };
+        if (leaf.values.len() + found) * ROWS_PER_VALUE > self.before + column.len() {
             return false;
         }
         let levels = group.levels.get(self.before..).unwrap_or(&[]);
-        // What a null struct hides is no value.
-        let rows = nulls.valid_indices().filter(|&row| levels.get(row) == Some(&group.full));
         let mut put = |row: usize, value: &[u8]| {
-            leaf.at.push(self.before + row);
-            leaf.values.push(value.to_vec());
+            // What a null struct hides is no value.
+            if levels.get(row) == Some(&group.full) {
+                leaf.at.push(self.before + row);
+                leaf.values.push(value.to_vec());
+            }
         };
-        match array.data_type() {
-            DataType::Binary => rows.for_each(|row| put(row, array.as_binary::<i32>().value(row))),
-            DataType::Utf8 => rows.for_each(|row| put(row, array.as_string::<i32>().value(row).as_bytes())),
-            _ => return false,
+        match column {
+            Column::Bytes { placed, rows } => {
+                let values = placed.places_of(rows).zip(placed.values_of(rows));
+                values.for_each(|(row, at)| put(row, placed.value(at)));
+            }
+            Column::Array(array) => {
+                let Some(nulls) = array.nulls() else { return false };
+                match array.data_type() {
+                    DataType::Binary => {
+                        nulls.valid_indices().for_each(|row| put(row, array.as_binary::<i32>().value(row)));
+                    }
+                    DataType::Utf8 => {
+                        let values = array.as_string::<i32>();
+                        nulls.valid_indices().for_each(|row| put(row, values.value(row).as_bytes()));
+                    }
+                    _ => return false,
+                }
+            }
+            Column::Struct { .. } => return false,
         }
         true
     }

@@ -10,6 +10,8 @@ use parquet::util::bit_util::num_required_bits;
 const LENGTH: usize = 4;
 /// Levels that are packed together.
 const GROUP: usize = 8;
+/// Levels that are counted one by one.
+const FEW: usize = 4 * GROUP;
 /// Groups of a packed run: their number and a bit beside it fit a byte.
 const PACKED_GROUPS: usize = 63;
 
@@ -84,15 +86,19 @@ impl Encoder<'_> {
             return;
         }
         self.out.push((levels.len().div_ceil(GROUP) << 1 | 1) as u8);
-        let mut groups = levels.chunks_exact(GROUP);
-        for group in groups.by_ref() {
+        let (groups, rest) = levels.as_chunks::<GROUP>();
+        for group in groups {
             self.pack_group(group);
         }
-        let rest = groups.remainder();
         if !rest.is_empty() {
             let mut last = [0; GROUP];
             last[..rest.len()].copy_from_slice(rest);
             self.pack_group(&last);
+        }
+        // Most packed runs are short: the levels of those are counted one by one.
+        if levels.len() <= FEW {
+            levels.iter().for_each(|&level| self.count(level, 1));
+            return;
         }
         let mut left = levels.len();
         for level in (0..=self.max).rev() {
@@ -105,9 +111,9 @@ impl Encoder<'_> {
         }
     }
 
-    fn pack_group(&mut self, group: &[u8]) {
+    fn pack_group(&mut self, group: &[u8; GROUP]) {
         let width = u32::from(self.width);
-        let bytes = group.iter().rev().fold(0_u64, |word, &level| word << 8 | u64::from(level));
+        let bytes = u64::from_le_bytes(*group);
         // Each halving brings neighbours together: bytes to pairs, pairs to fours, fours to eight.
         let pairs = bytes & 0x00ff_00ff_00ff_00ff | (bytes & 0xff00_ff00_ff00_ff00) >> (8 - width);
         let fours = pairs & 0x0000_ffff_0000_ffff | (pairs & 0xffff_0000_ffff_0000) >> (16 - 2 * width);

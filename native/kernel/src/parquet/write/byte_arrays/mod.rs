@@ -21,7 +21,8 @@ use parquet::schema::types::ColumnDescPtr;
 use super::pages::{Compressor, Pages};
 use extremes::Extremes;
 use known::Known;
-use levels::{count, encode};
+pub use levels::count;
+use levels::encode;
 pub use values::shared;
 use values::{Values, is_known};
 

@@ -227,8 +227,14 @@ impl Delta {
 
 /// Bytes at the beginning that both have.
 pub fn shared(one: &[u8], other: &[u8]) -> usize {
-    let eights = one.as_chunks::<8>().0.iter().zip(other.as_chunks::<8>().0);
-    let eights = eights.take_while(|(a, b)| a == b).count() * 8;
-    let rest = one[eights..].iter().zip(&other[eights..]);
-    eights + rest.take_while(|(a, b)| a == b).count()
+    let mut same = 0;
+    for (a, b) in one.as_chunks::<8>().0.iter().zip(other.as_chunks::<8>().0) {
+        let differs = u64::from_le_bytes(*a) ^ u64::from_le_bytes(*b);
+        if differs != 0 {
+            return same + differs.trailing_zeros() as usize / 8;
+        }
+        same += 8;
+    }
+    let rest = one[same..].iter().zip(&other[same..]);
+    same + rest.take_while(|(a, b)| a == b).count()
 }
