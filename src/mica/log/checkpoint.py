@@ -185,7 +185,7 @@ def _column(
     file: pq.ParquetFile, name: str, children: Sequence[str] | None, groups: Sequence[int] | None = None
 ) -> pa.StructArray:
     columns = [name] if children is None else [f"{name}.{child}" for child in children]
-    if groups is None:
+    if groups is None or len(groups) == file.num_row_groups:
         table, rows = file.read(columns=columns, use_threads=True), file.metadata.num_rows
     else:
         table = file.read_row_groups(groups, columns=columns, use_threads=True)
