@@ -207,9 +207,9 @@ impl PyFileReader {
         run(py, || self.files.row_groups()).map(PyArrowType)
     }
 
-    /// Per row group the leaves that are null in every row, their names joined by dots.
-    fn null_leaves(&self) -> Vec<Vec<String>> {
-        self.file().null_leaves()
+    /// Per row group the leaves that may hold something, their names joined by dots.
+    fn held_leaves(&self) -> Vec<Vec<String>> {
+        self.file().held_leaves()
     }
 
     /// Whether the leaf may equal any value of column 0, for each row group: "no" for certain, "yes", or "untyped" where

@@ -244,7 +244,7 @@ def sidecars_of(storage: Storage, checkpoint: Checkpoint) -> set[str]:
             continue
         with _open(storage, entry.path, entry.size) as file:
             names = [name for name in ("sidecar",) if name in file.schema_arrow.names]
-            found += [action["sidecar"] for _, action in _read_others(file, names, _null_leaves(storage, entry.path))]
+            found += [action["sidecar"] for _, action in _read_others(file, names, _held_leaves(storage, entry.path))]
     return {_sidecar(action) for action in found}
 
 
@@ -266,8 +266,8 @@ def read_part(storage: Storage, rel: str, size: int, state: State, sidecars: lis
     """Adds the actions of one Parquet file to the state, and the sidecars that it names to `sidecars`."""
     with _open(storage, rel, size) as file:
         schema = file.schema_arrow
-        nulls = _null_leaves(storage, rel)
-        others = _read_others(file, [name for name in _OTHERS if name in schema.names], nulls)
+        held = _held_leaves(storage, rel)
+        others = _read_others(file, [name for name in _OTHERS if name in schema.names], held)
         sidecars += [action["sidecar"] for _, action in others if "sidecar" in action]
         state = apply_others(state, others)
         kind = schema.field("add").type if "add" in schema.names else None
@@ -276,7 +276,7 @@ def read_part(storage: Storage, rel: str, size: int, state: State, sidecars: lis
             only_gone = (PartSource(storage, rel, size, frozenset()),) if "remove" in schema.names else ()
             return replace(state, sources=(*state.sources, *only_gone))
         names = [name for _, name, _ in _ADD if kind.get_field_index(name) >= 0]
-        if not _groups(file, nulls, "add.deletionVector"):
+        if not _groups(file, held, "add.deletionVector"):
             names = [name for name in names if name != "deletionVector"]  # no file has one
         adds = _column(file, "add", names)
         rows = np.flatnonzero(to_numpy(pc.is_valid(pc.struct_field(adds, "path"))))
@@ -304,30 +304,28 @@ def _without_hollow(vectors: pa.StructArray) -> pa.StructArray:
     return pa.StructArray.from_arrays(children, fields=list(vectors.type), mask=pc.is_null(kinds))
 
 
-def _null_leaves(storage: Storage, rel: str) -> list[list[str]]:
-    """Per row group the leaves that hold nothing, by the footer; none where it is not known. pyarrow's statistics end
-    the process if the footer is damaged; the kernel looks at it first."""
+def _held_leaves(storage: Storage, rel: str) -> list[list[str]]:
+    """Per row group the leaves that may hold something, by the footer; none where it is not known. pyarrow's statistics
+    end the process if the footer is damaged; the kernel looks at it first."""
     try:
-        # What an object store holds of such leaves takes no longer than another request.
-        return [] if storage.local_path is None else open_file(storage, rel).null_leaves()
+        # What an object store holds of the other leaves takes no longer than another request.
+        return [] if storage.local_path is None else open_file(storage, rel).held_leaves()
     except MicaError:
         return []
 
 
-def _groups(file: pq.ParquetFile, nulls: list[list[str]], name: str) -> list[int]:
-    """The row groups in which the struct may hold something: in the others each leaf is null."""
-    if len(nulls) != file.num_row_groups:
+def _groups(file: pq.ParquetFile, held: list[list[str]], name: str) -> list[int]:
+    """The row groups in which the struct may hold something."""
+    if len(held) != file.num_row_groups:
         return list(range(file.num_row_groups))
-    paths = (file.schema.column(number).path for number in range(file.metadata.num_columns))
-    leaves = {path for path in paths if path.startswith(f"{name}.")}
-    return [number for number, null in enumerate(nulls) if not leaves.issubset(null)]
+    return [number for number, leaves in enumerate(held) if any(leaf.startswith(f"{name}.") for leaf in leaves)]
 
 
-def _read_others(file: pq.ParquetFile, names: list[str], nulls: list[list[str]]) -> list[tuple[int, dict[str, Any]]]:
+def _read_others(file: pq.ParquetFile, names: list[str], held: list[list[str]]) -> list[tuple[int, dict[str, Any]]]:
     """Reads the few actions other than files, from the row groups that may hold one."""
     out: list[tuple[int, dict[str, Any]]] = []
     for name in names:
-        groups = _groups(file, nulls, name)
+        groups = _groups(file, held, name)
         if not groups:
             continue
         column = _column(file, name, None, groups)

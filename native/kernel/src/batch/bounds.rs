@@ -37,14 +37,13 @@ pub fn all_bounds(batch: &RecordBatch) -> Result<RecordBatch> {
     let texts = texts(batch)?;
     let mut out = Columns::new(texts.len());
     let mut names = Names::default();
-    let mut bytes = Vec::new();
+    let mut decoder = z85::Decoder::default();
     let (mut rows, mut paths) = (Int64Builder::new(), StringBuilder::new());
     for (row, text) in texts.iter().enumerate() {
-        bytes.clear();
-        let decoded = text.is_some_and(|text| z85::decode(text.as_bytes(), &mut bytes));
-        let Some((metadata, object)) = (if decoded { split(&bytes) } else { None }) else { continue };
+        let bytes = text.and_then(|text| decoder.decode(text.as_bytes())).unwrap_or(&[]);
+        let Some((metadata, object)) = split(bytes) else { continue };
         names.load(&bytes[metadata]);
-        names.each(&bytes, object.start, |path, found| {
+        names.each(bytes, object.start, |path, found| {
             rows.append_value(row as i64);
             paths.append_value(path);
             out.push(found);
@@ -154,11 +153,10 @@ pub fn variants(batch: &RecordBatch) -> Result<RecordBatch> {
     let texts = texts(batch)?;
     let (mut metadata, mut value) = (BinaryBuilder::new(), BinaryBuilder::new());
     let mut valid = NullBufferBuilder::new(texts.len());
-    let mut bytes = Vec::new();
+    let mut decoder = z85::Decoder::default();
     for text in texts.iter() {
-        bytes.clear();
-        let decoded = text.is_some_and(|text| z85::decode(text.as_bytes(), &mut bytes));
-        let parts = if decoded { split(&bytes) } else { None };
+        let bytes = text.and_then(|text| decoder.decode(text.as_bytes())).unwrap_or(&[]);
+        let parts = split(bytes);
         valid.append(parts.is_some());
         let (left, right) = parts.unwrap_or((0..0, 0..0));
         metadata.append_value(&bytes[left]);

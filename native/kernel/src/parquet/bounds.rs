@@ -54,10 +54,10 @@ impl FileReader {
         batch(columns)
     }
 
-    /// Per row group the leaves that are null in every row, by the footer: their names joined by dots.
-    pub fn null_leaves(&self) -> Vec<Vec<String>> {
+    /// Per row group the leaves that may hold something, by the footer: their names joined by dots.
+    pub fn held_leaves(&self) -> Vec<Vec<String>> {
         let of = |group: &RowGroupMetaData| {
-            let leaves = group.columns().iter().enumerate().filter(|&(leaf, _)| all_null(group, leaf));
+            let leaves = group.columns().iter().enumerate().filter(|&(leaf, _)| !all_null(group, leaf));
             leaves.map(|(_, chunk)| chunk.column_path().string()).collect()
         };
         self.metadata().row_groups().iter().map(of).collect()

@@ -96,9 +96,9 @@ class FileReader:
             self._row_groups = self.call(self.native.row_groups)
         return self._row_groups
 
-    def null_leaves(self) -> list[list[str]]:
-        """Per row group the leaves that are null in every row, by the footer: their names joined by dots."""
-        return self.call(self.native.null_leaves)
+    def held_leaves(self) -> list[list[str]]:
+        """Per row group the leaves that may hold something, by the footer: their names joined by dots."""
+        return self.call(self.native.held_leaves)
 
     def bounds(
         self, requests: Sequence[Request], *, pages: bool = False, ranges: RowRanges | None = None
