@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import orjson
 import pytest
 
+from mica.cli.app import main
 
-def mica(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "mica.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=cwd, env=os.environ)
+#: Commands that were seen to work in a new process, with what they import themselves.
+STARTED: set[str] = set()
+
+
+def mica(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """A command's first run is a process of its own, the others are in this one."""
+    command = list(map(str, arguments))
+    return here(command) if command[0] in STARTED else started(*command)
+
+
+def started(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    STARTED.add(str(command[0]))
+    line = [sys.executable, "-m", "mica.cli", *map(str, command)]
+    return subprocess.run(line, capture_output=True, text=True, timeout=300, check=False, env=os.environ)
+
+
+def here(command: list[str]) -> subprocess.CompletedProcess[str]:
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    with (
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        mock.patch.object(sys, "argv", ["mica", *command]),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main()
+    shown = (stream.buffer.getvalue().decode() for stream in (out, err))  # type: ignore[attr-defined]
+    return subprocess.CompletedProcess(command, int(ended.value.code or 0), *shown)
 
 
 def piped(text: bytes, *arguments: str | Path) -> subprocess.CompletedProcess[bytes]:
@@ -114,11 +142,11 @@ def test_demo_does_the_main_job_in_process(tmp_path: Path) -> None:
 
 def test_an_error_has_its_status_and_a_traceback_for_debugging_alone(table: Path) -> None:
     """What each mistake says is tried in this process: tests/cli/test_errors.py."""
-    done = mica("scan", table, "--where", "nope = 1")
+    done = started("scan", table, "--where", "nope = 1")
     assert (done.returncode, done.stdout) == (1, "")
     assert "no column 'nope'" in done.stderr
     assert "Traceback" not in done.stderr
-    assert "Traceback" in mica("scan", "nowhere", "--debug").stderr
+    assert "Traceback" in started("scan", "nowhere", "--debug").stderr
     assert "path" in mica("scan", "").stderr
     assert mica("scan").returncode == 2
 
@@ -139,10 +167,11 @@ def test_importing_mica_loads_neither_pyspark_nor_parquet() -> None:
     assert done.stdout.strip() == "False"
 
 
-def test_deep_documents_are_shown(tmp_path: Path) -> None:
+def test_deep_documents_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "deep.json").write_text("[" * 900 + "1" + "]" * 900)
-    assert mica("ingest", "deep.json", "t", cwd=tmp_path).returncode == 0
-    shown = mica("scan", "t", cwd=tmp_path)
+    assert mica("ingest", "deep.json", "t").returncode == 0
+    shown = mica("scan", "t")
     assert (shown.returncode, "[[[[" in shown.stdout) == (0, True)
 
 

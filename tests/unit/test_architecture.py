@@ -9,6 +9,7 @@ import ast
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,19 @@ DOORS = {
 }
 # `import mica` names the same door in two ways.
 ALSO = {"mica": {"_native": "mica._native"}}
+
+
+@cache
+def _modules() -> dict[str, ast.Module]:
+    """Every module of the package by its path in it, parsed once for all tests."""
+    paths = sorted(PACKAGE.rglob("*.py"))
+    return {path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
+
+
+@cache
+def _imported() -> dict[str, set[str]]:
+    """What each module imports."""
+    return {name: _imports(tree) for name, tree in _modules().items()}
 
 
 def _is_type_checking(node: ast.If) -> bool:
@@ -51,20 +65,17 @@ def _imports(tree: ast.AST) -> set[str]:
 
 @pytest.mark.parametrize("module", DOORS)
 def test_only_its_doors_import(module: str) -> None:
-    elsewhere = []
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE).as_posix()
-        names = _imports(ast.parse(path.read_text(encoding="utf-8")))
-        if any(n == module or n.startswith(module + ".") for n in names) and not name.startswith(DOORS[module]):
-            elsewhere.append(name)
+    elsewhere = [
+        name
+        for name, names in _imported().items()
+        if any(n == module or n.startswith(module + ".") for n in names) and not name.startswith(DOORS[module])
+    ]
     assert elsewhere == []
 
 
 def test_every_door_is_used() -> None:
     """A door that nobody walks through is a dead rule."""
-    used = set()
-    for path in PACKAGE.rglob("*.py"):
-        used |= {n.split(".")[0] for n in _imports(ast.parse(path.read_text(encoding="utf-8"))) if n != "mica._native"}
+    used = {n.split(".")[0] for names in _imported().values() for n in names if n != "mica._native"}
     assert {"obstore", "pyspark", "typer", "rich"} <= used
 
 
@@ -72,8 +83,8 @@ def test_each_class_has_a_name_of_its_own() -> None:
     """Two things of one name are taken for one another."""
     names = Counter(
         node.name
-        for path in PACKAGE.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for tree in _modules().values()
+        for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert [name for name, count in names.items() if count > 1] == []
