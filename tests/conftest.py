@@ -47,7 +47,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 # The tests' JVMs live for minutes: most of what their second compiler makes is never run again, and took a quarter of
 # their time.
 for _options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
-    os.environ.setdefault(_options, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+    os.environ.setdefault(_options, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
 
 
 def _looked_up(error: MicaError, code: str, *args: Any, **kwargs: Any) -> None:
