@@ -45,9 +45,10 @@ setup-tests:
 test-rust: setup-tests
 	PYO3_BUILD_EXTENSION_MODULE=1 $(CARGO) test $(MANIFEST) --profile bench -p mica-kernel -p mica-native --lib --tests -- --show-output
 
-# Much of a test is waiting: for a JVM that starts, a commit, a planner. The tests of a file stay with one worker.
+# Much of a test is waiting: for a JVM that starts, a commit, a planner. The tests of a file stay with one worker, and
+# the files are taken in the order of tests/conftest.py, not of their numbers of tests.
 test-python: setup-tests
-	$(PY) -m pytest -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 campaign: differential
 	MICA_PROFILE=campaign $(PY) -m pytest tests/property tests/interop/test_all_kinds.py tests/interop/test_merge.py \

@@ -1,13 +1,12 @@
 """The public tables: every log replays to what it should, or is refused by the error that its name promises.
 
 `WHAT` says per table: version, reader and writer version, number of columns and of files. The oracle for the files and
-the schema is delta-spark (`test_delta_spark_sees_the_same_files`).
+the schema is delta-spark (tests/conformance/test_delta_tables_rows.py).
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import unquote
 
 import orjson
 import pytest
@@ -74,8 +73,6 @@ REFUSED = {
     "no-delta-log-folder": ("TABLE_NOT_FOUND", "no-delta-log-folder"),
     "versions-not-contiguous": ("LOG_GAP", "no commit 1"),
 }
-# Files that only the log knows, so that delta-spark's own listing of them has nothing to compare.
-NO_FILES = {"canonicalized-paths-normal-a", "canonicalized-paths-special-b", "update-deleted-directory"}
 
 
 @pytest.fixture
@@ -143,20 +140,3 @@ def test_preview_features_are_the_features(tables: Path) -> None:
         "variantType",
         "variantShredding",
     }
-
-
-def on_disk(uri: str) -> str:
-    # Spark encodes some of its names and some not: the one that exists is meant.
-    path = "/" + uri.removeprefix("file:").lstrip("/")
-    return path if Path(path).exists() else unquote(path)
-
-
-@pytest.mark.parametrize("name", [name for name in WHAT if name not in NO_FILES])
-def test_delta_spark_sees_the_same_files(tables: Path, name: str, delta_session) -> None:
-    table = open_table(tables, name)
-    frame = delta_session.read.format("delta").load(str(tables / name))
-    theirs = sorted(on_disk(uri) for uri in frame.inputFiles())
-    located = [table.locate(path) for path in table.files["path"].to_pylist()]
-    assert sorted(storage.path(rel) for storage, rel in located) == theirs
-    # Spark makes every column nullable when it reads, and leaves Delta's own field metadata out.
-    assert [field.name for field in frame.schema] == [column.name for column in table.schema]

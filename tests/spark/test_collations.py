@@ -29,10 +29,10 @@ DDL = (
 )
 
 
-@pytest.fixture
-def words(spark: SparkSession, tmp_path: Path) -> mica.Table:
-    """A table with collated columns, three files of the same words."""
-    table = mica.Table.create(tmp_path / "words", DDL)
+@pytest.fixture(scope="module")
+def words(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> mica.Table:
+    """A table with collated columns, three files of the same words; tests read it only."""
+    table = mica.Table.create(tmp_path_factory.mktemp("words"), DDL)
     rows = [(i, w, w, w, w, w, (w,)) for i, w in enumerate(WORDS)]
     frame = spark.createDataFrame(
         rows, "id int, ci string, de string, low string, trim string, p string, s struct<x: string>"

@@ -11,6 +11,8 @@ import pytest
 
 from tests.support import ROOT
 
+pytestmark = pytest.mark.spark
+
 SCRIPT = """
 import random
 import socket
