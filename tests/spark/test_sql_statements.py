@@ -46,8 +46,9 @@ def test_statements_in_a_row(delta_session: SparkSession, pair: list[mica.Table]
         expected = spark.sql(text.format(t=theirs)).collect()
         if text.startswith(("DELETE", "UPDATE", "MERGE")):
             assert done[0].num_affected_rows == expected[0].num_affected_rows, text
-        rows = [sorted(map(repr, spark.sql(f"SELECT * FROM {t}").collect())) for t in (ours, theirs)]
-        assert rows[0] == rows[1], text
+        sides = " UNION ALL ".join(f"SELECT {side} AS side, * FROM {t}" for side, t in enumerate((ours, theirs)))
+        rows = [(side, repr(row)) for side, *row in spark.sql(sides).collect()]
+        assert sorted(row for side, row in rows if side) == sorted(row for side, row in rows if not side), text
     history = [mica.sql(f"DESCRIBE HISTORY {t}", spark).select("operation").collect() for t in (ours, theirs)]
     assert [row.operation for row in history[0]] == [row.operation for row in history[1]]
     assert mica.sql(f"VACUUM {ours} DRY RUN", spark).columns == ["path"]
