@@ -1,8 +1,6 @@
 //! Who may import whom among the kernel's modules: a module imports what stands in a line of [`LAYERS`] above its own,
 //! or in its own room, and no two modules import each other in a circle. A room's `mod.rs` stands above its modules.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

@@ -1,17 +1,13 @@
 //! Columns of byte arrays outside lists are encoded here: their pages are those of the library, byte for byte.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::random::Random;
 use arrow::array::{ArrayRef, RecordBatch, StringArray, StructArray};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use bytes::Bytes;
-use common::random::Random;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions, parse_compression};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Encoding, PageType};

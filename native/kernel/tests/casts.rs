@@ -1,8 +1,6 @@
 //! Casts and texts as Spark 4.2.1 gives them: `data/spark_casts.tsv` holds what `try_variant_get` and `to_json` made of
 //! several hundred values in every type, with America/Los_Angeles as the session's zone (see `tests/spark`).
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use arrow::array::{Array, AsArray};

@@ -1,7 +1,5 @@
 //! Variants changed at a path: the corners that the Python tests (`tests/property/test_variant_edits.py`) do not reach.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};

@@ -1,7 +1,5 @@
 //! The encoding's rules on what we write: widths, order, duplicates, and the writer beside the tape encoder.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use mica_kernel::Code;
 use mica_kernel::codec::decode::VariantDecoder;
 use mica_kernel::codec::dictionary::{Dictionary, OwnDictionaries};

@@ -1,10 +1,6 @@
 //! Whatever bytes come in, nothing panics, and what is accepted is sound: it is read back as the same value.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
-
-use common::random::Random;
+use crate::common::random::Random;
 use mica_kernel::codec::decode::VariantDecoder;
 use mica_kernel::codec::dictionary::OwnDictionaries;
 use mica_kernel::codec::encode::ValueWriter;

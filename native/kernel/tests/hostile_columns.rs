@@ -1,17 +1,13 @@
 //! Damaged shredded columns and damaged Parquet files: nothing panics out of the kernel, and what is accepted is
 //! sound: every value that comes back is one that the decoder accepts.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::memory::Memory;
+use crate::common::random::Random;
+use crate::common::sound::{assert_sound, tree};
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
 use arrow::datatypes::{DataType, Field, Schema};
-use common::memory::Memory;
-use common::random::Random;
-use common::sound::{assert_sound, tree};
 use mica_kernel::Result;
 use mica_kernel::batch::values::json_to_variant;
 use mica_kernel::convert::shred::shred_batch;

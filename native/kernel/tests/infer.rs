@@ -1,11 +1,7 @@
 //! Which paths become columns, and of which type.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod common;
-
+use crate::common::{infer, some};
 use arrow::datatypes::DataType;
-use common::{infer, some};
 use mica_kernel::infer::rules::{Rule, Rules, Step, Wish};
 use mica_kernel::infer::{Limits, Sample, Why, steer};
 use mica_kernel::names::Names;
@@ -135,7 +131,10 @@ fn a_key_with_a_nul_is_no_column_and_is_kept() {
     let lines = some(&["{\"\\u0000\": 1, \"a\": 2}"; 10]);
     let tree = infer(&lines, Limits::default());
     assert_eq!(tree.object.as_ref().unwrap().iter().map(|f| f.name.as_str()).collect::<Vec<_>>(), ["a"]);
-    assert_eq!(common::our_models(&common::shred(&lines, &tree, &[]).unwrap()), common::plain_models(&lines));
+    assert_eq!(
+        crate::common::our_models(&crate::common::shred(&lines, &tree, &[]).unwrap()),
+        crate::common::plain_models(&lines)
+    );
     assert!(infer(&some(&["{\"\\u0000\": 1}"; 10]), Limits::default()).is_untyped());
 }
 
@@ -210,7 +209,7 @@ fn a_rule_limits_columns_below_what_it_matches_and_those_in_the_most_rows_stay()
     let tree = ruled(&lines, vec![(vec![name("a")], Wish::Most(2))], 300);
     assert_eq!(shown(&tree), "Struct(\"a\": Struct(\"x\": Int64, \"y\": Int64), \"b\": Int64)");
     let (mut sample, mut names) = (Sample::new(Limits { max_fields: 1, ..Limits::default() }).unwrap(), Names::new());
-    common::each_row(&some(&lines), &mut names, |tape, line, names| {
+    crate::common::each_row(&some(&lines), &mut names, |tape, line, names| {
         sample.add(&tape.unwrap().view(line.as_bytes(), names));
     });
     let (_, left) = sample.tree(&names).unwrap();

@@ -1,7 +1,5 @@
 //! Rows come out of files whatever their framing, compression, split or feeding, and bad ones with their place.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::io::Write;
 
 use mica_kernel::json::{Compression, Format, JsonParser, Next, OnError, ParseOptions, ReaderOptions, RowReader};

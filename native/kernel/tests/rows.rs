@@ -1,15 +1,11 @@
 //! Rows as a shredder hands them to a file's writer, beside the arrays that can be made of them.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::each_row;
+use crate::common::random::Random;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema};
-use common::each_row;
-use common::random::Random;
 use mica_kernel::infer::{Limits, Sample};
 use mica_kernel::layout::standard::mark;
 use mica_kernel::names::Names;

@@ -1,12 +1,8 @@
 //! Shredding keeps every value, and puts each where rules 19 to 40 want it.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-mod common;
-
+use crate::common::{infer, our_models, plain_models, shred, some};
 use arrow::array::{Array, ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{DataType, Field, Int64Type};
-use common::{infer, our_models, plain_models, shred, some};
 use mica_kernel::infer::Limits;
 use mica_kernel::tree::Tree;
 use proptest::prelude::*;
@@ -141,7 +137,7 @@ fn a_shredder_is_used_again_after_finish() {
     let mut shredder = mica_kernel::shred::Shredder::new(&wanted, [], &mut names).unwrap();
     let lines = some(&["{\"a\": [\"x\", \"y\"], \"c\": 1}", "{\"b\": 1}", "[]"]);
     for _ in 0..3 {
-        common::each_row(&lines, &mut names, |tape, line, names| {
+        crate::common::each_row(&lines, &mut names, |tape, line, names| {
             shredder.append(&tape.unwrap().view(line.as_bytes(), names)).unwrap();
         });
         assert_eq!(our_models(&shredder.finish().unwrap()), plain_models(&lines));

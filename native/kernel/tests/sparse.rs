@@ -1,17 +1,13 @@
 //! Columns with few values in a row group are written on a way of their own: their files say what the library's say.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::random::Random;
 use arrow::array::{ArrayRef, BinaryArray, Float64Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use bytes::Bytes;
-use common::random::Random;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions, parse_compression};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;

@@ -1,17 +1,13 @@
 //! Footers, page headers and page indexes that are well formed and untrue, and pages whose bytes changed: found before
 //! anything is sized by them, and never rows that are not there.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::memory::Memory;
+use crate::common::random::Random;
+use crate::common::thrift::{File, Value, parse};
 use arrow::array::{Array, ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
-use common::memory::Memory;
-use common::random::Random;
-use common::thrift::{File, Value, parse};
 use mica_kernel::check::Check;
 use mica_kernel::item::{Item, ItemKind};
 use mica_kernel::layout::recognise::Early;

@@ -1,8 +1,6 @@
 //! JSON to Variant as Spark 4.2.1 does it (recorded in `data/spark_parse_json.tsv` by `tests/spark`), and the public
 //! encoding examples.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::path::Path;
 
 use mica_kernel::codec::decode::VariantDecoder;

@@ -1,19 +1,15 @@
 //! Files: what their footer says, and which columns and paths get bounds.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-mod common;
-
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::common::{infer, shred, some};
 use arrow::array::{
     Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch, StringArray, StructArray,
 };
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
 use bytes::Bytes;
-use common::{infer, shred, some};
 use mica_kernel::Code;
 use mica_kernel::infer::Limits;
 use mica_kernel::layout::standard::variant_field;
