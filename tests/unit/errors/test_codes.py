@@ -56,7 +56,9 @@ class Sources:
                 at = self.taking[name, f.name] = names.index("code")
                 if at - len(names) >= -len(f.args.defaults):
                     self.word(f.args.defaults[at - len(names)], None, "")
-        self.defined = {(name, f.name) for name, f in functions}
+        self.defined: dict[str, set[str]] = defaultdict(set)  # function → modules
+        for name, f in functions:
+            self.defined[f.name].add(name)
         self.tables = {
             target.id: node.value
             for found in nodes.values()
@@ -86,9 +88,10 @@ class Sources:
     def position(self, function: str) -> int | None:
         """Where a function takes a code. Of two of one name the module's own is meant; of others', none but one that
         all of them agree on."""
-        if (self.place, function) in self.defined:
+        modules = self.defined.get(function, set())
+        if self.place in modules:
             return self.taking.get((self.place, function))
-        found = {self.taking.get(key) for key in self.defined if key[1] == function}
+        found = {self.taking.get((module, function)) for module in modules}
         return found.pop() if len(found) == 1 else None
 
     def word(self, node: ast.expr, scope: ast.AST | None, kind: str) -> None:
