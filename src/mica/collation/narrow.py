@@ -26,7 +26,6 @@ each collation's tailored characters and contractions from ICU4J, and compare th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self
 
@@ -38,6 +37,7 @@ from numpy.typing import NDArray
 from mica.collation import lcase
 from mica.collation.names import base_of
 from mica.collation.trust import by_bytes
+from mica.records import dataclass
 
 #: The ICU version of these weights.
 ICU = "78.3"

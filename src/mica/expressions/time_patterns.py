@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -34,6 +33,7 @@ from mica.expressions.casts import cast_array
 from mica.expressions.intervals import DAY, int64_of, local_of
 from mica.expressions.times import years_of
 from mica.expressions.tokens import OnlySparkError
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 
@@ -47,7 +47,7 @@ _LAST_YEAR = 294_246
 Made = tuple[pa.Array, pa.Array | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TimePattern:
     """The parts of a pattern: letters, such as `MM`, and texts, marked by True."""
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from mica.errors import UserError
+from mica.records import dataclass
 
 #: What the options mean, by name.
 OPTIONS: Mapping[str, str] = {

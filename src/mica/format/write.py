@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +25,7 @@ from mica.format.options import Options
 from mica.log.actions import Metadata, Protocol
 from mica.log.fingerprint import replaced
 from mica.log.snapshot import Snapshot, load
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
 from mica.schema.types import StructType

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,7 @@ from mica.log.replay import (
     partition_keys,
 )
 from mica.log.segment import Checkpoint
+from mica.records import dataclass
 from mica.stats.read import Texts
 from mica.storage import Storage
 from mica.storage.range_file import RangeFile

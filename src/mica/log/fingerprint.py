@@ -8,9 +8,9 @@ no snapshot is extended with commits of another table.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 from mica.errors import ConflictError, StorageError
+from mica.records import dataclass
 from mica.storage import Entry, Storage
 
 #: Covers a line of commitInfo, or a checkpoint's first pages, which hold names of files that no two tables share.

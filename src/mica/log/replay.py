@@ -8,7 +8,7 @@ at once, dictionary codes reconcile them, and only lines of other actions become
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
@@ -26,6 +26,7 @@ from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
 from mica.log.line_source import LineSource, with_source
 from mica.log.paths import file_keys
 from mica.properties import COLUMN_MAPPING_MODE
+from mica.records import dataclass
 from mica.stats.columns import PHYSICAL_NAME
 
 DELETION_VECTOR = pa.struct(

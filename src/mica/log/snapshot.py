@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -35,6 +35,7 @@ from mica.log.replay import FILES, State, apply, parse_commits, partition_keys
 from mica.log.segment import LogFile, Segment, choose_segment, read_listing
 from mica.log.stats_struct import format_stats
 from mica.properties import Mode
+from mica.records import dataclass
 from mica.schema.types import StructType
 from mica.stats.read import SHARE, Share, Texts, is_ascending, shares_of
 from mica.storage import Entry, Storage

@@ -10,7 +10,7 @@ Source: PROTOCOL.md, "Action Reconciliation"; operation and metrics as in delta-
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from mica.log.row_tracking import ROW_IDS
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
+from mica.records import dataclass
 from mica.variant import kernel
 from mica.wording import counted
 from mica.write.ingested import forgotten

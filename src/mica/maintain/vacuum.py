@@ -16,7 +16,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from itertools import chain
 from typing import Any
@@ -38,6 +38,7 @@ from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot
 from mica.log.tombstones import tombstones
 from mica.log.transaction import Transaction
+from mica.records import dataclass
 from mica.storage import SCHEMES, Entry, Storage, split_scheme
 from mica.variant import kernel
 from mica.write.ingested import FOLDER as RECORDS

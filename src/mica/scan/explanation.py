@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from mica.engines import local
 from mica.errors import MicaError
 from mica.expressions.tree import to_sql
 from mica.pictures.paged import Paged
+from mica.records import dataclass
 from mica.scan.table import TableSource
 from mica.schema.ddl import type_to_ddl
 from mica.skipping.kept import kept_files

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Container, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -20,6 +19,7 @@ import pyarrow as pa
 from mica.engines import local
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
+from mica.records import dataclass
 from mica.scan import hive
 from mica.scan.source import Source
 from mica.schema.arrow import from_arrow, looks_like_variant

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,6 +22,7 @@ from mica.engines import local
 from mica.errors import UnsupportedTableError, UserError, extra
 from mica.expressions.bind import BoundExpr, Leaf, bind, bind_columns
 from mica.expressions.collations import collations_of, refuse_in_process
+from mica.records import dataclass
 from mica.scan.source import Source
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from mica.expressions.bind import Leaf
 from mica.expressions.casts import CastFailedError, bits_of, cast_value
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.compare import Datum
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, decimal
 from mica.skipping.filled import filled
@@ -46,7 +46,7 @@ _OWN_KIND: dict[DataType, int] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Interval:
     """Per file (array) or for all (scalar): `low` and `high` enclose every non-null value; null is unknown.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow.compute as pc
@@ -16,13 +15,14 @@ import pyarrow.compute as pc
 from mica.expressions.bind import Leaf
 from mica.expressions.rewrite import leaves_of
 from mica.expressions.tree import Expr, IsNull
+from mica.records import dataclass
 from mica.skipping.intervals import Interval
 from mica.skipping.plan import FilePlan, Rows
 from mica.stats.paths import read_all
 from mica.variant.path import VariantPath
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KeptFiles:
     """Files that were kept for one reason. `leaf` is the value without usable bounds, if that is the reason."""
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -26,6 +25,7 @@ from numpy.typing import NDArray
 from mica.arrays import FALSE, scalar
 from mica.cores import cores
 from mica.errors import MicaError
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
 from mica.stats.paths import PathSide, side_of
@@ -49,7 +49,7 @@ Texts = Callable[[], Iterable[pa.Array]]
 Share = tuple[Rows, Texts]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wanted:
     """A leaf whose statistics are requested: its names in the file, its column's type, and a path inside a variant.
 
@@ -62,7 +62,7 @@ class Wanted:
     was_float: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ColumnStats:
     """Per file: bounds, nulls of the column and rows of the file; null where unknown.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, to_arrow
 from mica.schema.types import StructField, StructType
 from mica.tasks import ranges

@@ -13,7 +13,7 @@ Source: Spark SQL reference, "MERGE INTO"; Delta's documentation of merge for am
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Literal
 
@@ -31,6 +31,7 @@ from mica.expressions.evaluate import RowError, evaluate, filter_rows
 from mica.expressions.joined import Condition, JoinedExpr, Key, Side
 from mica.expressions.plain_values import to_values
 from mica.expressions.tree import to_sql
+from mica.records import dataclass
 from mica.schema import literals
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DataType, StructField

@@ -23,13 +23,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import pyarrow as pa
 
 from mica.errors import UserError
 from mica.properties import parse_names
+from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import TYPES
 from mica.variant.shredding import WRITTEN_DEPTH, Limits, ShreddingSchema, depth_of
@@ -52,7 +53,7 @@ _MAX = re.compile(r"max\s+([0-9]{1,9})", re.IGNORECASE)
 _WORDS: tuple[Word, ...] = ("infer", "skip", "later")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PathRule:
     """One rule. `column` is in lower case (None: every Variant column); `steps` are kinds (`name`, `glob`, `element`,
     `any`) and texts; `wish` is a word, a number of columns, or a tree."""
@@ -68,7 +69,7 @@ class PathRule:
         return self.steps in ((), (("glob", "*"),))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Steering:
     """The rules of a text, in its order."""
 

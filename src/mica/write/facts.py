@@ -5,7 +5,7 @@ The rule: facts stay Arrow columns from the task to the commit; log lines are ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from mica.log.paths import decode_path
+from mica.records import dataclass
 from mica.tasks.write import FACTS
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Literal, Self, cast
 
 from mica.arguments import FLAG, NAMES, OPTIONS, PATH, SIZE, TEXT, TEXTS, Kind, one_of, refuse_other
 from mica.errors import UserError
 from mica.properties import BYTES
+from mica.records import dataclass
 from mica.variant import kernel
 from mica.variant.kernel import JsonOptions
 
