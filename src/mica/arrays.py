@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from mica import compute as pc
+
 
 def from_numpy(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> pa.Array:
     """Returns the numbers or booleans as an array, null where `null` is true; numbers are not copied."""
@@ -62,7 +64,7 @@ TRUE, FALSE = scalar(True, pa.bool_()), scalar(False, pa.bool_())
 def to_numpy(values: pa.Array) -> NDArray[Any]:
     """Returns numbers or booleans without nulls as a numpy array, which is read only; numbers are not copied."""
     if pa.types.is_boolean(values.type):
-        found: NDArray[Any] = np.from_dlpack(values.cast(pa.uint8())).view(np.bool_)
+        found: NDArray[Any] = np.from_dlpack(pc.cast(values, pa.uint8())).view(np.bool_)
         return found
     return np.from_dlpack(values)
 

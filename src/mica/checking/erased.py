@@ -23,8 +23,8 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.checking.quoted import quotes, words_of
 from mica.engines import local
 from mica.errors import UserError

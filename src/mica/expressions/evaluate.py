@@ -15,8 +15,8 @@ from copy import copy
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.arrays import FALSE
 from mica.errors import UserError
 from mica.expressions import codes, set_field

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions import arithmetic
 from mica.expressions.casts import cast_array
 from mica.expressions.coerce import TIMES, is_exact, is_real

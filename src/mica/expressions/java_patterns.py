@@ -23,8 +23,8 @@ from collections.abc import Iterable
 from functools import cached_property, lru_cache
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.tokens import OnlySparkError
 from mica.records import dataclass
 

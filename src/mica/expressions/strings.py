@@ -14,8 +14,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.compare import Datum
 from mica.expressions.pairs import by_pairs
 from mica.records import dataclass

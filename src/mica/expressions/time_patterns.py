@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.casts import cast_array
 from mica.expressions.intervals import DAY, int64_of, local_of
 from mica.expressions.times import years_of

@@ -11,10 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType as SparkStructType
 
+from mica import compute as pc
 from mica.cores import cores
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError

@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType as SparkStructType
 
+from mica import compute as pc
 from mica.engines.base import Engine
 from mica.engines.local import IN_PROCESS, ended
 from mica.engines.spark.types import from_spark

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.arrays import from_numpy, to_numpy
 from mica.errors import CorruptDataError, MicaError
 from mica.log.actions import Metadata, parse_line

@@ -23,8 +23,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import ConflictError
 from mica.log.paths import file_keys
 from mica.log.replay import Commits

@@ -13,7 +13,8 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from mica import compute as pc
 
 LOG = "_delta_log"
 LAST_CHECKPOINT = f"{LOG}/_last_checkpoint"

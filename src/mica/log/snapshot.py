@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica import properties
 from mica.arrays import from_numpy, to_numpy
 from mica.errors import CorruptDataError, MicaError, StorageError

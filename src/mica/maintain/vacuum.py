@@ -22,8 +22,8 @@ from itertools import chain
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica import properties
 from mica.errors import MicaError, UserError
 from mica.log import features

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.plain_values import to_values
 from mica.expressions.tree import And, Compare, Expr, In, LeafRef, Literal, Op, to_sql
 from mica.log.history import history

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica import engines
 from mica.arguments import COLUMNS, COUNT, FLAG, SESSION, TEXT, refuse_other, takes
 from mica.arrays import from_numpy

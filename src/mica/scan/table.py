@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from mica import compute as pc
 from mica.arrays import from_numpy
 from mica.expressions.bind import BoundExpr, Leaf, bind_value
 from mica.expressions.tree import Column
@@ -71,7 +71,7 @@ class TableSource(Source):
 
     def files(self, indices: pa.Array, *, ids: bool = False) -> pa.Table:
         """The files at `indices`, with decoded paths."""
-        found = self.snapshot.files.take(indices)
+        found = pc.take(self.snapshot.files, indices)
         found = with_names(found)
         return found.append_column("ids", self.snapshot.file_ids(indices)) if ids else found
 

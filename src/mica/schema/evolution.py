@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import UserError
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, is_list, is_variant, to_arrow, to_arrow_field

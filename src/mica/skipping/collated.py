@@ -35,8 +35,8 @@ from dataclasses import field, replace
 from typing import Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.arrays import FALSE, TRUE
 from mica.collation import trust
 from mica.expressions.bind import Leaf

@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from mica import compute as pc
 from mica.arrays import FALSE, TRUE, from_numpy, scalar, to_numpy
 from mica.expressions.bind import Leaf
 from mica.expressions.casts import CastFailedError, bits_of, cast_value

@@ -32,8 +32,8 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.arrays import FALSE, TRUE, scalar
 from mica.expressions.bind import type_of
 from mica.expressions.calls import apply

@@ -10,8 +10,8 @@ import difflib
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.bind import Leaf
 from mica.expressions.rewrite import leaves_of
 from mica.expressions.tree import Expr, IsNull

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.collation import lcase
 from mica.expressions.bind import BoundExpr
 from mica.expressions.coerce import is_real

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from mica import compute as pc
 from mica.arrays import FALSE, scalar
 from mica.cores import cores
 from mica.errors import MicaError

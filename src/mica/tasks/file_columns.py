@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import CorruptDataError, UserError
 from mica.records import dataclass
 from mica.schema.arrow import is_list, is_variant, to_arrow_field, to_arrow_type

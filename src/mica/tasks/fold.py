@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.records import dataclass
 from mica.schema.types import (
     BINARY,

@@ -15,8 +15,8 @@ from dataclasses import field, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import UserError
 from mica.expressions.bind import Leaf
 from mica.expressions.coerce import is_exact, is_real

@@ -15,8 +15,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field, replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, filter_rows

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.evaluate import RowError
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, to_arrow, to_arrow_type

@@ -18,8 +18,8 @@ from dataclasses import field
 from typing import Any, Literal, Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import MicaError
 from mica.log.added import ADDED
 from mica.log.paths import NULL_DIRECTORY, encode_path, escape_partition_value, new_file_name

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica import engines
 from mica.arguments import TEXT, TEXTS, TXN, takes
 from mica.engines.spark import types

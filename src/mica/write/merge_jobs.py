@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.engines.base import Engine
 from mica.engines.spark.engine import by_keys, by_number
 from mica.records import dataclass
