@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -19,7 +18,7 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
-from mica import properties
+from mica import late, properties
 from mica.arrays import from_numpy, to_numpy
 from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log import applications, features, row_tracking, time_travel, type_changes
@@ -375,7 +374,7 @@ def _read_all(storage: Storage, names: list[str]) -> list[bytes]:
     """Reads whole files, in their order; several at a time over a network."""
     if storage.local_path is not None or len(names) < 2:
         return [storage.read(name) for name in names]
-    with ThreadPoolExecutor(min(_READERS, len(names))) as pool:
+    with late.futures.ThreadPoolExecutor(min(_READERS, len(names))) as pool:
         return list(pool.map(storage.read, names))
 
 

@@ -15,7 +15,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import field
 from datetime import timedelta
 from itertools import chain
@@ -24,7 +23,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import compute as pc
-from mica import properties
+from mica import late, properties
 from mica.errors import MicaError, UserError
 from mica.log import features
 from mica.log.arrays import one_array
@@ -251,7 +250,7 @@ def _unnamed_records(snapshot: Snapshot, oldest: int) -> list[Entry]:
 
 def _delete(storage: Storage, paths: Iterable[str]) -> None:
     """Deletes the files; a file that another vacuum deleted meanwhile is not an error (`Storage.delete`)."""
-    with ThreadPoolExecutor(DELETERS, thread_name_prefix="mica") as pool:
+    with late.futures.ThreadPoolExecutor(DELETERS, thread_name_prefix="mica") as pool:
         for _ in pool.map(storage.delete, paths):
             pass
 

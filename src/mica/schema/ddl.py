@@ -9,11 +9,11 @@ Source: Spark's SqlBaseParser.g4, `colTypeList` and `dataType`; `StructField.toD
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
+from mica import late
 from mica.collation.identifier import parse
 from mica.collation.names import from_sql, is_binary, to_sql
 from mica.errors import UserError
@@ -326,7 +326,7 @@ class _Reader:
             return Primitive("string")
         if name not in _NAMES:
             self.at -= 1
-            near = difflib.get_close_matches(name, [*_NAMES, "ARRAY", "MAP", "STRUCT", "DECIMAL"], 1)
+            near = late.difflib.get_close_matches(name, [*_NAMES, "ARRAY", "MAP", "STRUCT", "DECIMAL"], 1)
             near = ["STRING"] if name in ("CHAR", "VARCHAR", "CHARACTER", "TEXT") else near
             hint = f"Is {near[0]} meant?" if near else None
             raise _bad(self.source, token.at, f"{token.text!r} is not a type of a Delta table", hint)

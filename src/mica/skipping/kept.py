@@ -6,12 +6,12 @@ another type, or because its bounds meet the predicate. The first that holds is 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from mica import compute as pc
+from mica import late
 from mica.expressions.bind import Leaf
 from mica.expressions.rewrite import leaves_of
 from mica.expressions.tree import Expr, IsNull
@@ -70,5 +70,5 @@ def nearest_path(leaf: Leaf, text: str | None) -> VariantPath | None:
         return None
     known = list(read_all(text))
     asked = leaf.path.normalized
-    near = difflib.get_close_matches(asked, known, 1, 0.75)
+    near = late.difflib.get_close_matches(asked, known, 1, 0.75)
     return VariantPath.parse_normalized(near[0]) if near and asked not in known else None

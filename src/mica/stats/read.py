@@ -12,7 +12,6 @@ Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -22,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from mica import compute as pc
+from mica import late
 from mica.arrays import FALSE, scalar
 from mica.cores import cores
 from mica.errors import MicaError
@@ -107,15 +107,15 @@ def read_shares(shares: Iterable[Share], wanted: Sequence[Wanted]) -> list[Colum
     Each share is read on a core of its own, and its texts are dropped after that.
     """
     places: list[Rows] = []
-    parts: list[list[list[ColumnStats]] | Future[list[list[ColumnStats]]]] = []
-    with ThreadPoolExecutor(_CORES, thread_name_prefix="mica") as pool:
+    parts: list[list[list[ColumnStats]] | late.futures.Future[list[list[ColumnStats]]]] = []
+    with late.futures.ThreadPoolExecutor(_CORES, thread_name_prefix="mica") as pool:
         for rows, texts in shares:
             places.append(rows)
             parts.append(pool.submit(_read, texts, wanted) if len(rows) > _ALONE else _read(texts, wanted))
             ahead = parts[-1 - 2 * _CORES] if len(parts) > 2 * _CORES else None
-            if isinstance(ahead, Future):
+            if isinstance(ahead, late.futures.Future):
                 ahead.result()  # no more texts are held than the cores are busy with
-        read = [some for part in parts for some in (part.result() if isinstance(part, Future) else part)]
+        read = [some for part in parts for some in (part.result() if isinstance(part, late.futures.Future) else part)]
     if not read:
         return read_stats(pa.array([], pa.string()), wanted)
     every = np.concatenate(places)

@@ -20,7 +20,6 @@ for every Variant column.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -28,6 +27,7 @@ from typing import Literal
 
 import pyarrow as pa
 
+from mica import late
 from mica.errors import UserError
 from mica.properties import parse_names
 from mica.records import dataclass
@@ -181,7 +181,7 @@ def _wish(text: str, wish: str) -> Word | int | pa.DataType:
     except UserError as error:
         first = re.split(r"[\s(<]", word)[0]
         types = (name.lower() for row in TYPES.values() for name in row.ddl)
-        near = difflib.get_close_matches(first, [*_WORDS, "max", "decimal", "struct", "array", *types], 1)
+        near = late.difflib.get_close_matches(first, [*_WORDS, "max", "decimal", "struct", "array", *types], 1)
         hint = f"Is {near[0]} meant?" if near and near[0] != first else "Write infer, skip, later, max N or a type."
         why = error.message if error.code == "INVALID_SHREDDING_SCHEMA" else f"{wish!r} is neither a word nor a type"
         raise _bad(text, why, hint) from None
