@@ -71,6 +71,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "log/checkpoint_rows.py": "tests/unit/log/test_checkpoint_writer.py",
         "log/column_mapping.py": "tests/conformance/test_delta_tables_rows.py",
         "log/commit_info.py": "tests/unit/log/test_transaction.py",
+        "log/file_columns.py": "tests/unit/log/test_snapshot.py",
         "log/fingerprint.py": "tests/unit/test_stale_handles.py",
         "log/folders.py": "tests/unit/test_parquet.py",
         "log/history.py": "tests/unit/log/test_transaction.py",

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.arrays import from_numpy, to_numpy
-from mica.errors import CorruptDataError, MicaError
+from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log.actions import Metadata, parse_line
 from mica.log.json_lines import split_lines
 from mica.log.paths import SIDECARS, decode_path
@@ -63,6 +63,7 @@ class PartSource:
     rel: str
     size: int
     columns: frozenset[str]  # of `add`
+    tag: str | None  # of the file whose rows these are (`Storage.tag`)
     _read: dict[str, pa.Array] = field(default_factory=dict, repr=False)
 
     def add_column(self, name: str) -> pa.Array | None:
@@ -70,7 +71,7 @@ class PartSource:
         if name not in self.columns:
             return None
         if name not in self._read:
-            with _open(self.storage, self.rel, self.size) as file:
+            with _open(self.storage, self.rel, self.size, self.tag) as (file, _):
                 values = _field(_column(file, "add", [name]), name, None)
                 values.validate(full=True)
                 self._read[name] = values
@@ -83,6 +84,9 @@ class PartSource:
         try:
             file = None if self.storage.local_path is None else open_file(self.storage, self.rel)
             cuts = [] if file is None else _cuts(file, request, rows)
+            self._check()
+        except ReplacedCheckpointError:
+            raise
         except MicaError:
             file, cuts = None, []  # pyarrow reads it, or says what is wrong
         if file is None or not cuts:
@@ -93,11 +97,12 @@ class PartSource:
             yield start, end - start, partial(self._share, file, request, start, end)
 
     def _batches(self, name: str, rows: int) -> Iterator[tuple[int, pa.Array]]:
-        with _open(self.storage, self.rel, self.size) as file:
+        with _open(self.storage, self.rel, self.size, self.tag) as (file, _):
             start = 0
             for batch in file.iter_batches(rows, columns=[f"add.{name}"]):
                 values = _field(batch.column(0), name, None)
                 values.validate(full=True)
+                self._check()
                 yield start, values
                 start += len(values)
             if start != file.metadata.num_rows:
@@ -107,6 +112,7 @@ class PartSource:
         done = start
         try:
             for batch in file.scan([request], ranges=[(start, end)], max_rows=_BATCH):
+                self._check()
                 yield batch.column(0)
                 done += batch.num_rows
         except MicaError:
@@ -114,13 +120,18 @@ class PartSource:
             assert values is not None
             yield values.slice(done, end - done)
 
+    def _check(self) -> None:
+        """Raises if the file is another one by now. For local files: an object store is asked for the one we know."""
+        if self.storage.local_path is not None:
+            _same(self.storage, self.rel, self.tag)
+
     def forget(self) -> None:
         """Frees the columns that were read."""
         self._read.clear()
 
     def removes(self) -> pa.StructArray | None:
         """The tombstones of the part as Arrow structs, with all columns."""
-        with _open(self.storage, self.rel, self.size) as file:
+        with _open(self.storage, self.rel, self.size, self.tag) as (file, _):
             if "remove" not in file.schema_arrow.names:
                 return None
             column = _column(file, "remove", None)
@@ -143,41 +154,69 @@ def _cuts(file: kernel.FileReader, request: kernel.Request, rows: int) -> list[t
     return cuts
 
 
+class ReplacedCheckpointError(CorruptDataError):
+    """A file of a checkpoint is missing, or another one than was read before: its rows may have another order."""
+
+
 @contextlib.contextmanager
-def _open(storage: Storage, rel: str, size: int) -> Iterator[pq.ParquetFile]:
-    """Opens a Parquet file of the log; an error in its bytes inside the block becomes `CORRUPT_CHECKPOINT`."""
+def _open(storage: Storage, rel: str, size: int, tag: str | None = None) -> Iterator[tuple[pq.ParquetFile, str | None]]:
+    """Opens a Parquet file of the log, the one with this tag or any if None, and returns its tag too. An error in its
+    bytes inside the block becomes `CORRUPT_CHECKPOINT`, `ReplacedCheckpointError` if the file was replaced before the
+    block's end."""
     import pyarrow.parquet as pq  # takes its time: most small tables have no checkpoint
 
+    local = storage.local_path is not None
     try:
-        if storage.local_path is not None:
+        if local:
+            tag = tag or storage.tag(rel)
             opened = pq.ParquetFile(storage.path(rel), page_checksum_verification=True)
         else:
-            bytes_ = RangeFile(storage, rel, size or storage.size(rel))
+            bytes_ = RangeFile(storage, rel, size or storage.size(rel), tag)
             opened = pq.ParquetFile(bytes_, pre_buffer=True, page_checksum_verification=True)
+            tag = bytes_.tag
         with opened as file:
-            yield file
-    except FileNotFoundError:
-        raise _corrupt(storage, rel, "it is missing", hint=_OPEN_AGAIN) from None
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError, OverflowError) as error:
+            yield file, tag
+        if local:
+            _same(storage, rel, tag)
+    except (
+        pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError, OverflowError, MicaError,
+    ) as error:  # fmt: skip
+        if local:
+            _same(storage, rel, tag)
+        if isinstance(error, StorageError) and error.code == "NOT_FOUND":
+            raise _replaced(storage, rel) from None
         if isinstance(error, MicaError):
             raise
         raise _corrupt(storage, rel, error) from None
 
 
-#: For a table that is kept while another process cleans up its log.
-_OPEN_AGAIN = (
-    "Open the table again. If it is missing then too, delete the checkpoint if the commits before it still exist."
-)
+def _same(storage: Storage, rel: str, tag: str | None) -> None:
+    try:
+        found = storage.tag(rel)
+    except StorageError as error:
+        if error.code != "NOT_FOUND":
+            raise
+        raise _replaced(storage, rel) from None
+    if found != tag:
+        raise _replaced(storage, rel)
 
 
-def _corrupt(
-    storage: Storage, rel: str, error: object, hint: str = "Delete it if the commits before it still exist."
-) -> CorruptDataError:
+def _replaced(storage: Storage, rel: str) -> ReplacedCheckpointError:
+    return ReplacedCheckpointError(
+        "CORRUPT_CHECKPOINT",
+        f"{storage.path(rel)} is not the checkpoint any more that was read: it is missing or was replaced",
+        # For a table that is kept while another process cleans up its log.
+        hint="Open the table again. If that fails too, delete the checkpoint if the commits before it still exist.",
+        path=storage.path(rel),
+    )
+
+
+def _corrupt(storage: Storage, rel: str, error: object) -> CorruptDataError:
     reason = str(error).partition("\n")[0]
     return CorruptDataError(
         "CORRUPT_CHECKPOINT",
         f"{storage.path(rel)} is not a readable checkpoint: {reason}",
-        hint=hint,
+        hint="Delete it if the commits before it still exist.",
         path=storage.path(rel),
     )
 
@@ -243,7 +282,7 @@ def sidecars_of(storage: Storage, checkpoint: Checkpoint) -> set[str]:
             actions = (parse_line(line.as_buffer().to_pybytes()).get("sidecar") for line in lines)
             found += [action for action in actions if isinstance(action, dict)]
             continue
-        with _open(storage, entry.path, entry.size) as file:
+        with _open(storage, entry.path, entry.size) as (file, _):
             names = [name for name in ("sidecar",) if name in file.schema_arrow.names]
             found += [action["sidecar"] for _, action in _read_others(file, names, _held_leaves(storage, entry.path))]
     return {_sidecar(action) for action in found}
@@ -265,7 +304,7 @@ def _read_json(storage: Storage, rel: str, state: State, sidecars: list[dict[str
 
 def read_part(storage: Storage, rel: str, size: int, state: State, sidecars: list[dict[str, Any]]) -> State:
     """Adds the actions of one Parquet file to the state, and the sidecars that it names to `sidecars`."""
-    with _open(storage, rel, size) as file:
+    with _open(storage, rel, size) as (file, tag):
         schema = file.schema_arrow
         held = _held_leaves(storage, rel)
         others = _read_others(file, [name for name in _OTHERS if name in schema.names], held)
@@ -274,7 +313,7 @@ def read_part(storage: Storage, rel: str, size: int, state: State, sidecars: lis
         kind = schema.field("add").type if "add" in schema.names else None
         if kind is None or not pa.types.is_struct(kind) or kind.get_field_index("path") < 0:
             # No files: a source of tombstones alone, or nothing.
-            only_gone = (PartSource(storage, rel, size, frozenset()),) if "remove" in schema.names else ()
+            only_gone = (PartSource(storage, rel, size, frozenset(), tag),) if "remove" in schema.names else ()
             return replace(state, sources=(*state.sources, *only_gone))
         names = [name for _, name, _ in _ADD if kind.get_field_index(name) >= 0]
         if not _groups(file, held, "add.deletionVector"):
@@ -292,7 +331,7 @@ def read_part(storage: Storage, rel: str, size: int, state: State, sidecars: lis
         part.validate(full=True)  # damaged pages can hold invalid text
         if part.column("size").null_count:
             raise _corrupt(storage, rel, "it adds a file without a size")
-    source = PartSource(storage, rel, size, frozenset(child.name for child in kind))
+    source = PartSource(storage, rel, size, frozenset(child.name for child in kind), tag)
     return replace(state, files=pa.concat_tables([state.files, part]), sources=(*state.sources, source))
 
 

@@ -7,11 +7,12 @@ of an unsupported table can still be shown.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import orjson
@@ -19,29 +20,30 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica import late, properties
-from mica.arrays import from_numpy, to_numpy
+from mica.arrays import to_numpy
 from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log import applications, features, row_tracking, time_travel, type_changes
 from mica.log.actions import Metadata, Protocol
-from mica.log.arrays import one_array, taken
-from mica.log.checkpoint import PartSource, read_checkpoint
+from mica.log.checkpoint import ReplacedCheckpointError, read_checkpoint
 from mica.log.column_mapping import mode_of, read_schema
 from mica.log.commit_info import commit_info, in_commit_timestamp
+from mica.log.file_columns import gathered, providers_of, stats_in_shares, stats_of, tags_of
 from mica.log.fingerprint import Fingerprint, fingerprint_in, fingerprint_of, stands
-from mica.log.line_source import LineSource
 from mica.log.paths import LAST_CHECKPOINT, LOG, LogName, commit_name, decode_path
+from mica.log.realigned import realigned
 from mica.log.replay import FILES, State, apply, parse_commits, partition_keys
 from mica.log.segment import LogFile, Segment, choose_segment, read_listing
-from mica.log.stats_struct import format_stats
 from mica.properties import Mode
 from mica.records import dataclass
 from mica.schema.types import StructType
-from mica.stats.read import SHARE, Share, Texts, is_ascending, shares_of
+from mica.stats.read import Share, Texts
 from mica.storage import Entry, Storage
 
 _READERS = 16
-#: So few statistics of a checkpoint are read whole and kept.
-_FEW = 1 << 12
+#: How often a version is read again because its checkpoint is replaced again and again.
+_ATTEMPTS = 5
+_REALIGNING = threading.Lock()
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -152,31 +154,35 @@ class Snapshot:
     def stats(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> pa.Array:
         """Returns the statistics of the files (all, or those at `indices`) as JSON strings; null for a file without.
         If a checkpoint holds only `stats_parsed`, the JSON is made from it."""
-        return self._gather(indices, pa.string(), _stats_of)
+        return self._gather(indices, pa.string(), stats_of)
 
     def stats_shares(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> Iterator[Share]:
         """Yields the statistics of the files (all, or those at `indices`) some files at a time, with places in
         `indices`. Of a checkpoint only what is yielded is in memory."""
-        sources, rows = self._places(indices)
-        for number in np.unique(sources) if len(self.state.sources) > 1 else range(len(self.state.sources)):
-            ours = sources == number
-            place, own = (np.arange(len(rows)), rows) if ours.all() else (np.flatnonzero(ours), rows[ours])
-            source = self.state.sources[number]
-            if not isinstance(source, PartSource) or "stats" not in source.columns or len(own) <= _FEW:
-                yield from ((place[at], texts) for at, texts in shares_of(_stats_of(source, own)))
-                continue
-            if not is_ascending(own):
-                order = np.argsort(own, kind="stable")
-                place, own = place[order], own[order]
-            for start, count, texts in source.column_shares("stats", SHARE):
-                here = slice(*np.searchsorted(own, np.array((start, start + count), own.dtype)))
-                if here.start < here.stop:
-                    yield place[here], partial(_texts_of, source, texts, start, own[here])
+        wanted = self._wanted(indices)
+        done = np.zeros(self.state.files.num_rows if wanted is None else len(wanted), bool)
+        try:
+            for places, texts in stats_in_shares(self.state, wanted):
+                done[places] = True
+                yield places, partial(self._surely, places if wanted is None else wanted[places], texts)
+        except ReplacedCheckpointError:
+            rest = np.flatnonzero(~done)
+            yield rest, partial(list, [self.stats(rest if wanted is None else wanted[rest])])
+
+    def _surely(self, indices: np.ndarray, texts: Texts) -> Iterator[pa.Array]:
+        """The texts of these files; those that a replaced checkpoint does not tell any more are read again."""
+        done = 0
+        try:
+            for some in texts():
+                yield some
+                done += len(some)
+        except ReplacedCheckpointError:
+            yield self.stats(indices[done:])
 
     def tags(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> pa.Array:
         """Returns the tags of the files as map<string, string>."""
         kind = pa.map_(pa.string(), pa.string())
-        return self._gather(indices, kind, lambda source, rows: _tags_of(source, rows, kind))
+        return self._gather(indices, kind, partial(tags_of, kind=kind))
 
     def file_ids(self, indices: Sequence[int] | np.ndarray | pa.Array | None = None) -> pa.Array:
         """Returns the row ids of the files as structs (`row_tracking.FILE_IDS`); null where rows are not tracked."""
@@ -188,15 +194,12 @@ class Snapshot:
         """Returns who clustered each file (PROTOCOL.md, "Clustered Table"); null if nobody did."""
         if not features.supports(self.protocol, "clustering"):
             return pa.nulls(self.state.files.num_rows if indices is None else len(indices), pa.string())
-        return self._gather(indices, pa.string(), _providers_of)
+        return self._gather(indices, pa.string(), providers_of)
 
-    def _places(self, indices: Sequence[int] | np.ndarray | pa.Array | None) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers of the files' sources, and their rows there."""
-        sources, rows = (to_numpy(one_array(self.state.files[name])) for name in ("source", "row"))
+    def _wanted(self, indices: Sequence[int] | np.ndarray | pa.Array | None) -> np.ndarray | None:
         if indices is None:
-            return sources, rows
-        wanted = to_numpy(indices) if isinstance(indices, pa.Array) else np.asarray(indices, np.int64)
-        return sources[wanted], rows[wanted]
+            return None
+        return to_numpy(indices) if isinstance(indices, pa.Array) else np.asarray(indices, np.int64)
 
     def _gather(
         self,
@@ -205,20 +208,26 @@ class Snapshot:
         read: Callable[[Any, np.ndarray], pa.Array],
     ) -> pa.Array:
         """Collects a column from the files' sources, in the order of the files."""
-        sources, rows = self._places(indices)
-        parts, places = [], []
-        for number in np.unique(sources):
-            place = np.flatnonzero(sources == number)
-            parts.append(read(self.state.sources[number], rows[place]))
-            places.append(place)
-        if not parts:
-            return pa.nulls(0, kind)
-        whole = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
-        if len(parts) == 1:
-            return whole
-        order = np.empty(len(sources), np.int64)
-        order[np.concatenate(places)] = np.arange(len(sources))
-        return whole.take(from_numpy(order))
+        wanted = self._wanted(indices)
+        return self.consistently(lambda state: gathered(state, wanted, kind, read))
+
+    def consistently(self, read: Callable[[State], T]) -> T:
+        """Returns what `read` reads from the sources of the content. If another writer replaced a checkpoint in which
+        they are, the version is read again, its files in the order that they have here. Errors: CORRUPT_CHECKPOINT if
+        there is none that has the same files."""
+        for _ in range(_ATTEMPTS):
+            state = self.state
+            try:
+                return read(state)
+            except ReplacedCheckpointError as error:
+                last = error
+                with _REALIGNING:  # for all threads that found it replaced
+                    if self.state is state:
+                        found = realigned(state, _again(self.storage, self.version, error))
+                        if found is None:
+                            raise
+                        object.__setattr__(self, "_held", found)
+        raise last
 
     def locate(self, path: str) -> tuple[Storage, str]:
         """Returns the location of a file of the log: a storage and a relative name. `path` is as in `files`."""
@@ -260,6 +269,13 @@ class Snapshot:
         return _extend(self.storage, self.state, segment, deltas, None)
 
 
+def _again(storage: Storage, version: int, error: ReplacedCheckpointError) -> State:
+    try:
+        return load(storage, version).state
+    except MicaError:
+        raise error from None
+
+
 def exists(storage: Storage) -> bool:
     """Whether `load` would find a table: decided by the names in its log; nothing is read."""
     listing = read_listing(_list(storage, None))
@@ -278,10 +294,18 @@ def load(storage: Storage, version: int | None = None, timestamp: time_travel.Ti
     if start is not None and start not in listing.checkpoints:
         listing = read_listing(_list(storage, None))  # the hint is wrong: list everything
     skip: set[str] = set()
+    replaced = 0
     while True:
         segment = choose_segment(listing, version, str(storage), frozenset(skip))
         try:
             state = State() if segment.checkpoint is None else read_checkpoint(storage, segment.checkpoint)
+        except ReplacedCheckpointError:
+            # While it was read: there is another one now, or none.
+            replaced += 1
+            if replaced == _ATTEMPTS:
+                raise
+            listing = read_listing(_list(storage, None))
+            continue
         except (CorruptDataError, StorageError) as error:
             # An unreadable checkpoint is harmless if an older one or the commits give the same state.
             if segment.checkpoint is None or not _can_replace(storage, segment, skip):
@@ -381,62 +405,3 @@ def _read_all(storage: Storage, names: list[str]) -> list[bytes]:
 def _names(storage: Storage, deltas: Sequence[LogFile]) -> str:
     first, last = deltas[0].entry.path, deltas[-1].entry.path
     return storage.path(first) if first == last else f"{storage.path(first)} to {last.rpartition('/')[2]}"
-
-
-def _stats_of(source: Any, rows: np.ndarray) -> pa.Array:
-    if isinstance(source, LineSource):
-        return taken(source.stats, rows)
-    assert isinstance(source, PartSource)
-    text = source.add_column("stats")
-    return _or_parsed(
-        source, rows, pa.nulls(len(rows), pa.string()) if text is None else taken(text, rows).cast(pa.string())
-    )
-
-
-def _texts_of(source: PartSource, texts: Texts, start: int, rows: np.ndarray) -> Iterator[pa.Array]:
-    """The statistics of these rows, which ascend, out of texts whose first is that of row `start`."""
-    for some in texts():
-        own = rows[slice(*np.searchsorted(rows, (start, start + len(some))))]
-        if len(own):
-            yield _or_parsed(source, own, taken(some, own - start).cast(pa.string()))
-        start += len(some)
-
-
-def _or_parsed(source: PartSource, rows: np.ndarray, found: pa.Array) -> pa.Array:
-    """The texts, those that are missing made from `stats_parsed`."""
-    if not found.null_count or "stats_parsed" not in source.columns:
-        return found
-    parsed = source.add_column("stats_parsed")
-    assert parsed is not None
-    return pc.coalesce(found, format_stats(taken(parsed, rows)))
-
-
-def _tags(found: object) -> dict[str, str] | None:
-    """Returns the readable part of a file's tags; an unreadable tag is ignored, which is always safe."""
-    if not isinstance(found, dict):
-        return None
-    return {name: text for name, text in found.items() if isinstance(text, str)}
-
-
-def _providers_of(source: Any, rows: np.ndarray) -> pa.Array:
-    if isinstance(source, LineSource):
-        lines = source.lines(rows)
-        out: list[str | None] = [None] * len(rows)
-        for at in np.flatnonzero(to_numpy(pc.match_substring(lines, b'"clusteringProvider"'))):
-            found = orjson.loads(lines[int(at)].as_buffer().to_pybytes())["add"].get("clusteringProvider")
-            out[at] = found if isinstance(found, str) else None
-        return pa.array(out, pa.string())
-    column = source.add_column("clusteringProvider")
-    return pa.nulls(len(rows), pa.string()) if column is None else taken(column, rows).cast(pa.string())
-
-
-def _tags_of(source: Any, rows: np.ndarray, kind: pa.DataType) -> pa.Array:
-    if isinstance(source, LineSource):
-        lines = source.lines(rows)
-        has = to_numpy(pc.match_substring(lines, b'"tags"'))
-        out: list[dict[str, str] | None] = [None] * len(rows)
-        for at in np.flatnonzero(has):
-            out[at] = _tags(orjson.loads(lines[int(at)].as_buffer().to_pybytes())["add"].get("tags"))
-        return pa.array([None if tags is None else list(tags.items()) for tags in out], kind)
-    column = source.add_column("tags")
-    return pa.nulls(len(rows), kind) if column is None else taken(column, rows).cast(kind)

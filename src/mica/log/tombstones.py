@@ -17,7 +17,7 @@ from mica.log.actions import parse_line
 from mica.log.arrays import one_array
 from mica.log.checkpoint import PartSource, conform
 from mica.log.paths import file_keys
-from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES
+from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES, State
 from mica.log.snapshot import Snapshot
 
 #: Without `stats` and `tags`, which tombstones do not need (PROTOCOL.md "Checkpoints").
@@ -39,7 +39,10 @@ REMOVE = pa.struct(
 
 def tombstones(snapshot: Snapshot) -> pa.StructArray:
     """Returns the tombstones as `REMOVE`, including expired ones."""
-    state = snapshot.state
+    return snapshot.consistently(_tombstones)
+
+
+def _tombstones(state: State) -> pa.StructArray:
     recent = [_tombstone(parse_line(line.as_buffer().to_pybytes())) for line in one_array(state.removes["line"])]
     parts = [pa.array(recent, REMOVE)]
     for source in state.sources:

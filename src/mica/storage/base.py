@@ -114,6 +114,16 @@ class Storage(ABC):
         """Reads the bytes [start, end) of each range; raises if the file is shorter."""
 
     @abstractmethod
+    def read_same(self, rel: str, start: int, end: int, tag: str | None) -> tuple[bytes, str | None]:
+        """Reads the bytes [start, end) of the file with this tag, of whichever is there if it is None. Returns the tag
+        too: what tells a file from another one under its name (an ETag), None where a store has none. `NOT_FOUND` if
+        another file is there now."""
+
+    @abstractmethod
+    def tag(self, rel: str) -> str | None:
+        """The tag of a file; `NOT_FOUND` if it does not exist."""
+
+    @abstractmethod
     def stat(self, rel: str) -> Entry:
         """Returns size and time of a file; `NOT_FOUND` if it does not exist."""
 
@@ -249,6 +259,11 @@ def split_remote(absolute: str, options: Mapping[str, str] | None) -> tuple[Stor
     """Splits a URI of another location into its directory and name."""
     head, _, name = absolute.rpartition("/")
     return Storage.open(head, options), name
+
+
+def another(name: str) -> StorageError:
+    """The error for a file that was replaced by another one while it was read."""
+    return StorageError("NOT_FOUND", f"{name} is another file by now", hint="Read it again.", path=name)
 
 
 def too_short(name: str, wanted: int, size: int) -> StorageError:

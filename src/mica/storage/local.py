@@ -23,6 +23,7 @@ from mica.storage.base import (
     Entry,
     Storage,
     Writer,
+    another,
     file_uri_path,
     split_remote,
     split_scheme,
@@ -109,14 +110,29 @@ class LocalStorage(Storage):
                 out.append(data)
             return out
 
+    def read_same(self, rel: str, start: int, end: int, tag: str | None) -> tuple[bytes, str | None]:
+        tag = tag or self.tag(rel)
+        [data] = self.read_ranges(rel, [(start, end)])
+        if self.tag(rel) != tag:
+            raise another(self.path(rel))
+        return data, tag
+
+    def tag(self, rel: str) -> str:
+        info = self._info(rel)
+        return f"{info.st_ino}-{info.st_size}-{info.st_mtime_ns}"
+
     def stat(self, rel: str) -> Entry:
+        info = self._info(rel)
+        return Entry(rel, info.st_size, info.st_mtime_ns // 1_000_000)
+
+    def _info(self, rel: str) -> os.stat_result:
         path = self.path(rel)
         with local_errors(path):
             info = os.stat(path)
             if stat.S_ISDIR(info.st_mode):
                 raise IsADirectoryError(errno.EISDIR, "directory")
             _refuse_special(path, info)
-            return Entry(rel, info.st_size, info.st_mtime_ns // 1_000_000)
+            return info
 
     def list(self, prefix: str = "", *, start_after: str | None = None, recursive: bool = True) -> Iterator[Entry]:
         prefix = prefix.rstrip("/")

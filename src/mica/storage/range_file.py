@@ -1,4 +1,4 @@
-"""A stored file as a seekable file object. The rule: only the requested bytes are fetched."""
+"""A stored file as a seekable file object. The rule: only the requested bytes are fetched, all of one file."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from mica.storage.base import Storage
 
 
 class RangeFile(io.RawIOBase):
-    """A file of a location, read by ranges; pyarrow reads only footers and column chunks from it."""
+    """A file of a location, read by ranges; pyarrow reads only footers and column chunks from it. Reading raises
+    `NOT_FOUND` once the file is not the one with this `tag` any more; without one, the one that was read first."""
 
-    def __init__(self, storage: Storage, rel: str, size: int) -> None:
+    def __init__(self, storage: Storage, rel: str, size: int, tag: str | None = None) -> None:
         self._storage, self._rel, self._size, self._at = storage, rel, size, 0
+        self.tag = tag
 
     def seekable(self) -> bool:
         return True
@@ -36,6 +38,6 @@ class RangeFile(io.RawIOBase):
         end = self._size if size is None or size < 0 else min(self._size, self._at + size)
         if end <= self._at:
             return b""
-        data = self._storage.read_ranges(self._rel, [(self._at, end)])[0]
+        data, self.tag = self._storage.read_same(self._rel, self._at, end, self.tag)
         self._at = end
         return data

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 from obstore.exceptions import BaseError
 
 from mica.errors import StorageError
-from mica.storage.base import SCHEMES, AlreadyExistsError, Entry, Storage, Writer, split_remote, split_scheme, too_short
+from mica.storage.base import (
+    SCHEMES,
+    AlreadyExistsError,
+    Entry,
+    Storage,
+    Writer,
+    another,
+    split_remote,
+    split_scheme,
+    too_short,
+)
 from mica.storage.options import ALLOW_EXTERNAL, CLIENT, allows_external, kind_of, normalized
 
 if TYPE_CHECKING:
@@ -143,6 +153,26 @@ class RemoteStorage(Storage):
             if len(part) != end - start:
                 raise too_short(self.path(rel), end, start + len(part))
         return [parts.get((start, end), b"") for start, end in ranges]
+
+    def read_same(self, rel: str, start: int, end: int, tag: str | None) -> tuple[bytes, str | None]:
+        import obstore
+
+        options: dict[str, Any] = {"range": (start, end)} | ({} if tag is None else {"if_match": tag})
+        try:
+            with self.errors(rel):
+                found = obstore.get(self._open(), self._key(rel), options=options)  # type: ignore[arg-type]
+                data = bytes(found.bytes())
+        except AlreadyExistsError:  # the precondition
+            raise another(self.path(rel)) from None
+        if len(data) != end - start:
+            raise too_short(self.path(rel), end, start + len(data))
+        return data, found.meta["e_tag"]
+
+    def tag(self, rel: str) -> str | None:
+        import obstore
+
+        with self.errors(rel):
+            return obstore.head(self._open(), self._key(rel))["e_tag"]
 
     def stat(self, rel: str) -> Entry:
         import obstore

@@ -190,8 +190,8 @@ def test_statistics_of_a_checkpoint_come_in_shares(
 ) -> None:
     """Those of the row groups, or of rows between pages, or, in a file that tells neither, as they are read."""
     rows, indexed = groups
-    monkeypatch.setattr("mica.log.snapshot._FEW", 0)
-    monkeypatch.setattr("mica.log.snapshot.SHARE", 128)
+    monkeypatch.setattr("mica.log.file_columns._FEW", 0)
+    monkeypatch.setattr("mica.log.file_columns.SHARE", 128)
     monkeypatch.setattr("mica.log.checkpoint._BATCH", 50)
     table = create(tmp_path)
     transaction = Transaction(table, "WRITE", {"mode": "Append"})
