@@ -9,13 +9,17 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from mica import compute as pc
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray as NDArray  # noqa: PLC0414 - the others have it from here
+else:  # without numpy.typing, whose import formats the documentation of types
+    NDArray = np.ndarray
 
 
 def from_numpy(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> pa.Array:

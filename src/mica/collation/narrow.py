@@ -31,9 +31,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from mica import compute as pc
+from mica.arrays import NDArray
 from mica.collation import lcase
 from mica.collation.names import base_of
 from mica.collation.trust import by_bytes

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from mica.arrays import NDArray
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
 from mica.schema.types import StructType

@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from mica import compute as pc
-from mica.arrays import FALSE, TRUE, from_numpy, scalar, to_numpy
+from mica.arrays import FALSE, TRUE, NDArray, from_numpy, scalar, to_numpy
 from mica.expressions.bind import Leaf
 from mica.expressions.casts import CastFailedError, bits_of, cast_value
 from mica.expressions.coerce import is_exact, is_real

@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from mica import compute as pc
-from mica.arrays import TRUE, scalar, to_numpy
+from mica.arrays import TRUE, NDArray, scalar, to_numpy
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.casts import cast_array

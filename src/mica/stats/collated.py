@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from mica.arrays import NDArray
 from mica.collation.names import is_binary, to_sql
 from mica.records import dataclass
 from mica.schema.collations import walk_collated

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from mica.arrays import to_numpy
+from mica.arrays import NDArray, to_numpy
 from mica.records import dataclass
 from mica.variant import kernel
 

@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from mica import compute as pc
 from mica import late
-from mica.arrays import FALSE, scalar
+from mica.arrays import FALSE, NDArray, scalar
 from mica.cores import cores
 from mica.errors import MicaError
 from mica.records import dataclass

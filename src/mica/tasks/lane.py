@@ -10,8 +10,8 @@ from __future__ import annotations
 from contextvars import ContextVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mica.arrays import NDArray
 from mica.records import dataclass
 
 #: Numbers in one block: a small write has no gaps.

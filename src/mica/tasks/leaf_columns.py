@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from mica import compute as pc
+from mica.arrays import NDArray
 from mica.expressions.bind import Leaf
 from mica.records import dataclass
 from mica.schema.types import VARIANT

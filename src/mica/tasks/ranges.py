@@ -13,9 +13,9 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from mica import compute as pc
+from mica.arrays import NDArray
 from mica.records import dataclass
 from mica.tasks.ingest import BATCH_BYTES, BATCH_ROWS, IngestSpec, Split, complete, look, open_reader
 from mica.tasks.leaf_values import compute

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from mica import compute as pc
+from mica.arrays import NDArray
 from mica.errors import ConflictError, UserError
 from mica.expressions.bind import bind
 from mica.log import added, creation, features, row_tracking
