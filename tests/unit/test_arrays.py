@@ -72,7 +72,7 @@ heavy = ["pandas", "pyarrow.parquet", "pyarrow.dataset", "pyspark", "obstore"]
 heavy += ["mica.write.merge", "mica.maintain", "mica.tasks.write", "mica.checking"]
 table = mica.Table.open(sys.argv[1])
 assert len(table.scan().to_arrow().to_pylist()) == 5
-found = loaded(*heavy, "pyarrow.compute", "logging", "urllib", "hashlib", "difflib")
+found = loaded(*heavy, "pyarrow.compute", "logging", "urllib", "hashlib", "difflib", "mica.expressions.functions")
 assert table.scan("v:n::bigint = 3").to_arrow().num_rows == 1
 print([*found, *loaded(*heavy)])
 """

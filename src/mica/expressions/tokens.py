@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 
+from mica import late
 from mica.errors import UserError
 from mica.records import dataclass
 
-_TOKEN = re.compile(
+_TOKEN = late.pattern(
     r"""(?P<space>\s+ | --[^\r\n]* | /\*(?!\+).*?\*/)
       | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[lLsSyYfFdD]|[bB][dD])?(?!\w))
       | (?P<raw>[rR](?:'[^']*'|"[^"]*"))

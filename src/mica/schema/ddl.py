@@ -33,7 +33,7 @@ from mica.schema.types import (
 
 _NAMES: Mapping[str, str] = {name: row.delta for row in TYPES.values() for name in row.ddl}
 
-_TOKEN = re.compile(
+_TOKEN = late.pattern(
     r"""(?P<space>\s+|--[^\r\n]*|/\*(?:[^*]|\*(?!/))*\*/)
       | (?P<quoted>`(?:[^`]|``)*`)
       | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
@@ -44,7 +44,7 @@ _TOKEN = re.compile(
 )
 
 # A doubled quote (no group), or a backslash and what follows it.
-_ESCAPE = re.compile(r"""''|""|\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[0-3][0-7]{2}|.)""", re.DOTALL)
+_ESCAPE = late.pattern(r"""''|""|\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[0-3][0-7]{2}|.)""", re.DOTALL)
 
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
