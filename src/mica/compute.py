@@ -14,8 +14,12 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import _compute
 
+from mica.arrays import scalar
+
 _NAMES = {"and_": "and", "or_": "or"}
 _SPELLED_OUT = frozenset({"index", "random"})
+#: The types that pyarrow takes values of Python for. It imports pandas to do so.
+_KINDS = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 
 
 def cast(values: Any, target: pa.DataType, safe: bool = True) -> Any:
@@ -37,7 +41,7 @@ def take(values: Any, indices: Any) -> Any:
 def fill_null(values: Any, value: Any) -> Any:
     """The values, with one value or those of another array in place of nulls."""
     if not isinstance(value, (pa.Scalar, pa.Array, pa.ChunkedArray)):
-        value = pa.scalar(value, type=values.type)
+        value = scalar(value, values.type)
     elif values.type != value.type:
         value = pa.scalar(value.as_py(), type=values.type)
     return _compute.call_function("coalesce", [values, value])
@@ -60,11 +64,18 @@ def _function(name: str) -> Callable[..., Any]:
     function = _compute.get_function(_NAMES.get(name, name))
     call, arity, options = function.call, function.arity, function._doc.options_class  # noqa: SLF001 - as pyarrow does
     if not options:
-        return lambda *values: call(values)
+        return lambda *values: call([_datum(value) for value in values])
     options_of = getattr(_compute, options)
 
     def with_options(*given: Any, **named: Any) -> Any:
         values, more = (given, ()) if arity is Ellipsis else (given[:arity], given[arity:])
-        return call(values, options_of(*more, **named) if more or named else None)
+        return call([_datum(value) for value in values], options_of(*more, **named) if more or named else None)
 
     return with_options
+
+
+def _datum(value: Any) -> Any:
+    kind = _KINDS.get(type(value))
+    if kind is None or (type(value) is int and not -(1 << 63) <= value < 1 << 63):
+        return value
+    return scalar(value, kind)

@@ -289,12 +289,12 @@ class Scan:
                 matching = holds(self.predicate, self.source.schema, unknown.column("partition_values"))
                 kept, unknown = kept[matching.to_numpy(zero_copy_only=False)], unknown.filter(matching)
             rows = self.source.rows(from_numpy(kept))
-            whole = unknown.column("deletion_vector").combine_chunks().is_null()
+            whole = pc.is_null(unknown.column("deletion_vector").combine_chunks())
             if "chosen" in unknown.column_names:
-                whole = pc.and_(whole, unknown.column("chosen").combine_chunks().is_null())
-            known = pc.and_(rows.is_valid(), whole)
-            total = pc.sum(rows.filter(known)).as_py() or 0
-            unknown = unknown.filter(pc.invert(known))
+                whole = pc.and_(whole, pc.is_null(unknown.column("chosen").combine_chunks()))
+            known = pc.and_(pc.is_valid(rows), whole)
+            total = pc.sum(pc.filter(rows, known)).as_py() or 0
+            unknown = pc.filter(unknown, pc.invert(known))
         spec = self.spec()
         tasks, threads = self.for_threads(replace(spec, outputs={}), kept=unknown)
         for batch in local.shown(_Count(spec), tasks, parallelism=threads):

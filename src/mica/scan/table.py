@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import NDArray, from_numpy
+from mica.arrays import NDArray, from_numpy, scalar
 from mica.expressions.bind import BoundExpr, Leaf, bind_value
 from mica.expressions.tree import Column
 from mica.log import row_tracking
@@ -122,4 +122,4 @@ class TableSource(Source):
 def rows_in(stats: pa.Array | pa.ChunkedArray) -> pa.Array:
     """`numRecords` of each of these statistics; null if unknown, since statistics are only a hint."""
     found = kernel.stats_leaves(one_array(stats), [(("numRecords",), pa.int64())]).column(0)
-    return pc.if_else(pc.less(found, 0), pa.scalar(None, pa.int64()), found)
+    return pc.if_else(pc.less(found, 0), scalar(None, pa.int64()), found)
