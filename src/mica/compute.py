@@ -29,7 +29,8 @@ def cast(values: Any, target: pa.DataType, safe: bool = True) -> Any:
 
 
 def cast_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with columns of these types; the names are those that they have."""
+    """The rows with columns of these types; `schema` has the same names."""
+    assert rows.column_names == schema.names
     return pa.Table.from_arrays([cast(rows.column(at), one.type) for at, one in enumerate(schema)], schema=schema)
 
 

@@ -35,7 +35,7 @@ def _dataclass(made: Any = None, /, *, frozen: bool = False, eq: bool = True) ->
         given["__repr__"] = _repr
     if frozen:
         given |= {"__setattr__": _no_assignment, "__delattr__": _no_deletion}
-    if eq:
+    if eq and "__eq__" not in vars(made):
         given["_compared"] = _values(field.name for field in fields.values() if field.compare)
         given["_hashed"] = _values(f.name for f in fields.values() if (f.compare if f.hash is None else f.hash))
         given |= {"__eq__": _eq, "__hash__": _hash if frozen else None}
