@@ -16,6 +16,9 @@ from pyspark.sql.types import StructType, _parse_datatype_json_string
 class Deferred(DataFrame):
     """`schema` is a JVM schema; `make` gives the JVM's Dataset, and takes whether it may read rows at once."""
 
+    def __new__(cls, *_: Any) -> Deferred:
+        return object.__new__(cls)  # Spark 4.1's takes a plan and a session
+
     def __init__(self, session: SparkSession, schema: Any, make: Callable[[bool], Any]) -> None:
         super().__init__(None, session)
         self._java_schema, self._make, self._made = schema, make, None
