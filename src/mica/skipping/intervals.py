@@ -124,7 +124,7 @@ def _serve(side: PathSide, asked: DataType, usable: NDArray[np.bool_], *, upper:
             bits = bits_of(asked)
             fits &= (side.ints >= -(1 << bits)) & (side.ints <= (1 << bits) - 1)
         fits[list(side.decimals)] = False
-        array = from_numpy(side.ints, ~fits).cast(wanted)
+        array = pc.cast(from_numpy(side.ints, ~fits), wanted)
     elif asked == DOUBLE:
         exact, real = usable & (side.kinds == paths.EXACT), usable & np.isin(side.kinds, _REALS)
         exact[list(side.decimals)] = False

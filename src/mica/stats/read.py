@@ -12,6 +12,7 @@ Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -107,14 +108,19 @@ def read_shares(shares: Iterable[Share], wanted: Sequence[Wanted]) -> list[Colum
     """
     places: list[Rows] = []
     parts: list[list[list[ColumnStats]] | late.futures.Future[list[list[ColumnStats]]]] = []
-    with late.futures.ThreadPoolExecutor(_CORES, thread_name_prefix="mica") as pool:
+    with ExitStack() as stack:
+        pool: late.futures.ThreadPoolExecutor | None = None
         for rows, texts in shares:
             places.append(rows)
-            parts.append(pool.submit(_read, texts, wanted) if len(rows) > _ALONE else _read(texts, wanted))
-            ahead = parts[-1 - 2 * _CORES] if len(parts) > 2 * _CORES else None
-            if isinstance(ahead, late.futures.Future):
+            if len(rows) > _ALONE:
+                pool = pool or stack.enter_context(late.futures.ThreadPoolExecutor(_CORES, thread_name_prefix="mica"))
+                parts.append(pool.submit(_read, texts, wanted))
+            else:
+                parts.append(_read(texts, wanted))
+            ahead = parts[-1 - 2 * _CORES] if len(parts) > 2 * _CORES else []
+            if not isinstance(ahead, list):
                 ahead.result()  # no more texts are held than the cores are busy with
-        read = [some for part in parts for some in (part.result() if isinstance(part, late.futures.Future) else part)]
+        read = [some for part in parts for some in (part if isinstance(part, list) else part.result())]
     if not read:
         return read_stats(pa.array([], pa.string()), wanted)
     every = np.concatenate(places)
