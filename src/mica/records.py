@@ -50,7 +50,7 @@ def _fields(cls: Any) -> dict[str, Field[Any]]:
     for base in reversed(cls.__mro__[1:]):
         fields.update(vars(base).get("__dataclass_fields__", {}))
     for name, kind in cls.__annotations__.items():
-        if kind.startswith("ClassVar"):
+        if str(kind).removeprefix("typing.").startswith("ClassVar"):
             continue
         default = vars(cls).get(name, MISSING)
         field: Any = default if isinstance(default, Field) else dataclasses.field(default=default)
