@@ -77,6 +77,4 @@ def _function(name: str) -> Callable[..., Any]:
 
 def _datum(value: Any) -> Any:
     kind = _KINDS.get(type(value))
-    if kind is None or (type(value) is int and not -(1 << 63) <= value < 1 << 63):
-        return value
-    return scalar(value, kind)
+    return value if kind is None else scalar(value, kind)
