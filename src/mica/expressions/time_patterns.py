@@ -285,7 +285,7 @@ def _instant(parts: Mapping[str, pa.Array], valid: Any) -> tuple[Any, Any]:
         hour = np.mod(of_half, 12) + 12 * later
     months = np.where(right, (year - 1970) * 12 + month - 1, 0).astype("datetime64[M]")
     first = months.astype("datetime64[D]").astype(np.int64)
-    length = (months + 1).astype("datetime64[D]").astype(np.int64) - first
+    length = (months + np.timedelta64(1, "M")).astype("datetime64[D]").astype(np.int64) - first
     right &= (day >= 1) & (day <= length) & (hour < 24) & (minute < 60) & (second < 60)
     micros = (first + day - 1) * DAY + hour * _HOUR + minute * _MINUTE + second * _SECOND
     if "S" in parts:
