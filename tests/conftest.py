@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+import mica
 from mica.errors import MicaError
 from mica.errors.codes import CODES
 from tests.support import ROOT, SHARED, delta_jars
@@ -142,19 +143,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """One local session on two cores in UTC; with delta-spark where its jars are (see `delta_session`)."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.skip("no Java on this machine")
-    from pyspark.sql import SparkSession
-
     scratch = tmp_path_factory.mktemp("spark")
-    builder = SparkSession.builder.master("local[2]").appName("mica-tests")
     conf = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "2g",
         "spark.local.dir": str(scratch / "local"),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
     }
     jars = delta_jars()
@@ -166,10 +159,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             # The default of 50 costs seconds a query on two cores: each one has code made for the log's actions anew.
             "spark.databricks.delta.snapshotPartitions": "1",
         }
-    for key, value in conf.items():
-        builder = builder.config(key, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    session = mica.session("local[2]", **conf)
     yield session
     session.stop()
 

@@ -13,12 +13,12 @@ import functools
 import inspect
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from numbers import Integral
 from typing import Any, Literal, ParamSpec, TypeVar
 
 from mica.errors import UserError
+from mica.records import dataclass
 
 P = ParamSpec("P")
 R = TypeVar("R")

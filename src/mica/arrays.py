@@ -9,11 +9,15 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray as NDArray  # noqa: PLC0414 - the others have it from here
+else:  # without numpy.typing, whose import formats the documentation of types
+    NDArray = np.ndarray
 
 
 def from_numpy(values: NDArray[Any], null: NDArray[np.bool_] | None = None) -> pa.Array:
@@ -60,11 +64,14 @@ TRUE, FALSE = scalar(True, pa.bool_()), scalar(False, pa.bool_())
 
 
 def to_numpy(values: pa.Array) -> NDArray[Any]:
-    """Returns numbers or booleans without nulls as a numpy array, which is read only; numbers are not copied."""
-    if pa.types.is_boolean(values.type):
-        found: NDArray[Any] = np.from_dlpack(values.cast(pa.uint8())).view(np.bool_)
-        return found
-    return np.from_dlpack(values)
+    """Returns numbers or booleans without nulls as a numpy array; numbers are not copied, and are read only."""
+    if not pa.types.is_boolean(values.type):
+        return np.from_dlpack(values)
+    if not len(values):  # which may have no buffer
+        return np.zeros(0, np.bool_)
+    first, end = values.offset, values.offset + len(values)
+    packed = np.frombuffer(values.buffers()[1], np.uint8)[first // 8 : -(-end // 8)]
+    return np.unpackbits(packed, bitorder="little")[first % 8 :][: len(values)].view(np.bool_)
 
 
 def no_rows(schema: pa.Schema) -> pa.Table:

@@ -167,6 +167,14 @@ def test_importing_mica_loads_neither_pyspark_nor_parquet() -> None:
     assert done.stdout.strip() == "False"
 
 
+def test_help_imports_no_command() -> None:
+    code = "import sys, mica.cli.app as cli; sys.argv[1:] = ['--help']\ntry: cli.main()\n"
+    code += "finally: print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "optimize" in done.stdout
+    assert done.stdout.strip().endswith("False")
+
+
 def test_deep_documents_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "deep.json").write_text("[" * 900 + "1" + "]" * 900)

@@ -54,6 +54,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "expressions/cursor.py": "tests/unit/expressions/test_parse.py",
         "expressions/digests.py": "tests/unit/expressions/test_functions.py",
         "expressions/generic.py": "tests/unit/expressions/test_functions.py",
+        "expressions/lookup.py": "tests/unit/expressions/test_functions.py",
         "expressions/nested.py": "tests/unit/expressions/test_functions.py",
         "expressions/regexps.py": "tests/property/test_functions_spark.py",
         "expressions/rounding.py": "tests/property/test_functions_spark.py",

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.checking.statistics import Bounds, Found
 from mica.errors import MicaError
 from mica.tasks.file import without

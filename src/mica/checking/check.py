@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -27,6 +26,7 @@ from mica.errors import CorruptDataError, StorageError, UserError
 from mica.log.deletion_vectors import deleted_rows
 from mica.log.opened import Opened, snapshot_of
 from mica.log.snapshot import Snapshot
+from mica.records import dataclass
 from mica.scan.find import find
 from mica.schema.types import VARIANT, walk
 from mica.stats.columns import physical_names

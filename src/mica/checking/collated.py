@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from mica.engines.base import Engine
 from mica.errors import MicaError, UserError
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
+from mica.records import dataclass
 from mica.schema.types import STRING, StructType
 from mica.stats import documents
 from mica.stats.collated import CollatedBounds, CollatedColumn

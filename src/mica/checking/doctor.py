@@ -11,7 +11,6 @@ import platform
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from mica.engines.spark import session
 from mica.errors import MicaError
 from mica.errors.codes import way_out
 from mica.log.snapshot import exists, load
+from mica.records import dataclass
 from mica.storage import AlreadyExistsError, Storage
 from mica.variant import kernel
 
@@ -36,7 +36,7 @@ MET = ("polars", "duckdb", "deltalake", "delta-spark")
 SPARKS = ("4.1", "4.2", "4.3")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Finding:
     """What was looked at, what was found, and the way out if that is wrong (None: it is right)."""
 

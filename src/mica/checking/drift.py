@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ from mica.log.replay import parse_commits
 from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot
 from mica.pictures.paged import Paged
+from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import VARIANT, DataType
 from mica.stats import documents
@@ -51,7 +52,7 @@ DriftKind = Literal["new", "vanished", "type", "residual"]
 KINDS: tuple[DriftKind, ...] = ("new", "vanished", "type", "residual")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PathDrift:
     """A path that changed: `new`, `vanished`, its `type`, or more values of other types (`residual`).
 
@@ -72,7 +73,7 @@ class PathDrift:
     example: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Moment:
     """A file on the way: its version (None: unknown), time (ms), rows, share of typed values, bytes of residuals."""
 
@@ -85,7 +86,7 @@ class Moment:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Drift(Paged):
     """What changed after version `since`, and how files look over time. `residual_bytes` of the files that were looked
     at are the most that another shredding schema could turn into columns."""
@@ -182,7 +183,7 @@ class Drift(Paged):
 NAMES = ("path", "change", "before", "after", "first in", "example")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _File:
     """A file that was looked at."""
 

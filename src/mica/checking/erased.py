@@ -16,15 +16,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.checking.quoted import quotes, words_of
 from mica.engines import local
 from mica.errors import UserError
@@ -37,6 +37,7 @@ from mica.log.paths import SIDECARS, decode_path
 from mica.log.replay import State, parse_commits, partition_keys
 from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot
+from mica.records import dataclass
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.arrow import variant_field

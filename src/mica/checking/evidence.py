@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
 
 from mica.checking.survey import evenly, look_at, variants_of
 from mica.log.snapshot import Snapshot
+from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import BYTE, INTEGER, LONG, SHORT, DataType
 from mica.stats import documents

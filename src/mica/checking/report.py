@@ -7,10 +7,10 @@ listed, and all are counted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from mica.records import dataclass
 from mica.wording import counted
 
 #: A listed violation.
@@ -36,7 +36,7 @@ TOTALS = pa.schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Violation:
     """One violation. `rule` is a number in the checklist of Parquet variants (docs/check.md), None for other kinds;
     `path` is a column path of the file, or a column and a normalized path of the log's bounds; `row` counts

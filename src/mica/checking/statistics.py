@@ -10,7 +10,6 @@ section 2.7.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -18,6 +17,7 @@ import orjson
 import pyarrow as pa
 
 from mica.errors import CorruptDataError
+from mica.records import dataclass
 from mica.schema.types import VARIANT, StructType
 from mica.stats import documents, z85
 from mica.stats.columns import IndexedColumn, leaves_of

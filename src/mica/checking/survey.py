@@ -7,13 +7,13 @@ with the nearest path above it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
+from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type
 from mica.schema.types import VARIANT, DataType
 from mica.stats.columns import physical_names
@@ -21,7 +21,7 @@ from mica.variant import kernel
 from mica.variant.path import VariantPath
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PathRows:
     """The rows of a file that have a path: with a value of the column's type, and with another one (the residual).
 
@@ -35,7 +35,7 @@ class PathRows:
     typed_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Look:
     """A file: its rows, the bytes of its residuals, and the paths with columns of their own."""
 

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
 from mica.schema.types import TIMESTAMP

@@ -6,6 +6,7 @@ stderr; only `--debug` shows the traceback.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from functools import cache
@@ -49,14 +50,7 @@ VERBS = {
 
 def app_of(verbs: Iterable[str]) -> typer.Typer:
     """Returns the command line with these commands. A process imports only the command that it runs."""
-    made = typer.Typer(
-        name="mica",
-        help="Delta tables with shredded VARIANT columns: JSON in, path bounds in the log, files skipped.",
-        epilog="First: mica demo. Then: mica ingest demo/events/*.ndjson lake/events; mica scan lake/events --limit 5.",
-        no_args_is_help=True,
-        pretty_exceptions_enable=False,
-        rich_markup_mode=None,
-    )
+    made = _empty()
     for verb in verbs:
         module = import_module(f"mica.cli.{verb.replace('-', '_')}")
         run = module.run
@@ -65,8 +59,38 @@ def app_of(verbs: Iterable[str]) -> typer.Typer:
 
             run = with_session(run)
         made.command(name=verb, short_help=VERBS[verb])(run)
+    return made
+
+
+def _overview() -> typer.Typer:
+    """The commands by their names, none of which is imported: for `mica --help`, and what names no command."""
+    made = _empty()
+    for verb, short in VERBS.items():
+        made.command(name=verb, short_help=short)(_nothing)
+    return made
+
+
+def _empty() -> typer.Typer:
+    made = typer.Typer(
+        name="mica",
+        help="Delta tables with shredded VARIANT columns: JSON in, path bounds in the log, files skipped.",
+        epilog="First: mica demo. Then: mica ingest demo/events/*.ndjson lake/events; mica scan lake/events --limit 5.",
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
     made.callback()(_options)
     return made
+
+
+def _nothing() -> None:
+    """The command itself is in `app_of`."""
+
+
+def _app_for(asked: str) -> typer.Typer:
+    if "_MICA_COMPLETE" in os.environ:  # a shell asks for the options of any command
+        return _whole()
+    return app_of([asked]) if asked in VERBS else _overview()
 
 
 @cache
@@ -75,7 +99,7 @@ def _whole() -> typer.Typer:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "app":  # all commands: for help, completion and the documentation
+    if name == "app":  # all commands: for the documentation
         return _whole()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -104,7 +128,7 @@ def main() -> None:
     try:
         asked = next((one for one in arguments if not one.startswith("-")), "")
         with progress_of(asked):
-            (app_of([asked]) if asked in VERBS else _whole())(args=arguments)
+            _app_for(asked)(args=arguments)
     except MicaError as e:
         if debug:
             raise

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import typer
 
+from mica import compute as pc
+from mica.arrays import from_numpy
 from mica.cli import options
 from mica.cli.console import print_json, print_rows, storage_options
 from mica.log.paths import decode_path
@@ -23,7 +25,8 @@ def run(
     """List the files of a table, or those that a condition does not skip: path, partition, rows, bytes."""
     opened = Table.open(table, version, timestamp, storage_options(storage_option or ()))
     scan = opened.scan(where)
-    files, stats = opened.snapshot.files.take(scan.plan.kept), opened.snapshot.stats(scan.plan.kept)
+    kept = from_numpy(scan.plan.kept)
+    files, stats = pc.take(opened.snapshot.files, kept), opened.snapshot.stats(kept)
     found = []
     for row, count in zip(files.to_pylist(), rows_in(stats).to_pylist(), strict=True):
         deleted = (row["deletion_vector"] or {}).get("cardinality") or 0

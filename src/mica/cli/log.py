@@ -9,6 +9,7 @@ import typer
 
 from mica.cli import options
 from mica.cli.console import print_json, print_rows, storage_options
+from mica.log.history import commits
 from mica.table import Table
 
 
@@ -19,7 +20,8 @@ def run(
     json: options.Json = False,
 ) -> None:
     """Show the history of a table, newest first."""
-    rows = Table.open(table, storage_options=storage_options(storage_option or ())).history(limit).to_pylist()
+    opened = Table.open(table, storage_options=storage_options(storage_option or ()))
+    rows = commits(opened.snapshot.storage, limit=limit)
     if json:
         print_json([{name: dict(v) if isinstance(v, list) else v for name, v in row.items()} for row in rows])
         return

@@ -12,7 +12,6 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,6 +19,7 @@ import typer
 from mica.cli.console import pairs
 from mica.cli.kept_back import kept_back, reason
 from mica.errors import UserError
+from mica.records import dataclass
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

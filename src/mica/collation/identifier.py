@@ -8,12 +8,13 @@ Source: Delta RFC "Collated String Type", section "Collation identifiers".
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mica.errors import UserError
+from mica.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Identifier:
     """A collation. `version` is None if the text has none: any version is then meant."""
 

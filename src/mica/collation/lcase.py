@@ -14,9 +14,9 @@ from functools import cache
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from mica import compute as pc
+from mica.arrays import NDArray
 from mica.collation.identifier import parse
 from mica.collation.names import LCASE
 

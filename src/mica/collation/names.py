@@ -10,9 +10,9 @@ Source: Spark's `CollationFactory` (its SQL function `collations()` lists the sa
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 
+from mica import late
 from mica.collation.identifier import Identifier, parse
 from mica.errors import UserError
 
@@ -74,7 +74,7 @@ def from_sql(name: str) -> Identifier:
     """
     found = _normal(name, _BY_LOWER)
     if found is None:
-        near = difflib.get_close_matches(name.lower(), {n.lower(): n for n in all_names()}, 3)
+        near = late.difflib.get_close_matches(name.lower(), {n.lower(): n for n in all_names()}, 3)
         shown = ", ".join(n for n in all_names() if n.lower() in near) or "UNICODE, UNICODE_CI, UTF8_LCASE"
         raise UserError(
             "UNKNOWN_COLLATION",

@@ -26,18 +26,18 @@ each collation's tailored characters and contractions from ICU4J, and compare th
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from mica import compute as pc
+from mica.arrays import NDArray
 from mica.collation import lcase
 from mica.collation.names import base_of
 from mica.collation.trust import by_bytes
+from mica.records import dataclass
 
 #: The ICU version of these weights.
 ICU = "78.3"

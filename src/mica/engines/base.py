@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from mica.arrays import NDArray
 from mica.expressions.bind import BoundExpr
+from mica.records import dataclass
 from mica.schema.types import StructType
 from mica.skipping.collated import Ordering
 

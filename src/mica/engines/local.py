@@ -12,12 +12,12 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from mica import late
 from mica.collation import lcase
 from mica.cores import cores
 from mica.engines import progress
@@ -58,7 +58,7 @@ def run(
             yield from function(task)
         return
     outputs = _Outputs(len(tasks))
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="mica")
+    pool = late.futures.ThreadPoolExecutor(workers, thread_name_prefix="mica")
     try:
         for index, task in enumerate(tasks):
             pool.submit(contextvars.copy_context().run, _produce, function, task, index, outputs)
@@ -270,7 +270,7 @@ class Threads(Engine):
                 path = os.path.join(place, f"{number}.arrow")  # noqa: PTH118
                 return spill.spill(rows.task(given), found, [name for name, _ in by], path)
 
-            with ThreadPoolExecutor(threads(), thread_name_prefix="mica") as pool:
+            with late.futures.ThreadPoolExecutor(threads(), thread_name_prefix="mica") as pool:
                 files = list(pool.map(part, enumerate(rows.inputs)))
             shares = [range(start, min(start + finer, len(found))) for start in range(0, len(found), finer)]
             dropped = [name for name, _ in order.keys]

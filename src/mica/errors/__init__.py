@@ -12,9 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mica import late
+
 #: Credentials in a URL: user and password (which may hold a `/`), and the keys and tokens of signed URLs. mica refuses
 #: such URLs as input; this removes them from other texts, such as a store's own message.
-_CREDENTIALS = re.compile(
+_CREDENTIALS = late.pattern(
     r"(?<=:/)(/?)[^@\s]*:[^@\s]*(?=@)|([?&][\w-]*(?:sig|signature|token|credential|secret|password|key|keyid)=)[^&\s]+",
     re.IGNORECASE,
 )

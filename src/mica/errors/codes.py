@@ -10,7 +10,6 @@ it against the sources.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mica.errors import (
     ConflictError,
@@ -20,9 +19,10 @@ from mica.errors import (
     UnsupportedTableError,
     UserError,
 )
+from mica.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Code:
     """One code. `kinds` are the classes of error that carry it, `cause` and `way_out` are sentences for people."""
 

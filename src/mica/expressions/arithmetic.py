@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.casts import bits_of
 from mica.expressions.coerce import common_type, digits, is_exact, is_real
 from mica.expressions.compare import Datum

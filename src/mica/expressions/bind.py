@@ -15,12 +15,11 @@ from functools import cached_property
 from typing import Any
 
 from mica.errors import UserError
-from mica.expressions import set_field
+from mica.expressions import lookup, set_field
 from mica.expressions.bind_calls import CallBinder
 from mica.expressions.bind_leaves import needs_cast
 from mica.expressions.bound_expr import BoundExpr, Leaf, type_of
 from mica.expressions.collations import stripped
-from mica.expressions.functions import FUNCTIONS
 from mica.expressions.moments import MOMENTS, moment
 from mica.expressions.parse import parse
 from mica.expressions.tree import (
@@ -171,7 +170,7 @@ class _Binder(CallBinder):
                 return self.set_field(expr)
             case Call(name, ()) if name in MOMENTS:
                 return self.moment(expr)
-            case Call(name) if name in FUNCTIONS:
+            case Call(name) if name in lookup.FUNCTIONS:
                 return self.function(expr)
             case Call():
                 return self.arithmetic(expr)

@@ -10,14 +10,13 @@ from typing import Any
 
 from mica.collation.names import is_binary
 from mica.errors import UserError
-from mica.expressions import arithmetic, calls, intervals, plain_values
+from mica.expressions import arithmetic, calls, intervals, lookup, plain_values
 from mica.expressions.bind_comparisons import ComparisonBinder, written_as
 from mica.expressions.bind_leaves import needs_cast
 from mica.expressions.bound_expr import type_of
 from mica.expressions.coerce import TIMES, common_type_of_list, is_exact, is_real
 from mica.expressions.collations import searches, stripped
 from mica.expressions.conditionals import CASE
-from mica.expressions.functions import FUNCTIONS, Function, pattern_of
 from mica.expressions.nested import taken
 from mica.expressions.signatures import Asked, Resolve
 from mica.expressions.tokens import OnlySparkError
@@ -63,7 +62,7 @@ class CallBinder(ComparisonBinder):
 
     def function(self, expr: Call) -> Expr:
         """Binds a call of a function in the table, with its arguments cast to its types."""
-        function = FUNCTIONS[expr.name]
+        function = lookup.FUNCTIONS[expr.name]
         parameters = function.parameters
         if function.repeats:
             parameters += parameters[-1:] * (len(expr.args) - len(parameters))
@@ -89,7 +88,7 @@ class CallBinder(ComparisonBinder):
         call = Call(expr.name, tuple(args), result, collation=collation, at=expr.at)
         return self.folded(call) if collation is None else call
 
-    def resolved(self, expr: Call, function: Function, resolve: Resolve) -> Expr:
+    def resolved(self, expr: Call, function: lookup.Function, resolve: Resolve) -> Expr:
         """Binds a function whose types follow from its arguments."""
         sides = [self.bind(a) for a in expr.args]
         args = [stripped(a) for a in sides]
@@ -107,7 +106,7 @@ class CallBinder(ComparisonBinder):
 
     def check_types(self, call: Call, args: Sequence[Expr]) -> None:
         """Raises for argument types that Spark rejects or that only Spark supports."""
-        function, (first, *_) = FUNCTIONS[call.name], map(type_of, args)
+        function, (first, *_) = lookup.FUNCTIONS[call.name], map(type_of, args)
         if call.name == "substring" and first == BYTES:
             raise self.error("UNSUPPORTED_EXPRESSION", "substring of a binary value cannot be used here yet", call.at)
         if function.exact and first not in (*INTEGRALS, VOID) and function.parameters == (LONG,):
@@ -124,7 +123,7 @@ class CallBinder(ComparisonBinder):
             what = f"{call.name} takes an INT of days, not {type_to_ddl(type_of(args[1]))}"
             raise self.error("TYPE_MISMATCH", what, args[1].at)
 
-    def check_constants(self, call: Call, function: Function, args: Sequence[Expr]) -> None:
+    def check_constants(self, call: Call, function: lookup.Function, args: Sequence[Expr]) -> None:
         """Checks the arguments that must be constants, one by one and together."""
         for i, given in enumerate(args):
             if i in function.constants:
@@ -268,7 +267,7 @@ class CallBinder(ComparisonBinder):
         """Evaluates a call of constants now; a call that fails stays, and fails on the rows that need it."""
         if call.name == "like":
             self.check_pattern(call)
-        of_null = call.name in FUNCTIONS and FUNCTIONS[call.name].of_null
+        of_null = call.name in lookup.FUNCTIONS and lookup.FUNCTIONS[call.name].of_null
         if not of_null and any(isinstance(a, Literal) and a.value is None for a in call.args):
             return Literal(None, type_of(call), at=call.at)
         nested = not isinstance(call.type, Primitive) or call.type == VARIANT
@@ -284,7 +283,7 @@ class CallBinder(ComparisonBinder):
     def check_pattern(self, call: Call) -> None:
         """Errors: INVALID_EXPRESSION for a constant that is not a valid LIKE pattern."""
         try:
-            pattern_of(call)
+            lookup.pattern_of(call)
         except ValueError as e:
             raise self.error("INVALID_EXPRESSION", str(e), call.args[1].at) from e
 

@@ -6,11 +6,12 @@ and the session's settings.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from mica.expressions.rewrite import conjuncts
 from mica.expressions.tree import Call, Cast, Collate, Expr, IsNull, LeafRef, Literal
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import BOOLEAN, VARIANT, DataType
@@ -18,7 +19,7 @@ from mica.variant.kernel import Request
 from mica.variant.path import VariantPath
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Leaf:
     """A value that a file supplies: a column, a struct's field, or a cast path of a variant column.
 

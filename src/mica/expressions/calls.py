@@ -11,9 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from mica.expressions import arithmetic, intervals
+from mica.expressions import arithmetic, intervals, lookup
 from mica.expressions.compare import Datum
-from mica.expressions.functions import FUNCTIONS
 from mica.expressions.tree import Call, to_sql
 from mica.schema.ddl import type_to_ddl
 from mica.schema.interval_types import is_interval
@@ -56,8 +55,8 @@ def apply(
     Raises ValueError for an invalid LIKE pattern.
     """
     assert call.type is not None
-    if call.name in FUNCTIONS:
-        function = FUNCTIONS[call.name]
+    if call.name in lookup.FUNCTIONS:
+        function = lookup.FUNCTIONS[call.name]
         more: dict[str, Any] = {"ansi": ansi, "types": types, "result": call.type, "timezone": timezone}
         found = function.evaluate(*args, **{name: more[name] for name in function.needs})
         if call.name in _NULL_WITHOUT_ANSI and not ansi:

@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions import interval_casts
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.plain_values import TRIMMED, Cast, each, from_values, to_values
@@ -132,7 +132,7 @@ def time_value(text: str, type_: DataType, zone: str) -> Any:
 def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *, ansi: bool) -> Cast:
     """Returns the cast array, null where the cast failed, and the mask of failures (None when there is none)."""
     if source in (target, VOID):
-        return array.cast(to_arrow_type(target)), None
+        return pc.cast(array, to_arrow_type(target)), None
     if is_interval(source) or is_interval(target):
         return interval_casts.cast_array(array, source, target)
     if target == VARIANT:

@@ -10,8 +10,8 @@ from functools import reduce
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.tree import Compare, Expr, In, LeafRef, Literal, Op
 
 #: So many codes are compared one after another; more are looked up.

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.coerce import digits, is_exact, is_real
 from mica.expressions.plain_values import from_values
 from mica.expressions.tree import Op

@@ -22,8 +22,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.compare import Datum
 from mica.expressions.tree import Call, Cast, Column, Compare, Expr, IsNull, Literal, Op
 from mica.schema.ddl import type_to_ddl

@@ -5,25 +5,27 @@ The rule: each distinct value is hashed once. Source: Spark's Md5 and Sha2.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 
-_SHA2 = {0: hashlib.sha256, 224: hashlib.sha224, 256: hashlib.sha256, 384: hashlib.sha384, 512: hashlib.sha512}
+from mica import late
+
+_SHA2 = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
 
 
 def md5(values: pa.Array) -> pa.Array:
     """MD5, of 32 digits."""
-    return _each(values, lambda value: hashlib.md5(value, usedforsecurity=False).hexdigest())
+    return _each(values, lambda value: late.hashlib.md5(value, usedforsecurity=False).hexdigest())
 
 
 def sha2(values: pa.Array, bits: pa.Scalar) -> pa.Array:
     """SHA-224 to SHA-512, 0 is 256; null for other sizes."""
-    made: Any = _SHA2.get(bits.as_py())
-    if made is None:
+    name = _SHA2.get(bits.as_py())
+    if name is None:
         return pa.nulls(len(values), pa.string())
+    made: Any = getattr(late.hashlib, name)
     return _each(values, lambda value: made(value).hexdigest())
 
 

@@ -15,11 +15,11 @@ from copy import copy
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.arrays import FALSE
 from mica.errors import UserError
-from mica.expressions import codes, set_field
+from mica.expressions import codes, lookup, set_field
 from mica.expressions.arithmetic import DIVISIONS
 from mica.expressions.bind import BoundExpr, Leaf, type_of
 from mica.expressions.calls import apply, failure
@@ -27,7 +27,6 @@ from mica.expressions.casts import cast_array
 from mica.expressions.collations import in_process, refuse_in_process
 from mica.expressions.compare import Datum, compare, is_in, literal
 from mica.expressions.conditionals import evaluate_case, evaluate_coalesce
-from mica.expressions.functions import FUNCTIONS
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or, to_sql
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import type_to_ddl
@@ -155,7 +154,7 @@ class _Rows:
         )  # Spark evaluates the divisor first
         values = [self.judge(first, asked)]
         # Spark evaluates every argument of these, whatever is null.
-        all_asked = expr.name == "concat" or (expr.name in FUNCTIONS and FUNCTIONS[expr.name].of_null)
+        all_asked = expr.name == "concat" or (expr.name in lookup.FUNCTIONS and lookup.FUNCTIONS[expr.name].of_null)
         values += [self.judge(o, asked if all_asked else self.with_value(values[0], o, asked)) for o in others]
         args = values[::-1] if expr.name in DIVISIONS else values
         if isinstance(args[0], pa.Scalar):

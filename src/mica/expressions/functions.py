@@ -50,7 +50,7 @@ Arithmetic has separate rules: `arithmetic`.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from mica.expressions import (
@@ -71,6 +71,7 @@ from mica.expressions import (
 from mica.expressions.java_patterns import JavaPattern
 from mica.expressions.signatures import Resolve
 from mica.expressions.tree import Call, Literal, Op
+from mica.records import dataclass
 from mica.schema.types import (
     BINARY,
     BOOLEAN,
@@ -87,7 +88,7 @@ from mica.schema.types import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Function:
     """`parameters` are the types of the arguments; the last `optional` of them may be omitted."""
 

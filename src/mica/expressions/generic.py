@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions import intervals
 from mica.expressions.casts import bits_of
 from mica.expressions.coerce import TIMES, common_type, is_exact, is_plain, is_real

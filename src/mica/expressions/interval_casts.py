@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.coerce import digits, is_exact
 from mica.expressions.interval_literals import of_cast
 from mica.expressions.plain_values import TRIMMED, Cast, each

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions import arithmetic
 from mica.expressions.casts import cast_array
 from mica.expressions.coerce import TIMES, is_exact, is_real
@@ -249,7 +249,7 @@ def _months_later(days: Any, months: Any) -> Any:
     within = days - month.astype("datetime64[D]").astype(np.int64)
     later = (month.astype(np.int64) + months).astype("datetime64[M]")
     first = later.astype("datetime64[D]").astype(np.int64)
-    length = (later + 1).astype("datetime64[D]").astype(np.int64) - first
+    length = (later + np.timedelta64(1, "M")).astype("datetime64[D]").astype(np.int64) - first
     return first + np.minimum(within, length - 1)
 
 

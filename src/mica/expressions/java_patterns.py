@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.tokens import OnlySparkError
+from mica.records import dataclass
 
 _LAST = 0x10FFFF
 _MAX_DEPTH = 50
@@ -57,7 +57,7 @@ BREAK_AT_END = r"[\n\r\x{85}\x{2028}\x{2029}]\z"
 _DOLLAR_IN_PYTHON = "(?!(?<=\r)\n)(?=(?:\r\n|[\n\r\x85\u2028\u2029])?\\Z)"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Part:
     """A part of a pattern. `nullable`: it may match the empty text."""
 
@@ -70,7 +70,7 @@ class Part:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Dialect:
     """A dialect: RE2's or Python's. `groups` are those that capture; None: all of them."""
 
@@ -78,7 +78,7 @@ class Dialect:
     groups: frozenset[int] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Chars(Part):
     """One character of a set."""
 
@@ -96,7 +96,7 @@ class Chars(Part):
         return parts[0] if _is_one(self.ranges) else f"[{''.join(parts)}]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Anchor(Part):
     """A place without a character: `begin`, `end`, or `dollar`: before the last line break, too."""
 
@@ -110,7 +110,7 @@ class Anchor(Part):
         return r"\Z" if self.kind == "end" else _DOLLAR_IN_PYTHON
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class InTurn(Part):
     """Parts, one after the other."""
 
@@ -124,7 +124,7 @@ class InTurn(Part):
         return "".join(p.write(to) for p in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Either(Part):
     """Options, of which the first one that leads to a match is taken."""
 
@@ -138,7 +138,7 @@ class Either(Part):
         return f"(?:{'|'.join(o.write(to) for o in self.options)})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Group(Part):
     """A capturing group, by its number from 1."""
 
@@ -156,7 +156,7 @@ class Group(Part):
         return f"(?{name}{self.child.write(to)})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Repeat(Part):
     """A part, `low` to `high` times (None: without end)."""
 

@@ -13,7 +13,7 @@ Source: Spark SQL reference, "MERGE INTO"; "Name Resolution" for columns and ali
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from mica.expressions.bind import BoundExpr, Leaf, bind_value, type_of
 from mica.expressions.parse import parse
 from mica.expressions.rewrite import leaves_of, rebuilt
 from mica.expressions.tree import And, Column, Compare, Expr, LeafRef, Op
+from mica.records import dataclass
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import BOOLEAN, VOID, StructField, StructType
 

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.coerce import common_type_of_list, is_real
 from mica.expressions.compare import Datum
 from mica.expressions.generic import element_at, value_of

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.compare import Datum
 from mica.expressions.plain_values import from_values
 from mica.schema.types import DataType

@@ -25,10 +25,9 @@ from functools import lru_cache
 
 from mica.collation.names import from_sql
 from mica.errors import UserError
-from mica.expressions import constants, interval_literals
+from mica.expressions import constants, interval_literals, lookup
 from mica.expressions.conditionals import SPELLINGS, case
 from mica.expressions.cursor import Cursor
-from mica.expressions.functions import ALIASES, FUNCTIONS
 from mica.expressions.moments import MOMENTS
 from mica.expressions.tokens import syntax_error
 from mica.expressions.tree import (
@@ -398,8 +397,8 @@ class _Parser(Cursor):
             self.expect("(")
             self.expect(")")
             return Call(name, (), at=at)
-        if ALIASES.get(name, name) in FUNCTIONS:
-            return Call(ALIASES.get(name, name), self.values(), at=at)
+        if lookup.ALIASES.get(name, name) in lookup.FUNCTIONS:
+            return Call(lookup.ALIASES.get(name, name), self.values(), at=at)
         if word in ("IN", "AND", "OR", "NOT"):
             self.at -= 1
             self.fail("a value is expected")

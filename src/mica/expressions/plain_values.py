@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.arrays import from_list
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ, DataType

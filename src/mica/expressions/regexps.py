@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.java_patterns import BREAK_AT_END, JavaPattern
 from mica.expressions.tokens import OnlySparkError
 

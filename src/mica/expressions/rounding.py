@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.casts import bits_of, cast_array
 from mica.expressions.coerce import digits, is_exact, is_real
 from mica.expressions.signatures import Asked, Signature

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.tree import Call, Cast, Column, Expr, Literal
 from mica.schema.types import STRING
 

@@ -11,20 +11,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.compare import Datum
 from mica.expressions.pairs import by_pairs
+from mica.records import dataclass
 from mica.schema.types import BOOLEAN
 
 ONE, ANY = object(), object()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pattern:
     """The parts of a LIKE pattern: texts, ONE and ANY; no two texts are adjacent."""
 

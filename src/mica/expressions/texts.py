@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.compare import Datum
 
 #: Case pairs that Unicode 15 to 17 added and Python 3.11 does not know: capital → small.

@@ -22,18 +22,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.casts import cast_array
 from mica.expressions.intervals import DAY, int64_of, local_of
 from mica.expressions.times import years_of
 from mica.expressions.tokens import OnlySparkError
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 
@@ -47,7 +47,7 @@ _LAST_YEAR = 294_246
 Made = tuple[pa.Array, pa.Array | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TimePattern:
     """The parts of a pattern: letters, such as `MM`, and texts, marked by True."""
 
@@ -285,7 +285,7 @@ def _instant(parts: Mapping[str, pa.Array], valid: Any) -> tuple[Any, Any]:
         hour = np.mod(of_half, 12) + 12 * later
     months = np.where(right, (year - 1970) * 12 + month - 1, 0).astype("datetime64[M]")
     first = months.astype("datetime64[D]").astype(np.int64)
-    length = (months + 1).astype("datetime64[D]").astype(np.int64) - first
+    length = (months + np.timedelta64(1, "M")).astype("datetime64[D]").astype(np.int64) - first
     right &= (day >= 1) & (day <= length) & (hour < 24) & (minute < 60) & (second < 60)
     micros = (first + day - 1) * DAY + hour * _HOUR + minute * _MINUTE + second * _SECOND
     if "S" in parts:

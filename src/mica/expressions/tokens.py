@@ -9,11 +9,12 @@ Source: Spark's SqlBaseLexer.g4.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from mica import late
 from mica.errors import UserError
+from mica.records import dataclass
 
-_TOKEN = re.compile(
+_TOKEN = late.pattern(
     r"""(?P<space>\s+ | --[^\r\n]* | /\*(?!\+).*?\*/)
       | (?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[lLsSyYfFdD]|[bB][dD])?(?!\w))
       | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
@@ -29,7 +30,7 @@ class OnlySparkError(ValueError):
     """Something that Spark evaluates and mica does not, because its answer is not certain here."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Token:
     """`kind` is number, raw, string, word, quoted, mark or end; `at` and `end` are offsets in the text."""
 

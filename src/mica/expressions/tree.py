@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.literals import show
 from mica.schema.types import DataType
@@ -52,7 +53,7 @@ _NEGATED |= {after: before for before, after in _NEGATED.items()}
 _FLIPPED = {Op.LT: Op.GT, Op.GT: Op.LT, Op.LE: Op.GE, Op.GE: Op.LE}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Expr:
     """The base class. `at` is the offset in the parsed text, for errors."""
 
@@ -64,7 +65,7 @@ class Expr:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Literal(Expr):
     """A constant. Dates are days and timestamps microseconds since the epoch (int), intervals months or microseconds;
     None is NULL."""
@@ -73,7 +74,7 @@ class Literal(Expr):
     type: DataType
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Text(Expr):
     """A literal whose value depends on a time zone: DATE'…', TIMESTAMP'…', TIMESTAMP_NTZ'…'."""
 
@@ -81,14 +82,14 @@ class Text(Expr):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Column(Expr):
     """A column, or a field of a struct column: `a`, `a.b.c`."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Path(Expr):
     """A path in a Variant: `v:a.b`. Its type is VARIANT until it is cast."""
 
@@ -100,7 +101,7 @@ class Path(Expr):
         return (self.child,)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cast(Expr):
     """`child::type`. A value that cannot be cast is an error if the cast is strict, null otherwise.
 
@@ -117,7 +118,7 @@ class Cast(Expr):
         return (self.child,)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Collate(Expr):
     """A string with a collation, by its identifier. `explicit`: written with COLLATE; otherwise the string's own."""
 
@@ -130,7 +131,7 @@ class Collate(Expr):
         return (self.child,)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Call(Expr):
     """An arithmetic operator or a function, by its name in lower case; `negate` is unary minus.
 
@@ -147,7 +148,7 @@ class Call(Expr):
         return self.args
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compare(Expr):
     """Compares two values; strings by `collation` (an identifier in Spark's spelling), without one by their bytes."""
 
@@ -161,7 +162,7 @@ class Compare(Expr):
         return (self.left, self.right)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class In(Expr):
     """Whether the child equals one of the values; `negated` is NOT IN. `collation` as in `Compare`."""
 
@@ -175,7 +176,7 @@ class In(Expr):
         return (self.child, *self.values)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IsNull(Expr):
     """`IS NULL`, or `IS NOT NULL` when negated; never null itself."""
 
@@ -187,7 +188,7 @@ class IsNull(Expr):
         return (self.child,)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Not(Expr):
     """Negation: null stays null."""
 
@@ -198,7 +199,7 @@ class Not(Expr):
         return (self.child,)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class And(Expr):
     """A conjunction of two or more, evaluated from left to right."""
 
@@ -209,7 +210,7 @@ class And(Expr):
         return self.parts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Or(Expr):
     """A disjunction of two or more, evaluated from left to right."""
 
@@ -220,7 +221,7 @@ class Or(Expr):
         return self.parts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LeafRef(Expr):
     """The value of leaf number `index` of a bound expression. `text` is its source text."""
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.casts import cast_array
 from mica.expressions.compare import Datum
 from mica.expressions.intervals import DAY, int64_of, local_of, resolved

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.compare import Datum
 from mica.expressions.pairs import as_array
 from mica.schema.arrow import variant_field

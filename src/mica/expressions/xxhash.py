@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.coerce import digits, is_exact
 from mica.expressions.compare import Datum
 from mica.expressions.pairs import as_array

@@ -6,12 +6,12 @@ and ignores what nobody reads.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from mica import late
 from mica.errors import UserError
+from mica.records import dataclass
 
 #: What the options mean, by name.
 OPTIONS: Mapping[str, str] = {
@@ -62,7 +62,7 @@ class Options:
         for name in given:
             if name.lower() in known or name.lower().startswith((*PROPERTIES, STORAGE)):
                 continue
-            near = difflib.get_close_matches(name.lower(), known, 1, 0.75)
+            near = late.difflib.get_close_matches(name.lower(), known, 1, 0.75)
             if near:
                 raise UserError(
                     "INVALID_ARGUMENT",

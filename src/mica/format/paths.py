@@ -6,10 +6,9 @@ that is not of the declared type is null, as with a schema over JSON: a dashboar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from mica.errors import UserError
 from mica.expressions.cursor import Cursor
+from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import VARIANT, DataType, StructType
 from mica.variant.path import VariantPath

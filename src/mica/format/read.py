@@ -7,7 +7,7 @@ with the kernel. Filters that Spark pushes are taken only where that is asked fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +23,7 @@ from mica.format.filters import pushed
 from mica.format.options import Options
 from mica.properties import TYPED_PATHS
 from mica.readers.terms import Terms
+from mica.records import dataclass
 from mica.scan.scan import Scan
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import StructField, StructType

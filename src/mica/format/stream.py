@@ -7,14 +7,14 @@ the same files whenever it is read again. A snapshot's files come first, in the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType as SparkStructType
 
+from mica import compute as pc
 from mica.cores import cores
 from mica.engines.spark.types import from_spark
 from mica.errors import UserError
@@ -24,6 +24,7 @@ from mica.log import feed, time_travel
 from mica.log.paths import LOG
 from mica.log.segment import Listing, read_listing
 from mica.log.snapshot import load
+from mica.records import dataclass
 from mica.scan.changes import ChangesSource
 from mica.scan.scan import Scan
 from mica.table import Table

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType as SparkStructType
 
+from mica import compute as pc
 from mica.engines.base import Engine
 from mica.engines.local import IN_PROCESS, ended
 from mica.engines.spark.types import from_spark
@@ -25,6 +25,7 @@ from mica.format.options import Options
 from mica.log.actions import Metadata, Protocol
 from mica.log.fingerprint import replaced
 from mica.log.snapshot import Snapshot, load
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
 from mica.schema.types import StructType

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import orjson
 
 from mica.errors import CorruptDataError
+from mica.records import dataclass
 
 EMPTY_SCHEMA = '{"type":"struct","fields":[]}'
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from mica import compute as pc
+from mica.arrays import NDArray
 from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES
 from mica.stats import documents
 

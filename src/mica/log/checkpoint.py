@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.arrays import from_numpy, to_numpy
 from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log.actions import Metadata, parse_line
@@ -33,6 +33,7 @@ from mica.log.replay import (
     partition_keys,
 )
 from mica.log.segment import Checkpoint
+from mica.records import dataclass
 from mica.stats.read import Texts
 from mica.storage import Storage
 from mica.storage.range_file import RangeFile

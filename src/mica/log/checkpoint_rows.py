@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica import properties
 from mica.errors import CorruptDataError
 from mica.log import features, row_tracking

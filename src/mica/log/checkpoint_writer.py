@@ -15,7 +15,6 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -24,7 +23,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mica import properties
+from mica import late, properties
 from mica.cores import cores
 from mica.log import features
 from mica.log.checkpoint import PartSource
@@ -128,7 +127,7 @@ def _write_sidecars(
     kind = stats_kind(snapshot, parts)
     none = added_files(snapshot, order[:0], kind), pa.array([], REMOVE)
     written: list[tuple[int, dict[str, Any]]] = []
-    with ThreadPoolExecutor(_WRITERS, thread_name_prefix="mica") as pool:
+    with late.futures.ThreadPoolExecutor(_WRITERS, thread_name_prefix="mica") as pool:
         for at in range(0, len(parts), _WRITERS):
             wave = parts[at : at + _WRITERS]
             written += pool.map(lambda rows: write(added_files(snapshot, rows, kind), none[1]), wave)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import CorruptDataError
 from mica.log import features
 from mica.log.domains import CLUSTERING_DOMAIN

@@ -19,7 +19,8 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from mica import compute as pc
 
 NAME = "statsWithCollation"
 

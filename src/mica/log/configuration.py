@@ -7,11 +7,10 @@ rejected if mica cannot write tables with the feature. Unknown properties of an 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from mica import properties
+from mica import late, properties
 from mica.errors import UnsupportedTableError, UserError
 from mica.properties import CONSTRAINTS, ENABLE_SHREDDING, FEATURE, PROPERTIES, REFUSED, Property
 
@@ -103,7 +102,7 @@ def _bad_text(name: str, text: str, expected: str) -> UserError:
 
 def _unknown(name: str, known: list[str]) -> UserError:
     by_lower = {one.lower(): one for one in known}
-    near = difflib.get_close_matches(name.lower(), list(by_lower), 1)
+    near = late.difflib.get_close_matches(name.lower(), list(by_lower), 1)
     refused = {one.name for one in REFUSED}
     family = sorted(
         one for one in known if one.partition(".")[0] == name.partition(".")[0].lower() and one not in refused

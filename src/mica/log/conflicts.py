@@ -20,15 +20,15 @@ An append reads nothing, so appends never conflict with appends. Overwriting rea
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import ConflictError
 from mica.log.paths import file_keys
 from mica.log.replay import Commits
+from mica.records import dataclass
 
 FilePredicate = Callable[[pa.Table], pa.Array]
 """A table of files (`replay.FILES`) → a boolean array: whether the transaction would have read the file."""

@@ -10,13 +10,13 @@ columns may change in it: where they did, each file says by itself which columns
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica import properties
 from mica.errors import CorruptDataError, UserError
 from mica.log.actions import Metadata, parse_line
@@ -28,6 +28,7 @@ from mica.log.replay import DELETION_VECTOR, PARTITION_VALUES, partition_keys, p
 from mica.log.segment import Listing, read_listing
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import increasing
+from mica.records import dataclass
 from mica.schema.types import StructType
 from mica.stats.columns import physical_name
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.arrays import from_numpy, to_numpy
 from mica.log.arrays import one_array, taken
 from mica.log.checkpoint import PartSource

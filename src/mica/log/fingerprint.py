@@ -7,10 +7,8 @@ no snapshot is extended with commits of another table.
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass
-
 from mica.errors import ConflictError, StorageError
+from mica.records import dataclass
 from mica.storage import Entry, Storage
 
 #: Covers a line of commitInfo, or a checkpoint's first pages, which hold names of files that no two tables share.
@@ -20,17 +18,15 @@ _GONE = frozenset(("NOT_FOUND", "FILE_TOO_SHORT", "NOT_A_DIRECTORY", "IS_A_DIREC
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """A digest of the first bytes of a log file."""
+    """The first bytes of a log file."""
 
     path: str
-    length: int
-    digest: bytes
+    head: bytes
 
 
 def fingerprint_of(path: str, data: bytes) -> Fingerprint:
     """Makes the fingerprint of a file from its beginning or all of it."""
-    head = data[:_HEAD]
-    return Fingerprint(path, len(head), _digest(head))
+    return Fingerprint(path, data[:_HEAD])
 
 
 def fingerprint_in(storage: Storage, entry: Entry) -> Fingerprint:
@@ -41,12 +37,12 @@ def fingerprint_in(storage: Storage, entry: Entry) -> Fingerprint:
 def stands(storage: Storage, fingerprint: Fingerprint) -> bool:
     """Whether the file exists and still has the fingerprint."""
     try:
-        head = storage.read_ranges(fingerprint.path, [(0, fingerprint.length)])[0]
+        head = storage.read_ranges(fingerprint.path, [(0, len(fingerprint.head))])[0]
     except StorageError as error:
         if error.code in _GONE:
             return False
         raise
-    return _digest(head) == fingerprint.digest
+    return head == fingerprint.head
 
 
 def replaced(storage: Storage, version: int) -> ConflictError:
@@ -58,7 +54,3 @@ def replaced(storage: Storage, version: int) -> ConflictError:
         hint="Nothing was committed. Open the table again and repeat the operation.",
         version=version,
     )
-
-
-def _digest(head: bytes) -> bytes:
-    return hashlib.blake2b(head, digest_size=16).digest()

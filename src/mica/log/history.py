@@ -7,6 +7,7 @@ The rule: history shows what the log holds; a commit without commitInfo is a row
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,11 @@ HISTORY = pa.schema(
 
 def history(storage: Storage, *, limit: int | None = None) -> pa.Table:
     """Returns the commits whose files still exist, newest first, at most `limit`, as `HISTORY`."""
+    return pa.Table.from_pylist(commits(storage, limit=limit), HISTORY)
+
+
+def commits(storage: Storage, *, limit: int | None = None) -> list[dict[str, Any]]:
+    """The same as values of Python, for which pyarrow imports no pandas."""
     listing = read_listing(storage.list(LOG, recursive=False))
     if listing.latest < 0:
         raise no_table(str(storage))
@@ -48,8 +54,7 @@ def history(storage: Storage, *, limit: int | None = None) -> pa.Table:
     wanted = versions if limit is None else versions[max(0, len(versions) - limit) :]
     infos = [commit_info(storage, entry.path, entry.size) for entry in map(listing.commits.__getitem__, wanted)]
     times = _times([listing.commits[version].modified for version in wanted], infos)
-    rows = [_row(v, t, info) for v, t, info in zip(wanted, times, infos, strict=True)]
-    return pa.Table.from_pylist(rows[::-1], HISTORY)
+    return [_row(v, t, info) for v, t, info in zip(wanted, times, infos, strict=True)][::-1]
 
 
 def _times(modified: list[int], infos: list[Mapping[str, Any]]) -> list[int]:
@@ -62,7 +67,7 @@ def _times(modified: list[int], infos: list[Mapping[str, Any]]) -> list[int]:
 def _row(version: int, time: int, info: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "version": version,
-        "timestamp": np.datetime64(time, "ms").item() if -(2**53) < time < 2**53 else None,
+        "timestamp": _instant(time),
         "operation": _text(info.get("operation")),
         "operation_parameters": _map(info.get("operationParameters")),
         "operation_metrics": _map(info.get("operationMetrics")),
@@ -74,6 +79,11 @@ def _row(version: int, time: int, info: Mapping[str, Any]) -> dict[str, Any]:
         "user_metadata": _text(info.get("userMetadata")),
         "txn_id": _text(info.get("txnId")),
     }
+
+
+def _instant(time: int) -> Any:
+    found = np.datetime64(time, "ms").item() if -(2**53) < time < 2**53 else None
+    return found.replace(tzinfo=UTC) if isinstance(found, datetime) else found  # a number if it is no year of Python's
 
 
 def _map(value: Any) -> list[tuple[str, str | None]] | None:

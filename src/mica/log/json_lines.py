@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from mica import compute as pc
 from mica.arrays import imports_nothing, no_rows, to_numpy
 
 
@@ -49,7 +49,7 @@ def read_lines(data: bytes, lines: pa.Array, longest: int, schema: pa.Schema) ->
     if len(data) <= _FEW_BYTES and imports_nothing() and (found := _few(data, schema)) is not None:
         return found
     try:
-        lines.cast(pa.large_string())
+        pc.cast(lines, pa.large_string())
     except pa.ArrowInvalid as error:
         raise BrokenLinesError(f"it is not valid text: {error}") from None
     _refuse_bare_null(data, lines)

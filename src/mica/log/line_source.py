@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow as pa
 
 from mica.arrays import from_numpy, to_numpy
 from mica.log.arrays import staying
+from mica.records import dataclass
 
 _SOURCE, _ROW = "source", "row"
 

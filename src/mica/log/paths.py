@@ -10,10 +10,11 @@ import re
 import string
 import uuid
 from typing import NamedTuple
-from urllib.parse import quote, unquote
 
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from mica import compute as pc
+from mica import late
 
 LOG = "_delta_log"
 LAST_CHECKPOINT = f"{LOG}/_last_checkpoint"
@@ -76,7 +77,7 @@ def v2_checkpoint_name(version: int, unique: str) -> str:
 
 def encode_path(path: str) -> str:
     """Encodes a relative file name as the URI for an add line, including `:`, so that no name looks like a scheme."""
-    return quote(path, safe="/!$&'()*+,;=@-._~", errors="surrogateescape")
+    return late.urls.quote(path, safe="/!$&'()*+,;=@-._~", errors="surrogateescape")
 
 
 def as_uri(path: str) -> str:
@@ -90,7 +91,7 @@ _IN_JAVA_URIS = frozenset(string.ascii_letters + string.digits + "_-!.~'()*,;:$&
 
 def decode_path(uri: str) -> str:
     """Decodes a URI of the log to a file name."""
-    return unquote(uri, errors="surrogateescape") if "%" in uri else uri
+    return late.urls.unquote(uri, errors="surrogateescape") if "%" in uri else uri
 
 
 def with_names(files: pa.Table) -> pa.Table:
@@ -134,7 +135,7 @@ def canonical_keys(paths: pa.Array) -> pa.Array:
 
 def _canonical(uri: str) -> str:
     # A lone surrogate (a byte that is not UTF-8) cannot be stored in Arrow: such a name stays encoded.
-    path = unquote(uri, errors="surrogateescape")
+    path = late.urls.unquote(uri, errors="surrogateescape")
     if not _is_text(path):
         path = uri
     if path.startswith("file:"):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.log.arrays import one_array
 from mica.log.paths import file_keys
 from mica.log.replay import State

@@ -8,14 +8,14 @@ at once, dictionary codes reconcile them, and only lines of other actions become
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.arrays import from_numpy, no_rows, to_numpy
 from mica.errors import CorruptDataError
 from mica.log.actions import Metadata, Protocol, parse_line
@@ -26,6 +26,7 @@ from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
 from mica.log.line_source import LineSource, with_source
 from mica.log.paths import file_keys
 from mica.properties import COLUMN_MAPPING_MODE
+from mica.records import dataclass
 from mica.stats.columns import PHYSICAL_NAME
 
 DELETION_VECTOR = pa.struct(
@@ -102,7 +103,7 @@ def parse_commits(chunks: Sequence[bytes], partition_columns: Iterable[str], nam
     is_add = to_numpy(pc.is_valid(add))
     is_remove = to_numpy(pc.is_valid(remove))
     add_rows, remove_rows = np.flatnonzero(is_add), np.flatnonzero(is_remove)
-    added, removed = add.take(from_numpy(add_rows)), remove.take(from_numpy(remove_rows))
+    added, removed = pc.take(add, from_numpy(add_rows)), pc.take(remove, from_numpy(remove_rows))
     _require_paths(added, name)
     if pc.struct_field(added, "size").null_count:
         raise CorruptDataError("CORRUPT_LOG", f"{name} holds an add without a size", hint="Restore the file.")
@@ -161,7 +162,7 @@ def _partition_columns(data: bytes, lines: pa.Array) -> list[list[str]]:
 
 
 def _metadata_lines(lines: pa.Array) -> pa.Array:
-    return lines.filter(pc.match_substring(lines, b'"metaData"'))
+    return pc.filter(lines, pc.match_substring(lines, b'"metaData"'))
 
 
 def _display_names(data: bytes, lines: pa.Array) -> list[str]:
@@ -235,7 +236,7 @@ def apply(state: State, commits: Commits) -> State:
         ]
     )
     positions = np.concatenate((add_rows, remove_rows))
-    codes = to_numpy(keys.dictionary_encode().indices)
+    codes = to_numpy(pc.dictionary_encode(keys).indices)
     order = np.argsort(positions, kind="stable")
     last = np.empty(int(codes.max()) + 1, np.int64)
     last[codes[order]] = positions[order]  # for a repeated index the last assignment wins
@@ -246,17 +247,17 @@ def apply(state: State, commits: Commits) -> State:
     files, sources, number, first = _without(state.files, keys), state.sources, 0, 0
     if len(add_rows):
         files, sources, number, first = with_source(files, sources, LineSource(commits.lines, add_rows, commits.stats))
-    new = commits.adds.take(from_numpy(kept))
+    new = pc.take(commits.adds, from_numpy(kept))
     new = new.append_column("source", from_numpy(np.full(len(kept), number, np.int32)))
     new = new.append_column("row", from_numpy((kept + first).astype(np.int32)))
     fresh = np.flatnonzero(removes_alive)
-    removed = commits.removes.take(from_numpy(fresh)).append_column(
-        "line", commits.lines.take(from_numpy(remove_rows[fresh]))
+    removed = pc.take(commits.removes, from_numpy(fresh)).append_column(
+        "line", pc.take(commits.lines, from_numpy(remove_rows[fresh]))
     )
     return replace(
         state,
-        files=grown(files, new.cast(STATE_FILES)),
-        removes=grown(_without(state.removes, keys), removed.cast(REMOVES)),
+        files=grown(files, pc.cast_rows(new, STATE_FILES)),
+        removes=grown(_without(state.removes, keys), pc.cast_rows(removed, REMOVES)),
         sources=sources,
     )
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from mica.errors import CorruptDataError, UnsupportedTableError, UserError
 from mica.log.paths import LogName, parse_log_name
+from mica.records import dataclass
 from mica.storage import Entry
 
 

@@ -10,17 +10,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from mica import properties
+from mica import compute as pc
+from mica import late, properties
 from mica.arrays import to_numpy
 from mica.errors import CorruptDataError, MicaError, StorageError
 from mica.log import applications, features, row_tracking, time_travel, type_changes
@@ -35,6 +34,7 @@ from mica.log.realigned import realigned
 from mica.log.replay import FILES, State, apply, parse_commits, partition_keys
 from mica.log.segment import LogFile, Segment, choose_segment, read_listing
 from mica.properties import Mode
+from mica.records import dataclass
 from mica.schema.types import StructType
 from mica.stats.read import Share, Texts
 from mica.storage import Entry, Storage
@@ -398,7 +398,7 @@ def _read_all(storage: Storage, names: list[str]) -> list[bytes]:
     """Reads whole files, in their order; several at a time over a network."""
     if storage.local_path is not None or len(names) < 2:
         return [storage.read(name) for name in names]
-    with ThreadPoolExecutor(min(_READERS, len(names))) as pool:
+    with late.futures.ThreadPoolExecutor(min(_READERS, len(names))) as pool:
         return list(pool.map(storage.read, names))
 
 

@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
 from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.types import StructType

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.log.actions import parse_line
 from mica.log.arrays import one_array
 from mica.log.checkpoint import PartSource, conform

@@ -13,7 +13,7 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from mica.log.fingerprint import replaced
 from mica.log.paths import LOG, commit_name, file_keys
 from mica.log.replay import FILES, STATE_FILES, parse_commits, partition_keys
 from mica.log.snapshot import Snapshot, load
+from mica.records import dataclass
 from mica.storage import AlreadyExistsError, Storage
 
 _LOG = logging.getLogger("mica")

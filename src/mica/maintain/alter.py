@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.collation import names as names_of_collations
 from mica.errors import UserError
 from mica.log import added, creation, features, row_tracking

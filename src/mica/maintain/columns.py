@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -32,6 +32,7 @@ from mica.properties import (
     VARIANT_STATS_NAMES,
     parse_names,
 )
+from mica.records import dataclass
 from mica.schema import collations, special
 from mica.schema.ddl import parse_ddl, parse_type, quote_if_needed, type_to_ddl
 from mica.schema.edit import edited, field_at, inside, replaced

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +19,7 @@ from mica.errors import UserError
 from mica.log.folders import refuse_delta
 from mica.log.opened import Opened, snapshot_of
 from mica.log.snapshot import exists
+from mica.records import dataclass
 from mica.scan.files import FilesSource, early_option
 from mica.scan.find import Paths, find
 from mica.scan.scan import Scan

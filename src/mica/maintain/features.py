@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -43,6 +43,7 @@ from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot
 from mica.maintain.alter import changed, writable
 from mica.properties import FEATURE
+from mica.records import dataclass
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema import json as schema_json

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -21,6 +21,7 @@ from mica.errors import CorruptDataError, UserError
 from mica.log.folders import refuse_delta
 from mica.log.opened import Opened, snapshot_of
 from mica.log.snapshot import Snapshot
+from mica.records import dataclass
 from mica.scan.find import find
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource

@@ -9,15 +9,14 @@ Source: PROTOCOL.md, "Action Reconciliation"; operation and metrics as in delta-
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from mica import properties
+from mica import compute as pc
+from mica import late, properties
 from mica.errors import StorageError
 from mica.log import added, features
 from mica.log.arrays import one_array
@@ -27,6 +26,7 @@ from mica.log.row_tracking import ROW_IDS
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
+from mica.records import dataclass
 from mica.variant import kernel
 from mica.wording import counted
 from mica.write.ingested import forgotten
@@ -136,7 +136,7 @@ def _refuse_missing(older: Snapshot, back: np.ndarray) -> None:
         file = None if vector is None else file_of(older.storage, vector)
         if file is not None:
             named.append(older.storage.locate(file))
-    with ThreadPoolExecutor(LOOKERS, thread_name_prefix="mica") as pool:
+    with late.futures.ThreadPoolExecutor(LOOKERS, thread_name_prefix="mica") as pool:
         there = list(pool.map(lambda place: place[0].exists(place[1]), named))
     missing = [storage.path(rel) for (storage, rel), found in zip(named, there, strict=True) if not found]
     if missing:

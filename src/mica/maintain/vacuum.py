@@ -15,16 +15,15 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from itertools import chain
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from mica import properties
+from mica import compute as pc
+from mica import late, properties
 from mica.errors import MicaError, UserError
 from mica.log import features
 from mica.log.arrays import one_array
@@ -38,6 +37,7 @@ from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot
 from mica.log.tombstones import tombstones
 from mica.log.transaction import Transaction
+from mica.records import dataclass
 from mica.storage import SCHEMES, Entry, Storage, split_scheme
 from mica.variant import kernel
 from mica.write.ingested import FOLDER as RECORDS
@@ -250,7 +250,7 @@ def _unnamed_records(snapshot: Snapshot, oldest: int) -> list[Entry]:
 
 def _delete(storage: Storage, paths: Iterable[str]) -> None:
     """Deletes the files; a file that another vacuum deleted meanwhile is not an error (`Storage.delete`)."""
-    with ThreadPoolExecutor(DELETERS, thread_name_prefix="mica") as pool:
+    with late.futures.ThreadPoolExecutor(DELETERS, thread_name_prefix="mica") as pool:
         for _ in pool.map(storage.delete, paths):
             pass
 

@@ -7,9 +7,9 @@ width. Where there are too many files for the eye, every k-th is drawn, and the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mica.pictures.page import Html, escaped
+from mica.records import dataclass
 
 #: Rows that are drawn.
 DRAWN = 300
@@ -21,7 +21,7 @@ _WIDTH = 1000
 _POINT = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Span:
     """A file: its bounds as places on the axis (None: unknown), whether it is read, what a pointer over it shows."""
 
@@ -31,7 +31,7 @@ class Span:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Axis:
     """A value's axis: its name, where it begins and ends and the texts of both, and the ranges asked for."""
 

@@ -6,11 +6,11 @@ statement of `statements`.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mica import late
 from mica.arguments import SESSION, TEXT, takes
 from mica.engines.spark import catalog
 from mica.engines.spark.session import current, is_connect
@@ -134,7 +134,7 @@ def _hinted(work: Callable[[], DataFrame]) -> DataFrame:
     except Exception as e:
         unknown = re.search(r"TABLE_OR_VIEW_NOT_FOUND\] .*?`(\w+)` cannot be found", str(e))
         if unknown is not None:
-            near = difflib.get_close_matches(unknown[1].lower(), names.all_registered(), 3)
+            near = late.difflib.get_close_matches(unknown[1].lower(), names.all_registered(), 3)
             if near:
                 e.add_note(f"mica.register has: {', '.join(near)}.")
         raise

@@ -6,7 +6,6 @@ The rule: it plans as `mica.sql` does and runs nothing; only `analyze` reads row
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mica.arguments import FLAG, SESSION, TEXT, takes
@@ -14,6 +13,7 @@ from mica.engines.spark.session import current, is_connect
 from mica.errors import UserError
 from mica.query import connect, entry, select
 from mica.query.narrowed import Narrowed
+from mica.records import dataclass
 from mica.scan.explanation import Explanation
 from mica.scan.scan import Scan
 

@@ -12,8 +12,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.engines import local
 from mica.engines.spark.batches import for_spark
 from mica.engines.spark.engine import Spark

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from threading import Lock
 
 from mica.arguments import TEXT, takes
 from mica.errors import UserError
+from mica.records import dataclass
 from mica.table import Table
 
 #: What stands in a text where no name can: strings, comments; then names with their parts.

@@ -5,9 +5,10 @@ The rule: it is a value; nothing is read for it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mica.engines.spark.folds import Folded
+from mica.records import dataclass
 from mica.scan.scan import Scan
 from mica.table import Table
 

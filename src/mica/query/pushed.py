@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
 from mica.engines.spark.nodes import Node
+from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
 from mica.schema.literals import show
 from mica.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ

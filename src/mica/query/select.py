@@ -10,8 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.compute as pc
-
+from mica import compute as pc
 from mica import engines
 from mica.engines.spark import reader
 from mica.engines.spark.batches import REFUSED

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mica.expressions.cursor import Cursor
+from mica.records import dataclass
 from mica.schema.ddl import unquote
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import sqlglot
@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from mica.query.pushed import Pushed
+from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
 from mica.schema.literals import show
 from mica.schema.types import STRING, VARIANT, StructType

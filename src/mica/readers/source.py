@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 from mica.errors import UserError
 from mica.parquet import read_parquet
 from mica.readers.variants import json_array, json_type
+from mica.records import dataclass
 from mica.scan.scan import Scan
 from mica.schema.arrow import to_arrow
 from mica.schema.types import VARIANT, contains

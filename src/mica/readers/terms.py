@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -31,6 +30,7 @@ from mica.expressions.constants import number
 from mica.expressions.parse import parse
 from mica.expressions.plain_values import to_values
 from mica.expressions.tree import And, Call, Cast, Column, Compare, Expr, In, IsNull, Literal, Not, Op, Or, to_sql
+from mica.records import dataclass
 from mica.scan.scan import Scan
 from mica.schema.arrow import from_arrow_type, to_arrow_type
 from mica.schema.types import BINARY, BOOLEAN, DATE, DOUBLE, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, StructType
@@ -40,7 +40,7 @@ _EXACT = 2**53
 _PLAIN = (STRING, BINARY, BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Term:
     """A column or a constant of a foreign filter."""
 

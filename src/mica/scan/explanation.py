@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.engines import local
 from mica.errors import MicaError
 from mica.expressions.tree import to_sql
 from mica.pictures.paged import Paged
+from mica.records import dataclass
 from mica.scan.table import TableSource
 from mica.schema.ddl import type_to_ddl
 from mica.skipping.kept import kept_files

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from mica import late
 from mica.engines import local
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
+from mica.records import dataclass
 from mica.scan import hive
 from mica.scan.source import Source
 from mica.schema.arrow import from_arrow, looks_like_variant
@@ -62,7 +62,7 @@ class FilesSource(Source):
         self.storage = Storage.open(os.path.dirname(paths[0]) or ".", anywhere)  # noqa: PTH120 - may be a URI
         self.name = paths[0] if len(paths) == 1 else f"{len(paths)} Parquet files"
         self.tails = Tails(BRIEFLY)
-        with ThreadPoolExecutor(min(local.threads(), len(paths))) as threads:
+        with late.futures.ThreadPoolExecutor(min(local.threads(), len(paths))) as threads:
             heads = list(threads.map(partial(_head, early=early, tails=self.tails), found))
         self.early = early
         partitions = [hive.values_of(entry.path) for _, entry in found]

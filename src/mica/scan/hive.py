@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from urllib.parse import unquote
 
 import pyarrow as pa
 
+from mica import late
 from mica.errors import CorruptDataError
 from mica.log.paths import NULL_DIRECTORY
 from mica.schema.types import DATE, DOUBLE, INTEGER, LONG, STRING, TIMESTAMP, DataType
@@ -34,7 +34,7 @@ def values_of(path: str) -> dict[str, str | None]:
         named = _DIRECTORY.fullmatch(directory)
         if named is not None:
             name, text = named.groups()
-            found[unquote(name)] = None if text == NULL_DIRECTORY else unquote(text)
+            found[late.urls.unquote(name)] = None if text == NULL_DIRECTORY else late.urls.unquote(text)
     return found
 
 

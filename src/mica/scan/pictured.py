@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.plain_values import to_values
 from mica.expressions.tree import And, Compare, Expr, In, LeafRef, Literal, Op, to_sql
-from mica.log.history import history
+from mica.log.history import commits
 from mica.pictures import tree
 from mica.pictures.page import Html, bar, code, folded, fragment, heading, paragraph, table
 from mica.pictures.spans import DRAWN, Axis, Span, picture
@@ -83,8 +83,8 @@ def table_page(source: TableSource) -> Html:
     ]
     facts += [("partitioned by", ", ".join(source.partition_by))] if source.partition_by else []
     parts = [table(("", ""), facts), heading("Columns"), table(("name", "type", ""), columns)]
-    commits = history(snapshot.storage, limit=LISTED_COMMITS).to_pylist()  # newest first, also those after this version
-    rows_of = [(one["version"], _when(one["timestamp"]), one["operation"], _metrics(one)) for one in commits]
+    shown = commits(snapshot.storage, limit=LISTED_COMMITS)  # newest first, also those after this version
+    rows_of = [(one["version"], _when(one["timestamp"]), one["operation"], _metrics(one)) for one in shown]
     parts += [heading("History"), table(("version", "time", "operation", "metrics"), rows_of, right=("version",))]
     if snapshot.properties:
         named = [(code(name), code(value)) for name, value in sorted(snapshot.properties.items())]

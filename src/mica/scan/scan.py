@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica import engines
 from mica.arguments import COLUMNS, COUNT, FLAG, SESSION, TEXT, refuse_other, takes
 from mica.arrays import from_numpy
@@ -22,6 +22,7 @@ from mica.engines import local
 from mica.errors import UnsupportedTableError, UserError, extra
 from mica.expressions.bind import BoundExpr, Leaf, bind, bind_columns
 from mica.expressions.collations import collations_of, refuse_in_process
+from mica.records import dataclass
 from mica.scan.source import Source
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
@@ -288,12 +289,12 @@ class Scan:
                 matching = holds(self.predicate, self.source.schema, unknown.column("partition_values"))
                 kept, unknown = kept[matching.to_numpy(zero_copy_only=False)], unknown.filter(matching)
             rows = self.source.rows(from_numpy(kept))
-            whole = unknown.column("deletion_vector").combine_chunks().is_null()
+            whole = pc.is_null(unknown.column("deletion_vector").combine_chunks())
             if "chosen" in unknown.column_names:
-                whole = pc.and_(whole, unknown.column("chosen").combine_chunks().is_null())
-            known = pc.and_(rows.is_valid(), whole)
-            total = pc.sum(rows.filter(known)).as_py() or 0
-            unknown = unknown.filter(pc.invert(known))
+                whole = pc.and_(whole, pc.is_null(unknown.column("chosen").combine_chunks()))
+            known = pc.and_(pc.is_valid(rows), whole)
+            total = pc.sum(pc.filter(rows, known)).as_py() or 0
+            unknown = pc.filter(unknown, pc.invert(known))
         spec = self.spec()
         tasks, threads = self.for_threads(replace(spec, outputs={}), kept=unknown)
         for batch in local.shown(_Count(spec), tasks, parallelism=threads):

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from mica.arrays import from_numpy
+from mica import compute as pc
+from mica.arrays import NDArray, from_numpy, scalar
 from mica.expressions.bind import BoundExpr, Leaf, bind_value
 from mica.expressions.tree import Column
 from mica.log import row_tracking
@@ -71,7 +70,7 @@ class TableSource(Source):
 
     def files(self, indices: pa.Array, *, ids: bool = False) -> pa.Table:
         """The files at `indices`, with decoded paths."""
-        found = self.snapshot.files.take(indices)
+        found = pc.take(self.snapshot.files, indices)
         found = with_names(found)
         return found.append_column("ids", self.snapshot.file_ids(indices)) if ids else found
 
@@ -123,4 +122,4 @@ class TableSource(Source):
 def rows_in(stats: pa.Array | pa.ChunkedArray) -> pa.Array:
     """`numRecords` of each of these statistics; null if unknown, since statistics are only a hint."""
     found = kernel.stats_leaves(one_array(stats), [(("numRecords",), pa.int64())]).column(0)
-    return pc.if_else(pc.less(found, 0), pa.scalar(None, pa.int64()), found)
+    return pc.if_else(pc.less(found, 0), scalar(None, pa.int64()), found)

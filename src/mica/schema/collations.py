@@ -14,12 +14,13 @@ Source: Delta RFC "Collated String Type", section "Specifying collations in the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from mica.collation.identifier import Identifier, parse
 from mica.collation.names import is_binary, to_sql
 from mica.errors import CorruptDataError, MicaError, UserError
+from mica.records import dataclass
 from mica.schema.edit import edited, map_fields
 from mica.schema.types import STRING, ArrayType, DataType, MapType, StructField, StructType, refuse_twice
 
@@ -27,7 +28,7 @@ from mica.schema.types import STRING, ArrayType, DataType, MapType, StructField,
 COLLATIONS = "__COLLATIONS"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CollatedString:
     """A string with a collation. `column` has the names from the root, through arrays and maps as `element`, `key` and
     `value`; `plain`: the path leads through structs only, so there is one value per row.

@@ -9,11 +9,11 @@ Source: Spark's SqlBaseParser.g4, `colTypeList` and `dataType`; `StructField.toD
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, NoReturn
 
+from mica import late
 from mica.collation.identifier import parse
 from mica.collation.names import from_sql, is_binary, to_sql
 from mica.errors import UserError
@@ -33,7 +33,7 @@ from mica.schema.types import (
 
 _NAMES: Mapping[str, str] = {name: row.delta for row in TYPES.values() for name in row.ddl}
 
-_TOKEN = re.compile(
+_TOKEN = late.pattern(
     r"""(?P<space>\s+|--[^\r\n]*|/\*(?:[^*]|\*(?!/))*\*/)
       | (?P<quoted>`(?:[^`]|``)*`)
       | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
@@ -44,7 +44,7 @@ _TOKEN = re.compile(
 )
 
 # A doubled quote (no group), or a backslash and what follows it.
-_ESCAPE = re.compile(r"""''|""|\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[0-3][0-7]{2}|.)""", re.DOTALL)
+_ESCAPE = late.pattern(r"""''|""|\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[0-3][0-7]{2}|.)""", re.DOTALL)
 
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
@@ -326,7 +326,7 @@ class _Reader:
             return Primitive("string")
         if name not in _NAMES:
             self.at -= 1
-            near = difflib.get_close_matches(name, [*_NAMES, "ARRAY", "MAP", "STRUCT", "DECIMAL"], 1)
+            near = late.difflib.get_close_matches(name, [*_NAMES, "ARRAY", "MAP", "STRUCT", "DECIMAL"], 1)
             near = ["STRING"] if name in ("CHAR", "VARCHAR", "CHARACTER", "TEXT") else near
             hint = f"Is {near[0]} meant?" if near else None
             raise _bad(self.source, token.at, f"{token.text!r} is not a type of a Delta table", hint)

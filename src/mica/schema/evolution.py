@@ -11,12 +11,12 @@ Source: Spark's `Cast.canUpCast` and store assignment; Delta protocol, "Column I
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import UserError
+from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, is_list, is_variant, to_arrow, to_arrow_field
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import (
@@ -43,7 +43,7 @@ EVOLUTION = "To add new ones, give schema_evolution=True to append, overwrite or
 VariantCast = Callable[[pa.Field, str], _Cast | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class WritePlan:
     """The conversion of rows of one Arrow schema to rows of a table."""
 

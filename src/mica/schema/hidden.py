@@ -9,8 +9,7 @@ Source: Spark SQL reference, "File Metadata"; PROTOCOL.md, "Row Tracking".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mica.records import dataclass
 from mica.schema.types import LONG, STRING, TIMESTAMP, StructField, StructType
 
 METADATA = "_metadata"
@@ -26,7 +25,7 @@ _COLUMN = StructField(METADATA, StructType(tuple(StructField(name, type_) for na
 FIELDS = tuple((METADATA, name) for name in _TYPES)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Readable(StructType):
     """The columns of a table, and the hidden one."""
 

@@ -10,20 +10,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
 
 from mica.errors import MicaError, UserError
+from mica.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DataType:
     """The base of all types. Types are equal if their Delta JSON is equal."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Primitive(DataType):
     """A type without children, by its Delta name: `long`, `decimal(10,2)`, `timestamp_ntz`, `variant`, …"""
 
@@ -41,7 +42,7 @@ class Primitive(DataType):
         return self.name in TYPES or self.decimal is not None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ArrayType(DataType):
     """A list of one type."""
 
@@ -49,7 +50,7 @@ class ArrayType(DataType):
     contains_null: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MapType(DataType):
     """Keys are never null."""
 
@@ -58,7 +59,7 @@ class MapType(DataType):
     value_contains_null: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StructField:
     """One field. `metadata` is Delta's, including unknown keys."""
 
@@ -68,7 +69,7 @@ class StructField:
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StructType(DataType):
     """Fields in order; also the schema of a whole table."""
 
@@ -112,7 +113,7 @@ class StructType(DataType):
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class TypeRow:
     """One row of `TYPES`. `ddl` holds Spark's own spelling first, then its synonyms."""
 

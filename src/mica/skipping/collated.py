@@ -31,17 +31,18 @@ Source: Delta RFC "Collated String Type", "Reader Requirements for Collations".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Protocol
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.arrays import FALSE, TRUE
 from mica.collation import trust
 from mica.expressions.bind import Leaf
 from mica.expressions.compare import Datum
 from mica.expressions.tree import Call, Compare, Expr, In, LeafRef, Literal, Op, walk
+from mica.records import dataclass
 from mica.schema.types import STRING
 from mica.skipping.filled import filled
 from mica.skipping.intervals import Interval

@@ -7,8 +7,8 @@ row groups or pages.
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.arrays import FALSE, TRUE
 from mica.expressions.compare import Datum
 

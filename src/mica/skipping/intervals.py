@@ -13,19 +13,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from mica.arrays import FALSE, TRUE, from_numpy, scalar, to_numpy
+from mica import compute as pc
+from mica.arrays import FALSE, TRUE, NDArray, from_numpy, scalar, to_numpy
 from mica.expressions.bind import Leaf
 from mica.expressions.casts import CastFailedError, bits_of, cast_value
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.compare import Datum
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, LONG, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, decimal
 from mica.skipping.filled import filled
@@ -46,7 +45,7 @@ _OWN_KIND: dict[DataType, int] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Interval:
     """Per file (array) or for all (scalar): `low` and `high` enclose every non-null value; null is unknown.
 
@@ -125,7 +124,7 @@ def _serve(side: PathSide, asked: DataType, usable: NDArray[np.bool_], *, upper:
             bits = bits_of(asked)
             fits &= (side.ints >= -(1 << bits)) & (side.ints <= (1 << bits) - 1)
         fits[list(side.decimals)] = False
-        array = from_numpy(side.ints, ~fits).cast(wanted)
+        array = pc.cast(from_numpy(side.ints, ~fits), wanted)
     elif asked == DOUBLE:
         exact, real = usable & (side.kinds == paths.EXACT), usable & np.isin(side.kinds, _REALS)
         exact[list(side.decimals)] = False

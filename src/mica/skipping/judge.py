@@ -32,15 +32,15 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.arrays import FALSE, TRUE, scalar
+from mica.expressions import lookup
 from mica.expressions.bind import type_of
 from mica.expressions.calls import apply
 from mica.expressions.casts import cast_array
 from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.compare import Datum, compare, literal
-from mica.expressions.functions import FUNCTIONS, pattern_of
 from mica.expressions.plain_values import to_values
 from mica.expressions.strings import Pattern
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or
@@ -93,8 +93,8 @@ class _Judge:
                 if self.collated is None:
                     return _MIGHT_MATCH
                 return self.collated.judge(expr, self.intervals)
-            case Compare(Op.EQ, Call() as call, Literal(bool(wanted))) if (pattern := pattern_of(call)) is not None:
-                return self.matches(self.value(call.args[0]), pattern, wanted)
+            case Compare(Op.EQ, Call() as call, Literal(bool(wanted))) if (like := lookup.pattern_of(call)) is not None:
+                return self.matches(self.value(call.args[0]), like, wanted)
             case Compare(op, left, right):
                 return self.compare(op, self.value(left), self.value(right), type_of(left), type_of(right))
             case In():
@@ -131,11 +131,11 @@ class _Judge:
 
     def ordered_by(self, expr: Call) -> int | None:
         """The position of the argument in whose order the call's results are, if the others are constants."""
-        at = FUNCTIONS[expr.name].monotone if expr.name in FUNCTIONS else None
+        at = lookup.FUNCTIONS[expr.name].monotone if expr.name in lookup.FUNCTIONS else None
         if at is None or is_real(type_of(expr.args[at])):  # NaN is above every number, and 0 once it is rounded
             return None
         fixed = all(isinstance(a, Literal) for i, a in enumerate(expr.args) if i != at)
-        in_zone = "timezone" in FUNCTIONS[expr.name].needs and kernel.fixed_offset(self.timezone) is None
+        in_zone = "timezone" in lookup.FUNCTIONS[expr.name].needs and kernel.fixed_offset(self.timezone) is None
         return at if fixed and not in_zone else None
 
     def call(self, expr: Call, args: tuple[Expr, ...], at: int) -> Interval:

@@ -6,23 +6,23 @@ another type, or because its bounds meet the predicate. The first that holds is 
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
-import pyarrow.compute as pc
 
+from mica import compute as pc
+from mica import late
 from mica.expressions.bind import Leaf
 from mica.expressions.rewrite import leaves_of
 from mica.expressions.tree import Expr, IsNull
+from mica.records import dataclass
 from mica.skipping.intervals import Interval
 from mica.skipping.plan import FilePlan, Rows
 from mica.stats.paths import read_all
 from mica.variant.path import VariantPath
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KeptFiles:
     """Files that were kept for one reason. `leaf` is the value without usable bounds, if that is the reason."""
 
@@ -70,5 +70,5 @@ def nearest_path(leaf: Leaf, text: str | None) -> VariantPath | None:
         return None
     known = list(read_all(text))
     asked = leaf.path.normalized
-    near = difflib.get_close_matches(asked, known, 1, 0.75)
+    near = late.difflib.get_close_matches(asked, known, 1, 0.75)
     return VariantPath.parse_normalized(near[0]) if near and asked not in known else None

@@ -7,18 +7,19 @@ values are listed, so that files between them are skipped too; of many values th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.collation import lcase
 from mica.expressions.bind import BoundExpr
 from mica.expressions.coerce import is_real
 from mica.expressions.joined import Condition, Key, conjunction
 from mica.expressions.plain_values import from_values, to_values
 from mica.expressions.tree import And, Compare, Expr, In, IsNull, Literal, Op, Or
+from mica.records import dataclass
 from mica.schema.types import BINARY, BOOLEAN, DataType
 
 #: Up to this many values are listed, of collated strings fewer: each costs comparisons with the bounds of all files.

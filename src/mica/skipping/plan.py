@@ -7,7 +7,7 @@ remaining files and only for the leaves in the predicate.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ from mica.arrays import from_numpy, to_numpy
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.rewrite import leaves_of
 from mica.expressions.tree import Expr
+from mica.records import dataclass
 from mica.schema.types import StructType
 from mica.skipping.collated import CollatedVerdicts, Ordering, judged, places_of, searched_of, weighed
 from mica.skipping.intervals import Interval, from_constants, from_stats, unknown
@@ -50,7 +51,7 @@ class Files(Protocol):
         """The tags of the files at `indices`, maps of strings."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FilePlan:
     """`kept` and `dropped` are row numbers of the snapshot's files, in order; `reasons[i]` is the number of the part
     of the predicate (`parts`) that no row of file `dropped[i]` can make true."""

@@ -9,18 +9,17 @@ Source: Parquet "VariantShredding", "Data Skipping": the matching `value` must b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from mica.arrays import TRUE, scalar, to_numpy
+from mica import compute as pc
+from mica.arrays import TRUE, NDArray, scalar, to_numpy
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.casts import cast_array
 from mica.expressions.coerce import is_exact, is_real
+from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, to_arrow_type
 from mica.schema.types import BOOLEAN, VARIANT, DataType
 from mica.skipping.filled import filled
@@ -32,7 +31,7 @@ _ZERO = scalar(0, pa.int64())
 Ranges = list[tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Verdicts:
     """What is proved for spans of rows, in order: `reasons[i]` is the number of the part in `BoundExpr.parts` that no
     row of span i can make true; -1 if nothing is proved."""

@@ -19,15 +19,15 @@ Source: Delta RFC "Collated String Type", "Per-file Statistics".
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import orjson
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from mica.arrays import NDArray
 from mica.collation.names import is_binary, to_sql
+from mica.records import dataclass
 from mica.schema.collations import walk_collated
 from mica.schema.types import StructType
 from mica.stats import documents
@@ -52,7 +52,7 @@ PREFIX = 64
 _LAST = "\U0010ffff"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CollatedColumn:
     """A column with collated bounds: its names in the schema and in the file, its collation in Spark's spelling."""
 
@@ -66,7 +66,7 @@ class CollatedColumn:
         return self.collation.partition(".")[2]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CollatedBounds:
     """The smallest and the largest string of one leaf in one file; None if there is none."""
 
@@ -146,7 +146,7 @@ def _high(b: CollatedBounds) -> str | None:
     return b.high if len(b.high.encode()) <= MAX_BYTES else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evidence:
     """What is known about a collated column in each file: the usable bounds (null: unknown), the reason if they are not
     usable, and the other versions of the collation that have bounds.

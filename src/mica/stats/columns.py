@@ -19,9 +19,9 @@ Source: Delta protocol, "Per-file Statistics", "Writer Requirements for Column M
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from mica.properties import SKIPPING_COLUMNS, SKIPPING_NAMES
+from mica.records import dataclass
 from mica.schema.types import DOUBLE, VARIANT, DataType, Primitive, StructField, StructType
 
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
@@ -31,7 +31,7 @@ TYPE_CHANGES = "delta.typeChanges"
 _UNORDERED = frozenset(("boolean", "binary", "void"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IndexedColumn:
     """A leaf with statistics. `column` has the schema's names, `names` those in the file and in the JSON."""
 

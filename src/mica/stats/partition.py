@@ -14,8 +14,8 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import CorruptDataError, UserError
 from mica.schema import literals
 from mica.schema.arrow import to_arrow_type

@@ -8,15 +8,14 @@ Source: Delta RFC "Variant Shredding", "Statistics for Variant Columns".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from mica.arrays import to_numpy
+from mica.arrays import NDArray, to_numpy
+from mica.records import dataclass
 from mica.variant import kernel
 
 #: The classes of bounds, as the kernel numbers them; bounds of different classes are not compared.
@@ -35,7 +34,7 @@ class Value(NamedTuple):
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PathSide:
     """The minima or the maxima of a path: per file a class (`kinds`, NONE if unknown) and a value.
 

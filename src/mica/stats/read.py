@@ -12,20 +12,20 @@ Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
-from mica.arrays import FALSE, scalar
+from mica import compute as pc
+from mica import late
+from mica.arrays import FALSE, NDArray, scalar
 from mica.cores import cores
 from mica.errors import MicaError
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
 from mica.stats.paths import PathSide, side_of
@@ -49,7 +49,7 @@ Texts = Callable[[], Iterable[pa.Array]]
 Share = tuple[Rows, Texts]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Wanted:
     """A leaf whose statistics are requested: its names in the file, its column's type, and a path inside a variant.
 
@@ -62,7 +62,7 @@ class Wanted:
     was_float: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ColumnStats:
     """Per file: bounds, nulls of the column and rows of the file; null where unknown.
 
@@ -107,15 +107,20 @@ def read_shares(shares: Iterable[Share], wanted: Sequence[Wanted]) -> list[Colum
     Each share is read on a core of its own, and its texts are dropped after that.
     """
     places: list[Rows] = []
-    parts: list[list[list[ColumnStats]] | Future[list[list[ColumnStats]]]] = []
-    with ThreadPoolExecutor(_CORES, thread_name_prefix="mica") as pool:
+    parts: list[list[list[ColumnStats]] | late.futures.Future[list[list[ColumnStats]]]] = []
+    with ExitStack() as stack:
+        pool: late.futures.ThreadPoolExecutor | None = None
         for rows, texts in shares:
             places.append(rows)
-            parts.append(pool.submit(_read, texts, wanted) if len(rows) > _ALONE else _read(texts, wanted))
-            ahead = parts[-1 - 2 * _CORES] if len(parts) > 2 * _CORES else None
-            if isinstance(ahead, Future):
+            if len(rows) > _ALONE:
+                pool = pool or stack.enter_context(late.futures.ThreadPoolExecutor(_CORES, thread_name_prefix="mica"))
+                parts.append(pool.submit(_read, texts, wanted))
+            else:
+                parts.append(_read(texts, wanted))
+            ahead = parts[-1 - 2 * _CORES] if len(parts) > 2 * _CORES else []
+            if not isinstance(ahead, list):
                 ahead.result()  # no more texts are held than the cores are busy with
-        read = [some for part in parts for some in (part.result() if isinstance(part, Future) else part)]
+        read = [some for part in parts for some in (part if isinstance(part, list) else part.result())]
     if not read:
         return read_stats(pa.array([], pa.string()), wanted)
     every = np.concatenate(places)

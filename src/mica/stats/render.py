@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -22,6 +21,7 @@ import orjson
 import pyarrow as pa
 
 from mica.properties import VARIANT_STATS_BYTES, VARIANT_STATS_NAMES, VARIANT_STATS_PATHS
+from mica.records import dataclass
 from mica.schema.types import VARIANT, StructType
 from mica.stats import documents
 from mica.stats.columns import IndexedColumn, indexed_leaves, is_ordered
@@ -30,7 +30,7 @@ from mica.stats.times import json_date, json_timestamp
 from mica.stats.variant import encode_bounds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PathBounds:
     """Bounds of one path of a variant column, as the kernel gathered them: encoded primitives of one type."""
 

@@ -6,11 +6,11 @@ values are rejected, and so is an unknown name, with the nearest known one. No e
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections.abc import Mapping
 
+from mica import late
 from mica.arguments import OPTIONS, refuse_other
 from mica.errors import UserError
 
@@ -143,7 +143,7 @@ def _named(given: str, value: str, kind: str) -> list[tuple[str, str]]:
         return [(bare, value)]
     if bare in IGNORED or _of_another(text, kind):
         return []
-    near = difflib.get_close_matches(bare, [*names, *CLIENT, ALLOW_EXTERNAL], 1)
+    near = late.difflib.get_close_matches(bare, [*names, *CLIENT, ALLOW_EXTERNAL], 1)
     hint = f"Is {near[0]} meant?" if near else f"There are: {', '.join(sorted({*names, *CLIENT}))}."
     raise UserError("UNKNOWN_STORAGE_OPTION", f"there is no storage option {given!r} for {kind}", hint=hint)
 

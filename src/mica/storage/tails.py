@@ -12,8 +12,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 
+from mica import late
 from mica.storage.base import Storage
 
 #: The maximum of cached bytes, of all files together and of one.
@@ -39,13 +39,13 @@ class Tails:
         self._since: dict[tuple[str, int], float] = {}
         self._bytes = 0
         self._lock = threading.Lock()
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: late.futures.ThreadPoolExecutor | None = None
 
-    def ahead(self, read: Callable[[], list[bytes]]) -> Future[list[bytes]]:
+    def ahead(self, read: Callable[[], list[bytes]]) -> late.futures.Future[list[bytes]]:
         """Reads in the background."""
         with self._lock:
             if self._pool is None:
-                self._pool = ThreadPoolExecutor(REQUESTS, thread_name_prefix="mica-fetch")
+                self._pool = late.futures.ThreadPoolExecutor(REQUESTS, thread_name_prefix="mica-fetch")
             return self._pool.submit(read)
 
     def __reduce__(self) -> tuple[type[Tails], tuple[float | None]]:
@@ -77,7 +77,7 @@ class Fetch:
         self._key = storage.path(rel), size
         #: Bytes that were read.
         self.fetched = 0
-        self._announced: tuple[Ranges, Future[list[bytes]]] | None = None
+        self._announced: tuple[Ranges, late.futures.Future[list[bytes]]] | None = None
 
     def announce(self, ranges: Ranges) -> None:
         """These ranges will be asked for together soon: they are read in the background, once."""

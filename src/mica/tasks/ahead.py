@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 
 import pyarrow as pa
 
+from mica import late
 from mica.storage import Storage
 from mica.storage.tails import REQUESTS
 from mica.tasks.parts import FilePart
@@ -37,8 +37,8 @@ def in_order(
     def whole(file: FilePart) -> list[pa.RecordBatch]:
         return list(read(file))
 
-    pool = ThreadPoolExecutor(readers, thread_name_prefix="mica-ahead")
-    waiting: deque[tuple[FilePart, Future[list[pa.RecordBatch]] | None]] = deque()
+    pool = late.futures.ThreadPoolExecutor(readers, thread_name_prefix="mica-ahead")
+    waiting: deque[tuple[FilePart, late.futures.Future[list[pa.RecordBatch]] | None]] = deque()
     left, filled = iter(files), 0
     try:
         coming = next(left, None)

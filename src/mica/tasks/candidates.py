@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.collation.narrow import narrowed
 from mica.stats.collated import CollatedColumn
 

@@ -11,7 +11,6 @@ Source: PROTOCOL.md, "Deletion Vectors", "Change Data Files".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from mica.expressions.bind import BoundExpr
 from mica.log.deletion_vectors import deleted_rows, vector_of
+from mica.records import dataclass
 from mica.skipping.within_files import Ranges, intersect
 from mica.storage import Storage
 from mica.tasks.changed_rows import of_type, write_changes

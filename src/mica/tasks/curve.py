@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from mica import compute as pc
+from mica.arrays import NDArray
+from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, to_arrow
 from mica.schema.types import StructField, StructType
 from mica.tasks import ranges

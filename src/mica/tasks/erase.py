@@ -11,11 +11,12 @@ and `update_postimage` are the same row.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
 from mica.expressions.bind import BoundExpr
+from mica.records import dataclass
 from mica.skipping.within_files import Ranges
 from mica.tasks.change import rows_of, without
 from mica.tasks.changed_rows import of_type, write_changes

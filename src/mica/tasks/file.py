@@ -7,7 +7,7 @@ the predicate is not true for it. Partition values, which are in the log, and co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from mica.expressions.evaluate import RowError, filter_rows
 from mica.log.deletion_vectors import deleted_rows
 from mica.log.feed import CHANGE_TYPE
 from mica.log.paths import as_uri
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
 from mica.schema.collations import COLLATIONS
 from mica.schema.ddl import type_to_ddl

@@ -11,12 +11,12 @@ Source: Delta protocol, "Column Mapping"; "Reader Requirements for Column Mappin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import CorruptDataError, UserError
+from mica.records import dataclass
 from mica.schema.arrow import is_list, is_variant, to_arrow_field, to_arrow_type
 from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import cast_to

@@ -7,12 +7,12 @@ comes once more. Rows that hardly repeat are passed on one by one: gathering the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
+from mica.records import dataclass
 from mica.schema.types import (
     BINARY,
     BOOLEAN,

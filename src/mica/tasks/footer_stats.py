@@ -11,15 +11,16 @@ Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistic
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import UserError
 from mica.expressions.bind import Leaf
 from mica.expressions.coerce import is_exact, is_real
+from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type
 from mica.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, DataType
 from mica.skipping.within_files import interval

@@ -8,11 +8,12 @@ only those stay that can be among the first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
+from mica.records import dataclass
 from mica.schema.types import LONG, StructField, StructType
 from mica.tasks.fold import Fold, Measure
 

@@ -10,7 +10,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Self
 
 import orjson
@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from mica.errors import CorruptDataError, MicaError
 from mica.expressions.bind import BoundExpr
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow, to_arrow_field
 from mica.schema.types import StructField, StructType
 from mica.storage import Storage, Writer

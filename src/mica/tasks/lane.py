@@ -8,10 +8,11 @@ repeated gives the same numbers again.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from mica.arrays import NDArray
+from mica.records import dataclass
 
 #: Numbers in one block: a small write has no gaps.
 BLOCK = 1 << 16

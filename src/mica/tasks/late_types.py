@@ -11,9 +11,9 @@ Source: Delta protocol, "Add File" (`tags`); docs/decisions.md, "Spark".
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from mica import late
 from mica.errors import MicaError
 from mica.storage import Storage
 from mica.tasks.parts import FilePart
@@ -37,7 +37,7 @@ def may_hold_late_types(storage: Storage, files: Sequence[FilePart], own: Sequen
     unknown = [file for file, said in zip(files, own, strict=True) if (said or {}).get(TAG) != "no"]
     if not unknown:
         return False
-    with ThreadPoolExecutor(min(_READERS, len(unknown))) as pool:
+    with late.futures.ThreadPoolExecutor(min(_READERS, len(unknown))) as pool:
         return not all(pool.map(partial(_by_spark, storage), unknown))
 
 

@@ -9,14 +9,15 @@ Source: PROTOCOL.md, "Reader Requirements for Row Tracking".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from mica import compute as pc
+from mica.arrays import NDArray
 from mica.expressions.bind import Leaf
+from mica.records import dataclass
 from mica.schema.types import VARIANT
 from mica.skipping.within_files import Ranges
 from mica.tasks.file_columns import Cast

@@ -7,12 +7,12 @@ leaves, in order: one column for a value, two for a path (the second says which 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, evaluate
+from mica.records import dataclass
 from mica.tasks.row_errors import located, text, whole
 from mica.variant import kernel
 

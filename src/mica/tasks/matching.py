@@ -13,15 +13,15 @@ Source: Spark SQL reference, "MERGE INTO"; Delta's documentation of merge for am
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from mica import compute as pc
+from mica.arrays import NDArray
 from mica.errors import UserError
 from mica.expressions.bind import Leaf
 from mica.expressions.coerce import is_exact, is_real
@@ -31,6 +31,7 @@ from mica.expressions.evaluate import RowError, evaluate, filter_rows
 from mica.expressions.joined import Condition, JoinedExpr, Key, Side
 from mica.expressions.plain_values import to_values
 from mica.expressions.tree import to_sql
+from mica.records import dataclass
 from mica.schema import literals
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DataType, StructField

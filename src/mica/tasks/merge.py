@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from mica.expressions.evaluate import RowError, evaluate
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow, to_arrow_field
 from mica.schema.evolution import cast_to
 from mica.schema.types import StructField

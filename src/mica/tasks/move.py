@@ -10,13 +10,14 @@ values, other names), the rows are read by a scan.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import CorruptDataError, UserError
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow_type
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, contains
 from mica.storage import Storage

@@ -6,13 +6,14 @@ The rule: every file to read is a `FilePart`, and `Storage.locate` resolves its 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from mica.log.feed import CHANGE_TYPE
 from mica.log.paths import decode_path
+from mica.records import dataclass
 
 Item = TypeVar("Item")
 

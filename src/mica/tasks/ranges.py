@@ -9,13 +9,14 @@ Spark's own range partitioning would run the whole job once more for its sample 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from mica import compute as pc
+from mica.arrays import NDArray
+from mica.records import dataclass
 from mica.tasks.ingest import BATCH_BYTES, BATCH_ROWS, IngestSpec, Split, complete, look, open_reader
 from mica.tasks.leaf_values import compute
 

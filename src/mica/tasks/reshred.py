@@ -6,10 +6,11 @@ The rule: a file whose Variant columns have the wanted trees is not touched. Col
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pyarrow as pa
 
+from mica.records import dataclass
 from mica.stats.columns import physical_names
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart

@@ -7,11 +7,12 @@ table allows shredding, as far as its rules (`mica.shredding`) do not say otherw
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
 
+from mica.records import dataclass
 from mica.stats.columns import physical_names
 from mica.tasks.ahead import in_order
 from mica.tasks.batches import joined

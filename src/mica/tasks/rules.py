@@ -12,14 +12,15 @@ Columns".
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, filter_rows
+from mica.records import dataclass
 from mica.schema.evolution import check_nulls
 from mica.schema.types import VARIANT
 from mica.tasks.lane import Lane

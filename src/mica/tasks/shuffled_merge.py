@@ -17,15 +17,15 @@ import itertools
 import pickle
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.expressions.evaluate import RowError
+from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, to_arrow, to_arrow_type
 from mica.schema.evolution import plan_write
 from mica.schema.types import BOOLEAN, INTEGER, LONG, StructField, StructType

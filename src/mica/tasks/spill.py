@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 import pyarrow as pa
 
+from mica.records import dataclass
 from mica.storage.local import local_errors
 from mica.tasks.ranges import Ranges, sort_indices
 

@@ -7,10 +7,10 @@ in pieces if they are many (`tasks.candidates`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import pyarrow as pa
 
+from mica.records import dataclass
 from mica.stats.collated import CollatedColumn
 from mica.storage import Storage
 from mica.tasks.candidates import Candidates, columns, values

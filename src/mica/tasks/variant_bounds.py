@@ -7,10 +7,11 @@ kept and the bytes are discarded. The file's own shredding does not matter, sinc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 
+from mica.records import dataclass
 from mica.storage import Storage
 from mica.tasks.file_columns import called
 from mica.tasks.parts import FilePart

@@ -14,15 +14,16 @@ import time
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import MicaError
 from mica.log.added import ADDED
 from mica.log.paths import NULL_DIRECTORY, encode_path, escape_partition_value, new_file_name
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow
 from mica.schema.evolution import plan_write
 from mica.schema.types import LONG, VARIANT, StructField, StructType, contains

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from mica.errors import CorruptDataError, UserError
+from mica.records import dataclass
 
 Step = str | int
 
@@ -36,7 +36,7 @@ _MUST_BE_SHORT = frozenset(f"u{ord(c):04x}" for c in _SHORT if c < " ")
 _MAX_INDEX = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class VariantPath:
     """Keys (str) and positions (int) from the root of a Variant; no steps means the root itself."""
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import CorruptDataError, UserError
 from mica.schema.arrow import from_arrow_type, is_list, is_variant, to_arrow_type, variant_field
 from mica.schema.evolution import cast_to

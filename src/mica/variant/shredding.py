@@ -9,12 +9,12 @@ Source: Parquet "VariantShredding", table "Shredded Value Types".
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from mica.errors import UserError
+from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, is_list, to_arrow_type
 from mica.schema.ddl import parse_type, quote_if_needed, type_to_ddl
 from mica.schema.types import VARIANT, VOID, ArrayType, DataType, MapType, Primitive, StructType
@@ -29,7 +29,7 @@ MAX_DEPTH = 100
 WRITTEN_DEPTH = 30
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Limits:
     """Limits of inference from a sample.
 
@@ -58,7 +58,7 @@ class Limits:
             raise UserError.bad_value("sample_rows", self.sample_rows, "a positive number")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ShreddingSchema:
     """A shredding tree. `tree` is its Arrow form: struct = object, list = array, null = untyped, otherwise a leaf."""
 

@@ -20,16 +20,17 @@ for every Variant column.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import pyarrow as pa
 
+from mica import late
 from mica.errors import UserError
 from mica.properties import parse_names
+from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import TYPES
 from mica.variant.shredding import WRITTEN_DEPTH, Limits, ShreddingSchema, depth_of
@@ -52,7 +53,7 @@ _MAX = re.compile(r"max\s+([0-9]{1,9})", re.IGNORECASE)
 _WORDS: tuple[Word, ...] = ("infer", "skip", "later")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PathRule:
     """One rule. `column` is in lower case (None: every Variant column); `steps` are kinds (`name`, `glob`, `element`,
     `any`) and texts; `wish` is a word, a number of columns, or a tree."""
@@ -68,7 +69,7 @@ class PathRule:
         return self.steps in ((), (("glob", "*"),))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Steering:
     """The rules of a text, in its order."""
 
@@ -180,7 +181,7 @@ def _wish(text: str, wish: str) -> Word | int | pa.DataType:
     except UserError as error:
         first = re.split(r"[\s(<]", word)[0]
         types = (name.lower() for row in TYPES.values() for name in row.ddl)
-        near = difflib.get_close_matches(first, [*_WORDS, "max", "decimal", "struct", "array", *types], 1)
+        near = late.difflib.get_close_matches(first, [*_WORDS, "max", "decimal", "struct", "array", *types], 1)
         hint = f"Is {near[0]} meant?" if near and near[0] != first else "Write infer, skip, later, max N or a type."
         why = error.message if error.code == "INVALID_SHREDDING_SCHEMA" else f"{wish!r} is neither a word nor a type"
         raise _bad(text, why, hint) from None

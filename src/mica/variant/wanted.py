@@ -7,12 +7,13 @@ are none the sample decides.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import pyarrow as pa
 
 from mica.errors import UserError
+from mica.records import dataclass
 from mica.variant.shredding import ShreddingSchema
 from mica.variant.steering import Steering
 

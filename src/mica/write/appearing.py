@@ -11,13 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 
 from mica.engines import progress
 from mica.engines.progress import Progress, Work
 from mica.errors import MicaError
+from mica.records import dataclass
 from mica.tasks.write import WriteSpec
 from mica.variant import kernel
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mica.arguments import Mode
 from mica.errors import UserError
 from mica.log.creation import partition_columns_of
+from mica.records import dataclass
 from mica.scan.find import data_files
 from mica.schema.types import VARIANT, StructType, walk
 from mica.storage import Storage

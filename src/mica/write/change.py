@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from mica import compute as pc
 from mica import engines, properties
+from mica.arrays import NDArray
 from mica.engines.base import Task
 from mica.errors import UserError
 from mica.expressions import conditionals

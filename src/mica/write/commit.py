@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from mica.log.snapshot import Snapshot
+from mica.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.engines.base import Engine, Task
 from mica.errors import ConflictError
 from mica.log import clustering

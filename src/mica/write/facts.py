@@ -5,16 +5,17 @@ The rule: facts stay Arrow columns from the task to the commit; log lines are ne
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from mica import compute as pc
+from mica.arrays import NDArray
 from mica.log.paths import decode_path
+from mica.records import dataclass
 from mica.tasks.write import FACTS
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ import pyarrow as pa
 from mica.engines.base import AS_THEY_COME, Engine, Order, Rows, Task
 from mica.errors import MicaError
 from mica.log.deletion_vectors import write_vectors
+from mica.records import dataclass
 from mica.storage import Storage
 from mica.tasks.write import WriteSpec, facts_schema, write_files
 from mica.write import collated

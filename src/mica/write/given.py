@@ -13,8 +13,8 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import UserError, extra
 from mica.schema.arrow import MARKED_VARIANT, to_arrow, to_arrow_type
 from mica.schema.types import DOUBLE, FLOAT, VARIANT, ArrayType, DataType, MapType, Primitive, StructType, contains

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +19,7 @@ from mica.engines.base import Engine, MadeRows, Order
 from mica.engines.progress import Progress, watched
 from mica.log.snapshot import Snapshot
 from mica.pictures.paged import Paged
+from mica.records import dataclass
 from mica.storage import Storage
 from mica.tasks import ranges
 from mica.tasks.ingest import IngestSpec, Split, count_bad_lines, ingest_rows, ingest_splits

@@ -5,15 +5,16 @@ The rule: an invalid option is refused here, by name, before anything is opened.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, Literal, Self, cast
 
+from mica import late
 from mica.arguments import FLAG, NAMES, OPTIONS, PATH, SIZE, TEXT, TEXTS, Kind, one_of, refuse_other
 from mica.errors import UserError
 from mica.properties import BYTES
+from mica.records import dataclass
 from mica.variant import kernel
 from mica.variant.kernel import JsonOptions
 
@@ -52,7 +53,7 @@ class IngestOptions:
         names = {one.name: one for one in fields(cls)}
         for name, value in given.items():
             if name not in names:
-                near = difflib.get_close_matches(name, names, 1)
+                near = late.difflib.get_close_matches(name, names, 1)
                 raise UserError(
                     "INVALID_ARGUMENT",
                     f"an ingest has no option {name!r}",

@@ -9,12 +9,13 @@ import time
 import uuid
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, bind_value
 from mica.log.snapshot import Snapshot
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import type_to_ddl
 from mica.schema.evolution import plan_write

@@ -23,7 +23,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import pyarrow as pa
 
@@ -32,6 +32,7 @@ from mica.log.paths import LOG
 from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import version_before
+from mica.records import dataclass
 from mica.storage import SCHEMES, AlreadyExistsError, Storage, split_scheme
 from mica.tasks.ingest import Split
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica import engines
 from mica.arguments import TEXT, TEXTS, TXN, takes
 from mica.engines.spark import types
@@ -27,6 +27,7 @@ from mica.expressions.joined import Sides
 from mica.log.conflicts import every_file
 from mica.log.feed import refuse_reserved
 from mica.log.snapshot import Snapshot
+from mica.records import dataclass
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.types import StructType

@@ -7,13 +7,14 @@ update; a bare column of the source is also converted as by an append, so that J
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from mica.errors import UserError
 from mica.expressions.joined import BOTH, JoinedExpr, Side, Sides
 from mica.expressions.parse import parse
 from mica.expressions.rewrite import rebuilt
 from mica.expressions.tree import Column, Expr, Literal
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow_field
 from mica.schema.evolution import cast_to
 from mica.schema.special import DEFAULT, GENERATED

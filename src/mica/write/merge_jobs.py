@@ -9,16 +9,17 @@ from __future__ import annotations
 import itertools
 import pickle
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.engines.base import Engine
 from mica.engines.spark.engine import by_keys, by_number
+from mica.records import dataclass
 from mica.schema.types import StructType
 from mica.skipping.keys import KeyValues
 from mica.tasks.blocked_merge import match_block, settled

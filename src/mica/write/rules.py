@@ -10,7 +10,7 @@ Columns"; delta-spark's `Constraints`, `GeneratedColumn` and `IdentityColumn`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -24,6 +24,7 @@ from mica.expressions.set_field import field_of
 from mica.expressions.tree import Cast, Collate, Column, Compare, Expr, Op, walk
 from mica.log.actions import Metadata
 from mica.properties import CONSTRAINTS
+from mica.records import dataclass
 from mica.schema import json as schema_json
 from mica.schema.ddl import type_to_ddl
 from mica.schema.special import (

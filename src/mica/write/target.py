@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from mica import compute as pc
+from mica.arrays import NDArray
 from mica.errors import ConflictError, UserError
 from mica.expressions.bind import bind
 from mica.log import added, creation, features, row_tracking
@@ -34,6 +34,7 @@ from mica.log.domains import (
 from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
 from mica.properties import CODEC, ENABLE_CHANGE_DATA, SHREDDING_RULES, SKIPPING_NAMES, TARGET_FILE_SIZE
+from mica.records import dataclass
 from mica.schema import collations
 from mica.schema.ddl import quote_if_needed
 from mica.schema.new_columns import with_new

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from mica.arrays import NDArray
 from mica.engines.base import Engine, MadeRows, Order
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, bind_value

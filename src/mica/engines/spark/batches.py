@@ -8,12 +8,11 @@ dictionaries, which Spark cannot read, are decoded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.errors import UserError
+from mica.records import dataclass
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType
 from mica.variant import kernel
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from mica.records import dataclass
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -19,6 +19,7 @@ from mica.engines.spark.catalog import arguments
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import Node, Tree, ids, ids_of, items, node
 from mica.engines.spark.types import to_spark
+from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import VARIANT, StructType
 

@@ -6,7 +6,7 @@ The rule: its columns are known, and nothing is read before somebody asks for mo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame
@@ -16,8 +16,9 @@ from pyspark.sql.types import StructType, _parse_datatype_json_string
 class Deferred(DataFrame):
     """`schema` is a JVM schema; `make` gives the JVM's Dataset, and takes whether it may read rows at once."""
 
-    def __new__(cls, *_: Any) -> Deferred:
-        return object.__new__(cls)  # Spark 4.1's takes a plan and a session
+    def __new__(cls, *_: Any) -> Self:
+        """Spark 4.1's would take a plan and a session only."""
+        return object.__new__(cls)
 
     def __init__(self, session: SparkSession, schema: Any, make: Callable[[bool], Any]) -> None:
         super().__init__(None, session)

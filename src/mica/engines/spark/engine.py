@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -30,6 +29,7 @@ from mica.engines.spark import comparator, jobs, types, zones
 from mica.engines.spark.at_hand import at_hand
 from mica.engines.spark.batches import REFUSED, Late, for_spark
 from mica.expressions.bind import BoundExpr
+from mica.records import dataclass
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import quote_if_needed
 from mica.schema.types import INTEGER, VARIANT, StructField, StructType, contains

@@ -8,12 +8,13 @@ many they are (`count`, `min`, `max`, anything DISTINCT). All else takes rows on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from mica.engines.spark.catalyst import Plan, Query, Relation, every
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import Node, Tree, items, node
+from mica.records import dataclass
 from mica.tasks.fold import Fold, Measure
 from mica.tasks.gather import First, Gather
 

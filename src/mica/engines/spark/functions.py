@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from mica import compute as pc
 from mica.engines.spark.batches import for_spark
 from mica.errors import MicaError, UserError
 from mica.schema.types import VARIANT, StructField, StructType

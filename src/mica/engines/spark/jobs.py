@@ -55,7 +55,9 @@ def over_tasks(
     if not tasks:
         return spark.createDataFrame([], schema)
     claim = max(1, min(size_in_bytes // (8 * len(tasks)), MAX_CLAIM))
-    numbers = spark.range(0, len(tasks) * claim, 1, len(tasks)).filter(f"id % {claim} = 0")
+    numbers = spark.range(0, len(tasks) * claim, 1, len(tasks))
+    if claim > 1:
+        numbers = numbers.filter(f"id % {claim} = 0")
     payloads = [zlib.compress(pickle.dumps(task), 1) for task in tasks]
     return numbers.mapInArrow(
         _on_worker(_run_tasks, (pickle.dumps(function), payloads, claim), marks=not for_people), schema

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from mica.engines.spark.types import to_spark
+from mica.records import dataclass
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import StructType
 from mica.stats.partition import format_values, parse_values

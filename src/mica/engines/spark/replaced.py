@@ -8,12 +8,12 @@ nodes stay Catalyst's own. Catalyst finds the nodes itself, by equality: a map i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mica.engines.spark.catalyst import Extraction, Plan, Query, Relation, every
 from mica.engines.spark.folds import Folded
 from mica.engines.spark.nodes import items
+from mica.records import dataclass
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +18,8 @@ from mica.errors import UserError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+#: A socket's path has at most 103 bytes, of which our directory and Spark's UUID take 62.
+_LONGEST_DIRECTORY = 41
 #: Spark 4 runs on Java 17 and newer.
 JAVA = 17
 
@@ -93,8 +98,23 @@ def _defaults(master: str) -> dict[str, Any]:
             # 200 shuffle partitions cost seconds on a laptop.
             "spark.sql.shuffle.partitions": str(max(cores, 2)),
             "spark.driver.memory": f"{_memory_mib()}m",
+            **_sockets(),
         }
     return defaults
+
+
+@cache
+def _sockets() -> dict[str, str]:
+    """Python workers of this machine are reached by Unix sockets: over TCP each task waits 40 ms for an acknowledgement
+    that its worker delays. Spark leaves the files of sockets behind, so they have a directory that goes with us."""
+    if os.name != "posix" or len(tempfile.gettempdir()) > _LONGEST_DIRECTORY:
+        return {}
+    directory = tempfile.mkdtemp(prefix="mica-spark-")
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    return {
+        "spark.python.unix.domain.socket.enabled": "true",
+        "spark.python.unix.domain.socket.dir": directory,
+    }
 
 
 def _cores(master: str) -> int:

@@ -6,10 +6,11 @@ The rule: a request is one immutable value with checked types; the kernel reads 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow as pa
+
+from mica.records import dataclass
 
 Layout = Literal["standard", "early"]
 
@@ -20,7 +21,7 @@ Early = bool | list[list[str]]
 RowRanges = list[tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Request:
     """A column (its names in the file, through structs), or a path into a Variant column.
 

@@ -1,0 +1,80 @@
+"""Functions of `pyarrow.compute`, each made when it is first asked for.
+
+The import of `pyarrow.compute` makes a documented wrapper of every function of Arrow, 40 ms; the first row of a table
+needs a dozen. Functions and options are those of Arrow's registry, called as there. What pyarrow spells out in Python
+and is not here, such as `index`, is taken from `pyarrow.compute`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import _compute
+
+from mica.arrays import scalar
+
+_NAMES = {"and_": "and", "or_": "or"}
+_SPELLED_OUT = frozenset({"index", "random"})
+#: The types that pyarrow takes values of Python for. It imports pandas to do so.
+_KINDS = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
+
+
+def cast(values: Any, target: pa.DataType, safe: bool = True) -> Any:
+    """Values of another type."""
+    options = (_compute.CastOptions.safe if safe else _compute.CastOptions.unsafe)(target)
+    return _compute.call_function("cast", [values], options)
+
+
+def cast_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with columns of these types; `schema` has the same names."""
+    assert rows.column_names == schema.names
+    return pa.Table.from_arrays([cast(rows.column(at), one.type) for at, one in enumerate(schema)], schema=schema)
+
+
+def take(values: Any, indices: Any) -> Any:
+    """The values, or rows, at these places."""
+    return _compute.call_function("take", [values, indices], _compute.TakeOptions())
+
+
+def fill_null(values: Any, value: Any) -> Any:
+    """The values, with one value or those of another array in place of nulls."""
+    if not isinstance(value, (pa.Scalar, pa.Array, pa.ChunkedArray)):
+        value = scalar(value, values.type)
+    elif values.type != value.type:
+        value = pa.scalar(value.as_py(), type=values.type)
+    return _compute.call_function("coalesce", [values, value])
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    try:
+        made = getattr(_compute, name) if name[0].isupper() else _function(name)
+    except (KeyError, AttributeError):  # none of the registry
+        made = getattr(import_module("pyarrow.compute"), name)
+    globals()[name] = made
+    return made
+
+
+def _function(name: str) -> Callable[..., Any]:
+    if name in _SPELLED_OUT:
+        raise KeyError(name)
+    function = _compute.get_function(_NAMES.get(name, name))
+    call, arity, options = function.call, function.arity, function._doc.options_class  # noqa: SLF001 - as pyarrow does
+    if not options:
+        return lambda *values: call([_datum(value) for value in values])
+    options_of = getattr(_compute, options)
+
+    def with_options(*given: Any, **named: Any) -> Any:
+        values, more = (given, ()) if arity is Ellipsis else (given[:arity], given[arity:])
+        return call([_datum(value) for value in values], options_of(*more, **named) if more or named else None)
+
+    return with_options
+
+
+def _datum(value: Any) -> Any:
+    kind = _KINDS.get(type(value))
+    return value if kind is None else scalar(value, kind)
