@@ -47,6 +47,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 
 # The tests' JVMs live for minutes: most of what their second compiler makes is never run again, and took a quarter of
 # their time.
+# The code cache that goes with the first compiler alone is too small for Spark: a sixth of the time was sweeping it.
 for _options in ("SPARK_SUBMIT_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
     os.environ.setdefault(_options, "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
 

@@ -101,6 +101,7 @@ def _run(cluster: str, home: Path, python: str, **more: str) -> str:
     conf = {
         "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
         "spark.executor.memory": "600m", "spark.pyspark.python": python,
+        "spark.executor.extraJavaOptions": os.environ["SPARK_SUBMIT_OPTS"],
         "spark.pyspark.driver.python": sys.executable, **more,
     }  # fmt: skip
     command = [str(_spark() / "bin" / "spark-submit"), "--master", cluster]
