@@ -51,9 +51,9 @@ test-python: setup-tests
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 campaign: differential
-	MICA_PROFILE=campaign $(PY) -m pytest tests/property tests/interop/test_all_kinds.py tests/interop/test_changes.py tests/interop/test_merge.py \
-		tests/unit/write/test_killed.py tests/unit/write/test_many_hands.py tests/unit/write/test_landing.py \
-		tests/spark/test_streams.py $(PYTEST_ARGS)
+	MICA_PROFILE=campaign $(PY) -m pytest tests/property tests/interop/test_all_kinds.py tests/interop/test_changes.py \
+		tests/interop/test_merge.py tests/unit/write/test_killed.py tests/unit/write/test_many_hands.py \
+		tests/unit/write/test_landing.py tests/spark/test_streams.py $(PYTEST_ARGS)
 
 # A tenth of the time on what Python reads, the rest on the kernel, half of it guided by coverage. Memory is bounded:
 # whatever is allocated out of proportion to its input ends the run. What a guided run found worth keeping is in $(CORPUS).
