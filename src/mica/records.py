@@ -2,7 +2,8 @@
 
 The standard one compiles up to six methods a class (before Python 3.13 one by one, 0.6 ms in all), and a new process
 makes dozens of classes before its first row. Here only `__init__` is compiled, when it is first called; the others
-are functions that all classes share. `fields`, `replace`, `asdict` and `is_dataclass` of the standard library work.
+are functions that all classes share. `fields`, `replace`, `asdict` and `is_dataclass` of the standard library work, and
+`inspect.signature` and `help`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 __all__ = ["dataclass"]
 
 _FIELD = getattr(dataclasses, "_FIELD")  # noqa: B009 - what marks a field for `dataclasses.fields`; no stub has it
-_NOT_GIVEN = object()
+_NOT_GIVEN = getattr(dataclasses, "_HAS_DEFAULT_FACTORY")  # noqa: B009 - shown as `<factory>`; no stub has it
 
 
 def _dataclass(made: Any = None, /, *, frozen: bool = False, eq: bool = True) -> Any:
@@ -29,6 +30,7 @@ def _dataclass(made: Any = None, /, *, frozen: bool = False, eq: bool = True) ->
         "__dataclass_params__": SimpleNamespace(frozen=frozen, eq=eq),
         "__match_args__": tuple(field.name for field in fields.values() if field.init and not field.kw_only),
         "__init__": _init_when_called(made),
+        "__signature__": _Signature(),
         "__replace__": dataclasses.replace,
     }
     if "__repr__" not in vars(made):
@@ -92,7 +94,25 @@ def _init(cls: Any) -> Any:
     exec(f"def __init__({head}):\n " + "\n ".join(lines), names)  # noqa: S102 - names of attributes, no text of others
     made = names["__init__"]
     made.__qualname__ = f"{cls.__qualname__}.__init__"
+    given = {name: field.type for name, field in cls.__dataclass_fields__.items() if field.init}
+    made.__annotations__ = given | {"return": None}
     return made
+
+
+class _Signature:
+    """What `inspect.signature` and `help` show of a class: that of its `__init__`, which is compiled for it."""
+
+    def __get__(self, record: object, cls: Any) -> Any:
+        if record is not None:
+            raise AttributeError("__signature__")
+        owner = next(one for one in cls.__mro__ if "__init__" in vars(one))
+        if "__dataclass_fields__" not in vars(owner):
+            return None  # a subclass with an `__init__` of its own
+        import inspect
+
+        owner.__init__ = _init(owner)
+        found = inspect.signature(owner.__init__)
+        return found.replace(parameters=list(found.parameters.values())[1:])
 
 
 def _values(names: Iterable[str]) -> Any:

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 import traceback
@@ -228,6 +229,29 @@ def test_without_java_the_error_says_what_to_install(tmp_path: Path) -> None:
     environment.pop("JAVA_HOME", None)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
     assert done.stdout.startswith("NO_JAVA Install Java 17"), done.stderr
+
+
+def test_sockets_survive_a_forked_child_and_are_not_too_long() -> None:
+    """A child that ends first leaves the directory; a letter of a path may be several bytes."""
+    code = """
+        import os, sys
+        from mica.engines.spark.session import _sockets
+
+        directory = _sockets(os.getpid()).get("spark.python.unix.domain.socket.dir")
+        child = os.fork()
+        if not child:
+            sys.exit()
+        os.waitpid(child, 0)
+        print(directory and os.path.isdir(directory))
+    """
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:
+        for name, found in (("a", "True"), ("\u00e9" * 15, "None")):
+            place = Path(short, name)
+            place.mkdir()
+            environment = {**os.environ, "TMPDIR": str(place)}
+            arguments = [sys.executable, "-c", textwrap.dedent(code)]
+            assert subprocess.check_output(arguments, text=True, env=environment).strip() == found
+            assert not list(place.iterdir())
 
 
 def test_a_worker_that_is_killed_half_way(spark: SparkSession, tmp_path: Path, table: mica.Table) -> None:

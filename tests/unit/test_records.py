@@ -96,6 +96,7 @@ def test_every_class_is_what_the_standard_library_makes_of_it() -> None:
     for own in made:
         twin = _twin(own)
         assert _told(own, records._init(own)) == _told(twin, twin.__init__), own
+        assert str(inspect.signature(own)) == str(inspect.signature(twin)), own
 
 
 def _twin(own: Any) -> Any:

@@ -74,7 +74,7 @@ class PartSource:
             with _open(self.storage, self.rel, self.size, self.tag) as (file, _):
                 values = _field(_column(file, "add", [name]), name, None)
                 values.validate(full=True)
-                self._read[name] = values
+            self._read[name] = values  # not before the block's end, which finds out whether the file was replaced
         return self._read[name]
 
     def column_shares(self, name: str, rows: int) -> Iterator[tuple[int, int, Texts]]:

@@ -98,23 +98,32 @@ def _defaults(master: str) -> dict[str, Any]:
             # 200 shuffle partitions cost seconds on a laptop.
             "spark.sql.shuffle.partitions": str(max(cores, 2)),
             "spark.driver.memory": f"{_memory_mib()}m",
-            **_sockets(),
+            **_sockets(os.getpid()),
         }
     return defaults
 
 
 @cache
-def _sockets() -> dict[str, str]:
+def _sockets(process: int) -> dict[str, str]:
     """Python workers of this machine are reached by Unix sockets: over TCP each task waits 40 ms for an acknowledgement
     that its worker delays. Spark leaves the files of sockets behind, so they have a directory that goes with us."""
-    if os.name != "posix" or len(tempfile.gettempdir()) > _LONGEST_DIRECTORY:
+    try:
+        if os.name != "posix" or len(os.fsencode(tempfile.gettempdir())) > _LONGEST_DIRECTORY:
+            return {}
+        directory = tempfile.mkdtemp(prefix="mica-spark-")
+    except OSError:  # no place for temporary files
         return {}
-    directory = tempfile.mkdtemp(prefix="mica-spark-")
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    atexit.register(_remove, directory, process)
     return {
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.python.unix.domain.socket.dir": directory,
     }
+
+
+def _remove(directory: str, process: int) -> None:
+    """A forked child, which may end first, leaves the directory to the process that made it."""
+    if os.getpid() == process:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _cores(master: str) -> int:
