@@ -161,8 +161,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.databricks.delta.snapshotPartitions": "1",
         }
     session = mica.session("local[2]", **conf)
+    sockets = session.conf.get("spark.python.unix.domain.socket.dir", "")
     yield session
     session.stop()
+    if sockets:
+        shutil.rmtree(sockets, ignore_errors=True)  # a worker of xdist ends without what runs at the exit
 
 
 @pytest.fixture(scope="session")
