@@ -84,11 +84,9 @@ class PartSource:
         try:
             file = None if self.storage.local_path is None else open_file(self.storage, self.rel)
             cuts = [] if file is None else _cuts(file, request, rows)
-            self._check()
-        except ReplacedCheckpointError:
-            raise
         except MicaError:
             file, cuts = None, []  # pyarrow reads it, or says what is wrong
+        self._check()  # cuts of another file might leave rows out
         if file is None or not cuts:
             for start, values in self._batches(name, rows):
                 yield start, len(values), partial(list, [values])
@@ -121,9 +119,7 @@ class PartSource:
             yield values.slice(done, end - done)
 
     def _check(self) -> None:
-        """Raises if the file is another one by now. For local files: an object store is asked for the one we know."""
-        if self.storage.local_path is not None:
-            _same(self.storage, self.rel, self.tag)
+        _same(self.storage, self.rel, self.tag)
 
     def forget(self) -> None:
         """Frees the columns that were read."""
@@ -165,9 +161,8 @@ def _open(storage: Storage, rel: str, size: int, tag: str | None = None) -> Iter
     block's end."""
     import pyarrow.parquet as pq  # takes its time: most small tables have no checkpoint
 
-    local = storage.local_path is not None
     try:
-        if local:
+        if storage.local_path is not None:
             tag = tag or storage.tag(rel)
             opened = pq.ParquetFile(storage.path(rel), page_checksum_verification=True)
         else:
@@ -176,13 +171,11 @@ def _open(storage: Storage, rel: str, size: int, tag: str | None = None) -> Iter
             tag = bytes_.tag
         with opened as file:
             yield file, tag
-        if local:
-            _same(storage, rel, tag)
+        _same(storage, rel, tag)
     except (
         pa.ArrowException, OSError, ValueError, KeyError, TypeError, MemoryError, OverflowError, MicaError,
     ) as error:  # fmt: skip
-        if local:
-            _same(storage, rel, tag)
+        _same(storage, rel, tag)
         if isinstance(error, StorageError) and error.code == "NOT_FOUND":
             raise _replaced(storage, rel) from None
         if isinstance(error, MicaError):
@@ -191,13 +184,14 @@ def _open(storage: Storage, rel: str, size: int, tag: str | None = None) -> Iter
 
 
 def _same(storage: Storage, rel: str, tag: str | None) -> None:
+    """Raises if the file is another one by now. An object store knows it when it is asked for the bytes."""
     try:
         found = storage.tag(rel)
     except StorageError as error:
         if error.code != "NOT_FOUND":
             raise
         raise _replaced(storage, rel) from None
-    if found != tag:
+    if found not in (None, tag):
         raise _replaced(storage, rel)
 
 

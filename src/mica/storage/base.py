@@ -119,9 +119,9 @@ class Storage(ABC):
         too: what tells a file from another one under its name (an ETag), None where a store has none. `NOT_FOUND` if
         another file is there now."""
 
-    @abstractmethod
-    def tag(self, rel: str) -> str | None:
-        """The tag of a file; `NOT_FOUND` if it does not exist."""
+    def tag(self, rel: str) -> str | None:  # noqa: ARG002 - for those that know it
+        """The tag of a file without reading it, `NOT_FOUND` if it does not exist. None in a store, where reads tell."""
+        return None
 
     @abstractmethod
     def stat(self, rel: str) -> Entry:

@@ -168,12 +168,6 @@ class RemoteStorage(Storage):
             raise too_short(self.path(rel), end, start + len(data))
         return data, found.meta["e_tag"]
 
-    def tag(self, rel: str) -> str | None:
-        import obstore
-
-        with self.errors(rel):
-            return obstore.head(self._open(), self._key(rel))["e_tag"]
-
     def stat(self, rel: str) -> Entry:
         import obstore
 
