@@ -73,9 +73,12 @@ command -v cc >/dev/null || apt gcc libc6-dev || refuse "A C compiler is needed 
 stamp=.venv/mica-locks.stamp
 sum() { { .venv/bin/python -V; cat "$1"; } | sha256sum; }
 has() { grep -qxF "$(sum "$1")" $stamp 2>/dev/null; }
-# Python compiles what it imports; all of it beforehand would take as long as the rest of the installation.
+# Python compiles what it imports; all of it beforehand would take as long as the rest of the installation. PySpark comes as
+# sources: the wheel that is made of them and unpacked at once is not compressed.
 install() {
-    .venv/bin/python -m pip install --quiet --no-compile --disable-pip-version-check --require-hashes --no-deps -r "$1" &&
+    printf '[bdist_wheel]\ncompression = stored\n' >.venv/mica-wheels.cfg
+    DIST_EXTRA_CONFIG=$PWD/.venv/mica-wheels.cfg .venv/bin/python -m pip install --quiet --no-compile \
+        --disable-pip-version-check --require-hashes --no-deps -r "$1" &&
         sum "$1" >>$stamp
 }
 lock=requirements.lock

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated
 
@@ -48,12 +49,15 @@ def run(
         if old.exists() and not (old / ".mica-demo").exists():
             raise UserError("FILE_EXISTS", f"{old} exists and was not made by the demo", hint="Name another directory.")
         shutil.rmtree(old, ignore_errors=True)
-    paths = demo.write_files(events, count, files=8)
+    events.mkdir(parents=True)
     (events / ".mica-demo").touch()
+    with ThreadPoolExecutor(1) as pool:  # while Spark starts
+        writing = pool.submit(demo.write_files, events, count, files=8)
+        engine = spark_session(**_SESSION) if spark else None
+        paths = writing.result()
     size = sum(p.stat().st_size for p in paths) / 1e6
     say(f"1. {count:,} events in {len(paths)} NDJSON files, {size:.1f} MB: {events}")
 
-    engine = spark_session(**_SESSION) if spark else None
     report = ingest_json(
         [str(p) for p in paths], table, spark=engine, sort_by=["try_variant_get(v, '$.time_us', 'bigint')"],
         target_file_size=max(64 << 10, count * 5),
