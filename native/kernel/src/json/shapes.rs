@@ -20,6 +20,8 @@ use crate::tape::{Kind, Node, Tape};
 const MAX_TEXTS: usize = 1024;
 const MAX_BYTES: usize = 256;
 const MAX_LEVELS: usize = 16;
+/// Texts that are looked for at one place: where any key may stand, the last ones tell nothing of the next.
+const MAX_OTHERS: usize = 8;
 /// Elements of an array that are followed: arrays of any lengths make as many shapes.
 const MAX_ELEMENTS: u32 = 8;
 
@@ -153,9 +155,9 @@ impl Shapes {
     #[inline(never)]
     fn other(&mut self, bytes: &[u8], at: usize, last: Number, first: Number) -> Number {
         let mut before = first;
-        while let Some(number) = self.get(before).map(|text| text.other)
-            && let Some(text) = self.get_mut(number)
-        {
+        for _ in 0..MAX_OTHERS {
+            let Some(number) = self.get(before).map(|text| text.other) else { break };
+            let Some(text) = self.get_mut(number) else { break };
             if text.is_at(bytes, at) {
                 let behind = std::mem::replace(&mut text.other, first);
                 self.get_mut(before).into_iter().for_each(|text| text.other = behind);
