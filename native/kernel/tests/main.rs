@@ -15,6 +15,7 @@ mod hostile_columns;
 mod infer;
 mod json_reader;
 mod rows;
+mod shapes;
 mod shred;
 mod sparse;
 mod structure;

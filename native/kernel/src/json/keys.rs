@@ -38,6 +38,11 @@ impl KeyGuess {
         self.last = 0;
     }
 
+    /// The key that was read last, as a number: 0 for none, then id + 1.
+    pub fn resume(&mut self, last: usize) {
+        self.last = last;
+    }
+
     /// If the key that starts at `at` (after its quote) is one of those expected, its id and the place after
     /// its closing quote.
     #[inline(always)]

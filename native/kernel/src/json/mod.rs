@@ -3,11 +3,13 @@
 pub mod format;
 pub mod input;
 pub mod keys;
+mod leaf;
 pub mod number;
 pub mod parse;
 pub mod print;
 pub mod reader;
 pub mod scan;
+mod shapes;
 pub mod split;
 pub mod variant;
 

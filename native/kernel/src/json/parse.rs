@@ -5,8 +5,9 @@
 use crate::codec::encode::variant_size;
 use crate::error::{Code, Error, Result};
 use crate::json::keys::KeyGuess;
-use crate::json::number::number;
+use crate::json::leaf::{byte, leaf, shown, token};
 use crate::json::scan::{bad, bad_string, string_stop, unescape};
+use crate::json::shapes::{Frame, Shapes};
 use crate::names::{NO_NAME, Names};
 use crate::tape::{Kind, Node, Tape};
 
@@ -46,21 +47,12 @@ pub struct JsonParser {
     options: ParseOptions,
     stack: Vec<Frame>,
     keys: KeyGuess,
+    shapes: Shapes,
     seen: Vec<u64>,
     serial: u64,
     name: String,
     /// Nodes of members that a later one of the same name replaces: spans, an outer one behind those inside of it.
     replaced: Vec<(usize, usize)>,
-}
-
-/// An open container.
-struct Frame {
-    node: u32,
-    count: u32,
-    object: bool,
-    /// One bit per name id modulo 64: while no bit comes twice, no key has.
-    bits: u64,
-    clash: bool,
 }
 
 impl JsonParser {
@@ -69,6 +61,7 @@ impl JsonParser {
             options,
             stack: Vec::new(),
             keys: KeyGuess::default(),
+            shapes: Shapes::default(),
             seen: Vec::new(),
             serial: 0,
             name: String::new(),
@@ -87,6 +80,7 @@ impl JsonParser {
         self.stack.clear();
         self.replaced.clear();
         self.keys.start(names);
+        self.shapes.start(names);
         if text.len() > MAX_TEXT {
             return Err(too_large(text.len(), self.options.max_size));
         }
@@ -111,34 +105,56 @@ impl JsonParser {
     }
 
     fn document(&mut self, text: &str, tape: &mut Tape, names: &mut Names) -> Result<usize> {
+        let followed = self.shapes.follow(text, tape)?;
+        if followed.is_whole {
+            return Ok(followed.at);
+        }
+        let known = tape.nodes.len();
+        self.keys.resume(self.shapes.open(&followed, &mut self.stack));
+        let end = self.rest(text, followed.at, known > 0, tape, names)?;
+        if self.replaced.is_empty() {
+            self.shapes.learn(text, &followed, end, (&tape.nodes, known));
+        }
+        Ok(end)
+    }
+
+    /// Reads on at `at`: a value, or what follows one that `ended` there.
+    fn rest(
+        &mut self,
+        text: &str,
+        mut at: usize,
+        mut ended: bool,
+        tape: &mut Tape,
+        names: &mut Names,
+    ) -> Result<usize> {
         let bytes = text.as_bytes();
-        let (mut at, mut name) = (0, NO_NAME);
+        let mut name = NO_NAME;
         'value: loop {
-            let (first, start) = token(bytes, at);
-            match first {
-                b'"' => at = string(bytes, start + 1, name, tape)?,
-                b'{' => {
-                    self.open(Kind::Object, start, name, tape)?;
-                    let (next, place) = token(bytes, start + 1);
-                    if next != b'}' {
-                        (name, at) = self.key(text, next, place, names)?;
-                        continue 'value;
+            if !std::mem::take(&mut ended) {
+                let (first, start) = token(bytes, at);
+                match first {
+                    b'{' => {
+                        self.open(Kind::Object, start, name, tape)?;
+                        let (next, place) = token(bytes, start + 1);
+                        if next != b'}' {
+                            (name, at) = self.key(text, next, place, names)?;
+                            continue 'value;
+                        }
+                        self.close(place, tape, names)?;
+                        at = place + 1;
                     }
-                    self.close(place, tape, names)?;
-                    at = place + 1;
-                }
-                b'[' => {
-                    self.open(Kind::Array, start, name, tape)?;
-                    let (next, place) = token(bytes, start + 1);
-                    if next != b']' {
-                        (name, at) = (NO_NAME, place);
-                        continue 'value;
+                    b'[' => {
+                        self.open(Kind::Array, start, name, tape)?;
+                        let (next, place) = token(bytes, start + 1);
+                        if next != b']' {
+                            (name, at) = (NO_NAME, place);
+                            continue 'value;
+                        }
+                        self.close(place, tape, names)?;
+                        at = place + 1;
                     }
-                    self.close(place, tape, names)?;
-                    at = place + 1;
+                    _ => at = leaf(text, first, start, name, tape)?,
                 }
-                b'-' | b'0'..=b'9' => at = number(text, start, name, tape)?,
-                _ => at = literal(text, start, name, tape)?,
             }
             // A value has ended: what follows depends on what it stands in.
             loop {
@@ -327,65 +343,6 @@ fn ends(tape: &Tape, next: u8) -> bool {
     }
 }
 
-/// The byte at `at`; 0, which stands nowhere outside strings, beyond the end.
-#[inline(always)]
-fn byte(bytes: &[u8], at: usize) -> u8 {
-    bytes.get(at).copied().unwrap_or(0)
-}
-
-/// The next byte that is no white space, and its place; 0 beyond the end.
-#[inline(always)]
-fn token(bytes: &[u8], at: usize) -> (u8, usize) {
-    match bytes.get(at) {
-        Some(&byte) if byte > b' ' => (byte, at),
-        _ => spaced_token(bytes, at),
-    }
-}
-
-#[inline(never)]
-fn spaced_token(bytes: &[u8], mut at: usize) -> (u8, usize) {
-    while matches!(byte(bytes, at), b' ' | b'\n' | b'\r' | b'\t') {
-        at += 1;
-    }
-    (byte(bytes, at), at)
-}
-
-#[inline(always)]
-fn string(bytes: &[u8], start: usize, name: u32, tape: &mut Tape) -> Result<usize> {
-    let stop = string_stop(bytes, start);
-    if byte(bytes, stop) == b'"' {
-        tape.nodes.push(Node::with_range(Kind::Str, name, start, stop - start, false));
-        return Ok(stop + 1);
-    }
-    escaped_string(bytes, start, stop, name, tape)
-}
-
-#[inline(never)]
-fn escaped_string(bytes: &[u8], start: usize, stop: usize, name: u32, tape: &mut Tape) -> Result<usize> {
-    if byte(bytes, stop) != b'\\' {
-        return Err(bad_string(bytes, stop));
-    }
-    let from = tape.scratch.len();
-    let end = unescape(bytes, start, &mut tape.scratch)?;
-    tape.nodes.push(Node::with_range(Kind::Str, name, from, tape.scratch.len() - from, true));
-    Ok(end)
-}
-
-fn literal(text: &str, at: usize, name: u32, tape: &mut Tape) -> Result<usize> {
-    let rest = text.as_bytes().get(at..).unwrap_or(&[]);
-    let (kind, len) = if rest.starts_with(b"true") {
-        (Kind::True, 4)
-    } else if rest.starts_with(b"false") {
-        (Kind::False, 5)
-    } else if rest.starts_with(b"null") {
-        (Kind::Null, 4)
-    } else {
-        return Err(bad(at, format!("expected a value, found {}", shown(text, at))));
-    };
-    tape.nodes.push(Node::new(kind, name));
-    Ok(at + len)
-}
-
 #[cold]
 fn unclosed(text: &str, at: usize, object: bool) -> Error {
     let (what, close) = if object { ("a member", '}') } else { ("an element", ']') };
@@ -395,13 +352,4 @@ fn unclosed(text: &str, at: usize, object: bool) -> Error {
 #[cold]
 fn too_large(size: usize, limit: usize) -> Error {
     Error::new(Code::TooLarge, format!("a value has {size} bytes, more than the limit of {limit}"))
-}
-
-/// What stands at `at`, for a message.
-#[cold]
-fn shown(text: &str, at: usize) -> String {
-    match text.get(at..).and_then(|rest| rest.chars().next()) {
-        Some(character) => format!("{character:?}"),
-        None => "the end of the text".into(),
-    }
 }

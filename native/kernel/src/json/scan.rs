@@ -24,17 +24,17 @@ pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u64> {
 
 /// The first place from `at` on that holds a quote, a backslash or a control character; the length if none does.
 #[inline(always)]
-pub fn string_stop(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk()) {
+pub fn string_stop(bytes: &[u8], at: usize) -> usize {
+    let mut rest = bytes.get(at..).unwrap_or(&[]);
+    while let Some((block, behind)) = rest.split_first_chunk() {
         let hits = special(block);
         if hits != 0 {
-            return at + hits.trailing_zeros() as usize;
+            return bytes.len() - rest.len() + hits.trailing_zeros() as usize;
         }
-        at += BLOCK;
+        rest = behind;
     }
-    last_stop(bytes, at)
+    last_stop(bytes, at.max(bytes.len() - rest.len()))
 }
-
 /// The same where less than a block is left: in the last block, or of bytes that have none.
 #[inline(always)]
 fn last_stop(bytes: &[u8], at: usize) -> usize {
