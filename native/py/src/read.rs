@@ -333,7 +333,8 @@ impl PyFileReader {
         };
         let (items, filter) = (request::items(py, items)?, request::items(py, filter)?);
         let scan = run(py, || self.files.scan(&items, &filter, &options))?;
-        let columns = |items: &[_]| Columns { masks: if masks { vec![] } else { masks_of(items) }, ..Default::default() };
+        let columns =
+            |items: &[_]| Columns { masks: if masks { vec![] } else { masks_of(items) }, ..Default::default() };
         Ok(PyScan { scan: Mutex::new(scan), rows: columns(&items), judged: columns(&filter) })
     }
 }
