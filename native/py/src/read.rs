@@ -18,6 +18,7 @@ use mica_kernel::parquet::rows::Rows;
 use mica_kernel::parquet::search::Search;
 use mica_kernel::parquet::source::{LocalFile, Source};
 use mica_kernel::read::batch;
+use mica_kernel::read::items::{masks_of, without_masks};
 use mica_kernel::read::scan::{ScanOptions, ScanStep};
 use mica_kernel::read::together::{Files, FilesScan};
 use mica_kernel::values::nested::unshredded_field;
@@ -26,7 +27,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::error::run;
+use crate::error::{raise, run};
+use crate::handed::Handed;
 use crate::request::{self, Request};
 
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -303,10 +305,11 @@ impl PyFileReader {
         Ok((cost.row_groups, cost.rows, cost.pages, cost.bytes))
     }
 
-    /// The items of the rows, or of those that pass: the filter's items are then handed out first, to be judged.
+    /// The items of the rows, or of those that pass: the filter's items are then handed out first, to be judged. Without
+    /// `masks` a batch in which no cast failed comes without those of failed casts.
     #[pyo3(signature = (
         items, *, filter = vec![], ranges = None, limit = None, max_rows = 65_536, max_bytes = 64 << 20,
-        timezone = "UTC",
+        timezone = "UTC", masks = true,
     ))]
     #[allow(clippy::too_many_arguments)]
     fn scan(
@@ -319,6 +322,7 @@ impl PyFileReader {
         max_rows: usize,
         max_bytes: usize,
         timezone: &str,
+        masks: bool,
     ) -> PyResult<PyScan> {
         let options = ScanOptions {
             ranges: ranges.map(parse_ranges),
@@ -329,7 +333,9 @@ impl PyFileReader {
         };
         let (items, filter) = (request::items(py, items)?, request::items(py, filter)?);
         let scan = run(py, || self.files.scan(&items, &filter, &options))?;
-        Ok(PyScan { scan: Mutex::new(scan) })
+        let columns =
+            |items: &[_]| Columns { masks: if masks { vec![] } else { masks_of(items) }, ..Default::default() };
+        Ok(PyScan { scan: Mutex::new(scan), rows: columns(&items), judged: columns(&filter) })
     }
 }
 
@@ -360,6 +366,17 @@ impl PyCheck {
 #[pyclass(name = "Scan", module = "mica._native", frozen)]
 struct PyScan {
     scan: Mutex<FilesScan>,
+    /// Rows that passed, and rows to be judged: each kind has columns of its own.
+    rows: Columns,
+    judged: Columns,
+}
+
+/// How batches of the same columns are handed to Python.
+#[derive(Default)]
+struct Columns {
+    handed: Handed,
+    /// Masks that are left out where no cast failed.
+    masks: Vec<usize>,
 }
 
 #[pymethods]
@@ -369,7 +386,7 @@ impl PyScan {
     }
 
     /// The next batch of a scan without a filter.
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyArrowType<RecordBatch>>> {
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.step(py)? {
             Some((true, _)) => Err(PyValueError::new_err("a scan with a filter is run by step and keep")),
             Some((false, batch)) => Ok(Some(batch)),
@@ -379,12 +396,16 @@ impl PyScan {
 
     /// What comes next: (True, rows to be judged), after which `keep` is called, or (False, rows that passed); None at
     /// the end.
-    fn step(&self, py: Python<'_>) -> PyResult<Option<(bool, PyArrowType<RecordBatch>)>> {
-        let next = || self.scan.lock().unwrap_or_else(PoisonError::into_inner).step();
-        Ok(run(py, next)?.map(|step| match step {
-            ScanStep::Judge(batch) => (true, PyArrowType(batch)),
-            ScanStep::Rows(batch) => (false, PyArrowType(batch)),
-        }))
+    fn step<'py>(&self, py: Python<'py>) -> PyResult<Option<(bool, Bound<'py, PyAny>)>> {
+        let Some(step) = run(py, || self.scan.lock().unwrap_or_else(PoisonError::into_inner).step())? else {
+            return Ok(None);
+        };
+        let (judged, batch, columns) = match step {
+            ScanStep::Rows(batch) => (false, batch, &self.rows),
+            ScanStep::Judge(batch) => (true, batch, &self.judged),
+        };
+        let batch = without_masks(batch, &columns.masks).map_err(|e| raise(py, &e))?;
+        Ok(Some((judged, columns.handed.to_pyarrow(py, batch)?)))
     }
 
     /// Says which of the rows to be judged pass: a mask of as many rows.

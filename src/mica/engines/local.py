@@ -99,11 +99,12 @@ class _StoppedError(Exception):
 
 
 class _Outputs:
-    """Finished batches per task. The task whose turn it is never waits for space, so the others cannot block it."""
+    """Finished batches per task, with their bytes. The task whose turn it is never waits for space, so the others cannot
+    block it."""
 
     def __init__(self, tasks: int) -> None:
         self._changed = threading.Condition()
-        self._batches: list[deque[pa.RecordBatch]] = [deque() for _ in range(tasks)]
+        self._batches: list[deque[tuple[pa.RecordBatch, int]]] = [deque() for _ in range(tasks)]
         self._ended: list[BaseException | bool] = [False] * tasks
         self._waiting = 0
         self._turn = 0
@@ -117,7 +118,7 @@ class _Outputs:
             )
             if self._stopped:
                 raise _StoppedError
-            self._batches[index].append(batch)
+            self._batches[index].append((batch, size))
             self._waiting += size
             self._changed.notify_all()
 
@@ -149,8 +150,8 @@ class _Outputs:
                     if isinstance(error, BaseException):
                         raise error
                     return
-                batch = waiting.popleft()
-                self._waiting -= batch.nbytes
+                batch, size = waiting.popleft()
+                self._waiting -= size
                 self._changed.notify_all()
             yield batch
 

@@ -6,7 +6,7 @@ and the session's settings.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from mica.expressions.rewrite import conjuncts
@@ -29,10 +29,11 @@ class Leaf:
 
     column: tuple[str, ...]
     path: VariantPath | None
-    type: DataType
-    strict: bool = True
-    partition: bool = False
-    json: bool = False
+    # Leaves are looked up for every batch, and few differ in what follows alone.
+    type: DataType = field(hash=False)
+    strict: bool = field(default=True, hash=False)
+    partition: bool = field(default=False, hash=False)
+    json: bool = field(default=False, hash=False)
 
     def request(self, column: tuple[str, ...] | None = None) -> Request:
         """The kernel's request for this leaf; `column` is its name in the file. A path returns two columns: the values

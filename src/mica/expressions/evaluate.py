@@ -10,8 +10,9 @@ Source: Spark SQL reference, "Null Semantics"; Spark's And, Or and In for what i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -30,7 +31,7 @@ from mica.expressions.conditionals import evaluate_case, evaluate_coalesce
 from mica.expressions.tree import And, Call, Cast, Compare, Expr, In, IsNull, LeafRef, Literal, Not, Op, Or, to_sql
 from mica.schema.arrow import to_arrow_type
 from mica.schema.ddl import type_to_ddl
-from mica.schema.types import VARIANT
+from mica.schema.types import VARIANT, DataType
 
 
 class RowError(UserError):
@@ -165,8 +166,7 @@ class _Rows:
         except ValueError as e:  # a pattern that comes from a column
             raise UserError("INVALID_EXPRESSION", str(e)) from e
         if failed is not None:
-            code, what, hint = failure(expr)
-            self.raise_on(failed, asked, code, what, hint)
+            self.raise_on(failed, asked, partial(failure, expr))
         return found
 
     def connect(self, parts: tuple[Expr, ...], asked: pa.Array | None, join: Any, *, decided: bool) -> Datum:
@@ -190,7 +190,7 @@ class _Rows:
     def refuse_leaf(self, index: int, asked: pa.Array | None) -> None:
         failed, leaf = self.failed[index], self.bound.leaves[index]
         if failed is not None and leaf.strict:
-            self.refuse_cast(failed, asked, f"{leaf.name} cannot be cast to {type_to_ddl(leaf.type)}", leaf=leaf)
+            self.raise_on(failed, asked, lambda: _not_cast(leaf.name, leaf.type), leaf=leaf)
 
     def over_dictionary(self, expr: Expr, index: int, asked: pa.Array | None) -> Datum:
         self.refuse_leaf(index, asked)
@@ -207,30 +207,25 @@ class _Rows:
         source = type_of(expr.child)
         found, failed = cast_array(values, source, expr.type, self.bound.timezone, ansi=not expr.legacy)
         if failed is not None and expr.strict:
-            what = f"{to_sql(expr.child)} cannot be cast to {type_to_ddl(expr.type)}"
-            self.refuse_cast(failed, asked, what, values=values)
+            self.raise_on(failed, asked, lambda: _not_cast(to_sql(expr.child), expr.type), values=values)
         return found
-
-    def refuse_cast(
-        self, failed: pa.Array, asked: pa.Array | None, what: str, *, leaf: Leaf | None = None, values: Any = None
-    ) -> None:
-        hint = "Use try_variant_get or try_cast to get NULL where a value has another type."
-        self.raise_on(failed, asked, "INVALID_CAST", what, hint, leaf=leaf, values=values)
 
     def raise_on(
         self,
         failed: pa.Array,
         asked: pa.Array | None,
-        code: str,
-        what: str,
-        hint: str,
+        failure: Callable[[], tuple[str, str, str]],
         *,
         leaf: Leaf | None = None,
         values: Any = None,
     ) -> None:
+        """Raises what `failure` returns, code, reason and hint, if a row failed that is asked for."""
+        if not failed.true_count:
+            return
         wrong = failed if asked is None else pc.and_(failed, asked)
         row = pc.index(wrong, True).as_py() if wrong.true_count else -1
         if row >= 0:
+            code, what, hint = failure()
             shown = None if values is None or pa.types.is_nested(values.type) else repr(values[row].as_py())
             raise RowError(code, what, row, hint=hint, leaf=leaf, value=shown)
 
@@ -238,3 +233,8 @@ class _Rows:
         if isinstance(found, pa.Scalar):
             return pa.nulls(self.count, type_) if not found.is_valid else pa.repeat(found, self.count)
         return found
+
+
+def _not_cast(shown: str, wanted: DataType) -> tuple[str, str, str]:
+    hint = "Use try_variant_get or try_cast to get NULL where a value has another type."
+    return "INVALID_CAST", f"{shown} cannot be cast to {type_to_ddl(wanted)}", hint

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import NDArray, from_numpy, scalar
+from mica.arrays import NDArray, from_numpy, scalar, to_numpy
 from mica.expressions.bind import BoundExpr, Leaf, bind_value
 from mica.expressions.tree import Column
 from mica.log import row_tracking
@@ -70,9 +71,15 @@ class TableSource(Source):
 
     def files(self, indices: pa.Array, *, ids: bool = False) -> pa.Table:
         """The files at `indices`, with decoded paths."""
-        found = pc.take(self.snapshot.files, indices)
-        found = with_names(found)
+        files = self.snapshot.files
+        every = len(indices) == files.num_rows and bool((to_numpy(indices) == np.arange(files.num_rows)).all())
+        found = self._every if every else with_names(pc.take(files, indices))
         return found.append_column("ids", self.snapshot.file_ids(indices)) if ids else found
+
+    @cached_property
+    def _every(self) -> pa.Table:
+        """All files in their order, with decoded paths: most scans of small tables keep them."""
+        return with_names(self.snapshot.files)
 
     def rewritten(self, indices: NDArray[np.int64] | None = None) -> list[FilePart]:
         """Files (all, or those at `indices`) whose rows are written again, numbered by their places in the snapshot."""

@@ -26,8 +26,9 @@ JOINED_BYTES = 8 << 20
 
 def cut(batch: R, max_bytes: int = MAX_BYTES) -> Iterator[R]:
     """The rows of the batch in pieces of about `max_bytes`."""
-    size = batch.nbytes
-    if size <= max_bytes or batch.num_rows <= 1:
+    # `nbytes` counts a buffer for each column that has it, and takes as long as all else here.
+    most = batch.get_total_buffer_size() * batch.num_columns if isinstance(batch, pa.RecordBatch) else None
+    if (batch.nbytes if most is None or most > max_bytes else most) <= max_bytes or batch.num_rows <= 1:
         yield batch
         return
     half = batch.num_rows // 2

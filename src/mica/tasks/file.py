@@ -273,10 +273,23 @@ class DataFileReader:
         tracked: bool = False,
     ) -> Iterator[Leaves]:
         """As `read`, for the rows of `ranges`; `tracked` records in `passed` which rows were returned."""
+        wanted = [self.column(leaf) for leaf in leaves] if ranges else []
+        for batch, numbers in self.batches(wanted, predicate, ranges, limit, tracked=tracked):
+            yield leaves_in(wanted, batch, numbers)
+
+    def batches(
+        self,
+        wanted: Sequence[FileColumn],
+        predicate: BoundExpr | None,
+        ranges: Ranges,
+        limit: int | None = None,
+        *,
+        tracked: bool = False,
+    ) -> Iterator[tuple[pa.RecordBatch, Numbers | None]]:
+        """As `passing`, the kernel's batches of which `leaves_in` makes the leaves."""
         self.passed = ranges
         if not ranges:
             return
-        wanted = [self.column(leaf) for leaf in leaves]
         asked = [] if predicate is None else self.asked(predicate)
         filters = [column.request for column in asked if column.request is not None]
         counted = any(column.counts for column in asked)
@@ -332,10 +345,11 @@ class DataFileReader:
             max_rows=BATCH_ROWS,
             max_bytes=BATCH_BYTES,
             timezone=self.spec.timezone,
+            masks=False,
         ):
             if batch.num_rows:
                 rows = None if not counts else passing if judges else places
-                yield leaves_in(wanted, batch, None if rows is None else rows.next(batch.num_rows))
+                yield batch, None if rows is None else rows.next(batch.num_rows)
 
     def _searched(self, predicate: BoundExpr, ranges: Ranges) -> Ranges:
         """`ranges` without the pages that hold the bytes of no text that the predicate wants."""

@@ -40,6 +40,10 @@ class FileColumn:
     #: Whether its values depend on the numbers of rows.
     counts = False
 
+    def called(self, name: str) -> FileColumn:
+        """The column under a name in the kernel's batches."""
+        return self if self.request is None else replace(self, request=replace(self.request, name=name))
+
     def untyped_in(self, groups: Iterable[int]) -> FileColumn:
         """The column without the typed values of these row groups."""
         if self.request is None:
@@ -57,12 +61,17 @@ class FileColumn:
         values = pa.repeat(self.value, rows)
         return [values] if self.leaf.path is None else [values, pa.repeat(pa.scalar(False), rows)]
 
-    def take(self, arrays: Iterator[pa.Array], rows: int, numbers: Numbers | None) -> list[pa.Array]:  # noqa: ARG002
-        """Its columns from the kernel's arrays; `numbers` are the rows of the file, for a column that counts them."""
+    def take(
+        self, arrays: Iterator[pa.Array], rows: int, numbers: Numbers | None, failed: pa.Array | None
+    ) -> list[pa.Array]:
+        """Its columns from the kernel's arrays. `numbers` are the rows of the file, for a column that counts them;
+        `failed` is the mask of failed casts of every path, or None if each has its own.
+        """
+        del numbers
         if self.request is None:
             return self.constant(rows)
         if self.leaf.path is not None:
-            return [next(arrays), next(arrays)]
+            return [next(arrays), next(arrays) if failed is None else failed]
         assert self.cast is not None
         return [self.cast(next(arrays))]
 
@@ -73,8 +82,11 @@ class TrackedColumn(FileColumn):
 
     counts: bool = False
 
-    def take(self, arrays: Iterator[pa.Array], rows: int, numbers: Numbers | None) -> list[pa.Array]:
+    def take(
+        self, arrays: Iterator[pa.Array], rows: int, numbers: Numbers | None, failed: pa.Array | None
+    ) -> list[pa.Array]:
         """Those that the file holds; where it holds none, those that the log tells."""
+        del failed
         assert self.value is not None
         if self.counts:
             assert numbers is not None
@@ -135,5 +147,8 @@ class PassedRows:
 
 def leaves_in(columns: Sequence[FileColumn], batch: pa.RecordBatch, numbers: Numbers | None) -> Leaves:
     """The leaves of a batch of the kernel; `numbers` are its rows, for columns that count them."""
-    arrays = iter(batch.columns)
-    return Leaves(batch.num_rows, {c.leaf: c.take(arrays, batch.num_rows, numbers) for c in columns})
+    arrays, rows = iter(batch.columns), batch.num_rows
+    failed = None
+    if batch.num_columns == sum(column.request is not None for column in columns):  # no cast failed: there are no masks
+        failed = pa.Array.from_buffers(pa.bool_(), rows, [None, pa.py_buffer(bytes(-(-rows // 8)))])
+    return Leaves(rows, {c.leaf: c.take(arrays, rows, numbers, failed) for c in columns})

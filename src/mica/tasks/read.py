@@ -14,10 +14,12 @@ import pyarrow as pa
 
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, evaluate
+from mica.expressions.tree import LeafRef
 from mica.schema.arrow import to_arrow
 from mica.skipping.within_files import Ranges
 from mica.tasks.batches import cut
 from mica.tasks.file import DataFileReader, ReadSpec
+from mica.tasks.leaf_columns import leaves_in
 from mica.tasks.leaf_values import distinct
 from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import located
@@ -59,13 +61,24 @@ def read_ranges(
     outputs: Mapping[str, BoundExpr] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of these ranges of an open file that pass, as batches of the scan's schema, or of other `outputs`."""
+    file.passed = ranges
+    if not ranges:
+        return
     spec = file.spec if outputs is None else replace(file.spec, outputs=outputs)
     schema = to_arrow(spec.schema)
-    leaves = distinct(leaf for value in spec.outputs.values() for leaf in value.leaves)
+    wanted = [file.column(leaf) for leaf in distinct(leaf for value in spec.outputs.values() for leaf in value.leaves)]
+    if plain := _are_paths(spec.outputs):
+        wanted = [column.called(name) for column, name in zip(wanted, spec.outputs, strict=True)]
+    typed = [(value, field.type) for value, field in zip(spec.outputs.values(), schema, strict=True)]
     done = 0
-    for found in file.passing(leaves, predicate, ranges, limit):
+    for batch, numbers in file.batches(wanted, predicate, ranges, limit):
+        if plain and batch.schema.equals(schema, check_metadata=True):
+            done += batch.num_rows
+            yield from cut(batch)
+            continue
+        found = leaves_in(wanted, batch, numbers)
         arrays = []
-        for value, wanted in zip(spec.outputs.values(), schema, strict=True):
+        for value, type_ in typed:
             try:
                 array = evaluate(value, found.of(value), num_rows=found.rows)
             except RowError as e:
@@ -74,9 +87,16 @@ def read_ranges(
                     return file.value(leaf, predicate, ranges, before + row)
 
                 raise located(e, file.name, again) from None
-            arrays.append(array if array.type == wanted.type else array.cast(wanted.type))
+            arrays.append(array if array.type == type_ else array.cast(type_))
         done += found.rows
         yield from cut(pa.RecordBatch.from_arrays(arrays, schema=schema))
+
+
+def _are_paths(outputs: Mapping[str, BoundExpr]) -> bool:
+    """Whether each output is a path of its own, and no more: of a batch in which no cast failed and each has its type
+    nothing is left to be evaluated. (In Arrow's C interface NUL ends a name.)"""
+    paths = {value.leaves[0] for value in outputs.values() if isinstance(value.expr, LeafRef)}
+    return len(paths) == len(outputs) and all(leaf.path is not None for leaf in paths) and "\0" not in "".join(outputs)
 
 
 def count_rows(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:

@@ -13,14 +13,18 @@ import pyarrow as pa
 
 from mica.errors import MicaError
 from mica.schema.hidden import is_hidden
+from mica.schema.types import VARIANT, contains
 from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
 
-#: Bytes of a small file, and of those that are read as one; all of these are open at once.
+#: Bytes of a small file, and what is read of those that are read as one, in bytes; all of these are open at once.
 SMALL_BYTES = 1 << 20
 TOGETHER_BYTES = 8 << 20
 TOGETHER_FILES = 64
+
+#: A path is about this share of a file.
+_PATH = 1 / 16
 
 
 def read_together(
@@ -53,14 +57,20 @@ def alike(spec: ReadSpec, parts: Sequence[FilePart], at: int) -> Sequence[FilePa
     """The file at `at`, and those after it that can be read with it as one, by what the log says of them."""
     first, end = parts[at], at + 1
     if spec.limit is None and _small(first) and not _of_each_file(spec):
-        size = first.size or 0
+        size, most = first.size or 0, TOGETHER_BYTES / share(spec)
         for part in parts[end : at + TOGETHER_FILES]:
             same = part.partition == first.partition and part.constants == first.constants
-            if not (same and _small(part)) or size + (part.size or 0) > TOGETHER_BYTES:
+            if not (same and _small(part)) or size + (part.size or 0) > most:
                 break
             size += part.size or 0
             end += 1
     return parts[at:end]
+
+
+def share(spec: ReadSpec) -> float:
+    """How much of its files a scan reads, about: all, or some paths of them."""
+    whole = any(not (leaf.path and leaf.path.steps) and contains(leaf.type, VARIANT) for leaf in spec.leaves)
+    return 1.0 if whole else min(1.0, max(1, len(spec.leaves)) * _PATH)
 
 
 def _small(part: FilePart) -> bool:

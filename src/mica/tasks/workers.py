@@ -8,28 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mica.schema.types import VARIANT, contains
 from mica.tasks.file import ReadSpec
 from mica.tasks.parts import FilePart
-from mica.tasks.together import alike
+from mica.tasks.together import alike, share
 
 #: What is read of a file, or of several as one, in bytes, from which on threads gain. Of 200 files of 300 KB that are
 #: read one by one, two threads take 0.6 of the time of one for whole rows, 0.9 for four paths, 1.7 for one path.
 WORTH = 96 << 10
-
-#: A path is about this share of a file.
-_PATH = 1 / 16
 
 
 def workers(spec: ReadSpec, files: Sequence[FilePart], threads: int) -> int:
     """The number of threads, at most `threads`. Requests wait for an object store, not for the lock."""
     if spec.storage.local_path is None or not files:
         return threads
-    whole = any(not (leaf.path and leaf.path.steps) and contains(leaf.type, VARIANT) for leaf in spec.leaves)
-    share = 1.0 if whole else min(1.0, len(spec.leaves) * _PATH)
     at = reads = 0
     while at < len(files):
         at += len(alike(spec, files, at))
         reads += 1
-    read = share * sum((file.size or 0) / file.parts for file in files) / reads
+    read = share(spec) * sum((file.size or 0) / file.parts for file in files) / reads
     return threads if read >= WORTH else 1

@@ -196,6 +196,32 @@ def test_inspect_counts_what_is_typed_and_what_is_not(path: Path, docs: list[dic
     assert nodes["$"]["residual_rows"] == sum("rare" in d for d in docs)
 
 
+def test_masks_of_failed_casts_are_left_out_where_none_failed(path: Path) -> None:
+    items = [Request(("v",), ("id",), pa.int64(), name="x!"), Request(("v",), ("at",), pa.int64(), name="x")]
+    whole, lean = (list(opened(path).scan(items, max_rows=1_000, masks=masks)) for masks in (True, False))
+    assert {batch.num_columns for batch in lean} == {2, 4}
+    for masked, found in zip(whole, lean, strict=True):
+        failed = masked.column(1).true_count + masked.column(3).true_count
+        assert found.equals(masked if failed else masked.select([0, 2]))
+
+
+def test_rows_without_columns_are_counted(path: Path) -> None:
+    assert [batch.num_rows for batch in opened(path).scan([], max_rows=8_000)] == [5_000] * 4
+
+
+def test_a_field_that_no_layout_has_is_named_with_its_path(tmp_path: Path) -> None:
+    def group(typed: pa.DataType, *more: tuple[str, pa.DataType]) -> pa.DataType:
+        return pa.struct([("value", pa.binary()), ("typed_value", typed), *more])
+
+    element = group(pa.struct([("x", group(pa.int64(), ("odd", pa.int32())))]))
+    of = pa.struct([("metadata", pa.binary()), *group(pa.struct([("a", group(pa.list_(element)))]))])
+    pq.write_table(pa.table({"v": pa.nulls(1, of)}), tmp_path / "t.parquet")
+    with pytest.raises(_native.KernelError, match='has the field "odd"') as caught:
+        opened(tmp_path / "t.parquet", variants=[["v"]]).scan([Request(("v",))])
+    where = "v.typed_value.a.typed_value.list.element.typed_value.x"
+    assert (caught.value.code, caught.value.rule, caught.value.path) == ("MALFORMED_SHREDDING", 1, where)
+
+
 def test_a_missing_column_is_named(path: Path) -> None:
     with pytest.raises(_native.KernelError, match="no column w"):
         opened(path).scan([Request(("w",))])

@@ -90,3 +90,25 @@ def test_what_ansi_alone_refuses_is_refused_when_the_scan_runs_by_it(tmp_path: P
     for where, columns in (("j = 1", None), ("i = 'x' AND", None), (None, ["i", "i"]), (None, {"x": "i + d"})):
         with pytest.raises(mica.UserError):
             table.scan(where=where, columns=columns)
+
+
+def test_outputs_that_are_paths_have_their_names_values_and_errors(tmp_path: Path) -> None:
+    lines = [f'{{"a": {i}, "b": "{i}", "c": {i if i < 9_000 else chr(34) + "x" + chr(34)}}}' for i in range(10_000)]
+    (tmp_path / "in.ndjson").write_text("\n".join(lines))
+    mica.ingest_json(tmp_path / "in.ndjson", tmp_path / "t")
+    table = mica.Table.open(tmp_path / "t")
+    columns = {"0": "v:b::string", "x!": "v:a::bigint", "x": "try_cast(v:c AS bigint)", "1\0": "v:c::string"}
+    found = table.scan(columns=columns).to_arrow()
+    assert found.column_names == list(columns)
+    wanted = [*range(9_000), *[None] * 1_000]
+    assert found.column(0).to_pylist() == [str(i) for i in range(10_000)]
+    assert found.column(1).to_pylist() == list(range(10_000))
+    assert found.column(2).to_pylist() == wanted
+    assert found.column(3).to_pylist() == [str(i) if i < 9_000 else "x" for i in range(10_000)]
+    # An output that is more than its path is evaluated, whatever it is called.
+    assert table.scan(columns={"0": "v:a::bigint + 1"}).to_arrow().column(0).to_pylist() == list(range(1, 10_001))
+    twice = table.scan(columns={"p": "v:a::bigint", "q": "v:a::bigint"}, where="v:a::bigint >= 9998").to_arrow()
+    assert twice.to_pydict() == {"p": [9_998, 9_999], "q": [9_998, 9_999]}
+    with pytest.raises(mica.UserError, match='v:c cannot be cast to BIGINT: the value is "x"'):
+        table.scan(columns={"x": "v:c::bigint", "y": "v:a::bigint"}).to_arrow()
+    assert table.scan(columns={"x": "v:c::bigint"}, where="v:a::bigint < 9000").to_arrow().num_rows == 9_000

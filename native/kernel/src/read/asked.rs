@@ -52,21 +52,22 @@ fn refuse_unknown(file: &FileReader, node: &Node, path: &str) -> Result<()> {
     if layout(node) == Layout::Early {
         return Ok(()); // It was checked when it was recognised.
     }
-    let mut groups = vec![(node, path.to_string())];
-    while let Some((group, path)) = groups.pop() {
+    // Each group with the place of the one around it: a path is spelled only for an error.
+    let mut groups = vec![(node, None)];
+    let mut open = vec![0];
+    while let Some(at) = open.pop() {
+        let (group, _) = groups[at];
         for child in &group.children {
-            let name = child.field.name().as_str();
-            match name {
-                "typed_value" if child.is_struct() => {
-                    groups.extend(child.children.iter().map(|f| (f, format!("{path}.{name}.{}", f.field.name()))));
+            match child.field.name().as_str() {
+                "typed_value" if child.is_struct() || child.is_list() => {
+                    open.extend(groups.len()..groups.len() + child.children.len());
+                    groups.extend(child.children.iter().map(|below| (below, Some(at))));
                 }
-                "typed_value" if child.is_list() => {
-                    groups.extend(child.children.iter().map(|e| (e, format!("{path}.{name}.list.element"))));
-                }
-                "metadata" if std::ptr::eq(group, node) => {}
+                "metadata" if at == 0 => {}
                 "value" | "typed_value" => {}
                 name if name.starts_with('_') => {}
                 name => {
+                    let path = format!("{path}{}", path_within(&groups, at));
                     let message = format!(
                         "{path} of {} has the field {name:?}, which is not metadata, value or typed_value",
                         file.name()
@@ -77,4 +78,16 @@ fn refuse_unknown(file: &FileReader, node: &Node, path: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The path from the first group to the one at `at`.
+fn path_within(groups: &[(&Node, Option<usize>)], mut at: usize) -> String {
+    let mut steps = Vec::new();
+    while let Some((group, Some(around))) = groups.get(at) {
+        let holds = |typed: &&Node| typed.children.iter().any(|below| std::ptr::eq(below, *group));
+        let in_list = groups[*around].0.children.iter().find(holds).is_some_and(Node::is_list);
+        steps.push(format!(".typed_value.{}", if in_list { "list.element" } else { group.field.name() }));
+        at = *around;
+    }
+    steps.into_iter().rev().collect()
 }

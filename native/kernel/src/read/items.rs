@@ -97,6 +97,30 @@ pub fn takes_codes(items: &[Item], filter: &[Item]) -> bool {
     !filter.is_empty() && !items.iter().any(|item| matches!(item.kind, ItemKind::Moved(_)))
 }
 
+/// Where the masks of failed casts are among the answers to the items.
+pub fn masks_of(items: &[Item]) -> Vec<usize> {
+    let mut columns = 0;
+    let mask = |item: &Item| {
+        columns += if matches!(item.kind, ItemKind::Whole | ItemKind::There) { 1 } else { 2 };
+        matches!(item.kind, ItemKind::Path { .. }).then_some(columns - 1)
+    };
+    items.iter().filter_map(mask).collect()
+}
+
+/// The answers without these masks, if no row of them failed.
+pub fn without_masks(answers: RecordBatch, masks: &[usize]) -> Result<RecordBatch> {
+    let failed = |at: &usize| answers.columns().get(*at).and_then(|mask| mask.as_boolean_opt()).is_none_or(has_true);
+    if masks.is_empty() || masks.iter().any(failed) {
+        return Ok(answers);
+    }
+    let kept: Vec<usize> = (0..answers.num_columns()).filter(|at| masks.binary_search(at).is_err()).collect();
+    Ok(answers.project(&kept)?)
+}
+
+fn has_true(mask: &BooleanArray) -> bool {
+    mask.true_count() > 0
+}
+
 /// The columns of the items of these names, and their masks.
 pub fn columns_of(answers: &RecordBatch, names: &[&str]) -> Result<RecordBatch> {
     let schema = answers.schema();

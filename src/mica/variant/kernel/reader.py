@@ -139,15 +139,17 @@ class FileReader:
         max_rows: int = 65_536,
         max_bytes: int = 64 << 20,
         timezone: str = "UTC",
+        masks: bool = True,
     ) -> Iterator[pa.RecordBatch]:
         """Yields the batches of a scan. With `filter`, `judge` receives those columns of some rows and returns the mask
         of matching rows: the other columns are read only for these. Texts may be codes of a dictionary for `judge`.
+        Without `masks` a batch in which no cast failed has no masks of failed casts.
         """
         if filter and judge is None:
             raise ValueError("a filter needs a judge")
         scan = self.call(
             self.native.scan, list(requests), filter=list(filter), ranges=ranges, limit=limit, max_rows=max_rows,
-            max_bytes=max_bytes, timezone=timezone,
+            max_bytes=max_bytes, timezone=timezone, masks=masks,
         )  # fmt: skip
         while (step := self.call(scan.step)) is not None:
             judged, batch = step
