@@ -248,7 +248,7 @@ fn json(values: &StructArray) -> Result<RecordBatch> {
 }
 
 /// A column whole, as texts, of all rows.
-fn texts(file: &Arc<FileReader>, column: &str) -> Result<Vec<RecordBatch>> {
+fn texts(file: &Arc<FileReader>, column: &str) -> Result<Vec<Option<String>>> {
     let item = Item { name: "v".into(), column: vec![column.into()], kind: ItemKind::Whole, untyped_in: vec![] };
     let timezone = "UTC".into();
     let options = ScanOptions { ranges: None, limit: None, max_rows: 4096, max_bytes: 1 << 20, timezone };
@@ -256,7 +256,8 @@ fn texts(file: &Arc<FileReader>, column: &str) -> Result<Vec<RecordBatch>> {
     let mut found = Vec::new();
     while let Some(ScanStep::Rows(batch)) = scan.step()? {
         // A damaged footer may make another struct of the column.
-        found.push(json(batch.column(0).as_struct())?);
+        let rows = json(batch.column(0).as_struct())?;
+        found.extend(rows.column(0).as_string::<i32>().iter().map(|text| text.map(str::to_string)));
     }
     Ok(found)
 }

@@ -262,12 +262,13 @@ impl Made {
             && (!empty || set == 0)
             && (constant.is_some() || promised == u64::try_from(nulls).ok());
         let first = self.pages.first().filter(|_| holds).ok_or_else(unfit)?;
+        let plain = self.kept.map_or(Some(self.written), |kept| kept.checked_add(self.changed)).ok_or_else(unfit)?;
         let encodings: Vec<Encoding> = self.stats.iter().map(|s| s.encoding).chain([Encoding::RLE]).collect();
         let mut meta = ColumnChunkMetaData::builder(column.clone())
             .set_compression(codec)
             .set_encodings_mask(EncodingMask::new_from_encodings(encodings.iter()))
             .set_total_compressed_size(bytes.len() as i64)
-            .set_total_uncompressed_size(self.kept.map_or(self.written, |kept| kept + self.changed))
+            .set_total_uncompressed_size(plain)
             .set_num_values(self.values)
             .set_dictionary_page_offset(self.dictionary)
             .set_data_page_offset(first.offset)
