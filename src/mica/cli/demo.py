@@ -5,12 +5,12 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mica import late
 from mica.cli import events as demo
 from mica.cli import options
 from mica.cli.console import out, print_json, print_rows
@@ -51,7 +51,7 @@ def run(
         shutil.rmtree(old, ignore_errors=True)
     events.mkdir(parents=True)
     (events / ".mica-demo").touch()
-    with ThreadPoolExecutor(1) as pool:  # while Spark starts
+    with late.futures.ThreadPoolExecutor(1) as pool:  # while Spark starts
         writing = pool.submit(demo.write_files, events, count, files=8)
         engine = spark_session(**_SESSION) if spark else None
         paths = writing.result()

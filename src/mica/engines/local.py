@@ -99,8 +99,8 @@ class _StoppedError(Exception):
 
 
 class _Outputs:
-    """Finished batches per task, with their bytes. The task whose turn it is never waits for space, so the others cannot
-    block it."""
+    """Finished batches per task, with their bytes. The task whose turn it is never waits for space, so the others
+    cannot block it."""
 
     def __init__(self, tasks: int) -> None:
         self._changed = threading.Condition()

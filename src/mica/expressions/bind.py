@@ -11,9 +11,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
+from mica.cached import cached_property
 from mica.errors import UserError
 from mica.expressions import lookup, set_field
 from mica.expressions.bind_calls import CallBinder

@@ -7,8 +7,8 @@ and the session's settings.
 from __future__ import annotations
 
 from dataclasses import field, replace
-from functools import cached_property
 
+from mica.cached import cached_property
 from mica.expressions.rewrite import conjuncts
 from mica.expressions.tree import Call, Cast, Collate, Expr, IsNull, LeafRef, Literal
 from mica.records import dataclass

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.cached import cached_property
 from mica.expressions.tokens import OnlySparkError
 from mica.records import dataclass
 

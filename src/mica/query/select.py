@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from mica import compute as pc
 from mica import engines
+from mica.cached import cached_property
 from mica.engines.spark import reader
 from mica.engines.spark.batches import REFUSED
 from mica.engines.spark.catalyst import Query, Relation

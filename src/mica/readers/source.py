@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any, Literal
 
 import pyarrow as pa
 
+from mica.cached import cached_property
 from mica.errors import UserError
 from mica.parquet import read_parquet
 from mica.readers.variants import json_array, json_type

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.cached import cached_property
 from mica.engines import local
 from mica.errors import MicaError
 from mica.expressions.tree import to_sql

@@ -14,12 +14,12 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from mica.cached import cached_property
 from mica.expressions.evaluate import RowError, evaluate
 from mica.records import dataclass
 from mica.schema.arrow import to_arrow, to_arrow_field

@@ -17,13 +17,13 @@ import itertools
 import pickle
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.cached import cached_property
 from mica.expressions.evaluate import RowError
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, to_arrow, to_arrow_type

@@ -6,7 +6,7 @@ The rule: facts stay Arrow columns from the task to the commit; log lines are ne
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from mica import compute as pc
 from mica.arrays import NDArray
+from mica.cached import cached_property
 from mica.log.paths import decode_path
 from mica.records import dataclass
 from mica.tasks.write import FACTS

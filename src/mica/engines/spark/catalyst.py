@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
-from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from mica.cached import cached_property
 from mica.engines.spark.catalog import arguments
 from mica.engines.spark.making import Maker
 from mica.engines.spark.nodes import Node, Tree, ids, ids_of, items, node
