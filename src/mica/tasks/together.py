@@ -41,15 +41,22 @@ def read_together(
             yield from read(DataFileReader(spec, first))
             at += 1
             continue
+        given = 0
         try:
             file = DataFileReader(spec, first, more)
-            found = list(read(file))
+            # Small files may hold much: their rows are given as they come, not kept until all are read.
+            for batch in read(file):
+                given += batch.num_rows
+                yield batch
         except MicaError:
             for part in (first, *more):
-                yield from read(DataFileReader(spec, part))
+                for batch in read(DataFileReader(spec, part)):
+                    again = min(given, batch.num_rows)
+                    given -= again
+                    if not again or again < batch.num_rows:
+                        yield batch.slice(again)
             at += 1 + len(more)
         else:
-            yield from found
             at += file.files
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import mica
-from mica.errors import MicaError
+from mica.errors import MicaError, UserError
 from mica.tasks import together
 from mica.tasks.file import DataFileReader
 
@@ -136,3 +138,30 @@ def test_an_error_names_its_file_and_row(tmp_path: Path, one_by_one: Callable[[b
         gone.append(error.value.message)
     assert gone[0] == gone[1]
     assert name in gone[0]
+
+
+def test_rows_are_given_as_they_come_and_once_where_a_later_one_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+
+    def opened(_: Any, first: int, more: Any = ()) -> Any:
+        return SimpleNamespace(parts=[first, *more], files=1 + len(more))
+
+    def read(file: Any) -> Any:
+        for number in (number for part in file.parts for number in range(4 * part, 4 * part + 4)):
+            if number == 9:
+                raise UserError("INVALID_CAST", f"in {file.parts}")
+            made.append(number)
+            if number % 2:
+                yield pa.record_batch({"n": [number - 1, number]})
+
+    monkeypatch.setattr(together, "DataFileReader", opened)
+    monkeypatch.setattr(together, "alike", lambda _spec, parts, at: parts[at:])
+    spec: Any = SimpleNamespace(storage=SimpleNamespace(local_path="/"))
+    parts: Any = [0, 1, 2]
+    found = together.read_together(spec, parts, read)
+    rows = next(found)["n"].to_pylist()
+    assert made == rows == [0, 1]
+    rows += [number for _ in range(3) for number in next(found)["n"].to_pylist()]
+    with pytest.raises(UserError, match=r"in \[2\]"):
+        next(found)
+    assert rows == list(range(8))
