@@ -27,7 +27,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::error::{raise, run};
+use crate::error::run;
 use crate::handed::Handed;
 use crate::request::{self, Request};
 
@@ -397,14 +397,15 @@ impl PyScan {
     /// What comes next: (True, rows to be judged), after which `keep` is called, or (False, rows that passed); None at
     /// the end.
     fn step<'py>(&self, py: Python<'py>) -> PyResult<Option<(bool, Bound<'py, PyAny>)>> {
-        let Some(step) = run(py, || self.scan.lock().unwrap_or_else(PoisonError::into_inner).step())? else {
-            return Ok(None);
+        let next = || {
+            let (judged, batch, columns) = match self.scan.lock().unwrap_or_else(PoisonError::into_inner).step()? {
+                Some(ScanStep::Rows(batch)) => (false, batch, &self.rows),
+                Some(ScanStep::Judge(batch)) => (true, batch, &self.judged),
+                None => return Ok(None),
+            };
+            Ok(Some((judged, without_masks(batch, &columns.masks)?, columns)))
         };
-        let (judged, batch, columns) = match step {
-            ScanStep::Rows(batch) => (false, batch, &self.rows),
-            ScanStep::Judge(batch) => (true, batch, &self.judged),
-        };
-        let batch = without_masks(batch, &columns.masks).map_err(|e| raise(py, &e))?;
+        let Some((judged, batch, columns)) = run(py, next)? else { return Ok(None) };
         Ok(Some((judged, columns.handed.to_pyarrow(py, batch)?)))
     }
 

@@ -220,14 +220,13 @@ class _Rows:
         values: Any = None,
     ) -> None:
         """Raises what `failure` returns, code, reason and hint, if a row failed that is asked for."""
-        if not failed.true_count:
+        wrong = failed if asked is None or not failed.true_count else pc.and_(failed, asked)
+        if not wrong.true_count:
             return
-        wrong = failed if asked is None else pc.and_(failed, asked)
-        row = pc.index(wrong, True).as_py() if wrong.true_count else -1
-        if row >= 0:
-            code, what, hint = failure()
-            shown = None if values is None or pa.types.is_nested(values.type) else repr(values[row].as_py())
-            raise RowError(code, what, row, hint=hint, leaf=leaf, value=shown)
+        row = pc.index(wrong, True).as_py()
+        code, what, hint = failure()
+        shown = None if values is None or pa.types.is_nested(values.type) else repr(values[row].as_py())
+        raise RowError(code, what, row, hint=hint, leaf=leaf, value=shown)
 
     def as_array(self, found: Datum, type_: pa.DataType) -> pa.Array:
         if isinstance(found, pa.Scalar):

@@ -26,14 +26,19 @@ JOINED_BYTES = 8 << 20
 
 def cut(batch: R, max_bytes: int = MAX_BYTES) -> Iterator[R]:
     """The rows of the batch in pieces of about `max_bytes`."""
-    # `nbytes` counts a buffer for each column that has it, and takes as long as all else here.
-    most = batch.get_total_buffer_size() * batch.num_columns if isinstance(batch, pa.RecordBatch) else None
-    if (batch.nbytes if most is None or most > max_bytes else most) <= max_bytes or batch.num_rows <= 1:
+    if batch.num_rows <= 1 or _fits(batch, max_bytes):
         yield batch
         return
     half = batch.num_rows // 2
     yield from cut(batch.slice(0, half), max_bytes)
     yield from cut(batch.slice(half), max_bytes)
+
+
+def _fits(batch: R, max_bytes: int) -> bool:
+    # `nbytes` counts a buffer for each column that has it, and takes longer than to know the most that it can be.
+    if isinstance(batch, pa.RecordBatch) and batch.get_total_buffer_size() * batch.num_columns <= max_bytes:
+        return True
+    return batch.nbytes <= max_bytes
 
 
 def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -35,6 +35,7 @@ pub fn string_stop(bytes: &[u8], at: usize) -> usize {
     }
     last_stop(bytes, at.max(bytes.len() - rest.len()))
 }
+
 /// The same where less than a block is left: in the last block, or of bytes that have none.
 #[inline(always)]
 fn last_stop(bytes: &[u8], at: usize) -> usize {
