@@ -170,7 +170,8 @@ def _binary(name: str, left: pa.Array, right: pa.Array, result: DataType, *, ans
 def _positive(a: Any, b: Any) -> Any:
     """The remainder, with the sign of `b`'s multiples above: Java adds in 32 bits, or in 64 for a BIGINT."""
     if a.dtype.kind == "i":
-        a, b = (side.astype(np.int64 if a.dtype.itemsize == 8 else np.int32) for side in (a, b))
+        wide = np.int64 if max(a.dtype.itemsize, b.dtype.itemsize) == 8 else np.int32
+        a, b = a.astype(wide), b.astype(wide)
         b = np.where(b == -1, 1, b)  # remainder 0 either way
     rest = np.fmod(a, b)
     return np.where(rest < 0, np.fmod(rest + b, b), rest)

@@ -61,6 +61,7 @@ def test_types(text: str, type_: str) -> None:
         ("n / 3", [Decimal("33333333.330000"), Decimal("-2.416667"), None, Decimal(0)]),
         ("n % 2", [Decimal("1.99"), Decimal("-1.25"), None, Decimal("0.00")]),
         ("s + 1", [2.0, -6.0, None, None]),
+        ("pmod(y, l)", [127, 2**63 - 128, None, 0]), ("pmod(y, i)", [127, -2, None, 0]),
     ],
 )  # fmt: skip
 def test_without_ansi_low_bits_stay_and_what_has_no_value_is_null(text: str, expected: list[Any]) -> None:
