@@ -360,6 +360,8 @@ def _print_field(f: StructField, between: str) -> str:
     text = f"{quote_if_needed(f.name)}{between}{type_to_ddl(f.type, collations, f.name)}"
     if not f.nullable:
         text += " NOT NULL"
+    if between == " " and isinstance(default := f.metadata.get(special.DEFAULT), str):  # a field of a struct has none
+        text += f" DEFAULT {default}"
     comment = f.metadata.get("comment")
     if isinstance(comment, str):
         escaped = comment.replace("\\", "\\\\").replace("'", "\\'")

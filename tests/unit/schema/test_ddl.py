@@ -22,6 +22,7 @@ from mica.schema.types import ArrayType, MapType, Primitive, StructField, Struct
         ("v variant, select int, struct int", "v VARIANT,select INT,struct INT"),
         ("struct<a: int>", "a INT"),
         ("s STRING COLLATE sr_cyrl_srb_ci", "s STRING COLLATE sr_Cyrl_SRB_CI"),
+        ("a INT COMMENT 'x' DEFAULT 2 + b NOT NULL", "a INT NOT NULL DEFAULT 2 + b COMMENT 'x'"),
     ],
 )  # fmt: skip
 def test_reads_and_prints_as_spark(text: str, printed: str) -> None:
