@@ -6,16 +6,14 @@ value, so it can be evaluated on values that are in no row.
 
 from __future__ import annotations
 
-from functools import reduce
-
 import numpy as np
 import pyarrow as pa
 
-from mica import compute as pc
+from mica.arrays import to_numpy
 from mica.expressions.tree import Compare, Expr, In, LeafRef, Literal, Op
 
 #: So many codes are compared one after another; more are looked up.
-FEW = 4
+FEW = 8
 
 
 def compared(expr: Expr) -> int | None:
@@ -35,13 +33,19 @@ def worth(values: pa.Array) -> bool:
 
 def spread(found: pa.BooleanArray, codes: pa.Array) -> pa.BooleanArray:
     """What was found for the values of the dictionary, by row; null where the code is null."""
-    if found.null_count:
+    if found.null_count or codes.offset % 8 or not len(codes):
         return found.take(codes)
-    others = found.true_count > len(found) // 2
-    few = np.flatnonzero(found.to_numpy(zero_copy_only=False) != others)
+    valid, held = codes.buffers()
+    rows = np.frombuffer(held, codes.type.to_pandas_dtype())[codes.offset :][: len(codes)]
+    answers, most = to_numpy(found), found.true_count > len(found) // 2
+    few = np.flatnonzero(answers != most)
     if len(few) > FEW:
-        return found.take(codes)
-    scalars = [pa.scalar(code, codes.type) for code in (few if len(few) else [-1])]
-    if others:
-        return reduce(pc.and_, [pc.not_equal(codes, code) for code in scalars])
-    return reduce(pc.or_, [pc.equal(codes, code) for code in scalars])
+        packed = np.packbits(answers.take(rows, mode="clip"), bitorder="little")  # a null may have any code
+    else:
+        hit = np.zeros(len(rows), np.bool_)
+        for code in few.tolist():
+            hit |= rows == code
+        packed = np.packbits(hit, bitorder="little")
+        packed = ~packed if most else packed
+    nulls = None if valid is None else valid.slice(codes.offset // 8)
+    return pa.Array.from_buffers(pa.bool_(), len(codes), [nulls, pa.py_buffer(packed)])

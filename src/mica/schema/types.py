@@ -30,9 +30,18 @@ class Primitive(DataType):
 
     name: str
 
+    def __eq__(self, other: object) -> bool:
+        # Types are compared a hundred times a batch and a predicate: not by the way of all records.
+        return self is other or (other.__class__ is Primitive and self.name == other.name)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @property
     def decimal(self) -> tuple[int, int] | None:
         """(precision, scale) of a decimal, otherwise None."""
+        if not self.name.startswith("decimal"):
+            return None
         match = _DECIMAL.fullmatch(self.name)
         return None if match is None else (int(match[1]), int(match[2]))
 
