@@ -164,6 +164,7 @@ class FileReader:
         items: list[Request],
         *,
         filter: list[Request] = ...,  # noqa: A002
+        texts: tuple[list[tuple[int, list[str]]], bool] = ...,
         ranges: RowRanges | None = None,
         limit: int | None = None,
         max_rows: int = ...,

@@ -19,6 +19,7 @@ use mica_kernel::parquet::file::FileReader;
 use mica_kernel::parquet::search::Search;
 use mica_kernel::path::Step;
 use mica_kernel::read::scan::{Scan, ScanOptions, ScanStep};
+use mica_kernel::read::texts::Texts;
 use mica_kernel::values::extract::extract_path;
 use mica_kernel::values::level::VariantColumn;
 use mica_kernel::values::reconstruct::unshred;
@@ -147,6 +148,7 @@ fn read_all(bytes: Vec<u8>) -> Result<usize> {
             let options = ScanOptions {
                 ranges: ranges.clone(),
                 limit: None,
+                texts: Texts::new(vec![(0, vec!["a text".into()])], ranges.is_some()),
                 max_rows: 4,
                 max_bytes: 1 << 20,
                 timezone: "UTC".into(),

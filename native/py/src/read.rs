@@ -20,6 +20,7 @@ use mica_kernel::parquet::source::{LocalFile, Source};
 use mica_kernel::read::batch;
 use mica_kernel::read::items::{masks_of, without_masks};
 use mica_kernel::read::scan::{ScanOptions, ScanStep};
+use mica_kernel::read::texts::Texts;
 use mica_kernel::read::together::{Files, FilesScan};
 use mica_kernel::values::nested::unshredded_field;
 use mica_kernel::{Code, Error};
@@ -305,10 +306,11 @@ impl PyFileReader {
         Ok((cost.row_groups, cost.rows, cost.pages, cost.bytes))
     }
 
-    /// The items of the rows, or of those that pass: the filter's items are then handed out first, to be judged. Without
-    /// `masks` a batch in which no cast failed comes without those of failed casts.
+    /// The items of the rows, or of those that pass: the filter's items are then handed out first, to be judged, but for
+    /// batches in which its texts decide: items by number and the texts of which each must be one, and whether the
+    /// filter asks nothing else. Without `masks` a batch in which no cast failed comes without those of failed casts.
     #[pyo3(signature = (
-        items, *, filter = vec![], ranges = None, limit = None, max_rows = 65_536, max_bytes = 64 << 20,
+        items, *, filter = vec![], texts = (vec![], false), ranges = None, limit = None, max_rows = 65_536, max_bytes = 64 << 20,
         timezone = "UTC", masks = true,
     ))]
     #[allow(clippy::too_many_arguments)]
@@ -317,6 +319,7 @@ impl PyFileReader {
         py: Python<'_>,
         items: Vec<Request>,
         filter: Vec<Request>,
+        texts: (Vec<(usize, Vec<String>)>, bool),
         ranges: Option<Vec<(u64, u64)>>,
         limit: Option<u64>,
         max_rows: usize,
@@ -327,6 +330,7 @@ impl PyFileReader {
         let options = ScanOptions {
             ranges: ranges.map(parse_ranges),
             limit,
+            texts: Texts::new(texts.0, texts.1),
             max_rows,
             max_bytes,
             timezone: timezone.to_string(),

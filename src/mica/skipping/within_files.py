@@ -8,7 +8,7 @@ Source: Parquet "VariantShredding", "Data Skipping": the matching `value` must b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -61,6 +61,34 @@ class Verdicts:
         return ranges
 
 
+@dataclass(frozen=True)
+class Proof:
+    """The result of one check of rows against the footer."""
+
+    what: str
+    asked: Ranges
+    verdicts: Verdicts
+
+    @property
+    def left(self) -> Ranges:
+        """The rows that may match."""
+        return intersect(self.asked, self.verdicts.kept)
+
+    @property
+    def gone(self) -> Iterator[tuple[int, int, int]]:
+        """(index of the part of the predicate, spans, rows) that were skipped."""
+        starts, ends = (np.array([r[i] for r in self.asked], np.int64) for i in (0, 1))
+        first, last = self.verdicts.first_rows, self.verdicts.first_rows + self.verdicts.rows
+        at = np.minimum(np.searchsorted(ends, first, "right"), len(ends) - 1)
+        touched = (starts[at] < last) & (ends[at] > first)
+        for part in sorted(set(self.verdicts.reasons.tolist()) - {-1}):
+            mine = self.verdicts.reasons == part
+            spans = Verdicts(first, self.verdicts.rows, np.where(mine, -1, 0))
+            rows = sum(end - start for start, end in intersect(self.asked, spans.kept))
+            if rows:
+                yield part, int(np.count_nonzero(mine & touched)), rows
+
+
 def can_prove(bound: BoundExpr, found: pa.RecordBatch, columns: Mapping[int, str]) -> bool:
     """Whether `verdicts` could skip anything. Paths without a usable bound prove nothing, which is quickly said."""
     return any(
@@ -106,6 +134,16 @@ def intersect(left: Ranges, right: Ranges) -> Ranges:
         else:
             j += 1
     return found
+
+
+def without(rows: tuple[int, int], deleted: NDArray[np.integer]) -> Ranges:
+    """A range of rows without the deleted ones (sorted row numbers)."""
+    start, end = rows
+    edges = deleted[(deleted >= start) & (deleted < end)].astype(np.int64)
+    starts = np.concatenate([[start], edges + 1])
+    ends = np.concatenate([edges, [end]])
+    keep = ends > starts
+    return list(zip(starts[keep].tolist(), ends[keep].tolist(), strict=True))
 
 
 def ranges_of(rows: NDArray[np.int64]) -> Ranges:

@@ -6,6 +6,7 @@ the predicate is not true for it. Partition values, which are in the log, and co
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -30,7 +31,16 @@ from mica.schema.ddl import type_to_ddl
 from mica.schema.hidden import ROW_ID, ROW_VERSION, is_hidden
 from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bloom import questions, searches
-from mica.skipping.within_files import Ranges, Verdicts, can_prove, intersect, ranges_of, verdicts
+from mica.skipping.within_files import (
+    Proof,
+    Ranges,
+    Verdicts,
+    can_prove,
+    intersect,
+    ranges_of,
+    verdicts,
+    without,
+)
 from mica.stats.columns import physical_name, physical_names
 from mica.stats.partition import parse_values
 from mica.storage import Storage
@@ -294,7 +304,7 @@ class DataFileReader:
         asked = [] if predicate is None else self.asked(predicate)
         filters = [column.request for column in asked if column.request is not None]
         counted = any(column.counts for column in asked)
-        judged = 0
+        judged, texts = 0, list[tuple[int, list[str]]]()
 
         def mask_of(batch: pa.RecordBatch, numbers: Numbers | None = None) -> pa.BooleanArray:
             nonlocal judged
@@ -303,6 +313,8 @@ class DataFileReader:
             try:
                 mask = filter_rows(predicate, found.of(predicate), num_rows=found.rows)
             except RowError as e:
+                if texts:  # which says how many rows there were before
+                    deque(self.batches([], predicate, ranges, tracked=True), 0)
                 before = judged
                 raise located(e, self.name, lambda leaf, row: self.value(leaf, None, ranges, before + row)) from None
             judged += found.rows
@@ -336,11 +348,15 @@ class DataFileReader:
             ranges = self.passed
             if not ranges:
                 return
+        # Of rows whose numbers are asked for all are judged here.
+        texts = self._texts(predicate, asked) if predicate is not None and places is None else []
         whole = ranges == [(0, self.reader.num_rows)]
         for batch in self.reader.scan(
             [column.request for column in wanted if column.request is not None],
             filter=filters,
             judge=judge,
+            texts=texts,
+            only_texts=predicate is not None and len(texts) == len(predicate.parts),
             ranges=None if whole else ranges,
             limit=limit,
             max_rows=BATCH_ROWS,
@@ -361,6 +377,13 @@ class DataFileReader:
             if asked is not None and ranges:
                 ranges = self.reader.search(asked, texts, ranges)
         return ranges
+
+    def _texts(self, predicate: BoundExpr, asked: Sequence[FileColumn]) -> list[tuple[int, list[str]]]:
+        """The texts that the predicate wants, by the number of their filter: the kernel judges these parts."""
+        filters = [column.leaf for column in asked if column.request is not None]
+        wanted = self.spec.searches if predicate is self.spec.predicate else searches(predicate)
+        found = ((predicate.leaves[index], texts) for index, texts in wanted)
+        return [(filters.index(leaf), texts.to_pylist()) for leaf, texts in found if leaf in filters]
 
     def value(self, leaf: Leaf, predicate: BoundExpr | None, ranges: Ranges, number: int) -> str | None:
         """The JSON of a path in one row, given by its number among the rows of `ranges` that pass."""
@@ -447,44 +470,6 @@ class DataFileReader:
         return TrackedColumn(leaf, request, value=pa.scalar(first, pa.int64()), counts=counts)
 
 
-@dataclass(frozen=True)
-class Proof:
-    """The result of one check of rows against the footer."""
-
-    what: str
-    asked: Ranges
-    verdicts: Verdicts
-
-    @property
-    def left(self) -> Ranges:
-        """The rows that may match."""
-        return intersect(self.asked, self.verdicts.kept)
-
-    @property
-    def gone(self) -> Iterator[tuple[int, int, int]]:
-        """(index of the part of the predicate, spans, rows) that were skipped."""
-        starts, ends = (np.array([r[i] for r in self.asked], np.int64) for i in (0, 1))
-        first, last = self.verdicts.first_rows, self.verdicts.first_rows + self.verdicts.rows
-        at = np.minimum(np.searchsorted(ends, first, "right"), len(ends) - 1)
-        touched = (starts[at] < last) & (ends[at] > first)
-        for part in sorted(set(self.verdicts.reasons.tolist()) - {-1}):
-            mine = self.verdicts.reasons == part
-            spans = Verdicts(first, self.verdicts.rows, np.where(mine, -1, 0))
-            rows = sum(end - start for start, end in intersect(self.asked, spans.kept))
-            if rows:
-                yield part, int(np.count_nonzero(mine & touched)), rows
-
-
 def _rows(count: int) -> pa.RecordBatch:
     """A batch without columns."""
     return pa.record_batch([pa.nulls(count)], [""]).select([])
-
-
-def without(rows: tuple[int, int], deleted: np.ndarray) -> list[tuple[int, int]]:
-    """A range of rows without the deleted ones (sorted row numbers)."""
-    start, end = rows
-    edges = deleted[(deleted >= start) & (deleted < end)].astype(np.int64)
-    starts = np.concatenate([[start], edges + 1])
-    ends = np.concatenate([edges, [end]])
-    keep = ends > starts
-    return list(zip(starts[keep].tolist(), ends[keep].tolist(), strict=True))

@@ -2,6 +2,7 @@
 //!
 //! - `items`: what is asked for, and the answer out of decoded columns
 //! - `asked`: what may be asked of a file; `scan`, `merge`: its rows, filtered late
+//! - `texts`: what a predicate mostly asks first, judged here
 //! - `together`: several small files as if they were one
 //! - `batch`: the same on an Arrow batch
 
@@ -10,4 +11,5 @@ pub mod batch;
 pub mod items;
 mod merge;
 pub mod scan;
+pub mod texts;
 pub mod together;

@@ -25,6 +25,7 @@ use crate::parquet::{projection, rows};
 use crate::read::asked::check;
 use crate::read::items::{Answers, answer, column_at, columns_of, takes_codes};
 use crate::read::merge;
+use crate::read::texts::Texts;
 use crate::values::coded::written;
 
 /// What the columns of a window may take decoded.
@@ -43,6 +44,8 @@ pub struct ScanOptions {
     pub ranges: Option<Vec<Range<u64>>>,
     /// How many rows are wanted, of those that pass.
     pub limit: Option<u64>,
+    /// What the filter asks of texts: batches in which that decides are not handed out.
+    pub texts: Texts,
     pub max_rows: usize,
     pub max_bytes: usize,
     pub timezone: String,
@@ -183,7 +186,7 @@ impl Scan {
         }
     }
 
-    /// The next batch of a window's filter; or, at the window's end or where enough rows passed, the reading of what
+    /// The next batch of a window's filter, if its texts do not decide; or, at the window's end or where enough rows passed, the reading of what
     /// passed.
     fn judge(&mut self, mut judging: Judging) -> Result<Option<ScanStep>> {
         if judging.waiting.is_some() {
@@ -203,9 +206,13 @@ impl Scan {
         if let Some(raw) = next {
             let start = judging.decoder.given() - raw.num_rows() as u64;
             let extracted = self.answers(Answers::coded(), &self.filter, &raw, judging.decoder.window(), start)?;
+            let decided = self.options.texts.judge(&self.filter, &extracted);
             judging.waiting = Some(Waiting { start, raw, extracted: extracted.clone() });
             self.state = State::Judging(judging);
-            return Ok(Some(ScanStep::Judge(extracted)));
+            return match decided {
+                Some(mask) => self.keep_unguarded(&mask).map(|()| None),
+                None => Ok(Some(ScanStep::Judge(extracted))),
+            };
         }
         self.state = State::Between;
         if !judging.passing.is_empty() {

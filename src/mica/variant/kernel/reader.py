@@ -134,6 +134,8 @@ class FileReader:
         *,
         filter: Sequence[Request] = (),  # noqa: A002 - the kernel's word
         judge: Callable[[pa.RecordBatch], pa.BooleanArray] | None = None,
+        texts: Sequence[tuple[int, list[str]]] = (),
+        only_texts: bool = False,
         ranges: RowRanges | None = None,
         limit: int | None = None,
         max_rows: int = 65_536,
@@ -143,13 +145,15 @@ class FileReader:
     ) -> Iterator[pa.RecordBatch]:
         """Yields the batches of a scan. With `filter`, `judge` receives those columns of some rows and returns the mask
         of matching rows: the other columns are read only for these. Texts may be codes of a dictionary for `judge`.
+        `texts` are what all rows must have that pass, by the number of their filter; batches in which no row has them
+        are not judged, and none if the filter asks `only_texts`, but for one in which a cast failed.
         Without `masks` a batch in which no cast failed has no masks of failed casts.
         """
         if filter and judge is None:
             raise ValueError("a filter needs a judge")
         scan = self.call(
-            self.native.scan, list(requests), filter=list(filter), ranges=ranges, limit=limit, max_rows=max_rows,
-            max_bytes=max_bytes, timezone=timezone, masks=masks,
+            self.native.scan, list(requests), filter=list(filter), texts=(list(texts), only_texts), ranges=ranges,
+            limit=limit, max_rows=max_rows, max_bytes=max_bytes, timezone=timezone, masks=masks,
         )  # fmt: skip
         while (step := self.call(scan.step)) is not None:
             judged, batch = step
