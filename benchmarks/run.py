@@ -147,19 +147,22 @@ class Run:
             if peer is not None:
                 peer.stop()
 
-    def measure(self, title: str, things: Mapping[str, Thing], rounds: int | None = None) -> dict[str, Measure]:
-        """Run `things` in rounds; gives the measures of those that answered."""
+    def measure(
+        self, title: str, things: Mapping[str, Thing], rounds: int | None = None, *, in_turns: bool = True
+    ) -> dict[str, Measure]:
+        """Run `things` in rounds, or all rounds of one after another; gives the measures of those that answered."""
         measures = {label: Measure(label) for label in things}
-        for _ in range((rounds or self.rounds) + 1):
-            for label, thing in things.items():
-                measure = measures[label]
-                if measure.error is None:
-                    os.sync()  # nobody waits for what the one before has not written: mica's commits wait for the disk
-                    time.sleep(SETTLE)
-                    try:
-                        measure.replies.append(self.peer(thing.peer).ask(thing.do, **thing.arguments))
-                    except PeerError as error:
-                        measure.error = str(error)
+        times = (rounds or self.rounds) + 1
+        order = [*things] * times if in_turns else [label for label in things for _ in range(times)]
+        for label in order:
+            thing, measure = things[label], measures[label]
+            if measure.error is None:
+                os.sync()  # nobody waits for what the one before has not written: mica's commits wait for the disk
+                time.sleep(SETTLE)
+                try:
+                    measure.replies.append(self.peer(thing.peer).ask(thing.do, **thing.arguments))
+                except PeerError as error:
+                    measure.error = str(error)
         self._show(title, list(measures.values()))
         return {label: measure for label, measure in measures.items() if measure.error is None}
 
