@@ -21,7 +21,7 @@ from mica.expressions.casts import cast_array
 from mica.expressions.coerce import is_exact, is_real
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, to_arrow_type
-from mica.schema.types import BOOLEAN, VARIANT, DataType
+from mica.schema.types import BOOLEAN, STRING, VARIANT, DataType
 from mica.skipping.filled import filled
 from mica.skipping.intervals import Interval, from_constants, unknown
 from mica.skipping.judge import judge
@@ -166,13 +166,18 @@ def interval(leaf: Leaf, column: pa.StructArray, rows: pa.Array, zone: str) -> I
         some: pa.Array = pa.repeat(TRUE, count)  # the value may be null or of a type that casts to null
     else:
         some = filled(pc.not_equal(null_count, _ZERO), True)
-    bounds = [_cast(pc.if_else(usable, side, scalar(None, side.type)), leaf, zone) for side in (low, high)]
+    if usable.true_count < count:
+        low, high = (pc.if_else(usable, side, scalar(None, side.type)) for side in (low, high))
+    bounds = [_cast(side, leaf, zone) for side in (low, high)]
     return Interval(bounds[0], bounds[1], some, all_null, is_real(leaf.type))
 
 
 def _cast(side: pa.Array, leaf: Leaf, zone: str) -> pa.Array:
     """Casts the bounds to the type that the predicate uses; null if their class cannot serve that type."""
-    nothing = pa.nulls(len(side), to_arrow_type(leaf.type))
+    wanted = to_arrow_type(leaf.type)
+    if side.type == wanted and leaf.type == STRING:  # which is nothing but copied by all that follows
+        return side
+    nothing = pa.nulls(len(side), wanted)
     if pa.types.is_null(side.type) or leaf.type == VARIANT:
         return nothing
     try:
