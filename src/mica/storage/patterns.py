@@ -1,7 +1,7 @@
 """Finds files by path and pattern, in any location: `*` and `?` within a directory, `[…]`, `**` across directories.
 
 The rule: a pattern means the same on a disk and in an object store, and returns its files in the order of their names.
-If a file with exactly that name exists, the text is that name and not a pattern.
+If a file or folder with exactly that name exists, the text is that name and not a pattern.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MEANING = {"**/": r"(?:.*/)?", "**": r".*", "*": r"[^/]*", "?": r"[^/]"}
 
 
 def is_pattern(path: str, options: Mapping[str, str] | None = None) -> bool:
-    """Whether the path is a pattern, not the name of a file."""
+    """Whether the path is a pattern, not the name of a file or folder."""
     if _SPECIAL.search(path) is None:
         return False
     scheme, rest = split_scheme(path)
@@ -30,8 +30,11 @@ def is_pattern(path: str, options: Mapping[str, str] | None = None) -> bool:
         refuse_credentials(scheme, rest)
     if scheme in (None, "file"):
         return not os.path.exists(path if scheme is None else file_uri_path(rest))
-    head, _, name = path.rpartition("/")
-    return _SPECIAL.search(head) is not None or not Storage.open(head, options).exists(name)
+    head, _, name = path.rstrip("/").rpartition("/")
+    if Storage.open(head, options).exists(name):
+        return False
+    # An object store has no folders, only names that go on: one listing says whether there are any.
+    return next(iter(Storage.open(path, options).list()), None) is None
 
 
 def fixed_part(pattern: str) -> str:

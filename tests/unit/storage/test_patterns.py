@@ -51,6 +51,21 @@ def test_a_path_names_one_file_with_its_size(tmp_path: Path) -> None:
     assert caught.value.code == "NOT_FOUND"
 
 
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_file_or_folder_that_is_there_is_no_pattern(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remote: bool
+) -> None:
+    root = "s3://bucket/x" if remote else str(tmp_path)
+    where: Storage = RemoteStorage(root, "", None, MemoryStore()) if remote else Storage.open(tmp_path)
+    if remote:
+        monkeypatch.setattr(Storage, "open", lambda place, _=None: where.child(str(place)[len(root) :].strip("/")))
+    where.put("a?b/c[d].parquet", b"")
+    for name in ("a?b", "a?b/", "a?b/c[d].parquet"):
+        assert not patterns.is_pattern(f"{root}/{name}"), name
+    for name in ("a*", "a?", "a?b/c[d]", "a?b/*.parquet", "?"):
+        assert patterns.is_pattern(f"{root}/{name}"), name
+
+
 @pytest.mark.parametrize(
     ("pattern", "folder"),
     [("a/b/*.x", "a/b"), ("a/**/b/*.x", "a"), ("/*", "/"), ("*.x", "."), ("s3://b/p/x?", "s3://b/p"), ("a/b.x", "a")],
