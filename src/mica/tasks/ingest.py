@@ -228,7 +228,12 @@ class _Fed:
 
     def infer(self, limits: Limits) -> kernel.Inferred:
         self._feed()
-        return self._reader.infer(limits)
+        found = self._reader.infer(limits)
+        while self._reader.wants_input():
+            # All that was fed is in the sample, which is not full: a row may be longer than one fetch.
+            self._feed()
+            found = self._reader.infer(limits)
+        return found
 
     def next_batch(self, tree: pa.DataType, max_rows: int, max_bytes: int) -> kernel.Batch | None:
         self._feed()
@@ -248,13 +253,14 @@ class _Fed:
     def _feed(self) -> None:
         split = self._split
         while self._reader.wants_input():
-            if self._at >= split.size:
-                self._reader.finish()
-                return
             # A small split of a large file does not need a full fetch.
             end = min(self._at + min(FETCH_BYTES, max(split.bytes, HEAD_BYTES)), split.size)
-            self._reader.feed(split.storage.read_ranges(split.path, [(self._at, end)])[0])
-            self._at = end
+            if self._at < end:
+                self._reader.feed(split.storage.read_ranges(split.path, [(self._at, end)])[0])
+                self._at = end
+            if self._at >= split.size:
+                # Said with the last bytes: a row without a line break, and what gzip holds back, are there at once.
+                self._reader.finish()
 
 
 JsonSource = kernel.JsonReader | _Fed

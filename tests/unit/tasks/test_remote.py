@@ -16,6 +16,7 @@ from mica.cli.events import lines
 from mica.engines import local
 from mica.storage import Storage
 from mica.storage.remote import RemoteStorage
+from mica.tasks import ingest
 from mica.write import inputs
 
 
@@ -55,6 +56,23 @@ def test_json_on_a_store_becomes_a_table_on_a_store(
     assert sorted(orjson.dumps(orjson.loads(t), option=orjson.OPT_SORT_KEYS) for t in texts) == expected
     where = "v:commit.collection::string = 'app.bsky.feed.post'"
     assert table.scan(where=where).count() == sum(b'"collection":"app.bsky.feed.post"' in t for t in expected)
+
+
+@pytest.mark.parametrize("fetch", [1, 7, 8 << 20])
+@pytest.mark.parametrize(
+    "first", [b'{"a":1}', b'\n {"a":1}', gzip.compress(b'{"a":1}\n', mtime=0), b'[{"a":1}]', b"", b"\n"]
+)
+def test_the_first_rows_say_what_becomes_columns_however_they_come(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch, first: bytes, fetch: int
+) -> None:
+    """A row whose end is the end of the file, gzip that holds its bytes back, a row that is longer than a fetch."""
+    monkeypatch.setattr(ingest, "FETCH_BYTES", fetch)
+    home = RemoteStorage("s3://bucket", "", None, store)
+    home.put("in/a", first)
+    home.put("in/b", b"".join(b'{"a":%d}\n' % i for i in range(100)))
+    mica.ingest_json("s3://bucket/in/*", "s3://bucket/t")
+    table = mica.Table.open("s3://bucket/t")
+    assert table.scan("v:a::int > 99").explain().to_dict()["files"]["kept"] == 0
 
 
 def test_a_broken_line_leaves_nothing_on_the_store(store: MemoryStore) -> None:
