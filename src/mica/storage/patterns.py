@@ -31,10 +31,15 @@ def is_pattern(path: str, options: Mapping[str, str] | None = None) -> bool:
     if scheme in (None, "file"):
         return not os.path.exists(path if scheme is None else file_uri_path(rest))
     head, _, name = path.rstrip("/").rpartition("/")
-    if Storage.open(head, options).exists(name):
-        return False
-    # An object store has no folders, only names that go on: one listing says whether there are any.
-    return next(iter(Storage.open(path, options).list()), None) is None
+    return not Storage.open(head, options).exists(name) and not is_folder(path, options)
+
+
+def is_folder(path: str, options: Mapping[str, str] | None = None) -> bool:
+    """Whether the path is a directory; an object store has none, only names that go on: whether any does."""
+    storage = Storage.open(path, options)
+    if storage.local_path is not None:
+        return os.path.isdir(storage.local_path)
+    return next(iter(storage.list()), None) is not None
 
 
 def fixed_part(pattern: str) -> str:

@@ -37,14 +37,17 @@ def find(paths: Paths, storage_options: Mapping[str, str] | None = None, format:
     """
     found: list[Split] = []
     for path in _texts(paths):
-        if os.path.isdir(path):  # noqa: PTH112 - may be a URI
+        try:
+            files = patterns.files_of(path, storage_options)
+        except StorageError as e:
+            if e.code not in ("NOT_FOUND", "IS_A_DIRECTORY") or not patterns.is_folder(path, storage_options):
+                raise
             raise StorageError(
                 "IS_A_DIRECTORY",
                 f"{path} is a directory, not a file",
                 hint=f"Write {path.rstrip('/')}/*.",
                 path=path,
-            )
-        files = patterns.files_of(path, storage_options)
+            ) from None
         if not files:
             raise StorageError("NOT_FOUND", f"no file matches {path!r}", hint="Check the pattern.", path=path)
         found += [Split(place, entry.path, entry.size, modified=entry.modified) for place, entry in files]

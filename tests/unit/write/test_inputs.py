@@ -7,9 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
+from obstore.store import MemoryStore
 
 from mica.errors import MicaError
 from mica.storage import Storage
+from mica.storage.remote import RemoteStorage
 from mica.tasks.ingest import Split
 from mica.write import inputs
 
@@ -42,6 +44,21 @@ def test_what_names_no_file_is_an_error(tmp_path: Path, name: str, code: str) ->
     with pytest.raises(MicaError) as raised:
         inputs.find(str(tmp_path / name) if name else str(tmp_path))
     assert raised.value.code == code
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_folder_is_named_as_one_with_what_to_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remote: bool
+) -> None:
+    root = "s3://bucket/x" if remote else tmp_path.as_uri()
+    where: Storage = RemoteStorage("s3://bucket/x", "", None, MemoryStore()) if remote else Storage.open(tmp_path)
+    if remote:
+        monkeypatch.setattr(Storage, "open", lambda place, _=None: where.child(str(place)[len(root) :].strip("/")))
+    where.put("in/a.json", b"1")
+    for name in ("in", "in/"):
+        with pytest.raises(MicaError) as raised:
+            inputs.find(f"{root}/{name}")
+        assert (raised.value.code, raised.value.hint) == ("IS_A_DIRECTORY", f"Write {root}/in/*.")
 
 
 def test_a_large_plain_file_is_cut_and_every_byte_is_in_one_task(tmp_path: Path) -> None:
