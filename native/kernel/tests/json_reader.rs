@@ -79,6 +79,28 @@ fn compressed_members_and_frames_follow_each_other_and_must_be_whole() {
 }
 
 #[test]
+fn zeros_may_follow_the_last_member_of_gzip_and_nothing_else() {
+    let whole = [gzip(&LINES[..9]), gzip(&LINES[9..])].concat();
+    let read = |tail: &[u8], piece| rows(options(Format::Ndjson, Compression::Gzip), &[&whole, tail].concat(), piece);
+    for piece in [1, 7, 1000] {
+        for zeros in [1, 7, 512, 100_000] {
+            assert_eq!(read(&vec![0; zeros], piece).unwrap().len(), 3, "{zeros} zeros in pieces of {piece}");
+        }
+        for tail in [&b"\0\0x"[..], b"x", b"trash and more of it", &[&[0; 20_000][..], &whole].concat()] {
+            let error = read(tail, piece).unwrap_err();
+            assert!(error.message.contains("not gzip follow its last member"), "{error}");
+        }
+        assert!(read(&whole[..5], piece).unwrap_err().message.contains("ends early"));
+        let mut wrong = whole.clone();
+        *wrong.last_mut().unwrap() ^= 1;
+        let error = rows(options(Format::Ndjson, Compression::Gzip), &wrong, piece).unwrap_err();
+        assert!(error.message.contains("its checksum or length differs"), "{error}");
+        assert!(rows(options(Format::Ndjson, Compression::Gzip), &[0; 100], piece).is_err(), "zeros alone are no gzip");
+        assert!(rows(options(Format::Ndjson, Compression::Gzip), &gzip(b""), piece).unwrap().is_empty());
+    }
+}
+
+#[test]
 fn an_array_or_values_are_rows() {
     let text = b" [ {\"a\": [1, \"]}\\\"\"]} ,\n[2], \"x, y\", 3 , null] ";
     for piece in [1, 2, 5, 1000] {

@@ -1,13 +1,13 @@
 //! Where bytes come from: a local file, whole or from a place on, or whatever the caller feeds; plain, gzip (any
-//! number of members) or zstd (any number of frames). A stream that ends inside a member or frame is an error.
+//! number of members: see `gzip`) or zstd (any number of frames). A stream that ends inside a member or frame is an error.
 
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom};
 
-use flate2::write::MultiGzDecoder;
 use zstd::stream::raw::{Decoder as ZstdDecoder, InBuffer, Operation, OutBuffer};
 
 use crate::error::{Code, Error, Result};
+use crate::json::gzip::Gzip;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {
@@ -50,7 +50,7 @@ enum Source {
 
 enum Codec {
     Plain,
-    Gzip(Box<MultiGzDecoder<Vec<u8>>>),
+    Gzip(Gzip),
     /// `open`: inside of a frame. `held`: the decoder may hold more than it has given.
     Zstd {
         decoder: ZstdDecoder<'static>,
@@ -90,7 +90,7 @@ impl Input {
     fn new(source: Source, compression: Compression) -> Result<Self> {
         let codec = match compression {
             Compression::None => Codec::Plain,
-            Compression::Gzip => Codec::Gzip(Box::new(MultiGzDecoder::new(Vec::new()))),
+            Compression::Gzip => Codec::Gzip(Gzip::default()),
             Compression::Zstd => {
                 Codec::Zstd { decoder: ZstdDecoder::new()?, open: false, held: false, out: vec![0; 1 << 17] }
             }
@@ -168,7 +168,7 @@ impl Input {
             self.read += taken as u64;
             if self.over {
                 self.ended = true;
-                self.codec.end(self.read, out)?;
+                self.codec.end(out)?;
             }
         }
         Ok(Filled::Some)
@@ -194,16 +194,13 @@ impl Codec {
     fn decode(&mut self, packed: &[u8], out: &mut Vec<u8>) -> Result<usize> {
         match self {
             Codec::Plain => out.extend_from_slice(packed),
-            Codec::Gzip(decoder) => {
-                decoder.write_all(packed).map_err(|e| corrupt("gzip", &e))?;
-                out.append(decoder.get_mut());
-            }
+            Codec::Gzip(decoder) => decoder.decode(packed, out)?,
             Codec::Zstd { decoder, open, held, out: block } => {
                 let mut input = InBuffer::around(packed);
                 let most = out.len() + UNPACKED_CHUNK;
                 while (input.pos() < packed.len() || *held) && out.len() < most {
                     let mut output = OutBuffer::around(block.as_mut_slice());
-                    let hint = decoder.run(&mut input, &mut output).map_err(|e| corrupt("zstd", &e))?;
+                    let hint = decoder.run(&mut input, &mut output).map_err(|e| corrupt(&e))?;
                     let made = output.pos();
                     out.extend_from_slice(block.get(..made).unwrap_or(&[]));
                     *open = hint != 0;
@@ -217,23 +214,17 @@ impl Codec {
     }
 
     /// Checks that the stream is whole.
-    fn end(&mut self, read: u64, out: &mut Vec<u8>) -> Result<()> {
+    fn end(&mut self, out: &mut Vec<u8>) -> Result<()> {
         match self {
-            Codec::Gzip(decoder) if read > 0 => {
-                decoder.try_finish().map_err(|_| cut("gzip"))?;
-                out.append(decoder.get_mut());
-                Ok(())
+            Codec::Gzip(decoder) => decoder.end(out),
+            Codec::Zstd { open: true, .. } => {
+                Err(Error::new(Code::CorruptFile, "the zstd stream ends early: the file is truncated"))
             }
-            Codec::Zstd { open: true, .. } => Err(cut("zstd")),
             _ => Ok(()),
         }
     }
 }
 
-fn corrupt(codec: &str, error: &std::io::Error) -> Error {
-    Error::new(Code::CorruptFile, format!("the {codec} stream is corrupt: {error}"))
-}
-
-fn cut(codec: &str) -> Error {
-    Error::new(Code::CorruptFile, format!("the {codec} stream ends early: the file is truncated"))
+fn corrupt(error: &std::io::Error) -> Error {
+    Error::new(Code::CorruptFile, format!("the zstd stream is corrupt: {error}"))
 }

@@ -1,6 +1,7 @@
 //! JSON text to tapes: `parse` reads one document, `reader` cuts files and streams into documents.
 
 pub mod format;
+mod gzip;
 pub mod input;
 pub mod keys;
 mod leaf;
