@@ -274,6 +274,7 @@ def look(split: Split) -> tuple[str | None, str]:
     compression = next((name for magic, name in _MAGIC.items() if head.startswith(magic)), None)
     text = head
     if compression is not None:
+        text = b""
         # The reader reports a damaged file, with the position.
         with contextlib.suppress(OSError, pa.ArrowInvalid):
             text = pa.CompressedInputStream(pa.BufferReader(head), compression).read(4096)

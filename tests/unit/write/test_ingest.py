@@ -54,6 +54,14 @@ def test_an_array_or_lines_of_documents(tmp_path: Path, text: str, documents: li
     assert _documents(tmp_path) == documents
 
 
+@pytest.mark.parametrize("zeros", [1, 512, 100_000])
+@pytest.mark.parametrize("text", ['{\n "a": 1\n}\n{"a":2}', '{"a": 1}\n{"a":2}\n', '[{"a": 1},\n{"a":2}]'])
+def test_zeros_behind_gzip_are_read_past(tmp_path: Path, text: str, zeros: int) -> None:
+    (tmp_path / "in.json.gz").write_bytes(gzip.compress(text.encode()) + bytes(zeros))
+    mica.ingest_json(tmp_path / "in.json.gz", tmp_path / "table")
+    assert _documents(tmp_path) == [{"a": 1}, {"a": 2}]
+
+
 @pytest.mark.parametrize(
     ("name", "format_", "documents"),
     [
