@@ -108,17 +108,29 @@ pub struct Tape {
     pub scratch: Vec<u8>,
     /// Decimals and UUIDs.
     pub wide: Vec<i128>,
+    /// What is known of the nodes, if anything.
+    pub shape: Option<Shape>,
+}
+
+/// Rows of one shape have nodes of the same names, as many children and the same ends: they differ in the leaves' kinds
+/// and values. No two sources of shapes have the same serial number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    pub source: u64,
+    pub number: u32,
 }
 
 impl Tape {
     pub fn clear(&mut self) {
+        self.shape = None;
         self.nodes.clear();
         self.scratch.clear();
         self.wide.clear();
     }
 
     pub fn view<'a>(&'a self, source: &'a [u8], names: &'a Names) -> TapeView<'a> {
-        TapeView { nodes: &self.nodes, scratch: &self.scratch, wide: &self.wide, source, text: None, names }
+        let Tape { nodes, scratch, wide, shape } = self;
+        TapeView { nodes, scratch, wide, shape: *shape, source, text: None, names }
     }
 
     /// The same of a source that is text: its strings need no look at their bytes.
@@ -133,6 +145,7 @@ pub struct TapeView<'a> {
     pub nodes: &'a [Node],
     pub scratch: &'a [u8],
     pub wide: &'a [i128],
+    pub shape: Option<Shape>,
     pub source: &'a [u8],
     /// The source, where it is text.
     pub text: Option<&'a str>,

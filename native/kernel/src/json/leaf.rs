@@ -8,8 +8,13 @@ use crate::tape::{Kind, Node, Tape};
 /// Reads the leaf whose first byte stands at `at`, pushes its node, returns the place after it.
 #[inline(always)]
 pub fn leaf(text: &str, first: u8, at: usize, name: u32, tape: &mut Tape) -> Result<usize> {
+    if first == b'"' { string(text.as_bytes(), at + 1, name, tape) } else { no_string(text, first, at, name, tape) }
+}
+
+/// Most leaves are strings: what the others need is not at hand between those.
+#[inline(never)]
+fn no_string(text: &str, first: u8, at: usize, name: u32, tape: &mut Tape) -> Result<usize> {
     match first {
-        b'"' => string(text.as_bytes(), at + 1, name, tape),
         b'-' | b'0'..=b'9' => number(text, at, name, tape),
         _ => literal(text, at, name, tape),
     }
@@ -18,7 +23,12 @@ pub fn leaf(text: &str, first: u8, at: usize, name: u32, tape: &mut Tape) -> Res
 /// Whether a leaf may begin with it.
 #[inline(always)]
 pub fn begins_leaf(byte: u8) -> bool {
-    matches!(byte, b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
+    byte == b'"' || begins_no_string(byte)
+}
+
+#[inline(never)]
+fn begins_no_string(byte: u8) -> bool {
+    matches!(byte, b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
 }
 
 /// The byte at `at`; 0, which stands nowhere outside strings, beyond the end.

@@ -10,11 +10,15 @@
 //! A text is followed to where a leaf begins, so it says the same at its place in whatever document: which objects and
 //! arrays it opens and closes, with which names, and how many members they have by then.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use wide::u8x16;
+
 use crate::error::Result;
 use crate::json::leaf::{begins_leaf, byte, leaf, token};
 use crate::json::scan::string_stop;
 use crate::names::{Mark, NO_NAME, Names};
-use crate::tape::{Kind, Node, Tape};
+use crate::tape::{Kind, Node, Shape, Tape};
 
 /// Texts that are kept, the bytes of one, and levels around its leaf.
 const MAX_TEXTS: usize = 1024;
@@ -40,9 +44,13 @@ pub struct Frame {
 #[derive(Default)]
 pub struct Shapes {
     mark: Mark,
+    /// Another one whenever all texts are forgotten.
+    serial: u64,
     /// The first one stands for the beginning of a document.
     texts: Vec<Text>,
 }
+
+static SERIALS: AtomicU64 = AtomicU64::new(1);
 
 /// What stands before a leaf, or behind the last one, after a certain other text and its leaf.
 #[derive(Default)]
@@ -78,8 +86,8 @@ impl Default for Number {
 /// Up to sixteen bytes for one comparison.
 #[derive(Clone, Copy, Default)]
 struct Block {
-    text: u128,
-    mask: u128,
+    text: u8x16,
+    mask: u8x16,
 }
 
 #[derive(Clone, Copy)]
@@ -102,6 +110,7 @@ impl Shapes {
     pub fn start(&mut self, names: &Names) {
         if self.mark != names.mark() || self.texts.is_empty() {
             self.mark = names.mark();
+            self.serial = SERIALS.fetch_add(1, Ordering::Relaxed);
             self.texts.clear();
             self.texts.push(Text::default());
         }
@@ -135,6 +144,8 @@ impl Shapes {
             at += found.bytes.len();
             last = next;
             if found.is_last {
+                // One way leads to a text: whoever reaches it has read the same ones before.
+                tape.shape = Some(Shape { source: self.serial, number: last.0 });
                 return Ok(Followed { at, is_whole: true, last });
             }
             next = found.follower;
@@ -256,7 +267,7 @@ fn block(text: &[u8], from: usize) -> Block {
     for ((to, mask), from) in bytes.iter_mut().zip(&mut mask).zip(part) {
         (*to, *mask) = (*from, 0xff);
     }
-    Block { text: u128::from_le_bytes(bytes), mask: u128::from_le_bytes(mask) }
+    Block { text: u8x16::new(bytes), mask: u8x16::new(mask) }
 }
 
 impl Text {
@@ -286,7 +297,7 @@ impl Text {
 impl Block {
     #[inline(always)]
     fn is(&self, bytes: &[u8; 16]) -> bool {
-        u128::from_le_bytes(*bytes) & self.mask == self.text
+        (u8x16::new(*bytes) & self.mask).cmp_eq(self.text).move_mask() == 0xffff
     }
 }
 

@@ -10,6 +10,8 @@
 //! The early layout says the same with other names (`layout/mod.rs`).
 //!
 //! Every level below the root without an array between has the row's index; elements of an array are counted.
+//!
+//! The levels of a tree are one list, and know each other by their places in it.
 
 use std::sync::Arc;
 
@@ -39,8 +41,11 @@ pub struct Row<'a> {
     pub own: Option<&'a mut Vec<u8>>,
 }
 
+/// The levels of a tree. The first is the root.
+pub struct Groups(Vec<Group>);
+
 /// The columns of one level.
-pub struct Group {
+struct Group {
     tree: Tree,
     layout: Layout,
     value: Bytes,
@@ -51,20 +56,20 @@ enum Typed {
     None,
     Leaf(LeafBuilder),
     Object(Object),
-    Array(Box<Array>),
+    Array(Array),
 }
 
 struct Object {
     valid: Bits,
-    /// By name id: the position in `fields`.
+    /// By name id: the field's level.
     slots: Vec<u32>,
-    fields: Vec<Group>,
+    fields: Vec<u32>,
 }
 
 struct Array {
     valid: Bits,
     offsets: Vec<i32>,
-    element: Group,
+    element: u32,
     elements: usize,
 }
 
@@ -96,103 +101,109 @@ impl Row<'_> {
     }
 }
 
-impl Group {
+impl Groups {
     /// Compiles a tree; its names get ids.
     pub fn new(tree: &Tree, layout: Layout, names: &mut Names) -> Self {
+        let mut groups = Groups(Vec::new());
+        groups.add(tree, layout, names);
+        groups
+    }
+
+    fn add(&mut self, tree: &Tree, layout: Layout, names: &mut Names) -> u32 {
+        let place = self.0.len();
+        self.0.push(Group { tree: tree.clone(), layout, value: Bytes::default(), typed: Typed::None });
         let typed = if let Some(fields) = &tree.object {
             let mut slots = Vec::new();
-            for (position, field) in fields.iter().enumerate() {
-                let id = names.intern(&field.name) as usize;
+            let ids: Vec<_> = fields.iter().map(|field| names.intern(&field.name) as usize).collect();
+            let fields: Vec<_> = fields.iter().map(|field| self.add(&field.tree, layout, names)).collect();
+            for (id, &field) in ids.into_iter().zip(&fields) {
                 if slots.len() <= id {
                     slots.resize(id + 1, NONE);
                 }
-                slots[id] = position as u32;
+                slots[id] = field;
             }
-            let fields = fields.iter().map(|f| Group::new(&f.tree, layout, names)).collect();
             Typed::Object(Object { valid: Bits::default(), slots, fields })
         } else if let Some(element) = &tree.array {
-            let element = Group::new(element, layout, names);
-            Typed::Array(Box::new(Array { valid: Bits::default(), offsets: vec![0], element, elements: 0 }))
+            let element = self.add(element, layout, names);
+            Typed::Array(Array { valid: Bits::default(), offsets: vec![0], element, elements: 0 })
         } else {
             tree.leaf.map_or(Typed::None, |leaf| Typed::Leaf(LeafBuilder::new(leaf)))
         };
-        Group { tree: tree.clone(), layout, value: Bytes::default(), typed }
+        if let Some(group) = self.0.get_mut(place) {
+            group.typed = typed;
+        }
+        place as u32
     }
 
-    /// Writes the tape's subtree at `at` as the value with this index.
+    /// Writes the tape's row as the value with this index.
+    pub fn put_row(&mut self, row: &mut Row, index: usize) -> Result<()> {
+        self.put(0, row, 0, index)
+    }
+
+    /// Writes the tape's subtree at `at` as the value with this index of a level.
     #[inline]
-    pub fn put(&mut self, row: &mut Row, at: usize, index: usize) -> Result<()> {
+    pub fn put(&mut self, place: u32, row: &mut Row, at: usize, index: usize) -> Result<()> {
         let Some(node) = row.view.nodes.get(at) else { return Ok(()) };
+        let Some(group) = self.0.get_mut(place as usize) else { return Ok(()) };
         // Most values are leaves: no call for a level stands before them.
-        if let Typed::Leaf(leaf) = &mut self.typed
+        if let Typed::Leaf(leaf) = &mut group.typed
             && leaf.put(&row.view, node, index)?
         {
             return Ok(());
         }
-        self.put_other(row, at, node.kind, index)
+        self.put_other(place, row, at, node.kind, index)
+    }
+
+    /// The same of a text for a level of texts, which most values are; false of any other.
+    #[inline(always)]
+    pub fn put_text(&mut self, place: u32, view: &TapeView, at: usize, index: usize) -> Result<bool> {
+        let (Some(node), Some(group)) = (view.nodes.get(at), self.0.get_mut(place as usize)) else { return Ok(false) };
+        let Typed::Leaf(LeafBuilder::String(column)) = &mut group.typed else { return Ok(false) };
+        match view.text_bytes(node).filter(|_| node.kind == Kind::Str) {
+            Some(text) => column.put(index, text).map(|()| true),
+            None => Ok(false),
+        }
     }
 
     /// The same of a value that no leaf takes.
     #[inline(never)]
-    fn put_other(&mut self, row: &mut Row, at: usize, kind: Kind, index: usize) -> Result<()> {
-        match (&mut self.typed, kind) {
+    fn put_other(&mut self, place: u32, row: &mut Row, at: usize, kind: Kind, index: usize) -> Result<()> {
+        let Some(group) = self.0.get_mut(place as usize) else { return Ok(()) };
+        match (&mut group.typed, kind) {
             (Typed::Object(object), Kind::Object) => {
+                object.valid.mark(index);
                 let left_before = row.left.len();
-                object.put(row, at, index)?;
-                if row.left.len() > left_before {
-                    self.value.put_with(index, |out| row.left_over(left_before, out))?;
-                    row.left.truncate(left_before);
-                }
-                return Ok(());
+                self.put_fields(place, row, at, index)?;
+                self.put_left(place, row, left_before, index)
             }
-            (Typed::Array(array), Kind::Array) => return array.put(row, at, index),
-            _ => {}
+            (Typed::Array(array), Kind::Array) => {
+                array.begin(index);
+                self.put_elements(place, row, at)
+            }
+            _ => group.value.put_with(index, |out| row.whole(at, out)),
         }
-        self.value.put_with(index, |out| row.whole(at, out))
     }
 
-    /// Writes a value that this level does not type.
-    pub fn put_whole(&mut self, index: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
-        self.value.put_with(index, write)
+    /// Whether the level is one of objects.
+    pub fn is_object(&self, place: u32) -> bool {
+        self.0.get(place as usize).is_some_and(|group| matches!(group.typed, Typed::Object(_)))
     }
 
-    /// Bytes buffered, about.
-    pub fn byte_len(&self) -> usize {
-        let typed = match &self.typed {
-            Typed::None => 0,
-            Typed::Leaf(leaf) => leaf.byte_len(),
-            Typed::Object(object) => object.fields.iter().map(Group::byte_len).sum(),
-            Typed::Array(array) => 4 * array.offsets.len() + array.element.byte_len(),
-        };
-        self.value.byte_len() + typed
+    /// The value with this index is an object, whose fields follow.
+    #[inline]
+    pub fn mark_object(&mut self, place: u32, index: usize) {
+        if let Some(Group { typed: Typed::Object(object), .. }) = self.0.get_mut(place as usize) {
+            object.valid.mark(index);
+        }
     }
 
-    /// The columns `value` and, where there is one, `typed_value`, of `len` rows.
-    pub fn finish(&mut self, len: usize) -> Result<impl Iterator<Item = Column>> {
-        let typed = match &mut self.typed {
-            Typed::None => None,
-            Typed::Leaf(leaf) => Some(leaf.finish(len)?),
-            Typed::Object(object) => Some(object.finish(len)?),
-            Typed::Array(array) => Some(array.finish(&self.tree, self.layout, len)?),
-        };
-        Ok(std::iter::once(self.value.finish(len)).chain(typed))
-    }
-
-    fn finish_struct(&mut self, len: usize) -> Result<Column> {
-        Ok(Column::Struct { children: self.finish(len)?.collect(), nulls: None, len })
-    }
-}
-
-impl Object {
-    fn put(&mut self, row: &mut Row, at: usize, index: usize) -> Result<()> {
-        self.valid.mark(index);
+    fn put_fields(&mut self, place: u32, row: &mut Row, at: usize, index: usize) -> Result<()> {
         let Some(count) = row.view.nodes.get(at).map(|n| n.a) else { return Ok(()) };
         let mut child = at + 1;
         for _ in 0..count {
             let Some(node) = row.view.nodes.get(child) else { break };
-            let slot = self.slots.get(node.name as usize).copied().unwrap_or(NONE);
-            match self.fields.get_mut(slot as usize) {
-                Some(field) => field.put(row, child, index)?,
+            match self.field(place, node.name) {
+                Some(field) => self.put(field, row, child, index)?,
                 None => row.left.push(child as u32),
             }
             child = node.next(child);
@@ -200,44 +211,122 @@ impl Object {
         Ok(())
     }
 
-    fn finish(&mut self, len: usize) -> Result<Column> {
-        let children = self.fields.iter_mut().map(|field| field.finish_struct(len)).collect::<Result<_>>()?;
-        Ok(Column::Struct { children, nulls: self.valid.finish(len), len })
+    /// The level of the field of this name.
+    pub fn field(&self, place: u32, name: u32) -> Option<u32> {
+        match &self.0.get(place as usize)?.typed {
+            Typed::Object(object) => object.slots.get(name as usize).copied().filter(|&field| field != NONE),
+            _ => None,
+        }
+    }
+
+    /// Writes the fields of an object that were left over since the stack was so high.
+    pub fn put_left(&mut self, place: u32, row: &mut Row, since: usize, index: usize) -> Result<()> {
+        if row.left.len() > since
+            && let Some(group) = self.0.get_mut(place as usize)
+        {
+            group.value.put_with(index, |out| row.left_over(since, out))?;
+            row.left.truncate(since);
+        }
+        Ok(())
+    }
+
+    fn put_elements(&mut self, place: u32, row: &mut Row, at: usize) -> Result<()> {
+        let Some(count) = row.view.nodes.get(at).map(|n| n.a) else { return Ok(()) };
+        let Some((element, first)) = self.array(place).map(|array| (array.element, array.elements)) else {
+            return Ok(());
+        };
+        let (mut child, mut elements) = (at + 1, first);
+        for _ in 0..count {
+            let Some(node) = row.view.nodes.get(child) else { break };
+            self.put(element, row, child, elements)?;
+            elements += 1;
+            child = node.next(child);
+        }
+        self.array(place).map_or(Ok(()), |array| array.end(elements))
+    }
+
+    fn array(&mut self, place: u32) -> Option<&mut Array> {
+        match &mut self.0.get_mut(place as usize)?.typed {
+            Typed::Array(array) => Some(array),
+            _ => None,
+        }
+    }
+
+    /// Writes a row that the root does not type.
+    pub fn put_whole(&mut self, index: usize, write: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+        self.0.first_mut().map_or(Ok(()), |root| root.value.put_with(index, write))
+    }
+
+    /// Bytes buffered, about.
+    pub fn byte_len(&self) -> usize {
+        self.0.iter().map(Group::byte_len).sum()
+    }
+
+    /// The columns `value` and, where there is one, `typed_value`, of `len` rows.
+    pub fn finish(&mut self, len: usize) -> Result<Vec<Column>> {
+        self.finish_level(0, len)
+    }
+
+    fn finish_level(&mut self, place: u32, len: usize) -> Result<Vec<Column>> {
+        let Some(group) = self.0.get_mut(place as usize) else { return Ok(Vec::new()) };
+        let value = group.value.finish(len);
+        let typed = match &mut group.typed {
+            Typed::None => None,
+            Typed::Leaf(leaf) => Some(leaf.finish(len)?),
+            Typed::Object(object) => {
+                let (fields, nulls) = (object.fields.clone(), object.valid.finish(len));
+                let children = fields.iter().map(|&field| self.finish_struct(field, len)).collect::<Result<_>>()?;
+                Some(Column::Struct { children, nulls, len })
+            }
+            Typed::Array(array) => {
+                let (element, elements) = (array.element, std::mem::take(&mut array.elements));
+                let mut offsets = std::mem::replace(&mut array.offsets, vec![0]);
+                offsets.resize(len + 1, elements as i32);
+                let nulls = array.valid.finish(len);
+                let Some(field) = group.tree.array.as_ref().map(|element| group.layout.element_field(element)) else {
+                    return Err(Error::new(Code::InvalidArgument, "columns of an array that is not in the tree"));
+                };
+                let elements = self.finish_struct(element, elements)?.to_array(&field)?;
+                let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+                Some(Column::Array(Arc::new(ListArray::try_new(field, offsets, elements, nulls)?)))
+            }
+        };
+        Ok(std::iter::once(value).chain(typed).collect())
+    }
+
+    fn finish_struct(&mut self, place: u32, len: usize) -> Result<Column> {
+        Ok(Column::Struct { children: self.finish_level(place, len)?, nulls: None, len })
+    }
+}
+
+impl Group {
+    fn byte_len(&self) -> usize {
+        let typed = match &self.typed {
+            Typed::None | Typed::Object(_) => 0,
+            Typed::Leaf(leaf) => leaf.byte_len(),
+            Typed::Array(array) => 4 * array.offsets.len(),
+        };
+        self.value.byte_len() + typed
     }
 }
 
 impl Array {
-    fn put(&mut self, row: &mut Row, at: usize, index: usize) -> Result<()> {
-        let Some(count) = row.view.nodes.get(at).map(|n| n.a) else { return Ok(()) };
+    /// A value of this index begins.
+    fn begin(&mut self, index: usize) {
         self.valid.mark(index);
         if self.offsets.len() <= index {
             self.offsets.resize(index + 1, self.elements as i32);
         }
-        let mut child = at + 1;
-        for _ in 0..count {
-            let Some(node) = row.view.nodes.get(child) else { break };
-            self.element.put(row, child, self.elements)?;
-            self.elements += 1;
-            child = node.next(child);
-        }
-        let Ok(end) = i32::try_from(self.elements) else {
+    }
+
+    /// It ends; there are so many elements now.
+    fn end(&mut self, elements: usize) -> Result<()> {
+        self.elements = elements;
+        let Ok(end) = i32::try_from(elements) else {
             let message = "one array column of one batch exceeds 2^31 elements: pass fewer rows at a time";
             return Err(Error::new(Code::TooLarge, message));
         };
         self.offsets.push(end);
         Ok(())
-    }
-
-    fn finish(&mut self, tree: &Tree, layout: Layout, len: usize) -> Result<Column> {
-        let mut offsets = std::mem::replace(&mut self.offsets, vec![0]);
-        offsets.resize(len + 1, self.elements as i32);
-        let elements = self.element.finish_struct(std::mem::take(&mut self.elements))?;
-        let Some(element) = &tree.array else {
-            return Err(Error::new(Code::InvalidArgument, "columns of an array that is not in the tree"));
-        };
-        let field = layout.element_field(element);
-        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-        let elements = elements.to_array(&field)?;
-        Ok(Column::Array(Arc::new(ListArray::try_new(field, offsets, elements, self.valid.finish(len))?)))
     }
 }

@@ -7,6 +7,7 @@
 pub mod column;
 mod group;
 mod metadata;
+mod plan;
 
 use std::sync::Arc;
 
@@ -21,15 +22,17 @@ use crate::layout::standard::{METADATA, check_tree};
 use crate::names::Names;
 use crate::rows::Column;
 use crate::shred::column::{Bits, Bytes};
-use crate::shred::group::{Group, Row};
+use crate::shred::group::{Groups, Row};
 use crate::shred::metadata::Metadata;
+use crate::shred::plan::Plans;
 use crate::tape::TapeView;
 use crate::tree::Tree;
 
 pub struct Shredder {
     layout: Layout,
     fields: Fields,
-    root: Group,
+    levels: Groups,
+    plans: Plans,
     /// For an untyped tree: each row has the metadata of its own names, as any unshredded Variant.
     whole: Option<(OwnDictionaries, Bytes)>,
     metadata: Metadata,
@@ -63,14 +66,15 @@ impl Shredder {
         names: &mut Names,
     ) -> Result<Self> {
         check_tree(tree)?;
-        let root = Group::new(tree, layout, names);
+        let levels = Groups::new(tree, layout, names);
         let mut base = Vec::new();
         tree_names(tree, names, &mut base);
         base.extend(common.into_iter().map(|name| names.intern(name)));
         Ok(Shredder {
             layout,
             fields: layout.column_fields(tree),
-            root,
+            levels,
+            plans: Plans::default(),
             whole: tree.is_untyped().then(Default::default),
             metadata: Metadata::default(),
             valid: Bits::default(),
@@ -111,7 +115,7 @@ impl Shredder {
     /// Bytes buffered, about: for cutting batches.
     pub fn byte_len(&self) -> usize {
         let own = self.whole.as_ref().map_or(0, |(_, metadata)| metadata.byte_len());
-        own + self.metadata.byte_len() + self.root.byte_len()
+        own + self.metadata.byte_len() + self.levels.byte_len()
     }
 
     /// Adds the row that the tape holds.
@@ -120,7 +124,7 @@ impl Shredder {
         if let Some((dictionaries, metadata)) = &mut self.whole {
             let dictionary = dictionaries.of(view, 0);
             metadata.put(index, dictionary.base_bytes())?;
-            self.root.put_whole(index, |out| self.residual.subtree(view, dictionary, 0, out))?;
+            self.levels.put_whole(index, |out| self.residual.subtree(view, dictionary, 0, out))?;
             self.valid.mark(index);
             self.rows += 1;
             return Ok(());
@@ -132,7 +136,10 @@ impl Shredder {
             left: &mut self.left,
             own: (self.layout == Layout::Early).then_some(&mut self.own),
         };
-        self.root.put(&mut row, 0, index)?;
+        match view.shape {
+            Some(shape) => self.plans.put_row(shape, &mut self.levels, &mut row, index)?,
+            None => self.levels.put_row(&mut row, index)?,
+        }
         if self.layout == Layout::Standard {
             self.metadata.put(index, &mut self.dictionary, view.names)?;
         }
@@ -153,7 +160,7 @@ impl Shredder {
             Some((_, metadata)) => Some(metadata.finish(len)),
             None => (self.layout == Layout::Standard).then(|| self.metadata.finish(len)),
         };
-        let children = metadata.into_iter().chain(self.root.finish(len)?).collect();
+        let children = metadata.into_iter().chain(self.levels.finish(len)?).collect();
         Ok(Column::Struct { children, nulls: self.valid.finish(len), len })
     }
 

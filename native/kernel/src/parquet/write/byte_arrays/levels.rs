@@ -10,8 +10,6 @@ use parquet::util::bit_util::num_required_bits;
 const LENGTH: usize = 4;
 /// Levels that are packed together.
 const GROUP: usize = 8;
-/// Levels that are counted one by one.
-const FEW: usize = 4 * GROUP;
 /// Groups of a packed run: their number and a bit beside it fit a byte.
 const PACKED_GROUPS: usize = 63;
 
@@ -26,7 +24,8 @@ pub fn count(levels: &[u8], level: u8) -> usize {
 pub fn encode(levels: &[u8], max: u8, out: &mut Vec<u8>) -> Vec<i64> {
     let begin = out.len();
     out.extend_from_slice(&[0; LENGTH]);
-    let mut pages = Encoder { width: num_required_bits(max.into()), max, out, counts: vec![0; usize::from(max) + 1] };
+    let (width, counts) = (num_required_bits(max.into()), vec![0; usize::from(max) + 1]);
+    let mut pages = Encoder { width, out, counts, has_packed: false };
     let (mut rest, mut packed) = (levels, 0);
     while let Some(group) = rest.get(packed..packed + GROUP) {
         let level = group[0];
@@ -49,18 +48,38 @@ pub fn encode(levels: &[u8], max: u8, out: &mut Vec<u8>) -> Vec<i64> {
         }
         _ => pages.pack(rest),
     }
-    let Encoder { out, counts, .. } = pages;
+    let Encoder { out, mut counts, has_packed, .. } = pages;
+    if has_packed {
+        count_all(levels, &mut counts);
+    }
     let length = (out.len() - begin - LENGTH) as u32;
     out[begin..begin + LENGTH].copy_from_slice(&length.to_le_bytes());
     counts
 }
 
+/// Says how many are each, the highest first: the levels of values are the most. Packed runs are short and many, so that
+/// to count each by itself takes longer.
+fn count_all(levels: &[u8], counts: &mut [i64]) {
+    counts.fill(0);
+    let mut left = levels.len();
+    for (level, slot) in counts.iter_mut().enumerate().rev() {
+        let found = count(levels, level as u8);
+        *slot = found as i64;
+        left -= found;
+        if left == 0 {
+            return;
+        }
+    }
+}
+
 struct Encoder<'o> {
     /// Bits of a level.
     width: u8,
-    max: u8,
     out: &'o mut Vec<u8>,
+    /// Of the runs.
     counts: Vec<i64>,
+    /// Whether there are others, which have not been counted.
+    has_packed: bool,
 }
 
 impl Encoder<'_> {
@@ -76,7 +95,9 @@ impl Encoder<'_> {
         }
         self.out.push(header as u8);
         self.out.push(level);
-        self.count(level, run);
+        if let Some(count) = self.counts.get_mut(usize::from(level)) {
+            *count += run as i64;
+        }
         &levels[run..]
     }
 
@@ -85,6 +106,7 @@ impl Encoder<'_> {
         if levels.is_empty() {
             return;
         }
+        self.has_packed = true;
         self.out.push((levels.len().div_ceil(GROUP) << 1 | 1) as u8);
         let (groups, rest) = levels.as_chunks::<GROUP>();
         for group in groups {
@@ -94,20 +116,6 @@ impl Encoder<'_> {
             let mut last = [0; GROUP];
             last[..rest.len()].copy_from_slice(rest);
             self.pack_group(&last);
-        }
-        // Most packed runs are short: the levels of those are counted one by one.
-        if levels.len() <= FEW {
-            levels.iter().for_each(|&level| self.count(level, 1));
-            return;
-        }
-        let mut left = levels.len();
-        for level in (0..=self.max).rev() {
-            let found = count(levels, level);
-            self.count(level, found);
-            left -= found;
-            if left == 0 {
-                break;
-            }
         }
     }
 
@@ -121,12 +129,6 @@ impl Encoder<'_> {
         let end = self.out.len() + usize::from(self.width);
         self.out.extend_from_slice(&eight.to_le_bytes());
         self.out.truncate(end);
-    }
-
-    fn count(&mut self, level: u8, rows: usize) {
-        if let Some(count) = self.counts.get_mut(usize::from(level)) {
-            *count += rows as i64;
-        }
     }
 }
 

@@ -7,6 +7,7 @@
 mod distinct;
 mod extremes;
 mod known;
+mod lengths;
 mod levels;
 mod values;
 
@@ -172,7 +173,7 @@ impl ByteArrayColumn {
         compressor: &mut Compressor,
     ) -> Result<()> {
         self.levels.extend_from_slice(levels);
-        self.values.put(places.iter().map(|&place| value(place)), &mut self.extremes)?;
+        self.values.put(places.iter().map(|&place| value(place)), &mut self.extremes);
         let is_first = self.rows == 0;
         self.rows += rows;
         self.nulls += rows - places.len();
@@ -202,7 +203,7 @@ impl ByteArrayColumn {
             max => encode(&self.levels, max, &mut body),
         };
         self.levels.clear();
-        let (encoding, plain_bytes) = self.values.take(&mut body)?;
+        let (encoding, plain_bytes) = self.values.take(&mut body);
         let page = Page::DataPage {
             buf: Bytes::new(),
             num_values: self.rows as u32,

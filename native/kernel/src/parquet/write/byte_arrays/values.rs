@@ -2,14 +2,12 @@
 //! themselves, plain or by what each shares with the one before (Parquet, Encodings.md).
 
 use parquet::basic::Encoding;
-use parquet::data_type::Int32Type;
-use parquet::encodings::encoding::{DeltaBitPackEncoder, Encoder};
 use parquet::encodings::rle::RleEncoder;
-use parquet::errors::Result;
 use parquet::util::bit_util::num_required_bits;
 
 use super::distinct::Distinct;
 use super::extremes::Extremes;
+use super::lengths::Lengths;
 
 /// Whether byte arrays can be written so.
 pub fn is_known(encoding: Option<Encoding>) -> bool {
@@ -40,27 +38,18 @@ enum Rest {
     Delta(Box<Delta>),
 }
 
+#[derive(Default)]
 struct Delta {
     suffixes: Vec<u8>,
     last: Vec<u8>,
-    prefix_lengths: DeltaBitPackEncoder<Int32Type>,
-    suffix_lengths: DeltaBitPackEncoder<Int32Type>,
-    /// Room for lengths that are encoded at once.
-    prefixes: Vec<i32>,
-    lengths: Vec<i32>,
+    prefix_lengths: Lengths,
+    suffix_lengths: Lengths,
 }
 
 impl Values {
     pub fn new(dictionary: bool, encoding: Option<Encoding>) -> Self {
         let rest = match encoding {
-            Some(Encoding::DELTA_BYTE_ARRAY) => Rest::Delta(Box::new(Delta {
-                suffixes: Vec::new(),
-                last: Vec::new(),
-                prefix_lengths: DeltaBitPackEncoder::new(),
-                suffix_lengths: DeltaBitPackEncoder::new(),
-                prefixes: Vec::new(),
-                lengths: Vec::new(),
-            })),
+            Some(Encoding::DELTA_BYTE_ARRAY) => Rest::Delta(Box::default()),
             _ => Rest::Plain(Vec::new()),
         };
         let dictionary = dictionary.then(|| Dictionary { page: 1, ..Dictionary::default() });
@@ -68,7 +57,7 @@ impl Values {
     }
 
     /// Adds values to the page, and to what the page says of the least and the greatest.
-    pub fn put<'v>(&mut self, values: impl Iterator<Item = &'v [u8]>, extremes: &mut Extremes) -> Result<()> {
+    pub fn put<'v>(&mut self, values: impl Iterator<Item = &'v [u8]>, extremes: &mut Extremes) {
         self.bytes += match (&mut self.dictionary, &mut self.rest) {
             (Some(dictionary), _) => dictionary.put(values, extremes),
             (None, Rest::Plain(out)) => values.fold(0, |bytes, value| {
@@ -77,9 +66,8 @@ impl Values {
                 out.extend_from_slice(value);
                 bytes + value.len() as i64
             }),
-            (None, Rest::Delta(delta)) => delta.put(values, extremes)?,
+            (None, Rest::Delta(delta)) => delta.put(values, extremes),
         };
-        Ok(())
     }
 
     /// Bytes of the dictionary page, while there is one.
@@ -103,7 +91,7 @@ impl Values {
 
     /// Writes the page's; the next page has none yet. Gives the encoding, and the bytes of the values, lengths not
     /// counted.
-    pub fn take(&mut self, page: &mut Vec<u8>) -> Result<(Encoding, i64)> {
+    pub fn take(&mut self, page: &mut Vec<u8>) -> (Encoding, i64) {
         let encoding = match (&mut self.dictionary, &mut self.rest) {
             (Some(dictionary), _) => {
                 dictionary.take(page);
@@ -114,11 +102,11 @@ impl Values {
                 Encoding::PLAIN
             }
             (None, Rest::Delta(delta)) => {
-                delta.take(page)?;
+                delta.take(page);
                 Encoding::DELTA_BYTE_ARRAY
             }
         };
-        Ok((encoding, std::mem::take(&mut self.bytes)))
+        (encoding, std::mem::take(&mut self.bytes))
     }
 
     /// The dictionary, if there is one; the rest of the chunk has none. The page being built is empty.
@@ -187,15 +175,15 @@ impl Dictionary {
 }
 
 impl Delta {
-    fn put<'v>(&mut self, values: impl Iterator<Item = &'v [u8]>, extremes: &mut Extremes) -> Result<i64> {
+    fn put<'v>(&mut self, values: impl Iterator<Item = &'v [u8]>, extremes: &mut Extremes) -> i64 {
         let mut bytes = 0;
         let mut before = std::mem::take(&mut self.last);
         let mut last = before.as_slice();
         for value in values {
             extremes.take(value);
             let prefix = shared(last, value);
-            self.prefixes.push(prefix as i32);
-            self.lengths.push((value.len() - prefix) as i32);
+            self.prefix_lengths.push(prefix);
+            self.suffix_lengths.push(value.len() - prefix);
             self.suffixes.extend_from_slice(&value[prefix..]);
             bytes += value.len() as i64;
             last = value;
@@ -203,25 +191,20 @@ impl Delta {
         let kept = last.to_vec();
         before.clear();
         self.last = kept;
-        self.prefix_lengths.put(&self.prefixes)?;
-        self.suffix_lengths.put(&self.lengths)?;
-        self.prefixes.clear();
-        self.lengths.clear();
-        Ok(bytes)
+        self.prefix_lengths.pack();
+        self.suffix_lengths.pack();
+        bytes
     }
 
     fn bytes(&self) -> usize {
-        self.suffixes.len()
-            + self.prefix_lengths.estimated_data_encoded_size()
-            + self.suffix_lengths.estimated_data_encoded_size()
+        self.suffixes.len() + self.prefix_lengths.bytes() + self.suffix_lengths.bytes()
     }
 
-    fn take(&mut self, page: &mut Vec<u8>) -> Result<()> {
-        page.extend_from_slice(&self.prefix_lengths.flush_buffer()?);
-        page.extend_from_slice(&self.suffix_lengths.flush_buffer()?);
+    fn take(&mut self, page: &mut Vec<u8>) {
+        self.prefix_lengths.take(page);
+        self.suffix_lengths.take(page);
         page.append(&mut self.suffixes);
         self.last.clear();
-        Ok(())
     }
 }
 
