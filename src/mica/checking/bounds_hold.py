@@ -18,7 +18,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.checking.statistics import Bounds, Found
 from mica.errors import MicaError
-from mica.tasks.file import without
+from mica.skipping.within_files import without
 from mica.variant import kernel
 
 

@@ -20,6 +20,7 @@ from mica.log.opened import Opened, snapshot_of
 from mica.properties import BLOOM_PATHS, SHREDDING_RULES, TYPED_PATHS, VARIANT_STATS_NAMES, VARIANT_STATS_PATHS
 from mica.schema.ddl import quote_if_needed, type_to_ddl
 from mica.schema.types import STRING
+from mica.wording import counted
 
 #: At most so many typed paths.
 PATHS = 100
@@ -87,9 +88,9 @@ def _typed_paths(looked: TableEvidence) -> Suggestion | None:
     return Suggestion(
         "typed_paths",
         value,
-        f"{len(details)} paths have one type in at least {TYPED:.0%} of their values ({looked.rows:,} rows in "
-        f"{looked.files:,} of {looked.total_files:,} files): as columns they are read without VARIANT, and filters on "
-        "them skip",
+        f"of {counted(len(details), 'path')} at least {TYPED:.0%} of the values have one type ({looked.rows:,} rows "
+        f"in {looked.files:,} of {looked.total_files:,} files): columns are read without VARIANT, and filters on them "
+        "skip",
         _alter(looked, TYPED_PATHS.name, value),
         details,
     )

@@ -21,6 +21,8 @@ from mica.schema.types import DATE, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ,
 
 #: Types whose equal values have equal bytes. Floats have two zeros, decimals several encodings.
 _ASKED = frozenset({*INTEGRALS, STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ})
+#: Those whose constants are numbers of another type.
+_STORED: dict[DataType, pa.DataType] = {DATE: pa.int32(), TIMESTAMP: pa.int64(), TIMESTAMP_NTZ: pa.int64()}
 
 
 def questions(bound: BoundExpr) -> Iterator[tuple[int, int, pa.Array]]:
@@ -61,8 +63,7 @@ def _array(values: list[Literal], type_: DataType) -> pa.Array | None:
         return None
     if type_ in INTEGRALS:
         return from_list(present, pa.int64())
-    storage = {DATE: pa.int32(), TIMESTAMP: pa.int64(), TIMESTAMP_NTZ: pa.int64()}.get(type_)
-    wanted = to_arrow_type(type_)
+    storage, wanted = _STORED.get(type_), to_arrow_type(type_)
     return from_list(present, wanted) if storage is None else from_list(present, storage).cast(wanted)
 
 

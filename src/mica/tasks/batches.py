@@ -38,7 +38,7 @@ def _fits(batch: R, max_bytes: int) -> bool:
     # `nbytes` counts a buffer for each column that has it, and takes longer than to know the most that it can be.
     if isinstance(batch, pa.RecordBatch) and batch.get_total_buffer_size() * batch.num_columns <= max_bytes:
         return True
-    return batch.nbytes <= max_bytes
+    return bool(batch.nbytes <= max_bytes)
 
 
 def joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
