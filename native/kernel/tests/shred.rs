@@ -3,7 +3,11 @@
 use crate::common::{infer, our_models, plain_models, shred, some};
 use arrow::array::{Array, ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{DataType, Field, Int64Type};
+use mica_kernel::error::Result;
 use mica_kernel::infer::Limits;
+use mica_kernel::names::Names;
+use mica_kernel::shred::Shredder;
+use mica_kernel::tape::TapeView;
 use mica_kernel::tree::Tree;
 use proptest::prelude::*;
 
@@ -193,6 +197,8 @@ fn any_tree() -> impl Strategy<Value = DataType> {
     })
 }
 
+type Make = fn(&Tree, [&'static str; 1], &mut Names) -> Result<Shredder>;
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
@@ -207,5 +213,27 @@ proptest! {
         let lines: Vec<Option<&str>> = rows.iter().map(Option::as_deref).collect();
         let inferred = infer(&lines, Limits { typed_share: 0.6, ..Limits::default() });
         kept(&lines, &inferred.to_arrow().unwrap(), &[]);
+    }
+    /// What a shape is known to do is what its names say, in both layouts.
+    #[test]
+    fn rows_of_known_shapes_are_shredded_as_any(rows in prop::collection::vec(json(), 1..5), data_type in any_tree()) {
+        let again: Vec<Option<&str>> = [&rows, &rows, &rows].into_iter().flatten().map(|row| Some(row.as_str())).collect();
+        let made = [Shredder::new, |tree: &Tree, _, names: &mut Names| Shredder::early(tree, names)].map(|make: Make| {
+            [true, false].map(|known| {
+                let mut names = Names::new();
+                let mut shredder = make(&tree(&data_type), ["a"], &mut names).unwrap();
+                let mut shapes = 0;
+                crate::common::each_row(&again, &mut names, |tape, line, names| {
+                    let view = tape.unwrap().view_text(line, names);
+                    shapes += usize::from(view.shape.is_some());
+                    shredder.append(&TapeView { shape: view.shape.filter(|_| known), ..view }).unwrap();
+                });
+                (shredder.finish().unwrap(), shapes)
+            })
+        });
+        for [known, unknown] in made {
+            prop_assert_eq!(known.0, unknown.0);
+            prop_assert!(known.1 > 0 || !rows.iter().any(|row| row.contains([':', ','])));
+        }
     }
 }
