@@ -48,8 +48,14 @@ fn file(input: &[u8]) -> Result<()> {
         let rows = file.num_rows();
         for (ranges, filter) in [(None, vec![]), (Some(vec![rows.min(2)..rows.min(5)]), items.clone())] {
             done = done.and((|| {
-                let options =
-                    ScanOptions { ranges, limit: None, texts: Texts::default(), max_rows: 1024, max_bytes: 1 << 20, timezone: "UTC".into() };
+                let options = ScanOptions {
+                    ranges,
+                    limit: None,
+                    texts: Texts::default(),
+                    max_rows: 1024,
+                    max_bytes: 1 << 20,
+                    timezone: "UTC".into(),
+                };
                 let mut scan = twice.scan(&items, &filter, &options)?;
                 while let Some(step) = scan.step()? {
                     if let ScanStep::Judge(batch) = step {

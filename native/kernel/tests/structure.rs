@@ -43,7 +43,14 @@ fn read(file: &Arc<FileReader>, column: &str, filtered: bool) -> Result<Vec<Arra
     let item = Item { name: "c".into(), column: vec![column.into()], kind: ItemKind::Whole, untyped_in: vec![] };
     let rows = file.num_rows();
     let ranges = filtered.then(|| vec![rows.min(10)..rows.min(20), rows.min(1450)..rows.min(1900)]);
-    let options = ScanOptions { ranges, limit: None, texts: Texts::default(), max_rows: 512, max_bytes: 1 << 20, timezone: "UTC".into() };
+    let options = ScanOptions {
+        ranges,
+        limit: None,
+        texts: Texts::default(),
+        max_rows: 512,
+        max_bytes: 1 << 20,
+        timezone: "UTC".into(),
+    };
     let filter = if filtered { vec![item.clone()] } else { vec![] };
     let mut scan = Scan::new(file.clone(), vec![item], filter, options)?;
     let mut found = Vec::new();
