@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Self
 
 import orjson
@@ -32,6 +33,9 @@ from mica.variant.shredding import Limits
 #: Rows and bytes of one batch between the parser and the writer.
 BATCH_ROWS = 16_384
 BATCH_BYTES = 16 << 20
+
+#: Rows of a split of so many bytes are enough to say which columns a file has.
+SAMPLE_BYTES = 64 << 10
 
 #: Bytes that are fetched at once from an object store.
 FETCH_BYTES = 8 << 20
@@ -111,13 +115,13 @@ def ingest_splits(spec: IngestSpec, splits: Sequence[Split]) -> Iterator[pa.Reco
     rules, absent, mine, bare = spec.write.rules, spec.absent, lane.current(), spec.bare
     with TableWriter(spec.write) as writer, BadLines(spec.quarantine, splits) as bad:
         tree = spec.tree if spec.write.trees is not None and spec.tree is not None else pa.null()
-        for split in splits:
-            progress = ReadCounter()
-            # Rows go to the writer as they are, unless they belong to several partitions.
-            reader = open_reader(spec, split, views=not spec.write.partition_by)
+        # Rows go to the writer as they are, unless they belong to several partitions.
+        readers = _Readers(splits, partial(open_reader, spec, views=not spec.write.partition_by))
+        for at, split in enumerate(splits):
+            progress, reader = ReadCounter(), readers.take(at)
             while True:
                 if infers and writer.rolls():
-                    tree, left = reader.infer(limits)
+                    tree, left = readers.sampled(at, reader).infer(limits)
                     writer.report_left(facts_of((spec.column,), left, limits) if spec.write.reports_left else ())
                 batch = reader.next_batch(tree, BATCH_ROWS, BATCH_BYTES)
                 progress.bad += bad.take(reader)
@@ -187,6 +191,31 @@ def complete(spec: IngestSpec, batch: pa.RecordBatch, name: str) -> pa.RecordBat
         arrays.append(array)
         fields.append(field_)
     return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+
+class _Readers:
+    """Readers of splits, opened in their turn, or before it: where a file begins with a split of a line or two, the
+    rows of a larger one after it say which columns it has."""
+
+    def __init__(self, splits: Sequence[Split], opened: Callable[[Split], JsonSource]) -> None:
+        self._splits, self._opened = splits, opened
+        self._waiting: dict[int, JsonSource] = {}
+
+    def take(self, at: int) -> JsonSource:
+        """The reader of this split."""
+        return self._waiting.pop(at, None) or self._opened(self._splits[at])
+
+    def sampled(self, at: int, reader: JsonSource) -> JsonSource:
+        """The reader to infer from, while that of the split `at` is read: the next one of a split that is large enough
+        for a sample, or the largest there is."""
+        sizes = [split.bytes for split in self._splits[at:]]
+        large = (next_ for next_, size in enumerate(sizes) if size >= SAMPLE_BYTES)
+        chosen = at + next(large, sizes.index(max(sizes)))
+        if chosen == at:
+            return reader
+        if chosen not in self._waiting:
+            self._waiting[chosen] = self._opened(self._splits[chosen])
+        return self._waiting[chosen]
 
 
 class ReadCounter:

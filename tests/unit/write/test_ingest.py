@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import mica
@@ -95,6 +96,22 @@ def test_two_arrays_on_a_line_are_no_rows(tmp_path: Path) -> None:
 def test_a_first_line_that_was_cut_short_spoils_itself_alone(tmp_path: Path, first: str) -> None:
     report = _ingest(tmp_path, f'{first}\n{{"a":2}}\n{{"a":3}}\n', on_error="quarantine")
     assert (report.rows, report.bad_lines, _documents(tmp_path)) == (2, 1, [{"a": 2}, {"a": 3}])
+
+
+@pytest.mark.parametrize("small", ["1\n", '{"header": 1}\n', "\n", '{"a": "no number"}\n' * 3])
+def test_rows_of_the_larger_input_say_which_columns_a_file_has(tmp_path: Path, small: str) -> None:
+    """A line or two before it, or behind it, change neither columns nor the order of rows."""
+    for name in ("a", "c", "d"):
+        (tmp_path / f"{name}.ndjson").write_text(small)
+    (tmp_path / "b.ndjson").write_text("".join(f'{{"a": {i}}}\n' for i in range(10_000)))
+    mica.ingest_json(f"{tmp_path}/*.ndjson", tmp_path / "t")
+    table = mica.Table.open(tmp_path / "t")
+    [path] = (tmp_path / "t").glob("*.parquet")
+    assert pa.types.is_int64(
+        pq.read_schema(path).field("v").type.field("typed_value").type.field("a").type.field(1).type
+    )
+    found = table.scan(columns={"a": "try_variant_get(v, '$.a', 'bigint')"}).to_arrow()["a"].drop_null().to_pylist()
+    assert found == list(range(10_000))
 
 
 def test_rows_are_not_sorted_by_what_has_no_order(tmp_path: Path) -> None:
