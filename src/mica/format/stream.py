@@ -1,7 +1,8 @@
 """A table as a stream: what is there when it starts, then what each commit adds or, with the feed, changes.
 
 The rule: an offset is a place in the log, the version and the number of the file in it that comes next; so a batch has
-the same files whenever it is read again. A snapshot's files come first, in the order of the log.
+the same files whenever it is read again. A snapshot's files come first, in the order of the log. Each offset also says
+where the stream began: Spark keeps the end of a first batch, and asks for its beginning again if it was killed in it.
 """
 
 from __future__ import annotations
@@ -42,13 +43,17 @@ class StreamPlace:
     version: int
     file: int = 0
     initial: bool = False
+    #: The version at which the stream began, and whether it began with all of its files.
+    began: tuple[int, bool] | None = None
 
     @classmethod
     def of(cls, offset: Mapping[str, Any]) -> StreamPlace:
         """The place that Spark kept. Errors: INVALID_ARGUMENT for an offset of another source."""
         try:
-            return cls(str(offset["table"]), int(offset["version"]), int(offset["file"]), bool(offset["initial"]))
-        except (KeyError, TypeError, ValueError):
+            began = None if "began" not in offset else (int(offset["began"][0]), bool(offset["began"][1]))
+            place = cls(str(offset["table"]), int(offset["version"]), int(offset["file"]), bool(offset["initial"]))
+            return replace(place, began=began)
+        except (LookupError, TypeError, ValueError):
             raise UserError(
                 "INVALID_ARGUMENT",
                 f"the checkpoint folder holds {dict(offset)!r}, which is no place in a table of mica",
@@ -57,7 +62,22 @@ class StreamPlace:
 
     def offset(self) -> dict[str, Any]:
         """What Spark keeps."""
-        return {"table": self.table, "version": self.version, "file": self.file, "initial": self.initial}
+        began = {} if self.began is None else {"began": list(self.began)}
+        return {"table": self.table, "version": self.version, "file": self.file, "initial": self.initial} | began
+
+    def start(self) -> StreamPlace:
+        """The same as the place where a stream begins."""
+        return replace(self, began=(self.version, self.initial))
+
+    def start_of(self, end: StreamPlace) -> StreamPlace:
+        """Where the batch begins that ends there, if Spark has it begin here: not here if the first batch was killed,
+        and its beginning was asked for again of a table that has grown."""
+        if self.began and end.began and self.began != end.began:
+            return StreamPlace(end.table, end.began[0], initial=end.began[1])
+        if self.initial and not end.began and end.version < self.version + (not end.initial):
+            # The checkpoint of an earlier mica: all that was there before the end.
+            return replace(end, file=0) if end.initial else StreamPlace(end.table, end.version - 1, initial=True)
+        return self
 
 
 try:
@@ -82,6 +102,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._columns = columns_of(self._table, options).chosen(from_spark(schema))
         self._known: dict[StreamPlace, pa.Table] = {}
         self._until: int | None = None
+        self._began: tuple[int, bool] | None = None
         self.spec: ReadSpec = self._scan(feed.FEED.empty_table()).spec()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -94,24 +115,29 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         """Where a new stream begins: with all rows of the newest version, unless a start is given."""
+        place = self._first().start()
+        self._began = place.began
+        return place.offset()
+
+    def _first(self) -> StreamPlace:
         table, storage = self._end.metadata.id, self._end.storage
         version, timestamp = self._options.text("startingVersion"), self._options.text("startingTimestamp")
         if version is not None and timestamp is not None:
             raise UserError.bad_value("startingVersion and startingTimestamp", (version, timestamp), "one of them")
         if timestamp is not None:
-            return StreamPlace(table, time_travel.version_after(storage, self._listing(), timestamp)).offset()
+            return StreamPlace(table, time_travel.version_after(storage, self._listing(), timestamp))
         if version is None:
-            return StreamPlace(table, self._end.version, initial=True).offset()
+            return StreamPlace(table, self._end.version, initial=True)
         if version.lower() == "latest":
-            return StreamPlace(table, self._end.version + 1).offset()
-        return StreamPlace(table, self._options.version("startingVersion") or 0).offset()
+            return StreamPlace(table, self._end.version + 1)
+        return StreamPlace(table, self._options.version("startingVersion") or 0)
 
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802 - as above
         """How far the next batch goes. Spark 4.1 gives neither start nor limit: then to the end."""
         listing = self._listing()
         newest = listing.latest if self._until is None else min(self._until, listing.latest)
         if start is None:
-            return StreamPlace(self._end.metadata.id, newest + 1).offset()
+            return StreamPlace(self._end.metadata.id, newest + 1, began=self._began).offset()
         place = self._place(start)
         unlimited = type(limit).__name__ == "ReadAllAvailable"
         files = None if unlimited else (self._files or (None if self._bytes else FILES))
@@ -129,7 +155,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if taken < rest:
                 return replace(place, file=place.file + taken).offset()
             # A commit without rows belongs to the batch before it.
-            place = StreamPlace(place.table, place.version + 1)
+            place = StreamPlace(place.table, place.version + 1, began=place.began)
         return place.offset()
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802 - as above
@@ -151,6 +177,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: Any, end: Any) -> Sequence[InputPartition]:
         """The files between two places."""
         first, last = self._place(start), self._place(end)
+        first = first.start_of(last)
         listing, place, tables = self._listing(), first, [feed.FEED.empty_table()]
         while (place.version, place.file) < (last.version, last.file):
             whole, ends = self._at(place, listing), place.version == last.version

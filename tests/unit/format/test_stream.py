@@ -1,0 +1,86 @@
+"""Places of a stream: a batch has the same files whenever it is read again, also the first one after it was killed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxFiles
+from pyspark.sql.types import IntegerType, StructType
+
+import mica
+from mica.errors import UserError
+from mica.format.options import Options
+from mica.format.stream import StreamPlace, StreamReader
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> mica.Table:
+    made = mica.Table.create(tmp_path, "id INT")
+    for number in range(4):
+        made.append(pa.table({"id": pa.array([number], pa.int32())}))
+    return made
+
+
+def _reader(table: mica.Table, **options: str) -> StreamReader:
+    return StreamReader(Options({"path": str(table.path), **options}), StructType().add("id", IntegerType()))
+
+
+def _kept(offset: dict[str, Any]) -> dict[str, Any]:
+    """What Spark gives back of an offset."""
+    found: dict[str, Any] = json.loads(json.dumps(offset))
+    return found
+
+
+def _ids(reader: StreamReader, start: Any, end: Any) -> list[int]:
+    parts = reader.partitions(start, end)
+    return [row for part in parts for batch in reader.read(part) for row in batch.column("id").to_pylist()]
+
+
+@pytest.mark.parametrize("files", ["1", "5", "100"])
+@pytest.mark.parametrize("options", [{}, {"startingversion": "latest"}, {"startingversion": "2"}])
+def test_a_first_batch_that_was_killed_has_its_rows_again(
+    table: mica.Table, files: str, options: dict[str, str]
+) -> None:
+    options = {"maxfilespertrigger": files, **options}
+    first = _reader(table, **options)
+    start = _kept(first.initialOffset())
+    for number in range(4, 7):  # some come before the end of the first batch is known
+        table.append(pa.table({"id": pa.array([number], pa.int32())}))
+    end = _kept(first.latestOffset(start, ReadMaxFiles(1)))
+    rows = _ids(first, start, end)
+    assert rows
+    for number in range(7, 9):
+        table.append(pa.table({"id": pa.array([number], pa.int32())}))
+    again = _reader(table, **options)
+    assert _ids(again, _kept(again.initialOffset()), end) == rows
+    rest = _kept(again.latestOffset(end, ReadAllAvailable()))
+    every = [*rows, *_ids(again, end, rest)]
+    assert sorted(every) == list(range(9))[{"latest": 4, "2": 1}.get(options.get("startingversion", ""), 0) :]
+
+
+@pytest.mark.parametrize("files", [1, 4, 5])
+def test_the_checkpoint_of_an_earlier_mica_lacks_where_the_stream_began(table: mica.Table, files: int) -> None:
+    first = _reader(table, maxfilespertrigger=str(files))
+    start = first.initialOffset()
+    table.append(pa.table({"id": pa.array([4], pa.int32())}))
+    end = first.latestOffset(start, ReadMaxFiles(files))
+    rows = _ids(first, start, end)
+    table.append(pa.table({"id": pa.array([5], pa.int32())}))
+    again = _reader(table)
+    del end["began"]
+    assert _ids(again, again.initialOffset(), end) == rows
+    assert len(rows) == files
+
+
+def test_an_offset_of_another_source_is_refused() -> None:
+    for offset in (
+        {},
+        {"table": "t", "version": "x", "file": 0, "initial": True},
+        {"table": "t", "version": 1, "began": []},
+    ):
+        with pytest.raises(UserError, match="no place in a table of mica"):
+            StreamPlace.of(offset)
