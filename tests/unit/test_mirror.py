@@ -25,7 +25,6 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "query/narrowed.py": "tests/spark/test_sql.py",
         "query/select.py": "tests/property/test_sql_spark.py",
         "format/source.py": "tests/spark/test_format.py",
-        "format/stream.py": "tests/spark/test_streams.py",
         "collation/trust.py": "tests/property/test_collations_spark.py",
     },
     "A part of one rule, which is proved as a whole.": {
