@@ -4,7 +4,7 @@
 //! - `source`, `parts`: where bytes come from; `file`: one open file; `file_schema`: what many share;
 //!   `identity`, `opened`: what was opened before; `guard`: the library's panics are corrupt files;
 //!   `unzstd`: pages decompressed
-//! - `thrift`, `footer_check`, `page_header`, `page_check`: checked before anything trusts it
+//! - `thrift`, `footer_check`, `page_header`, `page_check`: checked before anything trusts it; `varint`: its numbers
 //! - `footer`, `pages`: what stands behind the rows: the footer, and the parts of the page index that are needed
 //! - `schema`: the schema as a tree over leaf columns; `residuals`: where a path's value may hide in an early column
 //! - `level`, `resolve`: a path to its leaf column and the residuals that may hide its value
@@ -50,4 +50,5 @@ pub mod search;
 pub mod source;
 pub(crate) mod thrift;
 pub(crate) mod unzstd;
+pub(crate) mod varint;
 pub mod write;

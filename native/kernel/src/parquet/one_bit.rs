@@ -9,7 +9,7 @@ use parquet::basic::Encoding;
 use parquet::column::page::Page;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
-use crate::parquet::page_check::{push_unsigned, unsigned};
+use crate::parquet::varint::{push_unsigned, unsigned};
 
 /// The highest level that is read here: its eight fill a word.
 pub const MAX_LEVEL: i16 = 0xff;

@@ -23,6 +23,7 @@ use crate::parquet::file::FileReader;
 use crate::parquet::page_header::{PageHeader, PageKind, page_header};
 use crate::parquet::parts::Parts;
 use crate::parquet::unzstd::{self, Lent};
+use crate::parquet::varint::unsigned;
 
 /// Bytes of a page before compression at most.
 pub const MAX_PAGE_BYTES: usize = 512 << 20;
@@ -386,27 +387,6 @@ fn packed_zeros(group: &[u8], width: usize, valid: usize) -> u64 {
     }
     let bit = |at: usize| group.get(at / 8).is_some_and(|byte| byte >> (at % 8) & 1 == 1);
     (0..valid).filter(|level| !(level * width..(level + 1) * width).any(bit)).count() as u64
-}
-
-/// A number of seven bits a byte, and what follows it.
-pub fn unsigned(bytes: &[u8]) -> Option<(&[u8], u64)> {
-    let mut value = 0u64;
-    for (at, &byte) in bytes.iter().enumerate().take(9) {
-        value |= u64::from(byte & 0x7f) << (7 * at);
-        if byte < 0x80 {
-            return Some((bytes.get(at + 1..)?, value));
-        }
-    }
-    None
-}
-
-/// Appends a number of seven bits a byte.
-pub fn push_unsigned(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! pages hold (Parquet, "Run Length Encoding / Bit-Packing Hybrid").
 
 use crate::error::{Code, Error, Result};
-use crate::parquet::page_check::push_unsigned;
+use crate::parquet::varint::push_unsigned;
 
 /// No level of the other layout.
 const NONE: u8 = u8::MAX;

@@ -23,6 +23,7 @@ use parquet::schema::types::ColumnDescPtr;
 
 use crate::parquet::page_header::page_header;
 use crate::parquet::thrift::{Fields, Walker};
+use crate::parquet::varint::push_signed;
 
 /// The pages of one column chunk, each a header and its bytes.
 #[derive(Debug, Default, Clone)]
@@ -167,12 +168,7 @@ fn sealed(header: &Bytes, body: &[u8]) -> Option<(bool, Bytes)> {
 /// The field after the last, an i32.
 fn push_next_i32(out: &mut Vec<u8>, value: i32) {
     out.push(0x15);
-    let mut zigzag = (value << 1 ^ value >> 31) as u32;
-    while zigzag >= 0x80 {
-        out.push(zigzag as u8 | 0x80);
-        zigzag >>= 7;
-    }
-    out.push(zigzag as u8);
+    push_signed(value.into(), out);
 }
 
 /// The compressor of a file.

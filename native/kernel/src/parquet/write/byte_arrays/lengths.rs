@@ -5,6 +5,8 @@
 
 use parquet::util::bit_util::num_required_bits;
 
+use crate::parquet::varint::{push_signed, push_unsigned};
+
 /// Differences of a block, and of each part of it that has a width of its own.
 const BLOCK: usize = 128;
 const PART: usize = 32;
@@ -51,9 +53,9 @@ impl Lengths {
     pub fn take(&mut self, page: &mut Vec<u8>) {
         self.pack();
         for number in [BLOCK, PARTS, self.packed + self.waiting.len()] {
-            push_number(number as u64, page);
+            push_unsigned(number as u64, page);
         }
-        push_signed(self.first, page);
+        push_signed(self.first.into(), page);
         page.append(&mut self.blocks);
         if self.waiting.len() > 1 {
             pack_block(&self.waiting, page);
@@ -72,7 +74,7 @@ fn pack_block(lengths: &[i32], out: &mut Vec<u8>) {
     }
     let differences = block.get_mut(..count).unwrap_or(&mut []);
     let least = differences.iter().copied().min().unwrap_or(0);
-    push_signed(least, out);
+    push_signed(least.into(), out);
     let widths = out.len();
     out.extend_from_slice(&[0; PARTS]);
     differences.iter_mut().for_each(|difference| *difference = difference.wrapping_sub(least));
@@ -99,19 +101,6 @@ fn pack_part(part: &[i32; PART], width: u32, out: &mut Vec<u8>) {
             filled -= u32::BITS;
         }
     }
-}
-
-fn push_signed(number: i32, out: &mut Vec<u8>) {
-    push_number((i64::from(number) << 1 ^ i64::from(number) >> 63) as u64, out);
-}
-
-/// Seven bits a byte, the lowest first.
-fn push_number(mut number: u64, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
 }
 
 #[cfg(test)]

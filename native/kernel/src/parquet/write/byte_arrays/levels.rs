@@ -6,6 +6,8 @@
 
 use parquet::util::bit_util::num_required_bits;
 
+use crate::parquet::varint::push_unsigned;
+
 /// Bytes before the levels of a page, which say how many they are.
 const LENGTH: usize = 4;
 /// Levels that are packed together.
@@ -88,12 +90,7 @@ impl Encoder<'_> {
         let groups = levels.chunks_exact(GROUP).take_while(|group| **group == [level; GROUP]).count() * GROUP;
         let (_, after) = levels.split_at(groups);
         let run = groups + after.iter().take_while(|&&other| other == level).count();
-        let mut header = run << 1;
-        while header >= 0x80 {
-            self.out.push(header as u8 | 0x80);
-            header >>= 7;
-        }
-        self.out.push(header as u8);
+        push_unsigned((run as u64) << 1, self.out);
         self.out.push(level);
         if let Some(count) = self.counts.get_mut(usize::from(level)) {
             *count += run as i64;
