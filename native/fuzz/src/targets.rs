@@ -23,7 +23,6 @@ use mica_kernel::parquet::search::Search;
 use mica_kernel::parquet::source::Source;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions};
 use mica_kernel::read::scan::{ScanOptions, ScanStep};
-use mica_kernel::read::texts::Texts;
 use mica_kernel::read::together::Files;
 use mica_kernel::text::zone::Zone;
 
@@ -48,14 +47,7 @@ fn file(input: &[u8]) -> Result<()> {
         let rows = file.num_rows();
         for (ranges, filter) in [(None, vec![]), (Some(vec![rows.min(2)..rows.min(5)]), items.clone())] {
             done = done.and((|| {
-                let options = ScanOptions {
-                    ranges,
-                    limit: None,
-                    texts: Texts::default(),
-                    max_rows: 1024,
-                    max_bytes: 1 << 20,
-                    timezone: "UTC".into(),
-                };
+                let options = ScanOptions { ranges, max_rows: 1024, max_bytes: 1 << 20, ..ScanOptions::default() };
                 let mut scan = twice.scan(&items, &filter, &options)?;
                 while let Some(step) = scan.step()? {
                     if let ScanStep::Judge(batch) = step {

@@ -41,7 +41,6 @@ use mica_kernel::parquet::source::Source;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions};
 use mica_kernel::path::Step;
 use mica_kernel::read::scan::{Scan, ScanOptions, ScanStep};
-use mica_kernel::read::texts::Texts;
 use mica_kernel::read::together::Files;
 use mica_kernel::text::zone::Zone;
 use mica_kernel::values::reconstruct::unshred;
@@ -252,14 +251,7 @@ fn json(values: &StructArray) -> Result<RecordBatch> {
 fn texts(file: &Arc<FileReader>, column: &str) -> Result<Vec<Option<String>>> {
     let item = Item { name: "v".into(), column: vec![column.into()], kind: ItemKind::Whole, untyped_in: vec![] };
     let timezone = "UTC".into();
-    let options = ScanOptions {
-        ranges: None,
-        limit: None,
-        texts: Texts::default(),
-        max_rows: 4096,
-        max_bytes: 1 << 20,
-        timezone,
-    };
+    let options = ScanOptions { max_rows: 4096, max_bytes: 1 << 20, timezone, ..ScanOptions::default() };
     let mut scan = Scan::new(file.clone(), vec![item], vec![], options)?;
     let mut found = Vec::new();
     while let Some(ScanStep::Rows(batch)) = scan.step()? {
@@ -337,14 +329,8 @@ fn read_all(bytes: Vec<u8>) -> Result<usize> {
             }
             for (ranges, filter) in [(None, vec![]), (Some(vec![middle]), vec![]), (None, items.clone())] {
                 let timezone = "UTC".into();
-                let options = ScanOptions {
-                    ranges,
-                    limit: None,
-                    texts: Texts::default(),
-                    max_rows: 4096,
-                    max_bytes: 1 << 20,
-                    timezone,
-                };
+                let options =
+                    ScanOptions { ranges, max_rows: 4096, max_bytes: 1 << 20, timezone, ..ScanOptions::default() };
                 let mut scan = twice.scan(&items, &filter, &options)?;
                 while let Some(step) = scan.step()? {
                     match step {

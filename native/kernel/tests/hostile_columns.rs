@@ -147,11 +147,10 @@ fn read_all(bytes: Vec<u8>) -> Result<usize> {
         for filter in [vec![], judged] {
             let options = ScanOptions {
                 ranges: ranges.clone(),
-                limit: None,
                 texts: Texts::new(vec![(0, vec!["a text".into()])], ranges.is_some()),
                 max_rows: 4,
                 max_bytes: 1 << 20,
-                timezone: "UTC".into(),
+                ..ScanOptions::default()
             };
             let mut scan = Scan::new(file.clone(), items.clone(), filter.clone(), options)?;
             while let Some(step) = scan.step()? {

@@ -14,7 +14,6 @@ use mica_kernel::layout::recognise::Early;
 use mica_kernel::parquet::file::FileReader;
 use mica_kernel::parquet::write::{FileWriter, WriteOptions};
 use mica_kernel::read::scan::{Scan, ScanOptions, ScanStep};
-use mica_kernel::read::texts::Texts;
 use mica_kernel::{Code, Error, Result};
 
 const ROWS: i64 = 3000;
@@ -43,14 +42,7 @@ fn read(file: &Arc<FileReader>, column: &str, filtered: bool) -> Result<Vec<Arra
     let item = Item { name: "c".into(), column: vec![column.into()], kind: ItemKind::Whole, untyped_in: vec![] };
     let rows = file.num_rows();
     let ranges = filtered.then(|| vec![rows.min(10)..rows.min(20), rows.min(1450)..rows.min(1900)]);
-    let options = ScanOptions {
-        ranges,
-        limit: None,
-        texts: Texts::default(),
-        max_rows: 512,
-        max_bytes: 1 << 20,
-        timezone: "UTC".into(),
-    };
+    let options = ScanOptions { ranges, max_rows: 512, max_bytes: 1 << 20, ..ScanOptions::default() };
     let filter = if filtered { vec![item.clone()] } else { vec![] };
     let mut scan = Scan::new(file.clone(), vec![item], filter, options)?;
     let mut found = Vec::new();

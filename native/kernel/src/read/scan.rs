@@ -51,6 +51,13 @@ pub struct ScanOptions {
     pub timezone: String,
 }
 
+impl Default for ScanOptions {
+    fn default() -> Self {
+        let (max_rows, max_bytes) = (1 << 16, 64 << 20);
+        ScanOptions { ranges: None, limit: None, texts: Texts::default(), max_rows, max_bytes, timezone: "UTC".into() }
+    }
+}
+
 /// What a scan gives next.
 #[derive(Debug)]
 pub enum ScanStep {
@@ -186,8 +193,8 @@ impl Scan {
         }
     }
 
-    /// The next batch of a window's filter, if its texts do not decide; or, at the window's end or where enough rows passed, the reading of what
-    /// passed.
+    /// The next batch of a window's filter, if its texts do not decide; or, at the window's end or where enough rows
+    /// passed, the reading of what passed.
     fn judge(&mut self, mut judging: Judging) -> Result<Option<ScanStep>> {
         if judging.waiting.is_some() {
             return Err(Error::new(Code::InvalidArgument, "the last batch has no mask yet"));

@@ -71,12 +71,8 @@ impl Wanted {
 
     /// Each text of the dictionary is compared once.
     fn codes(&self, coded: &CodedTexts) -> BooleanBuffer {
-        let (codes, texts) = (coded.codes.values(), &coded.texts);
-        if texts.len() <= 64 {
-            let bits = (0..texts.len()).fold(0u64, |bits, code| bits | u64::from(self.has(texts.value(code))) << code);
-            return BooleanBuffer::collect_bool(codes.len(), |row| bits >> (codes[row] as u64 & 63) & 1 == 1);
-        }
-        let has: Vec<bool> = (0..texts.len()).map(|code| self.has(texts.value(code))).collect();
+        let has: Vec<bool> = (0..coded.texts.len()).map(|code| self.has(coded.texts.value(code))).collect();
+        let codes = coded.codes.values();
         BooleanBuffer::collect_bool(codes.len(), |row| has.get(codes[row] as usize).is_some_and(|&has| has))
     }
 
