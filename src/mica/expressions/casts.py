@@ -132,7 +132,8 @@ def time_value(text: str, type_: DataType, zone: str) -> Any:
 def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *, ansi: bool) -> Cast:
     """Returns the cast array, null where the cast failed, and the mask of failures (None when there is none)."""
     if source in (target, VOID):
-        return pc.cast(array, to_arrow_type(target)), None
+        wanted = to_arrow_type(target)
+        return array if array.type == wanted else pc.cast(array, wanted), None
     if is_interval(source) or is_interval(target):
         return interval_casts.cast_array(array, source, target)
     if target == VARIANT:

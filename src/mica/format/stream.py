@@ -51,8 +51,8 @@ class StreamPlace:
         """The place that Spark kept. Errors: INVALID_ARGUMENT for an offset of another source."""
         try:
             began = None if "began" not in offset else (int(offset["began"][0]), bool(offset["began"][1]))
-            place = cls(str(offset["table"]), int(offset["version"]), int(offset["file"]), bool(offset["initial"]))
-            return replace(place, began=began)
+            table, initial = str(offset["table"]), bool(offset["initial"])
+            return cls(table, int(offset["version"]), int(offset["file"]), initial, began)
         except (LookupError, TypeError, ValueError):
             raise UserError(
                 "INVALID_ARGUMENT",

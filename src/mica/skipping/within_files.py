@@ -21,7 +21,7 @@ from mica.expressions.casts import cast_array
 from mica.expressions.coerce import is_exact, is_real
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, to_arrow_type
-from mica.schema.types import BOOLEAN, STRING, VARIANT, DataType
+from mica.schema.types import BOOLEAN, VARIANT, DataType
 from mica.skipping.filled import filled
 from mica.skipping.intervals import Interval, from_constants, unknown
 from mica.skipping.judge import judge
@@ -174,10 +174,7 @@ def interval(leaf: Leaf, column: pa.StructArray, rows: pa.Array, zone: str) -> I
 
 def _cast(side: pa.Array, leaf: Leaf, zone: str) -> pa.Array:
     """Casts the bounds to the type that the predicate uses; null if their class cannot serve that type."""
-    wanted = to_arrow_type(leaf.type)
-    if side.type == wanted and leaf.type == STRING:  # which is nothing but copied by all that follows
-        return side
-    nothing = pa.nulls(len(side), wanted)
+    nothing = pa.nulls(len(side), to_arrow_type(leaf.type))
     if pa.types.is_null(side.type) or leaf.type == VARIANT:
         return nothing
     try:

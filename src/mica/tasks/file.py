@@ -6,8 +6,7 @@ the predicate is not true for it. Partition values, which are in the log, and co
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import Any
@@ -314,7 +313,8 @@ class DataFileReader:
                 mask = filter_rows(predicate, found.of(predicate), num_rows=found.rows)
             except RowError as e:
                 if texts:  # which says how many rows there were before
-                    deque(self.batches([], predicate, ranges, tracked=True), 0)
+                    for _ in self.batches([], predicate, ranges, tracked=True):
+                        pass
                 before = judged
                 raise located(e, self.name, lambda leaf, row: self.value(leaf, None, ranges, before + row)) from None
             judged += found.rows
@@ -370,19 +370,20 @@ class DataFileReader:
 
     def _searched(self, predicate: BoundExpr, ranges: Ranges) -> Ranges:
         """`ranges` without the pages that hold the bytes of no text that the predicate wants."""
-        known = predicate is self.spec.predicate
-        for index, texts in self.spec.searches if known else searches(predicate):
+        for index, texts in self._searches(predicate):
             leaf = predicate.leaves[index]
             asked = self.column(leaf).untyped_in(self.untyped.get(leaf, ())).request
             if asked is not None and ranges:
                 ranges = self.reader.search(asked, texts, ranges)
         return ranges
 
+    def _searches(self, predicate: BoundExpr) -> Iterable[tuple[int, pa.Array]]:
+        return self.spec.searches if predicate is self.spec.predicate else searches(predicate)
+
     def _texts(self, predicate: BoundExpr, asked: Sequence[FileColumn]) -> list[tuple[int, list[str]]]:
         """The texts that the predicate wants, by the number of their filter: the kernel judges these parts."""
         filters = [column.leaf for column in asked if column.request is not None]
-        wanted = self.spec.searches if predicate is self.spec.predicate else searches(predicate)
-        found = ((predicate.leaves[index], texts) for index, texts in wanted)
+        found = ((predicate.leaves[index], texts) for index, texts in self._searches(predicate))
         return [(filters.index(leaf), texts.to_pylist()) for leaf, texts in found if leaf in filters]
 
     def value(self, leaf: Leaf, predicate: BoundExpr | None, ranges: Ranges, number: int) -> str | None:
