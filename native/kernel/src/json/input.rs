@@ -140,6 +140,13 @@ impl Input {
             let size =
                 if packed { PACKED_CHUNK } else { PLAIN_CHUNK.min(usize::try_from(limit).unwrap_or(PLAIN_CHUNK)) };
             let taken = match &mut self.source {
+                // Plain bytes are read to where they stay.
+                Source::File { file, .. } if !packed => {
+                    out.reserve(size);
+                    let count = file.by_ref().take(size as u64).read_to_end(out)?;
+                    self.over = count == 0;
+                    count
+                }
                 Source::File { file, chunk, at } => {
                     let mut count = 0;
                     if *at == chunk.len() && !self.codec.holds() {
