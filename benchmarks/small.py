@@ -23,6 +23,8 @@ from benchmarks.run import Run
 
 APPENDS = 100
 APPENDS_ON_SPARK = 20
+#: Appends of one system before those of the next.
+IN_A_ROW = 10
 
 _FIRST_ROW = """
 import sys, time
@@ -102,12 +104,14 @@ def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _in_turns(ways: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """The first is not warm; then some of each in a row, as of one who appends and does nothing else between."""
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    for _ in range(rounds + 1):
+    for in_a_row in (1, *[IN_A_ROW] * (rounds // IN_A_ROW)):
         for name, work in ways.items():
-            began = time.perf_counter()
-            work()
-            seconds[name].append(time.perf_counter() - began)
+            for _ in range(in_a_row):
+                began = time.perf_counter()
+                work()
+                seconds[name].append(time.perf_counter() - began)
     return seconds
 
 
