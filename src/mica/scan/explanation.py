@@ -8,7 +8,8 @@ is explained from the log alone. Only `analyze` reads rows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -25,9 +26,8 @@ from mica.schema.ddl import type_to_ddl
 from mica.skipping.kept import kept_files
 from mica.skipping.reasons import dropped_files, undecided_files
 from mica.tasks.costs import COSTS, footer_costs, measured_costs
-from mica.tasks.file import ReadSpec
-from mica.tasks.parts import FilePart, packed
-from mica.wording import shortened
+from mica.tasks.parts import packed
+from mica.wording import counted, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -86,7 +86,7 @@ class Explanation(Paged):
         # With a limit, files are read one after the other until it is reached.
         groups = 1 if self.analyze and self.scan.limit is not None else max(1, min(len(parts), 8 * local.threads()))
         tasks = packed(parts, lambda _: 1, -(-len(parts) // groups))
-        task = _Costs(self.scan.spec(), self.analyze)
+        task = partial(measured_costs if self.analyze else footer_costs, self.scan.spec())
         return pa.Table.from_batches(local.shown(task, tasks), COSTS)
 
     def to_dict(self) -> dict[str, Any]:
@@ -241,19 +241,19 @@ class Explanation(Paged):
         yield from self._unknown()
         reasons = Counter(file["reason"] for file in undecided)
         for reason, count in reasons.most_common(SHOWN):
-            yield f"kept {_counted(count, 'file')} whose bounds could not be evaluated: {reason}"
+            yield f"kept {counted(count, 'file')} whose bounds could not be evaluated: {reason}"
         if costs is None:
             yield f"footers: {why}"
             return
         for reason in self._reasons(costs):
-            what = _counted(reason["spans"], "page" if reason["by"] == "pages" else "row group")
-            yield f"skipped {what} ({_counted(reason['rows'], 'row')}): {reason['reason']}"
+            what = counted(reason["spans"], "page" if reason["by"] == "pages" else "row group")
+            yield f"skipped {what} ({counted(reason['rows'], 'row')}): {reason['reason']}"
         if self.analyze:
-            rows, fetched = _counted(_sum(costs, "rows_passed"), "row"), _sum(costs, "bytes_fetched")
+            rows, fetched = counted(_sum(costs, "rows_passed"), "row"), _sum(costs, "bytes_fetched")
             seconds = pc.sum(costs.column("seconds")).as_py() or 0.0
             yield f"returned {rows} in {seconds:.3f} s, fetched {fetched:,} bytes (footers and indexes included)"
             for one in self._origins(costs):
-                typed = _counted(one["typed"], "value")
+                typed = counted(one["typed"], "value")
                 yield f"{one['path']}: {typed} from the typed column, {one['residual']:,} from the residual"
         elif self.scan.predicate is not None:
             yield "pages and bytes are upper bounds: columns outside the predicate are read for passing rows only"
@@ -264,30 +264,17 @@ class Explanation(Paged):
         for group in kept_files(plan):
             if group.leaf is None:
                 continue
-            line = f"kept {_counted(len(group.files), 'file')}: {group.reason}"
+            line = f"kept {counted(len(group.files), 'file')}: {group.reason}"
             near = None
             if isinstance(source, TableSource) and len(group.files) == len(plan.kept) + len(plan.dropped):
                 near = source.nearest_path(group.leaf, int(group.files[0]))
             yield line if near is None else f"{line}; the nearest path that has is {near}"
 
 
-@dataclass(frozen=True)
-class _Costs:
-    spec: ReadSpec
-    measured: bool
-
-    def __call__(self, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-        return (measured_costs if self.measured else footer_costs)(self.spec, parts)
-
-
 def _sum(costs: pa.Table, name: str) -> int:
     """The sum of a column over the files."""
     files = costs.filter(costs.column("path").is_valid())
     return int(pc.sum(files.column(name)).as_py() or 0)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _share(read: int, total: int) -> str:

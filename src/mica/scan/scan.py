@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -190,7 +191,7 @@ class Scan:
         spec = self.spec()
         left = self.limit
         tasks, threads = self.for_threads(spec)
-        for batch in local.run(_Read(spec), tasks, parallelism=threads):
+        for batch in local.run(partial(read_parts, spec), tasks, parallelism=threads):
             piece = batch if left is None else batch.slice(0, left)
             yield piece
             if left is not None:
@@ -297,7 +298,7 @@ class Scan:
             unknown = pc.filter(unknown, pc.invert(known))
         spec = self.spec()
         tasks, threads = self.for_threads(replace(spec, outputs={}), kept=unknown)
-        for batch in local.shown(_Count(spec), tasks, parallelism=threads):
+        for batch in local.shown(partial(count_rows, spec), tasks, parallelism=threads):
             total += batch.column("rows")[0].as_py()
         return total if self.limit is None else min(total, self.limit)
 
@@ -339,7 +340,7 @@ class Scan:
         tasks = scan.tasks(engine.parallelism)
         size = 4 * (pc.sum(kept.column("size")).as_py() or 0)
         late = Late(unsupported == "string", scan.timezone)
-        frame = engine.frame(_Read(scan.spec()), tasks, scan.schema, size, late)
+        frame = engine.frame(partial(read_parts, scan.spec()), tasks, scan.schema, size, late)
         return frame if scan.limit is None else frame.limit(scan.limit)
 
     def of_session(self, spark: SparkSession) -> Scan:
@@ -443,21 +444,3 @@ def _compared_by(spark: SparkSession, scan: Scan, unsupported: Literal["error", 
     # A list of names: the output of a hidden column has another name.
     shown = {n: ".".join(map(quote_if_needed, v.leaves[0].column)) for n, v in scan.outputs.items()}
     return judged(frame, scan.where, shown, scan.limit)
-
-
-@dataclass(frozen=True)
-class _Read:
-    """`read_parts` with its spec, as a class because a lambda cannot be pickled."""
-
-    spec: ReadSpec
-
-    def __call__(self, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-        return read_parts(self.spec, parts)
-
-
-@dataclass(frozen=True)
-class _Count:
-    spec: ReadSpec
-
-    def __call__(self, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-        return count_rows(self.spec, parts)
