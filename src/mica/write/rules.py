@@ -20,6 +20,7 @@ from mica.errors import MicaError, UnsupportedTableError, UserError
 from mica.expressions.bind import BoundExpr, bind, bind_value
 from mica.expressions.collations import refuse_in_process
 from mica.expressions.parse import parse
+from mica.expressions.rewrite import rebuilt
 from mica.expressions.set_field import field_of
 from mica.expressions.tree import Cast, Collate, Column, Compare, Expr, Op, walk
 from mica.log.actions import Metadata
@@ -238,26 +239,24 @@ def _spelled(schema: StructType, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def substituted(expr: Expr, schema: StructType, assigned: Mapping[str, Expr], what: str) -> Expr:
-    """The expression with the new values of assigned columns."""
-    match expr:
-        case Column(names) if _column(schema, expr) in assigned:
-            new = field_of(assigned[_column(schema, expr)], _spelled(schema, names)[1:])
-            if new is None:
-                raise UserError(
-                    "UNSUPPORTED_EXPRESSION",
-                    f"the generated column {what!r} uses {'.'.join(names)}, and this update sets {names[0]!r}",
-                    hint=f"Set {what!r} too.",
-                    column=what,
-                )
-            return new
-    changes: dict[str, Any] = {}
-    for name in expr.__dataclass_fields__:
-        value = getattr(expr, name)
-        if isinstance(value, Expr):
-            changes[name] = substituted(value, schema, assigned, what)
-        elif isinstance(value, tuple) and any(isinstance(v, Expr) for v in value):
-            changes[name] = tuple(substituted(v, schema, assigned, what) if isinstance(v, Expr) else v for v in value)
-    return replace(expr, **changes) if changes else expr
+    """The expression with the new values of assigned columns; `what` is the generated column that it is of.
+    Errors: UNSUPPORTED_EXPRESSION for a field of what is assigned, if its value cannot be told.
+    """
+
+    def change(node: Expr) -> Expr | None:
+        if not isinstance(node, Column) or _column(schema, node) not in assigned:
+            return None
+        new = field_of(assigned[_column(schema, node)], _spelled(schema, node.names)[1:])
+        if new is None:
+            raise UserError(
+                "UNSUPPORTED_EXPRESSION",
+                f"the generated column {what!r} uses {'.'.join(node.names)}, and this update sets {node.names[0]!r}",
+                hint=f"Set {what!r} too.",
+                column=what,
+            )
+        return new
+
+    return rebuilt(expr, change)
 
 
 def _fields(schema: StructType) -> Iterator[tuple[str, StructField, bool]]:
