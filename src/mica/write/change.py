@@ -105,7 +105,7 @@ class Change:
         kept = self.scan.plan.kept
         self._describe()
         gone = self._gone(kept)
-        parts = [part for part, whole in zip(self._parts(kept), gone.tolist(), strict=True) if not whole]
+        parts = [part for part, whole in zip(self.table.rewritten(kept), gone.tolist(), strict=True) if not whole]
         if not parts and not gone.any():
             return self._nothing()
         if self.target.feeds:
@@ -146,9 +146,6 @@ class Change:
         except UserError:  # a task fails on the same value, and names its file
             return np.zeros(len(kept), np.bool_)
         return np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
-
-    def _parts(self, kept: NDArray[np.int64]) -> list[FilePart]:
-        return self.table.rewritten(kept)
 
     def _describe(self) -> None:
         """Sets the commit's operation, and the files that it depends on."""

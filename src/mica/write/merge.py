@@ -34,7 +34,6 @@ from mica.schema.types import StructType
 from mica.skipping.keys import MOST_IN_FILES, KeyValues, possible
 from mica.tasks.matching import MatchSpec
 from mica.tasks.merge import MergeSpec, SharedSource
-from mica.tasks.parts import FilePart
 from mica.tasks.zones import zone_tags
 from mica.write import flow, merge_source
 from mica.write.change import NothingChangedError, may_keep_rows, read_files
@@ -221,11 +220,12 @@ class _Merge:
             may_keep_rows(self.table, kept),
             self._feeds(),
         )
+        parts = self.table.rewritten(kept)
         whole: flow.RowSource
         if source is not None:
-            whole = WithSource(spec, source, self._parts(kept))
+            whole = WithSource(spec, source, parts)
         else:
-            whole = Shuffled(spec, self.frame, self.columns, size, self._parts(kept))
+            whole = Shuffled(spec, self.frame, self.columns, size, parts)
         try:
             done, _ = flow.commit(
                 self.engine, self.target, spec.write, whole,
@@ -243,9 +243,6 @@ class _Merge:
         if predicate is not None and collations_of(predicate.expr):
             predicate, ordering = self.engine.read_alike(predicate), self.engine.comparator
         return self.table.plan(predicate, ordering).kept
-
-    def _parts(self, kept: Any) -> list[FilePart]:
-        return self.table.rewritten(kept)
 
     def _feeds(self) -> bool:
         """Whether changed rows are written to change files; new files alone tell what is inserted."""
