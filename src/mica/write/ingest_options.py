@@ -17,9 +17,7 @@ from mica.properties import BYTES
 from mica.records import dataclass
 from mica.variant import kernel
 from mica.variant.kernel import JsonOptions
-
-#: The largest Variant that Spark reads.
-MAX_SIZE = 128 << 20
+from mica.variant.plain import MAX_SIZE
 
 
 @dataclass(frozen=True)

@@ -15,12 +15,10 @@ from mica.engines.spark.batches import for_spark
 from mica.errors import MicaError, UserError
 from mica.schema.types import VARIANT, StructField, StructType
 from mica.variant import kernel
+from mica.variant.plain import MAX_SIZE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
-
-#: The largest Variant that Spark reads.
-MAX_SIZE = 128 << 20
 
 _ROWS = StructType((StructField("v", VARIANT),))
 
