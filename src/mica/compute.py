@@ -28,6 +28,11 @@ def cast(values: Any, target: pa.DataType, safe: bool = True) -> Any:
     return _compute.call_function("cast", [values], options)
 
 
+def as_type(values: Any, wanted: pa.DataType) -> Any:
+    """The values in a type: themselves if they have it."""
+    return values if values.type == wanted else cast(values, wanted)
+
+
 def cast_rows(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with columns of these types; `schema` has the same names."""
     assert rows.column_names == schema.names

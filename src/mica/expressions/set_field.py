@@ -48,5 +48,5 @@ def replaced(structs: pa.StructArray, name: str, values: pa.Array) -> pa.StructA
     fields = list(structs.type)
     # struct_field keeps the nulls of the structs: the other fields of a null one are null.
     children = [values if f.name == name else pc.struct_field(structs, [i]) for i, f in enumerate(fields)]
-    children = [c if c.type == f.type else c.cast(f.type) for c, f in zip(children, fields, strict=True)]
+    children = [pc.as_type(c, f.type) for c, f in zip(children, fields, strict=True)]
     return pa.StructArray.from_arrays(children, fields=fields)

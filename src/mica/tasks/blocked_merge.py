@@ -59,7 +59,7 @@ def _found(
         try:
             found = source.changes(chunk, matched, seen)
         except RowError as e:
-            raise located(e, file.name, lambda _leaf, _row: None) from None
+            raise located(e, file.name) from None
         changed = Changes(places[found.rows], found.clauses, found.sources)
         seen[found.rows] = False
         others = places[seen] if marks else places[:0]

@@ -17,6 +17,7 @@ from typing import Self
 import orjson
 import pyarrow as pa
 
+from mica import compute as pc
 from mica.errors import CorruptDataError, MicaError
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
@@ -178,8 +179,8 @@ def complete(spec: IngestSpec, batch: pa.RecordBatch, name: str) -> pa.RecordBat
         if column.name == spec.column:
             array, field_ = document, batch.schema.field(0)
         elif column.name in spec.columns:
-            array = compute(spec.columns[column.name], batch, spec.timezone, name=name)
-            array = array if array.type == field_.type else array.cast(field_.type)
+            computed = compute(spec.columns[column.name], batch, spec.timezone, name=name)
+            array = pc.as_type(computed, field_.type)
         else:
             array = pa.nulls(batch.num_rows, field_.type)
         if not column.nullable and array.null_count and column.name not in absent:

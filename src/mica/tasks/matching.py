@@ -149,7 +149,7 @@ class SourceRows:
             self.usable, self.key_values = key_values(on, "source", self.leaves)
             keys = comparable(on, "source", self.key_values)
         except RowError as e:
-            raise located(e, SOURCE, lambda _leaf, _row: None) from None
+            raise located(e, SOURCE) from None
         self._codes = _Codes([key.null_safe for key in on.keys])
         codes = np.where(self.usable, self._codes.learn(keys, batch.num_rows), -1)
         order = np.argsort(codes, kind="stable")

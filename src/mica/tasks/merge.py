@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from mica import compute as pc
 from mica.cached import cached_property
 from mica.expressions.evaluate import RowError, evaluate
 from mica.records import dataclass
@@ -105,7 +106,7 @@ def _found(spec: MergeSpec, file: DataFileReader, source: SourceRows, matched: n
         try:
             one = source.changes(chunk, matched)
         except RowError as e:
-            raise located(e, file.name, lambda _leaf, _row: None) from None
+            raise located(e, file.name) from None
         found.append(replace(one, rows=one.rows + before))
         before += chunk.rows
     changes = Changes.of(found)
@@ -219,7 +220,7 @@ def _after(
     done = 0
     for found in file.passing(leaves, None, ranges):
         arrays = [
-            _typed(evaluate(value, found.of(value), num_rows=found.rows), wanted.type)
+            pc.as_type(evaluate(value, found.of(value), num_rows=found.rows), wanted.type)
             for value, wanted in zip(outputs.values(), schema, strict=True)
         ]
         first, last = np.searchsorted(places, [done, done + found.rows])
@@ -281,7 +282,7 @@ def _chosen(spec: MergeSpec, batch: pa.RecordBatch) -> Iterator[Chosen]:
         try:
             chosen = choose(spec.match, "not matched", piece.num_rows, None, None, leaves, every)
         except RowError as e:
-            raise located(e, SOURCE, lambda _leaf, _row: None) from None
+            raise located(e, SOURCE) from None
         if (chosen >= 0).any():
             yield leaves, every[chosen >= 0], chosen[chosen >= 0]
 
@@ -320,8 +321,8 @@ def _column(
         try:
             found = _value(value, asked, len(rows))
         except RowError as e:
-            raise located(e, name, lambda _leaf, _row: None) from None
-        pieces.append(_typed(found, array.type))
+            raise located(e, name) from None
+        pieces.append(pc.as_type(found, array.type))
         index[rows] = size + np.arange(len(rows))
         size += len(rows)
     return array if len(pieces) == 1 else pa.concat_arrays(pieces).take(pa.array(index))
@@ -332,8 +333,4 @@ def _value(assigned: Assigned, asked: list[pa.Array], rows: int) -> pa.Array:
     if not assigned.plain:
         return found
     own = to_arrow_field(StructField(assigned.column.name, assigned.value.bound.type))
-    return cast_to(own, assigned.column, assigned.column.name, to_variants)(_typed(found, own.type))
-
-
-def _typed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    return array if array.type == wanted else array.cast(wanted)
+    return cast_to(own, assigned.column, assigned.column.name, to_variants)(pc.as_type(found, own.type))

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from mica import compute as pc
 from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, evaluate
 from mica.expressions.tree import LeafRef
@@ -87,7 +88,7 @@ def read_ranges(
                     return file.value(leaf, predicate, ranges, before + row)
 
                 raise located(e, file.name, again) from None
-            arrays.append(array if array.type == type_ else array.cast(type_))
+            arrays.append(pc.as_type(array, type_))
         done += found.rows
         yield from cut(pa.RecordBatch.from_arrays(arrays, schema=schema))
 

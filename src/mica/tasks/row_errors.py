@@ -22,10 +22,10 @@ from mica.variant.values import to_json
 SHOWN = 100
 
 
-def located(error: RowError, name: str, value: Callable[[Leaf, int], str | None]) -> UserError:
-    """The error with the file's name, and the value that `value` finds for the leaf and the row of the batch."""
+def located(error: RowError, name: str, value: Callable[[Leaf, int], str | None] | None = None) -> UserError:
+    """The error with the file's name, and with the value that `value` finds for the leaf and the row of the batch."""
     shown = error.value
-    if shown is None and error.leaf is not None:
+    if shown is None and error.leaf is not None and value is not None:
         # A failure here must not hide the error itself.
         with suppress(MicaError, pa.ArrowException, LookupError):
             shown = value(error.leaf, int(error.context["row"]))

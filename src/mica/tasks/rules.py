@@ -137,7 +137,7 @@ def _with(batch: pa.RecordBatch, name: str, values: pa.Array) -> pa.RecordBatch:
     """The batch with other values in a column."""
     at = batch.schema.get_field_index(name)
     found = batch.schema.field(at)
-    return batch.set_column(at, found, values if values.type == found.type else values.cast(found.type))
+    return batch.set_column(at, found, pc.as_type(values, found.type))
 
 
 def _counted(identity: Identity, numbers: object, name: str) -> pa.Array:

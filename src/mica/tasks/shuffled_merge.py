@@ -149,7 +149,7 @@ def _source_keys(spec: MatchSpec, batch: pa.RecordBatch) -> tuple[np.ndarray[Any
     try:
         return key_values(spec.on, "source", extract(spec.source_key_leaves, batch, spec.timezone))
     except RowError as e:
-        raise located(e, SOURCE, lambda _leaf, _row: None) from None
+        raise located(e, SOURCE) from None
 
 
 def target_key_rows(spec: ShuffleSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
@@ -160,7 +160,7 @@ def target_key_rows(spec: ShuffleSpec, parts: Sequence[FilePart]) -> Iterator[pa
             try:
                 keys = comparable(spec.match.on, "target", key_values(spec.match.on, "target", chunk)[1])
             except RowError as e:
-                raise located(e, file.name, lambda _leaf, _row: None) from None
+                raise located(e, file.name) from None
             places = numbers(file.passed, np.arange(before, before + chunk.rows))
             before += chunk.rows
             leaves = [column for leaf in spec.match.key_leaves for column in chunk.columns[leaf]]
@@ -191,7 +191,7 @@ def _shuffled(
     fields = list(schema)[len(own) :]
     given = [source, *leaves]
     arrays = [
-        pa.nulls(rows, f.type) if i >= len(given) or given[i] is None else _typed(given[i], f.type)
+        pa.nulls(rows, f.type) if i >= len(given) or given[i] is None else pc.as_type(given[i], f.type)
         for i, f in enumerate(fields)
     ]
     yield from cut(pa.RecordBatch.from_arrays([*own, *arrays], schema=schema))
@@ -229,7 +229,7 @@ def match_rows(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]:
         try:
             found = source.changes(_leaves(spec, theirs), matched)
         except RowError as e:
-            raise located(e, str(spec.merge.read.storage), lambda _leaf, _row: None) from None
+            raise located(e, str(spec.merge.read.storage)) from None
         if len(found.rows):
             yield from _changes(spec, source.batch, found, theirs)
     if source is None:
@@ -345,7 +345,3 @@ def _chosen(spec: ShuffleSpec, batch: pa.RecordBatch) -> tuple[Leaves, Rows, Row
     unpacked = _unpacked(batch.column("source"), spec.source)
     leaves = extract(spec.match.leaves("source", inserting), unpacked, spec.match.timezone)
     return leaves, np.arange(batch.num_rows), batch.column("clause").to_numpy().astype(np.int64)
-
-
-def _typed(array: pa.Array, wanted: pa.DataType) -> pa.Array:
-    return array if array.type == wanted else array.cast(wanted)
