@@ -18,7 +18,7 @@ import pyarrow as pa
 from mica import compute as pc
 from mica.checking.statistics import Bounds, Found
 from mica.errors import MicaError
-from mica.skipping.within_files import without
+from mica.skipping.row_ranges import without_rows
 from mica.variant import kernel
 
 
@@ -28,7 +28,7 @@ def compare(wanted: list[Bounds], reader: kernel.FileReader, deleted: np.ndarray
         return
     firsts = reader.row_groups().column("first_row").to_numpy()
     tallies = [_Tally(bounds) for bounds in wanted]
-    ranges = [(0, reader.num_rows)] if deleted is None else without((0, reader.num_rows), deleted)
+    ranges = [(0, reader.num_rows)] if deleted is None else without_rows((0, reader.num_rows), deleted)
     items = [replace(bounds.request, name=str(i)) for i, bounds in enumerate(wanted)]
     numbers = _Numbers(ranges)
     try:

@@ -25,10 +25,9 @@ from mica.schema.types import BOOLEAN, VARIANT, DataType
 from mica.skipping.filled import filled
 from mica.skipping.intervals import Interval, from_constants, unknown
 from mica.skipping.judge import judge
+from mica.skipping.row_ranges import RowRanges, intersect, rows_of
 
 _ZERO = scalar(0, pa.int64())
-
-Ranges = list[tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,12 @@ class Verdicts:
         return cls(*map(np.concatenate, columns))
 
     @property
-    def kept(self) -> Ranges:
+    def kept(self) -> RowRanges:
         """The ranges of rows that may match, in order and disjoint."""
         might = self.reasons < 0
         starts = self.first_rows[might]
         ends = starts + self.rows[might]
-        ranges: Ranges = []
+        ranges: RowRanges = []
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             if ranges and ranges[-1][1] == start:
                 ranges[-1] = (ranges[-1][0], end)
@@ -66,11 +65,11 @@ class Proof:
     """The result of one check of rows against the footer."""
 
     what: str
-    asked: Ranges
+    asked: RowRanges
     verdicts: Verdicts
 
     @property
-    def left(self) -> Ranges:
+    def left(self) -> RowRanges:
         """The rows that may match."""
         return intersect(self.asked, self.verdicts.kept)
 
@@ -84,7 +83,7 @@ class Proof:
         for part in sorted(set(self.verdicts.reasons.tolist()) - {-1}):
             mine = self.verdicts.reasons == part
             spans = Verdicts(first, self.verdicts.rows, np.where(mine, -1, 0))
-            rows = sum(end - start for start, end in intersect(self.asked, spans.kept))
+            rows = rows_of(intersect(self.asked, spans.kept))
             if rows:
                 yield part, int(np.count_nonzero(mine & touched)), rows
 
@@ -119,41 +118,6 @@ def verdicts(
         might = to_numpy(judge(part, intervals, count, timezone=bound.timezone))
         reasons[~might & (reasons < 0)] = number
     return Verdicts(to_numpy(found.column("first_row")), to_numpy(found.column("rows")), reasons)
-
-
-def intersect(left: Ranges, right: Ranges) -> Ranges:
-    """Returns the rows that are in both; each is in order and without overlaps."""
-    found: Ranges = []
-    i = j = 0
-    while i < len(left) and j < len(right):
-        start, end = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
-        if start < end:
-            found.append((start, end))
-        if left[i][1] < right[j][1]:
-            i += 1
-        else:
-            j += 1
-    return found
-
-
-def without(rows: tuple[int, int], deleted: NDArray[np.integer]) -> Ranges:
-    """A range of rows without the deleted ones (sorted row numbers)."""
-    start, end = rows
-    edges = deleted[(deleted >= start) & (deleted < end)].astype(np.int64)
-    starts = np.concatenate([[start], edges + 1])
-    ends = np.concatenate([edges, [end]])
-    keep = ends > starts
-    return list(zip(starts[keep].tolist(), ends[keep].tolist(), strict=True))
-
-
-def ranges_of(rows: NDArray[np.int64]) -> Ranges:
-    """Returns the ranges of these row numbers, which are sorted and distinct."""
-    if not len(rows):
-        return []
-    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
-    firsts = rows[np.concatenate([[0], breaks])]
-    lasts = rows[np.concatenate([breaks - 1, [len(rows) - 1]])] + 1
-    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
 
 
 def interval(leaf: Leaf, column: pa.StructArray, rows: pa.Array, zone: str) -> Interval:

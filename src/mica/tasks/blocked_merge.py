@@ -17,10 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from mica.expressions.evaluate import RowError
+from mica.skipping.row_ranges import numbers_at
 from mica.tasks.file import DataFileReader
 from mica.tasks.leaf_values import Leaves
 from mica.tasks.matching import NOT_BY_SOURCE, Changes, Rows, SourceRows, choose, single
-from mica.tasks.merge import numbers, target_rows
+from mica.tasks.merge import target_rows
 from mica.tasks.row_errors import located
 from mica.tasks.shuffled_merge import Batches, ShuffleSpec, all_of, in_schema, inserts, moving, together
 
@@ -71,7 +72,7 @@ def _numbered(spec: ShuffleSpec, file: DataFileReader) -> Iterator[tuple[Leaves,
     """What matching needs of the rows of a file, and their numbers in it."""
     before = 0
     for chunk in target_rows(spec.merge, file):
-        yield chunk, numbers(file.passed, np.arange(before, before + chunk.rows))
+        yield chunk, numbers_at(file.passed, np.arange(before, before + chunk.rows))
         before += chunk.rows
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 from mica.expressions.bind import BoundExpr
 from mica.log.deletion_vectors import deleted_rows, vector_of
 from mica.records import dataclass
-from mica.skipping.within_files import Ranges, intersect
+from mica.skipping.row_ranges import RowRanges, rows_of, without
 from mica.storage import Storage
 from mica.tasks.changed_rows import of_type, write_changes
 from mica.tasks.file import DataFileReader, ReadSpec
@@ -74,7 +74,7 @@ def _change(spec: ChangeSpec, part: FilePart) -> Iterator[pa.RecordBatch]:
 
 
 def _changed_rows(
-    spec: ChangeSpec, before: Mapping[str, BoundExpr], file: DataFileReader, matching: Ranges
+    spec: ChangeSpec, before: Mapping[str, BoundExpr], file: DataFileReader, matching: RowRanges
 ) -> Iterator[pa.RecordBatch]:
     old = read_ranges(file, matching, outputs=before)
     yield from of_type("delete" if spec.deletes else "update_preimage", old)
@@ -82,21 +82,10 @@ def _changed_rows(
         yield from of_type("update_postimage", read_ranges(file, matching))
 
 
-def vector_of_rows(storage: Storage, part: FilePart, matching: Ranges) -> dict[str, Any]:
+def vector_of_rows(storage: Storage, part: FilePart, matching: RowRanges) -> dict[str, Any]:
     """The fact of the file's new deletion vector, including the rows that were deleted before."""
     rows = [np.arange(start, end, dtype=np.uint64) for start, end in matching]
     if part.deletion_vector is not None:
         rows.append(deleted_rows(storage, part.deletion_vector))
     every = np.unique(np.concatenate(rows))
     return {"kind": "vector", "file": part.number, "vector": vector_of(every), "cardinality": len(every)}
-
-
-def rows_of(ranges: Ranges) -> int:
-    """The number of rows."""
-    return sum(end - start for start, end in ranges)
-
-
-def without(ranges: Ranges, gone: Ranges) -> Ranges:
-    """The ranges without `gone`, which are inside of them; both are sorted."""
-    edges = [0, *(edge for span in gone for edge in span), 1 << 62]
-    return intersect(ranges, list(zip(edges[::2], edges[1::2], strict=True)))

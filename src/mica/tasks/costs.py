@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.skipping.within_files import Ranges
+from mica.skipping.row_ranges import RowRanges, rows_of
 from mica.tasks.ahead import in_order, readers_of
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.leaf_columns import FileColumn
@@ -82,7 +82,7 @@ def measured_costs(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.Rec
         yield pa.RecordBatch.from_pylist(list(_origins(file, ranges)), schema=COSTS)
 
 
-def _origins(file: DataFileReader, ranges: Ranges) -> Iterator[dict[str, Any]]:
+def _origins(file: DataFileReader, ranges: RowRanges) -> Iterator[dict[str, Any]]:
     """Where the values of each path came from, in the rows in which it was read."""
     spec = file.spec
     judged = [] if spec.predicate is None else distinct(spec.predicate.leaves)
@@ -97,14 +97,14 @@ def _origins(file: DataFileReader, ranges: Ranges) -> Iterator[dict[str, Any]]:
         yield {"leaf": name, "typed": every - residual, "residual": residual}
 
 
-def _count(file: DataFileReader, column: FileColumn, rows: Ranges) -> int:
+def _count(file: DataFileReader, column: FileColumn, rows: RowRanges) -> int:
     """How many rows have a value there, one of the asked type or another."""
     assert column.request is not None
     asked = [] if not rows else file.reader.scan([column.request], ranges=rows, timezone=file.spec.timezone)
     return sum(pc.sum(pc.or_(batch.column(0).is_valid(), batch.column(1))).as_py() or 0 for batch in asked)
 
 
-def _rows(file: DataFileReader, ranges: Ranges, passed: Ranges, took: dict[str, float]) -> pa.RecordBatch:
+def _rows(file: DataFileReader, ranges: RowRanges, passed: RowRanges, took: dict[str, float]) -> pa.RecordBatch:
     """The costs of one file; the predicate is evaluated on `ranges` and returns `passed` of them."""
     spec, reader = file.spec, file.reader
     asked = [] if spec.predicate is None else file.asked(spec.predicate)
@@ -122,7 +122,7 @@ def _rows(file: DataFileReader, ranges: Ranges, passed: Ranges, took: dict[str, 
         "row_groups_total": groups_total,
         "row_groups": reader.cost([], ranges=ranges)[0],
         "rows_total": rows_total,
-        "rows": sum(end - start for start, end in ranges),
+        "rows": rows_of(ranges),
         "pages_total": pages_total,
         "pages": judged[2] + given[2] - both[2],
         "bytes_total": bytes_total,

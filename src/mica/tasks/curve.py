@@ -23,6 +23,7 @@ from mica.arrays import NDArray
 from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type, to_arrow
 from mica.schema.types import StructField, StructType
+from mica.skipping.row_ranges import rows_of
 from mica.tasks import ranges
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
@@ -163,7 +164,7 @@ def sample(spec: KeysSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch
     for part in parts:
         file = DataFileReader(spec.read, part)
         chosen = spots(file.ranges(), max(LEAST_ROWS, SAMPLE_ROWS * (part.size or 0) // max(1, spec.total)))
-        rows = sum(end - start for start, end in chosen)
+        rows = rows_of(chosen)
         for batch in read_ranges(file, chosen):
             keys = [key for dimension in spec.dimensions for key in dimension.keys(batch)]
             columns = [*(batch.column(name) for name in spec.partition_by), *keys]

@@ -17,8 +17,7 @@ import pyarrow as pa
 
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
-from mica.skipping.within_files import Ranges
-from mica.tasks.change import rows_of, without
+from mica.skipping.row_ranges import RowRanges, rows_of, without
 from mica.tasks.changed_rows import of_type, write_changes
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.parts import FilePart
@@ -67,12 +66,12 @@ def erase_files(spec: EraseSpec, files: Iterable[FilePart]) -> Iterator[pa.Recor
         yield facts(told, spec.write.collated)
 
 
-def _changed_rows(file: DataFileReader, matching: Ranges) -> Iterator[pa.RecordBatch]:
+def _changed_rows(file: DataFileReader, matching: RowRanges) -> Iterator[pa.RecordBatch]:
     yield from of_type("update_preimage", read_ranges(file, matching))
     yield from of_type("update_postimage", read_ranges(file, matching))
 
 
-def _hides(spec: EraseSpec, file: DataFileReader, part: FilePart, ranges: Ranges) -> bool:
+def _hides(spec: EraseSpec, file: DataFileReader, part: FilePart, ranges: RowRanges) -> bool:
     """Whether a deleted row of the file has the path."""
     if part.deletion_vector is None or not file.reader.num_rows:
         return False

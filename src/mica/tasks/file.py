@@ -30,22 +30,14 @@ from mica.schema.ddl import type_to_ddl
 from mica.schema.hidden import ROW_ID, ROW_VERSION, is_hidden
 from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bloom import questions, searches
-from mica.skipping.within_files import (
-    Proof,
-    Ranges,
-    Verdicts,
-    can_prove,
-    intersect,
-    ranges_of,
-    verdicts,
-    without,
-)
+from mica.skipping.row_ranges import Numbers, Positions, RowRanges, intersect, ranges_of, without_rows
+from mica.skipping.within_files import Proof, Verdicts, can_prove, verdicts
 from mica.stats.columns import physical_name, physical_names
 from mica.stats.partition import parse_values
 from mica.storage import Storage
 from mica.storage.tails import Fetch, Tails
 from mica.tasks.file_columns import Located, aligned, field_at, has_ids, locate
-from mica.tasks.leaf_columns import FileColumn, Numbers, PassedRows, Positions, TrackedColumn, leaves_in
+from mica.tasks.leaf_columns import FileColumn, PassedRows, TrackedColumn, leaves_in
 from mica.tasks.leaf_values import Leaves, distinct
 from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import located, text, whole
@@ -146,7 +138,7 @@ class DataFileReader:
         self._columns: dict[Leaf, FileColumn] = {}
         #: Why row groups and pages were skipped, in the order of the checks, and which rows passed. For explain.
         self.proofs: list[Proof] = []
-        self.passed: Ranges = []
+        self.passed: RowRanges = []
         #: In which row groups a leaf can match only by its residual; there the predicate reads only that.
         self.untyped: dict[Leaf, set[int]] = {}
 
@@ -196,7 +188,7 @@ class DataFileReader:
             column=column,
         )
 
-    def ranges(self) -> Ranges:
+    def ranges(self) -> RowRanges:
         """The rows of this part that are in the table: whole row groups less the deleted rows."""
         rows = self.reader.num_rows
         ranges = [(0, rows)] if rows else []
@@ -212,14 +204,14 @@ class DataFileReader:
         if chosen is not None:
             numbers = chosen if deleted is None else np.setdiff1d(chosen, deleted, assume_unique=True)
             return intersect(ranges, ranges_of(numbers.astype(np.int64)))
-        return ranges if deleted is None else without(ranges[0], deleted)
+        return ranges if deleted is None else without_rows(ranges[0], deleted)
 
-    def candidates(self, predicate: BoundExpr | None) -> Ranges:
+    def candidates(self, predicate: BoundExpr | None) -> RowRanges:
         """The rows of this part that are in the table, without those that the footer excludes."""
         ranges = self.ranges()
         return ranges if predicate is None else self.possible(predicate, ranges)
 
-    def possible(self, predicate: BoundExpr, ranges: Ranges) -> Ranges:
+    def possible(self, predicate: BoundExpr, ranges: RowRanges) -> RowRanges:
         """`ranges` without the row groups, then the pages, in which no row matches by the footer."""
         # A row's id has no bounds: the footer's are those of the rows for which the file holds one.
         known = ((i, leaf) for i, leaf in enumerate(predicate.leaves) if not is_hidden(self.spec.columns, leaf.column))
@@ -243,7 +235,9 @@ class DataFileReader:
                 ranges = self._by_bloom_filters(predicate, columns, ranges)
         return ranges
 
-    def _by_bloom_filters(self, predicate: BoundExpr, columns: Mapping[int, FileColumn], ranges: Ranges) -> Ranges:
+    def _by_bloom_filters(
+        self, predicate: BoundExpr, columns: Mapping[int, FileColumn], ranges: RowRanges
+    ) -> RowRanges:
         known = predicate is self.spec.predicate
         for part, index, values in self.spec.questions if known else questions(predicate):
             asked = columns[index].request if index in columns else None
@@ -265,7 +259,7 @@ class DataFileReader:
         """The leaves of the rows for which the predicate is true, in batches; at most `limit` rows."""
         yield from self.passing(leaves, predicate, self.candidates(predicate), limit)
 
-    def matching(self, predicate: BoundExpr | None, ranges: Ranges) -> Ranges:
+    def matching(self, predicate: BoundExpr | None, ranges: RowRanges) -> RowRanges:
         """Those of the rows for which the predicate is true."""
         if predicate is None:
             return ranges
@@ -277,7 +271,7 @@ class DataFileReader:
         self,
         leaves: Sequence[Leaf],
         predicate: BoundExpr | None,
-        ranges: Ranges,
+        ranges: RowRanges,
         limit: int | None = None,
         *,
         tracked: bool = False,
@@ -291,7 +285,7 @@ class DataFileReader:
         self,
         wanted: Sequence[FileColumn],
         predicate: BoundExpr | None,
-        ranges: Ranges,
+        ranges: RowRanges,
         limit: int | None = None,
         *,
         tracked: bool = False,
@@ -368,7 +362,7 @@ class DataFileReader:
                 rows = None if not counts else passing if judges else places
                 yield batch, None if rows is None else rows.next(batch.num_rows)
 
-    def _searched(self, predicate: BoundExpr, ranges: Ranges) -> Ranges:
+    def _searched(self, predicate: BoundExpr, ranges: RowRanges) -> RowRanges:
         """`ranges` without the pages that hold the bytes of no text that the predicate wants."""
         for index, texts in self._searches(predicate):
             leaf = predicate.leaves[index]
@@ -386,7 +380,7 @@ class DataFileReader:
         found = ((predicate.leaves[index], texts) for index, texts in self._searches(predicate))
         return [(filters.index(leaf), texts.to_pylist()) for leaf, texts in found if leaf in filters]
 
-    def value(self, leaf: Leaf, predicate: BoundExpr | None, ranges: Ranges, number: int) -> str | None:
+    def value(self, leaf: Leaf, predicate: BoundExpr | None, ranges: RowRanges, number: int) -> str | None:
         """The JSON of a path in one row, given by its number among the rows of `ranges` that pass."""
         wanted = whole(leaf)
         for found in DataFileReader(self.spec, self.part).passing([wanted], predicate, ranges):

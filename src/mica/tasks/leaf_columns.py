@@ -15,16 +15,13 @@ import numpy as np
 import pyarrow as pa
 
 from mica import compute as pc
-from mica.arrays import NDArray
 from mica.expressions.bind import Leaf
 from mica.records import dataclass
 from mica.schema.types import VARIANT
-from mica.skipping.within_files import Ranges
+from mica.skipping.row_ranges import Numbers
 from mica.tasks.file_columns import Cast
 from mica.tasks.leaf_values import Leaves
 from mica.variant import kernel
-
-Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -94,31 +91,6 @@ class TrackedColumn(FileColumn):
         else:
             told = pa.repeat(self.value, rows)
         return [told if self.request is None else pc.coalesce(next(arrays).cast(pa.int64()), told)]
-
-
-class Positions:
-    """The rows of some ranges, one after another, by their numbers in the file."""
-
-    def __init__(self, ranges: Ranges) -> None:
-        self._starts = np.array([start for start, _ in ranges], np.int64)
-        lengths = np.array([end - start for start, end in ranges], np.int64)
-        self._before = np.concatenate([[0], np.cumsum(lengths)])
-        self._done = 0
-
-    @property
-    def left(self) -> int:
-        """How many are left."""
-        return int(self._before[-1]) - self._done
-
-    def next(self, count: int) -> Numbers:
-        """The next rows."""
-        first = int(np.searchsorted(self._before, self._done, "right")) - 1
-        places = np.arange(self._done, self._done + count)
-        self._done += count
-        if count and self._done <= self._before[first + 1]:  # all of one range
-            return np.asarray(places + (self._starts[first] - self._before[first]), np.int64)
-        at = np.searchsorted(self._before, places, "right") - 1
-        return np.asarray(self._starts[at] + places - self._before[at], np.int64)
 
 
 class PassedRows:

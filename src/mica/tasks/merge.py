@@ -26,10 +26,10 @@ from mica.records import dataclass
 from mica.schema.arrow import to_arrow, to_arrow_field
 from mica.schema.evolution import cast_to
 from mica.schema.types import StructField
-from mica.skipping.within_files import Ranges, ranges_of
+from mica.skipping.row_ranges import RowRanges, numbers_at, places_in, ranges_of, rows_of, without
 from mica.tasks import lane
 from mica.tasks.batches import cut, gathered
-from mica.tasks.change import rows_of, vector_of_rows, without
+from mica.tasks.change import vector_of_rows
 from mica.tasks.changed_rows import of_type, write_changes
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.leaf_values import Leaves, distinct, extract
@@ -110,7 +110,7 @@ def _found(spec: MergeSpec, file: DataFileReader, source: SourceRows, matched: n
         found.append(replace(one, rows=one.rows + before))
         before += chunk.rows
     changes = Changes.of(found)
-    return replace(changes, rows=numbers(file.passed, changes.rows))
+    return replace(changes, rows=numbers_at(file.passed, changes.rows))
 
 
 def target_rows(spec: MergeSpec, file: DataFileReader) -> Iterator[Leaves]:
@@ -145,28 +145,6 @@ def _joined(parts: Sequence[Leaves]) -> Leaves:
     return Leaves(sum(part.rows for part in parts), found)
 
 
-def numbers(ranges: Ranges, places: Rows) -> Rows:
-    """The numbers of the rows at these places among the rows of the ranges."""
-    starts, before = _edges(ranges)
-    at = np.searchsorted(before, places, "right") - 1
-    found: Rows = starts[at] + places - before[at] if len(places) else places
-    return found
-
-
-def _places(ranges: Ranges, rows: Rows) -> Rows:
-    """The places of these rows, which are in the ranges, among the rows of the ranges."""
-    starts, before = _edges(ranges)
-    at = np.searchsorted(starts, rows, "right") - 1
-    found: Rows = before[at] + rows - starts[at] if len(rows) else rows
-    return found
-
-
-def _edges(ranges: Ranges) -> tuple[Rows, Rows]:
-    starts = np.array([start for start, _ in ranges], np.int64)
-    lengths = np.array([end - start for start, end in ranges], np.int64)
-    return starts, np.cumsum(lengths) - lengths
-
-
 def change_file(spec: MergeSpec, file: DataFileReader, changes: Changes, source: Leaves) -> Iterator[pa.RecordBatch]:
     """Facts of one file after its changes, whose `sources` number the rows of `source`."""
     if not len(changes.rows):
@@ -199,7 +177,7 @@ def change_file(spec: MergeSpec, file: DataFileReader, changes: Changes, source:
 
 
 def _changed(
-    spec: MergeSpec, file: DataFileReader, gone: Ranges, updated: Ranges, updates: Changes, source: Leaves
+    spec: MergeSpec, file: DataFileReader, gone: RowRanges, updated: RowRanges, updates: Changes, source: Leaves
 ) -> Iterator[pa.RecordBatch]:
     yield from of_type("delete", read_ranges(file, gone))
     yield from of_type("update_preimage", read_ranges(file, updated))
@@ -208,7 +186,7 @@ def _changed(
 
 
 def _after(
-    spec: MergeSpec, file: DataFileReader, ranges: Ranges, updates: Changes, source: Leaves
+    spec: MergeSpec, file: DataFileReader, ranges: RowRanges, updates: Changes, source: Leaves
 ) -> Iterator[pa.RecordBatch]:
     """The rows of these ranges after the updates, in the table's columns."""
     outputs, schema = file.spec.outputs, to_arrow(spec.write.stored(file.spec.outputs))
@@ -216,7 +194,7 @@ def _after(
     leaves = distinct(
         [*(leaf for value in outputs.values() for leaf in value.leaves), *spec.match.leaves("target", setting)]
     )
-    places = _places(ranges, updates.rows)
+    places = places_in(ranges, updates.rows)
     done = 0
     for found in file.passing(leaves, None, ranges):
         arrays = [

@@ -17,7 +17,7 @@ from mica.expressions.bind import BoundExpr, Leaf
 from mica.expressions.evaluate import RowError, evaluate
 from mica.expressions.tree import LeafRef
 from mica.schema.arrow import to_arrow
-from mica.skipping.within_files import Ranges
+from mica.skipping.row_ranges import RowRanges, rows_of
 from mica.tasks.batches import cut
 from mica.tasks.file import DataFileReader, ReadSpec
 from mica.tasks.leaf_columns import leaves_in
@@ -55,7 +55,7 @@ def _rows(file: DataFileReader, limit: int | None) -> Iterator[pa.RecordBatch]:
 
 def read_ranges(
     file: DataFileReader,
-    ranges: Ranges,
+    ranges: RowRanges,
     predicate: BoundExpr | None = None,
     limit: int | None = None,
     *,
@@ -105,7 +105,7 @@ def count_rows(spec: ReadSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordB
 
     def count(file: DataFileReader) -> Iterator[pa.RecordBatch]:
         if spec.predicate is None:
-            total = sum(end - start for start, end in file.ranges())
+            total = rows_of(file.ranges())
         else:
             total = sum(found.rows for found in file.read([], spec.predicate))
         yield pa.record_batch({"rows": pa.array([total], pa.int64())})

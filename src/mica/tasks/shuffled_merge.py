@@ -30,12 +30,13 @@ from mica.schema.arrow import from_arrow_type, to_arrow, to_arrow_type
 from mica.schema.evolution import plan_write
 from mica.schema.types import BOOLEAN, INTEGER, LONG, StructField, StructType
 from mica.skipping.keys import KeyValues
+from mica.skipping.row_ranges import numbers_at
 from mica.stats.partition import format_values
 from mica.tasks.batches import cut
 from mica.tasks.file import DataFileReader
 from mica.tasks.leaf_values import Leaves, extract
 from mica.tasks.matching import SOURCE, Changes, MatchSpec, Rows, SourceRows, choose, comparable, key_values
-from mica.tasks.merge import MergeSpec, change_file, insert_chosen, inserted_columns, numbers, target_rows
+from mica.tasks.merge import MergeSpec, change_file, insert_chosen, inserted_columns, target_rows
 from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import located
 from mica.tasks.unshred import unshredded
@@ -161,7 +162,7 @@ def target_key_rows(spec: ShuffleSpec, parts: Sequence[FilePart]) -> Iterator[pa
                 keys = comparable(spec.match.on, "target", key_values(spec.match.on, "target", chunk)[1])
             except RowError as e:
                 raise located(e, file.name) from None
-            places = numbers(file.passed, np.arange(before, before + chunk.rows))
+            places = numbers_at(file.passed, np.arange(before, before + chunk.rows))
             before += chunk.rows
             leaves = [column for leaf in spec.match.key_leaves for column in chunk.columns[leaf]]
             yield from _shuffled(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from mica.skipping.within_files import Ranges
+from mica.skipping.row_ranges import RowRanges, rows_of
 
 #: Rows of a spot.
 SPOT_ROWS = 64
 
 
-def spots(rows: Ranges, wanted: int) -> Ranges:
+def spots(rows: RowRanges, wanted: int) -> RowRanges:
     """About `wanted` of the rows, in evenly spaced spots."""
-    count = sum(end - start for start, end in rows)
+    count = rows_of(rows)
     if count <= wanted:
         return rows
     step = max(SPOT_ROWS, count * SPOT_ROWS // max(1, wanted))

@@ -8,7 +8,7 @@ import pytest
 
 from mica.expressions.bind import bind
 from mica.schema.ddl import parse_ddl
-from mica.skipping.within_files import intersect, verdicts
+from mica.skipping.within_files import verdicts
 from mica.variant.kernel import FileReader, Request
 
 SCHEMA = parse_ddl(
@@ -70,9 +70,3 @@ def test_a_missing_column_is_null(path: str) -> None:
     bound = bind("i = 1 and p is null", SCHEMA)
     found = FileReader(path=path, name=path).bounds([Request(("i",), name="i")])
     assert verdicts(bound, found, {0: "i"}, {1: pa.scalar(None, pa.int32())}).kept == [(0, 100)]
-
-
-def test_ranges_in_both() -> None:
-    assert intersect([(0, 10), (20, 30)], [(5, 25), (29, 40)]) == [(5, 10), (20, 25), (29, 30)]
-    assert intersect([(0, 10)], []) == []
-    assert intersect([(0, 1), (2, 3)], [(1, 2)]) == []

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import random
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,10 +16,9 @@ from mica.errors import CorruptDataError, MicaError
 from mica.expressions.bind import bind, bind_columns
 from mica.expressions.evaluate import filter_rows
 from mica.schema.ddl import parse_ddl
-from mica.skipping.within_files import Ranges, intersect, without
+from mica.skipping.row_ranges import RowRanges, intersect
 from mica.storage import Storage
 from mica.tasks.file import DataFileReader, FilePart, ReadSpec
-from mica.tasks.leaf_columns import Positions
 
 SCHEMA = parse_ddl("id BIGINT, s STRING, added INT, p INT")
 ROWS = 1000
@@ -58,36 +54,6 @@ def _rows(ranges: Iterable[tuple[int, int]]) -> list[int]:
     return [row for start, end in ranges for row in range(start, end)]
 
 
-def _apart(ranges: Ranges) -> bool:
-    """In order, not empty, and apart from each other."""
-    return all(a < b for a, b in ranges) and all(left[1] < right[0] for left, right in itertools.pairwise(ranges))
-
-
-def test_deleted_rows_are_taken_out(rng: random.Random) -> None:
-    for _ in range(200):
-        start = rng.randrange(50)
-        end = start + rng.randrange(1, 50)
-        deleted = sorted(rng.sample(range(100), rng.randrange(100)))
-        found = without((start, end), np.array(deleted, np.uint64))
-        assert _rows(found) == [row for row in range(start, end) if row not in deleted]
-        assert _apart(found)
-
-
-def test_masks_become_row_numbers(rng: random.Random) -> None:
-    for _ in range(200):
-        edges = sorted(rng.sample(range(200), 2 * rng.randrange(1, 8)))
-        ranges = list(zip(edges[::2], edges[1::2], strict=True))
-        rows = _rows(ranges)
-        chosen = [rng.random() < rng.choice((0.1, 0.9)) for _ in rows]
-        positions, found, at = Positions(ranges), [], 0
-        while at < len(rows):
-            count = rng.randrange(1, 40)
-            mask = np.array(chosen[at : at + count], np.bool_)
-            found += positions.next(len(mask))[mask].tolist()
-            at += count
-        assert found == [row for row, wanted in zip(rows, chosen, strict=True) if wanted]
-
-
 @pytest.mark.parametrize("shares", [1, 2, 3, 10, 13])
 def test_shares_of_a_file_are_its_row_groups_each_once(tmp_path: Path, part: FilePart, shares: int) -> None:
     found = []
@@ -114,7 +80,7 @@ def test_shares_of_a_file_are_its_row_groups_each_once(tmp_path: Path, part: Fil
     ],
 )
 def test_the_footer_and_its_page_index_prove(
-    tmp_path: Path, part: FilePart, where: str, left: Ranges, proofs: list[tuple[str, int]]
+    tmp_path: Path, part: FilePart, where: str, left: RowRanges, proofs: list[tuple[str, int]]
 ) -> None:
     file = DataFileReader(_spec(tmp_path, where), part)
     assert file.spec.predicate is not None
@@ -129,7 +95,7 @@ def test_only_possible_rows_are_read_and_only_passing_ones_given(tmp_path: Path,
     assert _ids(file) == list(range(255, 902, 10))
     assert _ids(DataFileReader(_spec(tmp_path, "id >= 255"), part), limit=3) == [255, 256, 257]
     leaves = [leaf for value in file.spec.outputs.values() for leaf in value.leaves]
-    ranges: Ranges = [(250, 260), (300, 302)]
+    ranges: RowRanges = [(250, 260), (300, 302)]
     list(file.passing(leaves, bind("id % 2 = 0", SCHEMA), ranges, tracked=True))
     assert _rows(file.passed) == [row for row in _rows(ranges) if row % 2 == 0]
     assert intersect(file.passed, ranges) == file.passed

@@ -1,0 +1,106 @@
+"""Rows of a file as ranges of their numbers, `[(0, 100), (250, 260)]`.
+
+The rule: ranges are sorted and disjoint, and so are the row numbers that they are made from.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mica.arrays import NDArray
+from mica.variant import kernel
+
+RowRanges = kernel.RowRanges
+Numbers = NDArray[np.int64]
+
+
+def ranges_of(rows: Numbers) -> RowRanges:
+    """The ranges of these row numbers."""
+    if not len(rows):
+        return []
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    firsts = rows[np.concatenate([[0], breaks])]
+    lasts = rows[np.concatenate([breaks - 1, [len(rows) - 1]])] + 1
+    return list(zip(firsts.tolist(), lasts.tolist(), strict=True))
+
+
+def rows_of(ranges: RowRanges) -> int:
+    """How many rows there are."""
+    return sum(end - start for start, end in ranges)
+
+
+def intersect(left: RowRanges, right: RowRanges) -> RowRanges:
+    """The rows that are in both."""
+    found: RowRanges = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        start, end = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
+        if start < end:
+            found.append((start, end))
+        if left[i][1] < right[j][1]:
+            i += 1
+        else:
+            j += 1
+    return found
+
+
+def without(ranges: RowRanges, gone: RowRanges) -> RowRanges:
+    """The ranges without `gone`, which are inside of them."""
+    edges = [0, *(edge for span in gone for edge in span), 1 << 62]
+    return intersect(ranges, list(zip(edges[::2], edges[1::2], strict=True)))
+
+
+def without_rows(span: tuple[int, int], deleted: NDArray[np.integer]) -> RowRanges:
+    """One range without the deleted rows, of which some may be outside of it."""
+    start, end = span
+    edges = deleted[(deleted >= start) & (deleted < end)].astype(np.int64)
+    starts = np.concatenate([[start], edges + 1])
+    ends = np.concatenate([edges, [end]])
+    keep = ends > starts
+    return list(zip(starts[keep].tolist(), ends[keep].tolist(), strict=True))
+
+
+def numbers_at(ranges: RowRanges, places: Numbers) -> Numbers:
+    """The numbers of the rows at these places among the rows of the ranges."""
+    return _numbers(*_edges(ranges), places)
+
+
+def places_in(ranges: RowRanges, rows: Numbers) -> Numbers:
+    """The places of these rows, which are in the ranges, among the rows of the ranges."""
+    starts, before = _edges(ranges)
+    at = np.searchsorted(starts, rows, "right") - 1
+    return np.asarray(before[at] + rows - starts[at], np.int64)
+
+
+class Positions:
+    """The rows of some ranges, one after another, by their numbers in the file."""
+
+    def __init__(self, ranges: RowRanges) -> None:
+        self._starts, self._before = _edges(ranges)
+        self._done = 0
+
+    @property
+    def left(self) -> int:
+        """How many are left."""
+        return int(self._before[-1]) - self._done
+
+    def next(self, count: int) -> Numbers:
+        """The next rows."""
+        first = int(np.searchsorted(self._before, self._done, "right")) - 1
+        found = np.arange(self._done, self._done + count)
+        self._done += count
+        if count and self._done <= self._before[first + 1]:  # all of one range
+            return np.asarray(found + (self._starts[first] - self._before[first]), np.int64)
+        return _numbers(self._starts, self._before, found)
+
+
+def _edges(ranges: RowRanges) -> tuple[Numbers, Numbers]:
+    """The first row of each range, and how many rows are before it; then how many there are."""
+    starts = np.array([start for start, _ in ranges], np.int64)
+    lengths = np.array([end - start for start, end in ranges], np.int64)
+    return starts, np.concatenate([[0], np.cumsum(lengths)])
+
+
+def _numbers(starts: Numbers, before: Numbers, at: Numbers) -> Numbers:
+    found = np.searchsorted(before, at, "right") - 1
+    return np.asarray(starts[found] + at - before[found], np.int64)
