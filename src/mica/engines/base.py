@@ -20,6 +20,7 @@ from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
 from mica.schema.types import StructType
 from mica.skipping.collated import Ordering
+from mica.tasks.packed import PACKED, collected
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -80,20 +81,17 @@ class MadeRows:
     #: Their approximate size in bytes, and the number of files of about equal size to write.
     size: int
     files: int = 1
-    #: Returns the keys of a sample of an input's rows, in the form of `ranges.plan`; or such samples themselves.
+    #: Returns the keys of a sample of an input's rows (`ranges.weighted`), packed; or such a sample of all rows.
     sample: Task | None = None
-    samples: Sequence[bytes] | None = None
+    sampled: pa.Table | None = None
     #: Bytes in memory that are worth a separate thread.
     share_bytes: int = 64 << 20
 
-    def sampled(self, engine: Engine) -> Sequence[bytes] | None:
-        """The samples of all inputs; None if there are none."""
-        if self.samples is not None or self.sample is None:
-            return self.samples
-        from mica.tasks import ranges  # what sorts and writes is imported when rows are sorted: reading starts sooner
-
-        found = pa.Table.from_batches(engine.run(self.sample, self.inputs, ranges.SAMPLE), ranges.SAMPLE)
-        return [bytes(row) for row in found.column("rows").to_pylist()]
+    def sample_by(self, engine: Engine) -> pa.Table | None:
+        """The sample of all rows; None without a row."""
+        if self.sampled is not None or self.sample is None:
+            return self.sampled
+        return collected(engine.run(self.sample, self.inputs, PACKED))
 
 
 #: `MadeRows`, or the engine's own rows: a DataFrame for Spark, an Arrow table or reader for threads.

@@ -261,8 +261,7 @@ class Threads(Engine):
 
         by = [*((name, False) for name in order.partition_by), *order.keys]
         finer = max(1, round(rows.size / rows.files / spill.RANGE_BYTES))  # ranges of a file
-        samples = rows.sampled(self)
-        found = None if samples is None else ranges.plan(samples, rows.files * finer, [down for _, down in order.keys])
+        found = ranges.plan(rows.sample_by(self), rows.files * finer, [down for _, down in order.keys])
         found = ranges.EVERYTHING if found is None else found
         with tempfile.TemporaryDirectory(prefix="mica-sort-") as place:
 

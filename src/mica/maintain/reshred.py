@@ -24,8 +24,9 @@ from mica.expressions.tree import Column
 from mica.log.snapshot import Snapshot
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
+from mica.tasks.packed import PACKED, collected
 from mica.tasks.parts import FilePart, in_tasks
-from mica.tasks.reshred import SAMPLE, ReshredSpec, VariantsSpec, reshred_files, sample
+from mica.tasks.reshred import ReshredSpec, VariantsSpec, reshred_files, sample
 from mica.tasks.write import WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.variant import kernel
@@ -117,11 +118,10 @@ def _inferred(
     outputs = {name: bind_value(Column((name,)), schema) for name in tops}
     looked = VariantsSpec(replace(scan.spec(), outputs=outputs), sum(file.size or 0 for file in files))
     inputs = in_tasks(files, engine.parallelism)
-    found = pa.Table.from_batches(engine.run(partial(sample, looked), inputs, SAMPLE), SAMPLE)
-    tables = [pa.ipc.open_stream(packed).read_all() for packed in found.column("rows").to_pylist()]
-    if not tables:
+    found = collected(engine.run(partial(sample, looked), inputs, PACKED))
+    if found is None:
         return {}
-    [rows] = pa.concat_tables(tables).combine_chunks().to_batches()
+    [rows] = found.combine_chunks().to_batches()
     return {name: kernel.infer(rows, name, spec.limits_of(name)).tree for name in columns}
 
 

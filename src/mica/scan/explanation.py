@@ -26,7 +26,7 @@ from mica.schema.ddl import type_to_ddl
 from mica.skipping.kept import kept_files
 from mica.skipping.reasons import dropped_files, undecided_files
 from mica.tasks.costs import COSTS, footer_costs, measured_costs
-from mica.tasks.parts import packed
+from mica.tasks.parts import grouped
 from mica.wording import counted, shortened
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Explanation(Paged):
         parts = self.scan.whole_files()
         # With a limit, files are read one after the other until it is reached.
         groups = 1 if self.analyze and self.scan.limit is not None else max(1, min(len(parts), 8 * local.threads()))
-        tasks = packed(parts, lambda _: 1, -(-len(parts) // groups))
+        tasks = grouped(parts, lambda _: 1, -(-len(parts) // groups))
         task = partial(measured_costs if self.analyze else footer_costs, self.scan.spec())
         return pa.Table.from_batches(local.shown(task, tasks), COSTS)
 

@@ -26,6 +26,7 @@ from mica.schema.types import StructField, StructType
 from mica.skipping.row_ranges import rows_of
 from mica.tasks import ranges
 from mica.tasks.file import DataFileReader, ReadSpec
+from mica.tasks.packed import packing
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_file, read_ranges
 from mica.tasks.spots import spots
@@ -160,7 +161,7 @@ class KeysSpec:
 
 
 def sample(spec: KeysSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-    """Partition values and keys of a sample of the rows of files, in the form of `ranges.SAMPLE`."""
+    """Partition values and keys of a sample of the rows of files, `ranges.weighted` and packed."""
     for part in parts:
         file = DataFileReader(spec.read, part)
         chosen = spots(file.ranges(), max(LEAST_ROWS, SAMPLE_ROWS * (part.size or 0) // max(1, spec.total)))
@@ -168,7 +169,7 @@ def sample(spec: KeysSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch
         for batch in read_ranges(file, chosen):
             keys = [key for dimension in spec.dimensions for key in dimension.keys(batch)]
             columns = [*(batch.column(name) for name in spec.partition_by), *keys]
-            yield ranges.packed(columns, np.full(batch.num_rows, (part.size or 1) / rows))
+            yield from packing([ranges.weighted(columns, np.full(batch.num_rows, (part.size or 1) / rows))])
 
 
 @dataclass(frozen=True)

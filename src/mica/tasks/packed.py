@@ -12,18 +12,18 @@ import pyarrow as pa
 PACKED = pa.schema([pa.field("rows", pa.binary())])
 
 
-def packed(rows: pa.Table) -> bytes:
+def packed(rows: pa.Table | pa.RecordBatch) -> bytes:
     """The rows as one value: an Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-        writer.write_table(rows)
+        writer.write(rows)
     return bytes(sink.getvalue().to_pybytes())
 
 
-def packing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def packing(batches: Iterable[pa.RecordBatch | pa.Table]) -> Iterator[pa.RecordBatch]:
     """The rows of each batch as one value."""
     for batch in batches:
-        yield pa.record_batch([pa.array([packed(pa.Table.from_batches([batch]))], pa.binary())], schema=PACKED)
+        yield pa.record_batch([pa.array([packed(batch)], pa.binary())], schema=PACKED)
 
 
 def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -32,3 +32,9 @@ def unpacked(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for value in batch.column(0):
             with pa.ipc.open_stream(value.as_buffer()) as rows:
                 yield from rows
+
+
+def collected(batches: Iterable[pa.RecordBatch]) -> pa.Table | None:
+    """All rows in these values, which have the same columns; None without a row."""
+    found = [rows for rows in unpacked(batches) if rows.num_rows]
+    return pa.Table.from_batches(found) if found else None

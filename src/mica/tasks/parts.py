@@ -99,7 +99,7 @@ def in_tasks(
     per_task = max(LEAST_BYTES, min(task_bytes, sizes // max(1, parallelism)))
     if shared:
         files = [part for file in files for part in _shares(file, per_task)]
-    return packed(files, lambda file: (file.size or 0) // file.parts, per_task)
+    return grouped(files, lambda file: (file.size or 0) // file.parts, per_task)
 
 
 def _shares(file: FilePart, per_task: int) -> Iterable[FilePart]:
@@ -108,7 +108,7 @@ def _shares(file: FilePart, per_task: int) -> Iterable[FilePart]:
     return (file,) if count == 1 else (replace(file, part=part, parts=count) for part in range(count))
 
 
-def packed(items: Iterable[Item], weight: Callable[[Item], int], per_task: int) -> list[list[Item]]:
+def grouped(items: Iterable[Item], weight: Callable[[Item], int], per_task: int) -> list[list[Item]]:
     """The items in groups that weigh about `per_task`."""
     tasks: list[list[Item]] = []
     room = 0

@@ -8,7 +8,7 @@ Spark's own range partitioning would run the whole job once more for its sample 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +19,7 @@ from mica.arrays import NDArray
 from mica.records import dataclass
 from mica.tasks.ingest import BATCH_BYTES, BATCH_ROWS, IngestSpec, Split, complete, look, open_reader
 from mica.tasks.leaf_values import compute
+from mica.tasks.packed import packing
 
 #: Plain text is looked at in spots of this many bytes, so many of them over the whole job, or one in each so many
 #: bytes. Of compressed text, which can't be entered, one row in so many counts.
@@ -27,9 +28,7 @@ SPOTS = 256
 STRIDE = 4 << 20
 EVERY = 64
 
-#: What a sampling task yields: keys and weights of some rows, as an Arrow stream.
-SAMPLE = pa.schema([pa.field("rows", pa.binary(), nullable=False)])
-
+#: The last column of samples: how many rows a row stands for.
 _WEIGHT = "weight"
 
 
@@ -61,21 +60,21 @@ EVERYTHING = Ranges(pa.table({}), ())
 
 
 def sample(spec: IngestSpec, total: int, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
-    """The keys of a sample of the splits' rows; `total` is the size of all splits of the job in bytes."""
+    """The keys of a sample of the splits' rows, `weighted` and packed; `total` is the size of all splits in bytes."""
     # Bad lines are reported by the real read, not by the sample.
     spec = replace(spec, reader={**spec.reader, "on_error": "collect"})
     stride = min(STRIDE, max(SPOT, total // SPOTS))
     for split in splits:
         if look(split) != (None, "ndjson"):
-            yield from _keys(spec, split, EVERY, float(EVERY))
+            yield from packing(_keys(spec, split, EVERY, float(EVERY)))
             continue
         end = split.start + split.bytes
         for start in range(split.start, end, stride):
             spot = replace(split, start=start, end=min(start + SPOT, end))
-            yield from _keys(spec, spot, 1, (min(start + stride, end) - start) / spot.bytes)
+            yield from packing(_keys(spec, spot, 1, (min(start + stride, end) - start) / spot.bytes))
 
 
-def _keys(spec: IngestSpec, split: Split, every: int, weight: float) -> Iterator[pa.RecordBatch]:
+def _keys(spec: IngestSpec, split: Split, every: int, weight: float) -> Iterator[pa.Table]:
     """The keys of one row in `every`; each stands for `weight` rows."""
     reader = open_reader(spec, split)
     while (batch := reader.next_batch(pa.null(), BATCH_ROWS, BATCH_BYTES)) is not None:
@@ -84,34 +83,22 @@ def _keys(spec: IngestSpec, split: Split, every: int, weight: float) -> Iterator
         table = complete(spec, rows, split.name)
         keys = [table.column(name) for name in spec.write.partition_by]
         keys += [compute(value, rows, spec.timezone, name=split.name) for value in spec.keys.values()]
-        yield packed(keys, np.full(rows.num_rows, weight))
+        yield weighted(keys, np.full(rows.num_rows, weight))
 
 
-def packed(keys: Sequence[pa.Array | pa.ChunkedArray], weights: NDArray[np.float64]) -> pa.RecordBatch:
-    """Keys of rows and their weights, as `SAMPLE`."""
-    rows = pa.table([*keys, pa.array(weights)], [*map(str, range(len(keys))), _WEIGHT])
-    found = pa.BufferOutputStream()
-    with pa.ipc.new_stream(found, rows.schema) as stream:
-        stream.write_table(rows)
-    return pa.RecordBatch.from_arrays([pa.array([found.getvalue().to_pybytes()])], schema=SAMPLE)
+def weighted(keys: Sequence[pa.Array | pa.ChunkedArray], weights: NDArray[np.float64]) -> pa.Table:
+    """A sample: keys of rows, and how many rows each stands for."""
+    return pa.table([*keys, pa.array(weights)], [*map(str, range(len(keys))), _WEIGHT])
 
 
-def unpacked(samples: Iterable[bytes]) -> tuple[pa.Table, NDArray[np.float64]] | None:
-    """The keys and weights of samples; None without rows."""
-    tables = [pa.ipc.open_stream(packed).read_all() for packed in samples]
-    rows = pa.concat_tables(tables) if tables else pa.table({})
-    return None if rows.num_rows == 0 else (rows.drop_columns([_WEIGHT]), rows.column(_WEIGHT).to_numpy())
-
-
-def plan(samples: Iterable[bytes], count: int, descending: Sequence[bool]) -> Ranges | None:
+def plan(sample: pa.Table | None, count: int, descending: Sequence[bool]) -> Ranges | None:
     """At most `count` ranges of about equal weight; None without rows. Partition columns ascend."""
-    found = unpacked(samples)
-    if found is None:
+    if sample is None:
         return None
-    keys, sizes = found
+    keys = sample.drop_columns([_WEIGHT])
     downs = (*[False] * (keys.num_columns - len(descending)), *descending)
     order = _order(keys.columns, downs)
-    weights = np.cumsum(sizes[order])
+    weights = np.cumsum(sample.column(_WEIGHT).to_numpy()[order])
     places = np.unique(np.searchsorted(weights, weights[-1] * np.arange(1, count) / count, side="right"))
     return Ranges(keys.take(pa.array(order[places[places < len(order)]])).combine_chunks(), downs)
 

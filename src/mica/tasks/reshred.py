@@ -13,14 +13,12 @@ import pyarrow as pa
 from mica.records import dataclass
 from mica.stats.columns import physical_names
 from mica.tasks.file import DataFileReader, ReadSpec
+from mica.tasks.packed import packing
 from mica.tasks.parts import FilePart
 from mica.tasks.read import read_file, read_ranges
 from mica.tasks.rewrite import RewriteSpec, opened, shredded_as
 from mica.tasks.spots import spots
 from mica.tasks.write import facts, write_files
-
-#: What a sampling task yields: Variants of some rows, as Arrow streams.
-SAMPLE = pa.schema([pa.field("rows", pa.binary(), nullable=False)])
 
 #: Rows of the sample of all files, and at least of each.
 SAMPLE_ROWS, LEAST_ROWS = 1 << 14, 64
@@ -57,12 +55,8 @@ def reshred_files(spec: ReshredSpec, files: Iterable[FilePart]) -> Iterator[pa.R
 
 
 def sample(spec: VariantsSpec, parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-    """Rows of the files, spread evenly over all of them."""
+    """Rows of the files, spread evenly over all of them, packed."""
     for part in parts:
         file = DataFileReader(spec.read, part)
         wanted = max(LEAST_ROWS, SAMPLE_ROWS * (part.size or 0) // max(1, spec.total))
-        for batch in read_ranges(file, spots(file.ranges(), wanted)):
-            packed = pa.BufferOutputStream()
-            with pa.ipc.new_stream(packed, batch.schema) as stream:
-                stream.write_batch(batch)
-            yield pa.RecordBatch.from_arrays([pa.array([packed.getvalue().to_pybytes()])], schema=SAMPLE)
+        yield from packing(read_ranges(file, spots(file.ranges(), wanted)))

@@ -15,7 +15,7 @@ from typing import Any
 from mica.errors import StorageError, UserError
 from mica.storage import patterns
 from mica.tasks.ingest import Split, look
-from mica.tasks.parts import packed
+from mica.tasks.parts import grouped
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Any
 
@@ -63,7 +63,7 @@ def share(files: Sequence[Split], parallelism: int) -> list[list[Split]]:
     if count > parallelism:
         count = -(-count // parallelism) * parallelism  # no core waits in the last round
     per_task = max(1, -(-total // count))
-    return packed((part for f in files for part in _cut(f, per_task)), _weight, per_task)
+    return grouped((part for f in files for part in _cut(f, per_task)), _weight, per_task)
 
 
 def _cut(file: Split, per_task: int) -> Iterable[Split]:

@@ -16,10 +16,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from mica.arrays import NDArray
 from mica.engines.base import Engine, MadeRows, Order
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr, bind_value
@@ -40,6 +38,7 @@ from mica.tasks.curve import (
     curve_rows,
     sample,
 )
+from mica.tasks.packed import PACKED, collected
 from mica.tasks.parts import FilePart, in_tasks
 from mica.tasks.write import WriteSpec
 from mica.write import flow
@@ -59,11 +58,10 @@ def ordered(
     columns = dict(scan.rewriting().outputs)
     named = {name: columns[name] for name in partitions}
     looked = KeysSpec(replace(scan.spec(), outputs={**named, **outputs}), partitions, dimensions, total)
-    found = pa.Table.from_batches(engine.run(partial(sample, looked), inputs, ranges.SAMPLE), ranges.SAMPLE)
-    sampled = ranges.unpacked(found.column("rows").to_pylist())
-    if sampled is None:
+    found = collected(engine.run(partial(sample, looked), inputs, PACKED))
+    if found is None:
         return None
-    samples, curve = _curve(*sampled, len(partitions), dimensions)
+    sampled, curve = _curve(found, len(partitions), dimensions)
     ids = (StructField(name, LONG) for name in scan.source.kept_ids)
     written = StructType((*schema.fields, *ids))
     spec = CurveSpec(replace(scan.spec(), outputs={**columns, **outputs}), written, curve)
@@ -74,7 +72,7 @@ def ordered(
         schema=spec.rows,
         size=total * IN_MEMORY,
         files=count,
-        samples=[bytes(packed) for packed in samples.column("rows").to_pylist()],
+        sampled=sampled,
     )
     order = Order(partitions, tuple((name, False) for name, _ in spec.keys))
     # A range that is a little larger than planned is not cut into a file and a rest.
@@ -82,11 +80,10 @@ def ordered(
     return flow.FromRows(rows, order), changed
 
 
-def _curve(
-    table: pa.Table, weights: NDArray[np.float64], partitions: int, dimensions: tuple[Dimension, ...]
-) -> tuple[pa.RecordBatch, Curve]:
+def _curve(found: pa.Table, partitions: int, dimensions: tuple[Dimension, ...]) -> tuple[pa.Table, Curve]:
     """The ranges of each dimension by the sample, and the sample in the order of the curve: partition values, keys."""
-    columns = [column.combine_chunks() for column in table.columns]
+    *columns, counts = (column.combine_chunks() for column in found.columns)
+    weights = counts.to_numpy()
     keys, at = [], partitions
     for dimension in dimensions:
         width = len(VARIANT_PARTS) if dimension.variant else 1
@@ -95,13 +92,12 @@ def _curve(
     bits = bits_for(len(dimensions))
     cut = []
     for own in keys:
-        packed = ranges.packed(own, weights).column("rows")[0].as_py()
-        planned = ranges.plan([packed], 1 << bits, [False] * len(own))
+        planned = ranges.plan(ranges.weighted(own, weights), 1 << bits, [False] * len(own))
         assert planned is not None
         cut.append(planned)
     curve = Curve(dimensions, tuple(cut))
     more = keys[0] if len(dimensions) == 1 else []
-    return ranges.packed([*columns[:partitions], curve.places(keys), *more], weights), curve
+    return ranges.weighted([*columns[:partitions], curve.places(keys), *more], weights), curve
 
 
 def _dimensions(

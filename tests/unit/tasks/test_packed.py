@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from mica.schema.arrow import to_arrow
 from mica.schema.ddl import parse_ddl
-from mica.tasks.packed import PACKED, packed, unpacked
+from mica.tasks.packed import PACKED, collected, packed, unpacked
 
 SCHEMA = to_arrow(parse_ddl("id INT, s STRING COLLATE UNICODE_CI, v VARIANT, a ARRAY<STRUCT<x: DECIMAL(20, 2)>>"))
 
@@ -19,3 +19,4 @@ def test_what_is_unpacked_is_what_was_packed() -> None:
     assert pa.Table.from_batches(unpacked([values])).schema.equals(SCHEMA, check_metadata=True)
     empty = pa.record_batch([pa.array([packed(rows.slice(0, 0))])], schema=PACKED)
     assert sum(batch.num_rows for batch in unpacked([empty])) == 0
+    assert (collected([empty, values]), collected([empty])) == (rows, None)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import mica
 from mica.storage import Storage
-from mica.tasks.parts import MAX_SHARES, SHARED_BYTES, TASK_BYTES, FilePart, in_tasks, packed, parts_of
+from mica.tasks.parts import MAX_SHARES, SHARED_BYTES, TASK_BYTES, FilePart, grouped, in_tasks, parts_of
 
 SIZES = st.lists(st.integers(0, 3 * TASK_BYTES), max_size=40)
 
@@ -28,7 +28,7 @@ def test_each_file_is_in_one_task_in_its_order(sizes: list[int], parallelism: in
 
 @given(st.lists(st.integers(0, 100), max_size=60), st.integers(1, 300))
 def test_no_task_is_more_than_half_an_item_beyond_its_share(weights: list[int], per_task: int) -> None:
-    for task in packed(weights, lambda weight: weight, per_task):
+    for task in grouped(weights, lambda weight: weight, per_task):
         assert sum(task[:-1]) + task[-1] // 2 <= per_task or len(task) == 1
 
 
@@ -45,8 +45,8 @@ def test_large_files_are_shared_and_every_share_is_there_once(sizes: list[int], 
 
 
 def test_equal_work_is_shared_evenly() -> None:
-    assert [sum(task) for task in packed([3] * 12, lambda size: size, 12)] == [12, 12, 12]
-    assert [len(task) for task in packed([10, 1, 1, 10, 1, 1], lambda size: size, 12)] == [3, 3]
+    assert [sum(task) for task in grouped([3] * 12, lambda size: size, 12)] == [12, 12, 12]
+    assert [len(task) for task in grouped([10, 1, 1, 10, 1, 1], lambda size: size, 12)] == [3, 3]
 
 
 def test_files_of_no_size_are_read_together() -> None:

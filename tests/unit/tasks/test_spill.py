@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -15,6 +16,7 @@ from mica.engines.base import MadeRows, Order
 from mica.errors import StorageError
 from mica.schema.ddl import parse_ddl
 from mica.tasks import ranges, spill
+from mica.tasks.packed import packing
 
 SCHEMA = parse_ddl("p STRING, id INT, k DOUBLE")
 
@@ -28,8 +30,8 @@ def rows(number: int) -> list[pa.RecordBatch]:
 
 
 def sampled(number: int) -> list[pa.RecordBatch]:
-    return [ranges.packed([batch.column("p"), batch.column("k")], batch.column("id").to_numpy() * 0.0 + 1)
-            for batch in rows(number)[:3]]  # fmt: skip
+    return list(packing(ranges.weighted([batch.column("p"), batch.column("k")], np.ones(batch.num_rows))
+                        for batch in rows(number)[:3]))  # fmt: skip
 
 
 @pytest.mark.parametrize("sample", [sampled, None])

@@ -194,8 +194,7 @@ class Spark(Engine):
         """The boundaries of the files of a sorted job; None without an order or with one file."""
         if not order.keys or rows.files == 1:
             return None
-        samples = rows.sampled(self)
-        return None if samples is None else ranges.plan(samples, rows.files, [down for _, down in order.keys])
+        return ranges.plan(rows.sample_by(self), rows.files, [down for _, down in order.keys])
 
 
 def by_keys(frames: Sequence[DataFrame], keys: Sequence[str], count: int, order: Sequence[str]) -> DataFrame:
