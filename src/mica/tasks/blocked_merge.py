@@ -40,10 +40,8 @@ def match_block(spec: ShuffleSpec, batches: Batches) -> Iterator[pa.RecordBatch]
         file = DataFileReader(spec.merge.read, part)
         for found in _found(spec, file, source, matched):
             task, rows = all_of(spec.task_of[part.number], len(found.rows)), pa.array(found.rows, pa.int64())
-            updating = [i for i, c in enumerate(spec.match.clauses) if c.action == "update" and c.when == "matched"]
-            taken = pa.array(found.sources, pa.int64(), mask=~np.isin(found.clauses, updating))
             numbered = all_of(part.number, len(found.rows))
-            yield from moving(spec, task, numbered, rows, found.clauses, source.batch, taken)
+            yield from moving(spec, task, numbered, rows, found.clauses, source.batch, found.sources)
     if spec.match.numbers("not matched"):
         yield from inserts(spec, source, np.flatnonzero(~matched).astype(np.int64))
 

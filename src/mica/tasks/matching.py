@@ -90,8 +90,9 @@ class MatchSpec:
         """The numbers of the clauses of this kind."""
         return [i for i, clause in enumerate(self.clauses) if clause.when == when]
 
-    def leaves(self, side: Side, clauses: Sequence[Clause]) -> list[Leaf]:
-        """What the conditions and values of some clauses need of a side."""
+    def leaves(self, side: Side, action: Action | None = None) -> list[Leaf]:
+        """What the conditions and values of the clauses, or of those of one action, need of a side."""
+        clauses = [clause for clause in self.clauses if action in (None, clause.action)]
         return distinct(leaf for clause in clauses for one in clause.expressions() for leaf in one.leaves(side))
 
     @property
@@ -113,7 +114,7 @@ class MatchSpec:
     def source_leaves(self) -> list[Leaf]:
         """Everything that is needed of a source row."""
         rest = [] if self.on.rest is None else self.on.rest.leaves("source")
-        return distinct([*self.source_key_leaves, *rest, *self.leaves("source", self.clauses)])
+        return distinct([*self.source_key_leaves, *rest, *self.leaves("source")])
 
 
 @dataclass(frozen=True)

@@ -190,10 +190,8 @@ def _after(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of these ranges after the updates, in the table's columns."""
     outputs, schema = file.spec.outputs, to_arrow(spec.write.stored(file.spec.outputs))
-    setting = [clause for clause in spec.match.clauses if clause.action == "update"]
-    leaves = distinct(
-        [*(leaf for value in outputs.values() for leaf in value.leaves), *spec.match.leaves("target", setting)]
-    )
+    own = [leaf for value in outputs.values() for leaf in value.leaves]
+    leaves = distinct([*own, *spec.match.leaves("target", "update")])
     places = places_in(ranges, updates.rows)
     done = 0
     for found in file.passing(leaves, None, ranges):
@@ -251,8 +249,7 @@ def inserted_columns(spec: MergeSpec, source: Leaves, changes: Changes, names: I
 
 
 def _chosen(spec: MergeSpec, batch: pa.RecordBatch) -> Iterator[Chosen]:
-    inserting = [clause for clause in spec.match.clauses if clause.action == "insert"]
-    needed = spec.match.leaves("source", inserting)
+    needed = spec.match.leaves("source", "insert")
     for start in range(0, batch.num_rows, _INSERTED_ROWS):
         piece = batch.slice(start, _INSERTED_ROWS)
         leaves = extract(needed, piece, spec.match.timezone)

@@ -35,7 +35,17 @@ from mica.stats.partition import format_values
 from mica.tasks.batches import cut
 from mica.tasks.file import DataFileReader
 from mica.tasks.leaf_values import Leaves, extract
-from mica.tasks.matching import SOURCE, Changes, MatchSpec, Rows, SourceRows, choose, comparable, key_values
+from mica.tasks.matching import (
+    NOT_BY_SOURCE,
+    SOURCE,
+    Changes,
+    MatchSpec,
+    Rows,
+    SourceRows,
+    choose,
+    comparable,
+    key_values,
+)
 from mica.tasks.merge import MergeSpec, change_file, insert_chosen, inserted_columns, target_rows
 from mica.tasks.parts import FilePart
 from mica.tasks.row_errors import located
@@ -260,10 +270,7 @@ def _changes(
     places = pa.array(found.rows)
     files = rows.column("file").take(places)
     tasks = pa.array([spec.task_of[number] for number in files.to_pylist()], pa.int32())
-    updating = [i for i, c in enumerate(spec.match.clauses) if c.action == "update" and c.when == "matched"]
-    needed = np.isin(found.clauses, updating)
-    taken = pa.array(found.sources, pa.int64(), mask=~needed)
-    yield from moving(spec, tasks, files, rows.column("row").take(places), found.clauses, source, taken)
+    yield from moving(spec, tasks, files, rows.column("row").take(places), found.clauses, source, found.sources)
 
 
 def inserts(spec: ShuffleSpec, source: SourceRows, free: Rows) -> Iterator[pa.RecordBatch]:
@@ -279,7 +286,7 @@ def inserts(spec: ShuffleSpec, source: SourceRows, free: Rows) -> Iterator[pa.Re
         pa.array(np.zeros(count), pa.int64()),
         clauses,
         source.batch,
-        pa.array(rows),
+        rows,
     )
 
 
@@ -304,9 +311,12 @@ def moving(
     rows: pa.Array,
     clauses: Rows,
     source: pa.RecordBatch,
-    taken: pa.Array,
+    sources: Rows,
 ) -> Iterator[pa.RecordBatch]:
-    """Changes on their way to the tasks of their files; `taken` numbers the rows of the source that they need."""
+    """Changes on their way to the tasks of their files, with the rows of the source that their clauses need; `sources`
+    are the numbers of these."""
+    needing = [i for i, c in enumerate(spec.match.clauses) if c.action != "delete" and c.when != NOT_BY_SOURCE]
+    taken = pa.array(sources, pa.int64(), mask=~np.isin(clauses, needing))
     structs = _struct(source, spec.source).take(taken)
     arrays = [tasks, files, rows, pa.array(clauses, pa.int32()), structs]
     yield from cut(pa.RecordBatch.from_arrays(arrays, schema=to_arrow(spec.changes)))
@@ -324,9 +334,8 @@ def change_files(spec: ShuffleSpec, settled: Settled | None, batches: Batches) -
             continue
         whole = pa.Table.from_batches([batch for _, batch in some]).combine_chunks().to_batches()[0]
         rows, clauses = (whole.column(name).to_numpy().astype(np.int64) for name in ("row", "clause"))
-        updating = [clause for clause in spec.match.clauses if clause.action == "update"]
         unpacked = _unpacked(whole.column("source"), spec.source)
-        leaves = extract(spec.match.leaves("source", updating), unpacked, spec.match.timezone)
+        leaves = extract(spec.match.leaves("source", "update"), unpacked, spec.match.timezone)
         file = DataFileReader(spec.merge.read, parts[number])
         changes = Changes(rows, clauses, np.arange(len(rows)))
         yield from change_file(spec.merge, file, changes if settled is None else settled(spec, file, changes), leaves)
@@ -342,7 +351,6 @@ def _by_file(batches: Batches) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 
 def _chosen(spec: ShuffleSpec, batch: pa.RecordBatch) -> tuple[Leaves, Rows, Rows]:
-    inserting = [clause for clause in spec.match.clauses if clause.action == "insert"]
     unpacked = _unpacked(batch.column("source"), spec.source)
-    leaves = extract(spec.match.leaves("source", inserting), unpacked, spec.match.timezone)
+    leaves = extract(spec.match.leaves("source", "insert"), unpacked, spec.match.timezone)
     return leaves, np.arange(batch.num_rows), batch.column("clause").to_numpy().astype(np.int64)

@@ -32,7 +32,7 @@ from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.types import StructType
 from mica.skipping.keys import MOST_IN_FILES, KeyValues, possible
-from mica.tasks.matching import MatchSpec
+from mica.tasks.matching import NOT_BY_SOURCE, MatchSpec
 from mica.tasks.merge import MergeSpec, SharedSource
 from mica.tasks.zones import zone_tags
 from mica.write import flow, merge_source
@@ -180,7 +180,7 @@ class _Merge:
         if is_frame:
             spark = cast("Spark", self.engine)
             self.frame = spark.kept(data, self.columns.names)
-            self.batch = merge_source.collected(spark, self.frame, self.columns, table)
+            self.batch = merge_source.collected(spark, self.frame, self.columns)
         elif self.engine.shuffles and not cast("Spark", self.engine).few(given_rows):
             self.frame = cast("Spark", self.engine).spread(given_rows.select(self.columns.names), self.columns)
             self.batch = None
@@ -206,7 +206,7 @@ class _Merge:
         else:
             rows, size, known = summary_of(self.engine, self.frame, self.match, self.columns)
         predicate = filtering = None
-        if not self.match.numbers("not matched by source"):
+        if not self.match.numbers(NOT_BY_SOURCE):
             predicate = possible(self.match.on, known)
             filtering = possible(self.match.on, known, MOST_IN_FILES)
         kept = self._kept(predicate)
@@ -259,7 +259,7 @@ class _Merge:
             "predicate": [f"({self.given.on})"],
             **{f"{name}Predicates": shown(self.given.clauses, when) for name, when in KINDS.items()},
         }
-        reads_all = bool(self.match.numbers("not matched by source"))
+        reads_all = bool(self.match.numbers(NOT_BY_SOURCE))
         target.reads = every_file if reads_all else read_files(self.snapshot.schema, predicate)
         target.metrics = self._metrics
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 from mica.engines.spark import types
 from mica.errors import UserError
 from mica.schema.arrow import from_arrow_field, looks_like_variant, to_arrow
-from mica.schema.evolution import plan_write
 from mica.schema.types import VARIANT, StructField, StructType, refuse_twice
-from mica.tasks.unshred import unshredded, unshredded_schema
+from mica.tasks.shuffled_merge import in_schema
+from mica.tasks.unshred import unshredded_schema
 from mica.write.given import arrow
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def rows_of(data: Any, table: StructType) -> tuple[StructType, pa.Table]:
     """The schema and the rows of a source that is no DataFrame; `table` has the columns of the target."""
     found = arrow(data, table)
     schema = _schema(unshredded_schema(found.schema, table), table)
-    return schema, _typed(found if isinstance(found, pa.Table) else found.read_all(), schema, table)
+    return schema, _typed(found if isinstance(found, pa.Table) else found.read_all(), schema)
 
 
 def frame_schema(frame: Any) -> StructType:
@@ -37,10 +37,10 @@ def frame_schema(frame: Any) -> StructType:
     return found
 
 
-def collected(engine: Spark, frame: Any, schema: StructType, table: StructType) -> pa.RecordBatch | None:
+def collected(engine: Spark, frame: Any, schema: StructType) -> pa.RecordBatch | None:
     """The rows of a DataFrame, or None if they are many."""
     found = engine.collected(frame)
-    return None if found is None else batch_of(_typed(found, schema, table))
+    return None if found is None else batch_of(_typed(found, schema))
 
 
 def batch_of(rows: pa.Table) -> pa.RecordBatch:
@@ -55,15 +55,8 @@ def batch_of(rows: pa.Table) -> pa.RecordBatch:
     return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=rows.schema)
 
 
-def _typed(rows: pa.Table, schema: StructType, table: StructType) -> pa.Table:
-    return pa.Table.from_batches(list(in_schema(rows.to_batches(), schema, table)), to_arrow(schema))
-
-
-def in_schema(batches: Any, schema: StructType, table: StructType) -> Any:
-    """Batches of the source in the schema's types."""
-    for batch in batches:
-        plain = unshredded(batch, table)
-        yield plan_write(schema, plain.schema).apply(plain)
+def _typed(rows: pa.Table, schema: StructType) -> pa.Table:
+    return pa.Table.from_batches(list(in_schema(rows.to_batches(), schema)), to_arrow(schema))
 
 
 def _schema(found: pa.Schema, table: StructType) -> StructType:
