@@ -39,7 +39,7 @@ from mica.write import collated, compact, flow
 from mica.write.commit import Commit
 from mica.write.once import Txn, checked, once, repeats
 from mica.write.rules import refuse_given
-from mica.write.target import Target, load_if_any, open_target
+from mica.write.target import Target, load_if_any, open_target, target_of
 
 
 @dataclass(frozen=True)
@@ -119,10 +119,7 @@ class Planned:
         if latest is None or latest.metadata.id != self.metadata.id or latest.version < self.version:
             raise replaced(self.storage, self.version)
         snapshot = latest if latest.version == self.version else load(self.storage, self.version)
-        target = open_target(
-            self.storage, snapshot.schema, (), mode="overwrite" if self.overwrite else "append", properties={},
-            snapshot=snapshot, where=self.where,
-        )  # fmt: skip
+        target = target_of(snapshot, overwrite=self.overwrite, where=self.where)
         return replace(target, protocol=self.protocol, metadata=self.metadata)
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> TaskFacts:

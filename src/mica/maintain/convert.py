@@ -123,9 +123,7 @@ def convert_files(
     rows = flow.FromTasks(lambda spec: partial(move_files, given.move(spec)), [[part] for part in given.files])
     version = None
     if place is None:
-        table = open_target(
-            text, given.schema, partition_by, mode="error", properties={}, storage_options=storage_options
-        )
+        table = open_target(found, given.schema, partition_by, mode="error", properties={})
         commit, facts = flow.commit(engine, table, table.write_spec(), rows)
         version, storage = commit.version, table.storage
     else:

@@ -56,7 +56,7 @@ from mica.tasks.write import WriteSpec
 from mica.tasks.zones import zone_tags
 from mica.write import flow
 from mica.write.rules import constraints
-from mica.write.target import open_target
+from mica.write.target import target_of
 
 Line = Mapping[str, Any]
 
@@ -123,7 +123,7 @@ def _refuse_needed(before: Snapshot, known: properties.Feature) -> None:
 def _without_traces(before: Snapshot, removal: _Removal, name: str) -> Snapshot:
     """The version without properties and files that use the feature; the same one if there are none."""
     metadata = removal.clean(before.metadata)
-    target = open_target(before.storage, before.schema, (), mode="append", properties={}, snapshot=before)
+    target = target_of(before)
     source = TableSource(before)
     files = [file for file in source.rewritten() if removal.stale(file)]
     was_clean = metadata == before.metadata

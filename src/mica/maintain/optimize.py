@@ -22,7 +22,6 @@ from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.write import compact, zorder
 from mica.write.commit import Commit
-from mica.write.facts import no_facts
 from mica.write.once import Txn, once
 from mica.write.target import partition_predicate
 
@@ -65,8 +64,7 @@ def _optimize(
     parameters = {"predicate": [] if where is None else [f"({where})"], "zOrderBy": [] if cluster_by else keys}
     if cluster_by:
         parameters["clusterBy"] = cluster_by
-    target, spec = compact.opened(snapshot, target_file_size, parameters)
-    target.applications = dict([txn] if txn is not None else ())
+    target, spec = compact.opened(snapshot, target_file_size, parameters, txn)
     source = TableSource(snapshot)
     files = source.rewritten()
     if where is not None:
@@ -77,5 +75,5 @@ def _optimize(
         spec = replace(spec, clustering_provider=clustering.PROVIDER)
     bins = [files] if keys else list(compact.bins_of(files, spec.target_file_size, compact.waiting(snapshot)))
     if not any(bins):
-        return target.commit(no_facts()) if txn is not None else Commit(snapshot.version, 0, 0, snapshot=snapshot)
+        return target.commit_nothing()
     return compact.rewritten(engine, target, Scan(source), bins, keys, spec)

@@ -32,7 +32,7 @@ from mica.variant import kernel
 from mica.variant.shredding import Limits
 from mica.write import flow
 from mica.write.facts import Facts
-from mica.write.target import open_target
+from mica.write.target import target_of
 
 #: Key of the Arrow schema in the footer: the new file gets its own.
 _ARROW_SCHEMA = "ARROW:schema"
@@ -151,7 +151,7 @@ def _table(snapshot: Snapshot) -> Repair:
     chosen = [part for part in source.rewritten() if part.path in faulty]
     if not chosen:
         return Repair((), 0, None, report)
-    target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
+    target = target_of(snapshot)
     target.operation, target.parameters, target.data_change = "REPAIR", {"files": len(chosen)}, False
     reading = Scan(source).rewriting()
 

@@ -34,9 +34,9 @@ from mica.variant.shredding import ShreddingSchema
 from mica.variant.wanted import ShreddingWishes
 from mica.write import flow
 from mica.write.commit import Commit
-from mica.write.facts import Facts, no_facts
+from mica.write.facts import Facts
 from mica.write.once import Txn, once
-from mica.write.target import Target, open_target, partition_predicate
+from mica.write.target import Target, partition_predicate, target_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,11 +53,10 @@ def reshred(
 
 def _reshred(snapshot: Snapshot, schema: Any, where: str | None, spark: SparkSession | None, txn: Txn | None) -> Commit:
     engine = engines.of(spark)
-    target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
+    target = target_of(snapshot, txn)
     if not target.variants:
         raise UserError("UNKNOWN_COLUMN", f"{snapshot.storage} has no VARIANT column", hint="There is nothing to do.")
     target.operation, target.data_change = "RESHRED", False
-    target.applications = dict([txn] if txn is not None else ())
     spec = replace(target.write_spec(schema, moment="again"), target_file_size=1 << 62, tags=zone_tags())
     scan = Scan(source := TableSource(snapshot))
     files = source.rewritten()
@@ -75,14 +74,7 @@ def _reshred(snapshot: Snapshot, schema: Any, where: str | None, spark: SparkSes
     def task(write: WriteSpec) -> Task:
         return partial(reshred_files, ReshredSpec(read, write, trees))
 
-    try:
-        rows = flow.FromTasks(task, in_tasks(files, engine.parallelism))
-        done, _ = flow.commit(engine, target, spec, rows, inspect=_refuse_nothing)
-    except _NothingToDoError:
-        if txn is not None:
-            return target.commit(no_facts())
-        return Commit(snapshot.version, 0, 0, snapshot=snapshot)
-    return done
+    return flow.commit_changes(engine, target, spec, flow.FromTasks(task, in_tasks(files, engine.parallelism)))
 
 
 def _trees(
@@ -134,12 +126,3 @@ def _metrics(files: dict[int, FilePart], facts: Facts) -> dict[str, int]:
         "numRemovedBytes": sum(file.size or 0 for file in removed),
         "numDeletionVectorsRemoved": sum(file.deletion_vector is not None for file in removed),
     }
-
-
-class _NothingToDoError(Exception):
-    """All files have the wanted schema."""
-
-
-def _refuse_nothing(facts: Facts) -> None:
-    if not len(facts.removed):
-        raise _NothingToDoError

@@ -262,16 +262,12 @@ class Table(ShapedTable):
     ) -> Commit:
         from mica.write.once import checked, once
         from mica.write.rows import write_rows
-        from mica.write.target import open_target
+        from mica.write.target import target_of
 
         asked = checked(txn)
 
         def write() -> Commit:
-            target = open_target(
-                self._snapshot.storage, self.schema, (), mode="overwrite" if overwrite else "append",
-                properties={}, snapshot=self._snapshot, where=where,
-            )  # fmt: skip
-            target.applications = dict([asked] if asked is not None else ())
+            target = target_of(self._snapshot, asked, overwrite=overwrite, where=where)
             return write_rows(target, data, shredding, schema_evolution=evolves)
 
         return self._written(once(self._snapshot.storage, self._snapshot, asked, write), data)

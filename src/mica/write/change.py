@@ -45,11 +45,11 @@ from mica.tasks.zones import zone_tags
 from mica.write import flow
 from mica.write.assignment import Place, as_bytes, in_field, place_of, shown, stored, together, unquoted
 from mica.write.commit import Commit
-from mica.write.facts import Facts, no_facts
+from mica.write.facts import Facts
 from mica.write.ingested import forgotten
 from mica.write.once import Txn, once
 from mica.write.rules import refuse_given, regenerated
-from mica.write.target import open_target
+from mica.write.target import target_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -88,9 +88,7 @@ class Change:
         self.snapshot, self.where, self.deletes = snapshot, where, values is None
         self.engine = engines.of(spark)
         ansi, timezone = self.engine.settings(True, "UTC")
-        self.target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={},
-                                  snapshot=snapshot)  # fmt: skip
-        self.target.applications = dict([txn] if txn is not None else ())
+        self.target = target_of(snapshot, txn)
         self.table = TableSource(snapshot)
         self.scan = Scan(self.table, where, None, None, ansi, timezone)
         if self.scan.predicate is not None:
@@ -107,7 +105,7 @@ class Change:
         gone = self._gone(kept)
         parts = [part for part, whole in zip(self.table.rewritten(kept), gone.tolist(), strict=True) if not whole]
         if not parts and not gone.any():
-            return self._nothing()
+            return self.target.commit_nothing()
         if self.target.feeds:
             refuse_reserved(self.snapshot.schema)
         self.target.removes = kept[gone]
@@ -128,11 +126,7 @@ class Change:
         spec = replace(self.target.write_spec(), tags=zone_tags())
         if not self.deletes:
             spec = replace(spec, rules=self.target.rules(self.scan.ansi, self.scan.timezone))
-        try:
-            done, _ = flow.commit(self.engine, self.target, spec, source, inspect=self._refuse_nothing)
-        except NothingChangedError:
-            return self._nothing()
-        return done
+        return flow.commit_changes(self.engine, self.target, spec, source)
 
     def _gone(self, kept: NDArray[np.int64]) -> NDArray[np.bool_]:
         """The files of which every row is deleted, by partition values alone."""
@@ -183,16 +177,6 @@ class Change:
             "executionTimeMs": int((time.monotonic() - self.began) * 1000),
         }
 
-    def _refuse_nothing(self, facts: Facts) -> None:
-        if not len(facts.removed) and not facts.vectors.num_rows and not len(self.target.removes):
-            raise NothingChangedError
-
-    def _nothing(self) -> Commit:
-        if self.target.applications:
-            # Rows that others add later are no part of this write, so it must not run again.
-            return self.target.commit(no_facts())
-        return Commit(self.snapshot.version, 0, 0, snapshot=self.snapshot)
-
 
 def fresh_versions(source: TableSource, where: str | None, **options: Any) -> dict[str, BoundExpr]:
     """The versions of rows that an update of those that match writes again: null for these, so that they come from its
@@ -202,10 +186,6 @@ def fresh_versions(source: TableSource, where: str | None, **options: Any) -> di
     condition: Expr = Literal(True, BOOLEAN) if where is None else parse(where)
     fresh = conditionals.case([(condition, Literal(None, LONG))], Column(ROW_VERSION), 0)
     return {source.row_ids[1]: bind_value(fresh, source.readable, **options)}
-
-
-class NothingChangedError(Exception):
-    """No row matches: there is nothing to commit."""
 
 
 def may_keep_rows(source: TableSource, kept: NDArray[np.int64]) -> frozenset[int]:

@@ -40,7 +40,8 @@ from mica.tasks.zones import zone_tags
 from mica.write import flow, zorder
 from mica.write.commit import Commit
 from mica.write.facts import Facts
-from mica.write.target import Target, open_target
+from mica.write.once import Txn
+from mica.write.target import Target, target_of
 
 _LOG = logging.getLogger("mica")
 
@@ -53,9 +54,11 @@ SMALL, MANY = 0.5, 50
 _PERCENTILES = {"minFileSize": 0, "p25FileSize": 0.25, "p50FileSize": 0.5, "p75FileSize": 0.75, "maxFileSize": 1}
 
 
-def opened(snapshot: Snapshot, target_file_size: int | None, parameters: dict[str, Any]) -> tuple[Target, WriteSpec]:
+def opened(
+    snapshot: Snapshot, target_file_size: int | None, parameters: dict[str, Any], txn: Txn | None = None
+) -> tuple[Target, WriteSpec]:
     """The table as the target of an OPTIMIZE, and the spec of its files."""
-    target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
+    target = target_of(snapshot, txn)
     spec = replace(
         target.write_spec(moment="again", target_file_size=target_file_size), data_change=False, tags=zone_tags()
     )

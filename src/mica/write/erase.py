@@ -94,7 +94,7 @@ class _Erase(Change):
         hiding = np.flatnonzero(np.asarray(self.snapshot.files.column("deletion_vector").is_valid()))
         parts = self.table.rewritten(np.union1d(self.scan.plan.kept, hiding))
         if not parts:
-            return self._nothing()
+            return self.target.commit_nothing()
         read = replace(self.scan.spec(), outputs=self.outputs)
 
         def task(spec: WriteSpec) -> Task:

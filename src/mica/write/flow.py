@@ -109,6 +109,23 @@ def commit(
         return target.commit(bounded), facts
 
 
+class _NothingChangedError(Exception):
+    """There is nothing to commit."""
+
+
+def commit_changes(engine: Engine, target: Target, spec: WriteSpec, source: RowSource) -> Commit:
+    """As `commit`, for a change of existing rows: if no row changes, nothing is committed (`Target.commit_nothing`)."""
+
+    def refuse_nothing(facts: Facts) -> None:
+        if not (facts.files.num_rows or len(facts.removed) or facts.vectors.num_rows or len(target.removes)):
+            raise _NothingChangedError
+
+    try:
+        return commit(engine, target, spec, source, inspect=refuse_nothing)[0]
+    except _NothingChangedError:
+        return target.commit_nothing()
+
+
 def _written(engine: Engine, spec: WriteSpec, source: RowSource, input_bytes: int = 0) -> Facts:
     schema = collated.wanted(spec.collated).schema(facts_schema(spec.collated))
     found = list[pa.RecordBatch]()

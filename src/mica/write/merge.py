@@ -36,13 +36,13 @@ from mica.tasks.matching import NOT_BY_SOURCE, MatchSpec
 from mica.tasks.merge import MergeSpec, SharedSource
 from mica.tasks.zones import zone_tags
 from mica.write import flow, merge_source
-from mica.write.change import NothingChangedError, may_keep_rows, read_files
+from mica.write.change import may_keep_rows, read_files
 from mica.write.commit import Commit
 from mica.write.facts import Facts, no_facts
 from mica.write.merge_clauses import KINDS, MergeClause, bound, shown
 from mica.write.merge_jobs import Shuffled, WithSource, summary_of
 from mica.write.once import Txn, checked, once
-from mica.write.target import open_target
+from mica.write.target import target_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -157,9 +157,7 @@ class _Merge:
         self.engine = engines.of(data if is_frame else given.spark)
         ansi, timezone = self.engine.settings(True, "UTC")
         snapshot = self.snapshot
-        self.target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={},
-                                  snapshot=snapshot)  # fmt: skip
-        self.target.applications = dict([txn] if txn is not None else ())
+        self.target = target_of(snapshot, txn)
         self.table = TableSource(snapshot)
         self.scan = Scan(self.table, None, None, None, ansi, timezone)
         table = snapshot.schema
@@ -226,16 +224,8 @@ class _Merge:
             whole = WithSource(spec, source, parts)
         else:
             whole = Shuffled(spec, self.frame, self.columns, size, parts)
-        try:
-            done, _ = flow.commit(
-                self.engine, self.target, spec.write, whole,
-                inspect=self._refuse_nothing,
-            )  # fmt: skip
-        except NothingChangedError:
-            if self.target.applications:
-                return self.target.commit(no_facts())
-            return Commit(self.snapshot.version, 0, 0, snapshot=self.snapshot, metrics=self._metrics(no_facts()))
-        return done
+        done = flow.commit_changes(self.engine, self.target, spec.write, whole)
+        return done if done.metrics else replace(done, metrics=self._metrics(no_facts()))
 
     def _kept(self, predicate: Any) -> Any:
         """The positions of the files that must be read."""
@@ -308,7 +298,3 @@ class _Merge:
             "rewriteTimeMs": now - self.planned,
         }
         return {name: int(span * 1000) for name, span in spans.items()}
-
-    def _refuse_nothing(self, facts: Facts) -> None:
-        if not facts.files.num_rows and not len(facts.removed) and not facts.vectors.num_rows:
-            raise NothingChangedError

@@ -6,7 +6,6 @@ properties allow it; a write never changes these.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
@@ -50,7 +49,7 @@ from mica.variant import kernel
 from mica.variant.steering import When
 from mica.variant.wanted import ShreddingWishes
 from mica.write.commit import Commit
-from mica.write.facts import Facts
+from mica.write.facts import Facts, no_facts
 from mica.write.ingested import forgotten
 from mica.write.rules import numbered, rules_of
 
@@ -215,6 +214,14 @@ class Target:
         metrics = {} if self.metrics is None else dict(self._last.metrics)
         return Commit(done.version, facts.files.num_rows, facts.rows, facts.bytes, done.snapshot, metrics)
 
+    def commit_nothing(self) -> Commit:
+        """The result of a write that changes nothing. Only the version of an application is committed: rows that others
+        add later are no part of the write, so it must not run again."""
+        assert self.snapshot is not None
+        if self.applications:
+            return self.commit(no_facts())
+        return Commit(self.snapshot.version, 0, 0, snapshot=self.snapshot)
+
     def transaction(self, facts: Facts) -> Transaction:
         """The transaction that commits these facts."""
         parameters, metrics = self._described(facts)
@@ -301,13 +308,12 @@ class Target:
 
 
 def open_target(
-    table: str | os.PathLike[str] | Storage,
+    storage: Storage,
     schema: StructType,
     partition_by: Sequence[str],
     *,
     mode: Mode,
     properties: Mapping[str, str],
-    storage_options: Mapping[str, str] | None = None,
     snapshot: Snapshot | None = None,
     where: str | None = None,
     kept: Mapping[str, str] | None = None,
@@ -317,7 +323,6 @@ def open_target(
     Errors: TABLE_EXISTS with mode `error`; INVALID_PARTITION_COLUMN if an existing table has other partition columns;
     those of `features.check_write`.
     """
-    storage = table if isinstance(table, Storage) else Storage.open(table, storage_options)
     snapshot = load_if_any(storage) if snapshot is None else snapshot
     if snapshot is None:
         made = {**(kept or {}), **properties}
@@ -349,6 +354,20 @@ def open_target(
     if mode == "overwrite":
         reads = every_file if where is None else partition_predicate(where, target.schema, found.partition_columns)
         target.replaced = Replaced(np.flatnonzero(np.asarray(reads(snapshot.files))), reads, where)
+    return target
+
+
+def target_of(
+    snapshot: Snapshot, txn: tuple[str, int] | None = None, *, overwrite: bool = False, where: str | None = None
+) -> Target:
+    """The table at this version as the target of a write, which commits the version of an application (`txn`) with it.
+    Errors: those of `open_target`.
+    """
+    mode: Mode = "overwrite" if overwrite else "append"
+    target = open_target(
+        snapshot.storage, snapshot.schema, (), mode=mode, properties={}, snapshot=snapshot, where=where
+    )
+    target.applications = dict([txn] if txn is not None else ())
     return target
 
 

@@ -23,7 +23,7 @@ from mica.tasks.rewrite import RewriteSpec, rewrite_files
 from mica.write import collated, flow
 from mica.write.facts import Facts
 from mica.write.rows import source
-from mica.write.target import open_target
+from mica.write.target import target_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -106,7 +106,7 @@ def test_a_conversion_page_by_page_has_collated_bounds(tmp_path: Path, monkeypat
 def rewrite(table: mica.Table, numbers: list[int], *, where: str | None = None, **options: Any) -> mica.Table:
     """What repair does, and delete, update and optimize will: tasks name the files that theirs stand for."""
     snapshot = table.snapshot
-    target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
+    target = target_of(snapshot)
     target.operation, target.data_change = "REWRITE", options.pop("data_change", True)
     parts = [part for part in parts_of(snapshot.files, of_log=True) if part.number in numbers]
     reading = Scan(TableSource(snapshot), where).spec()
@@ -169,7 +169,7 @@ def test_who_looks_at_the_files_may_refuse_them(tmp_path: Path) -> None:
 def test_facts_are_seen_as_they_come_and_are_columns(tmp_path: Path) -> None:
     table = mica.Table.create(tmp_path / "t", "p STRING, n BIGINT", ["p"])
     snapshot, seen = table.snapshot, list[Progress]()
-    target = open_target(snapshot.storage, snapshot.schema, (), mode="append", properties={}, snapshot=snapshot)
+    target = target_of(snapshot)
     spec, engine = target.write_spec(), engines.of()
     rows = source(engine, spec, ROWS.drop_columns(["s"]))
     with watched(seen.append):
