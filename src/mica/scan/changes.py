@@ -7,13 +7,11 @@ values, so a predicate on them opens no file. The columns are those of the last 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from mica.arrays import from_numpy
 from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
 from mica.log import time_travel
@@ -22,12 +20,11 @@ from mica.log.paths import LOG, with_names
 from mica.log.segment import read_listing
 from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp
-from mica.scan.source import Source
+from mica.scan.source import Listed, Source
 from mica.scan.table import rows_in
 from mica.schema.types import LONG, STRING, TIMESTAMP, StructField, StructType
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan, plan_files
-from mica.stats.read import Share, shares_of
 from mica.storage.tails import Tails
 
 #: The columns that a scan of changes has beside those of the table.
@@ -60,7 +57,7 @@ class ChangesSource(Source):
 
     def plan(self, predicate: BoundExpr | None, ordering: Ordering | None = None) -> FilePlan:
         """Which files are kept, and why the others are skipped."""
-        return plan_files(predicate, _Planned(self.schema, self._files), cache=self._cache, ordering=ordering)
+        return plan_files(predicate, Listed(self.schema, self._files), cache=self._cache, ordering=ordering)
 
     def all_files(self) -> pa.Table:
         """All files with changes, as the log names them."""
@@ -73,26 +70,6 @@ class ChangesSource(Source):
     def rows(self, indices: pa.Array) -> pa.Array:
         """`numRecords` of the files at `indices`; null if the log does not have it."""
         return rows_in(self._files.column("stats").take(indices))
-
-
-class _Planned:
-    """The files as planning sees them."""
-
-    def __init__(self, schema: StructType, files: pa.Table) -> None:
-        self.schema, self.files = schema, files
-
-    def stats(self, indices: Any = None) -> pa.Array:
-        """The statistics of added files; null for the others."""
-        found = self.files.column("stats").combine_chunks()
-        return found if indices is None else found.take(from_numpy(np.asarray(indices, np.int64)))
-
-    def stats_shares(self, indices: Any = None) -> Iterator[Share]:
-        """The same, some files at a time."""
-        yield from shares_of(self.stats(indices))
-
-    def tags(self, indices: Any = None) -> pa.Array:
-        """None: without them, bounds by collations are not used."""
-        return pa.nulls(self.files.num_rows if indices is None else len(indices), pa.map_(pa.string(), pa.string()))
 
 
 def changes(

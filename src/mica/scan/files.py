@@ -8,7 +8,7 @@ lacks is null there, and a column with different types in two files is an error.
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,13 +21,12 @@ from mica.errors import UserError
 from mica.expressions.bind import BoundExpr
 from mica.records import dataclass
 from mica.scan import hive
-from mica.scan.source import Source
+from mica.scan.source import Listed, Source
 from mica.schema.arrow import from_arrow, looks_like_variant
 from mica.schema.ddl import type_to_ddl
 from mica.schema.types import VARIANT, DataType, StructField, StructType
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan, plan_files
-from mica.stats.read import Share, shares_of
 from mica.storage import Storage
 from mica.storage.options import ALLOW_EXTERNAL
 from mica.storage.patterns import Found
@@ -85,7 +84,8 @@ class FilesSource(Source):
         if not self.partition_by:
             every = np.arange(self._files.num_rows)
             return FilePlan(len(every), every, every[:0], every[:0], (), None)
-        return plan_files(predicate, _WithoutLog(self.schema, self._files), ordering=ordering)
+        files = self._files.append_column("stats", pa.nulls(self._files.num_rows, pa.string()))
+        return plan_files(predicate, Listed(self.schema, files), ordering=ordering)
 
     def all_files(self) -> pa.Table:
         """The files."""
@@ -98,26 +98,6 @@ class FilesSource(Source):
     def rows(self, indices: pa.Array) -> pa.Array:
         """Their numbers of rows, from their footers."""
         return self._files.column("rows").take(indices).combine_chunks()
-
-
-@dataclass(frozen=True)
-class _WithoutLog:
-    """The files as planning sees them: with partition values, without statistics."""
-
-    schema: StructType
-    files: pa.Table
-
-    def stats(self, indices: Any = None) -> pa.Array:
-        """None."""
-        return pa.nulls(self.files.num_rows if indices is None else len(indices), pa.string())
-
-    def stats_shares(self, indices: Any = None) -> Iterator[Share]:
-        """None."""
-        yield from shares_of(self.stats(indices))
-
-    def tags(self, indices: Any = None) -> pa.Array:
-        """None."""
-        return pa.nulls(self.files.num_rows if indices is None else len(indices), _TEXTS)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
 
 from mica.expressions.bind import BoundExpr
+from mica.records import dataclass
 from mica.schema.types import StructType
 from mica.skipping.collated import Ordering
 from mica.skipping.plan import FilePlan
+from mica.stats.read import Share, shares_of
 from mica.storage import Storage
 from mica.storage.tails import Tails
 
@@ -67,3 +69,23 @@ class Source:
     def may_hold_late_types(self, indices: pa.Array) -> bool:  # noqa: ARG002 - nothing is known without a log
         """Whether Variants of the files at `indices` may hold a time, nanoseconds or a UUID."""
         return True
+
+
+@dataclass(frozen=True)
+class Listed:
+    """Files that are no snapshot, as planning sees them: with partition values, and `stats` (null: none)."""
+
+    schema: StructType
+    files: pa.Table
+
+    def stats(self) -> pa.Array:
+        """The statistics of the files as JSON."""
+        return self.files.column("stats").combine_chunks()
+
+    def stats_shares(self) -> Iterator[Share]:
+        """The same, some files at a time."""
+        yield from shares_of(self.stats())
+
+    def tags(self) -> pa.Array:
+        """None: without them, bounds by collations are not used."""
+        return pa.nulls(self.files.num_rows, pa.map_(pa.string(), pa.string()))

@@ -1,7 +1,7 @@
 """Which files of a table a scan must read.
 
-The rule: partition values are evaluated first, because they need no statistics; statistics are then read only for the
-remaining files and only for the leaves in the predicate.
+The rule: partition values are evaluated first, because they need no statistics. If they leave files, the statistics of
+the leaves in the predicate are read, of all files at once, and kept for the next predicate.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class Files(Protocol):
     def files(self) -> pa.Table:
         """One row per file with `partition_values`, a map of strings."""
 
-    def stats(self, indices: Any = None) -> pa.Array:
-        """The statistics of the files at `indices` as JSON."""
+    def stats(self) -> pa.Array:
+        """The statistics of the files as JSON."""
 
-    def stats_shares(self, indices: Any = None) -> Iterable[Share]:
+    def stats_shares(self) -> Iterable[Share]:
         """The same, some files at a time."""
 
-    def tags(self, indices: Any = None) -> pa.Array:
-        """The tags of the files at `indices`, maps of strings."""
+    def tags(self) -> pa.Array:
+        """The tags of the files, maps of strings."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,7 @@ def plan_files(
     The owner of the snapshot keeps `cache`: statistics read once for a leaf are reused. `ordering` compares strings by
     collations; without it such comparisons keep every file.
     """
+    cache = {} if cache is None else cache
     total = snapshot.files.num_rows
     every = np.arange(total, dtype=np.int64)
     if bound is None:
@@ -114,7 +115,7 @@ def _compared(
     intervals: Mapping[int, Interval],
     snapshot: Files,
     rows: Rows,
-    cache: MutableMapping[Any, Any] | None,
+    cache: MutableMapping[Any, Any],
     ordering: Ordering | None,
 ) -> CollatedVerdicts | None:
     """Evaluates the collated comparisons in these parts; None if there are none."""
@@ -139,13 +140,11 @@ def _collated(
     version: str,
     snapshot: Files,
     rows: Rows,
-    cache: MutableMapping[Any, Any] | None,
+    cache: MutableMapping[Any, Any],
 ) -> Evidence:
-    if cache is None:
-        return read_bounds(snapshot.stats(rows), snapshot.tags(rows), names, collation, version)
     key = (names, collation.lower(), version)
     if key not in cache:
-        cache[key] = read_bounds(snapshot.stats(None), snapshot.tags(None), names, collation, version)
+        cache[key] = read_bounds(snapshot.stats(), snapshot.tags(), names, collation, version)
     found: Evidence = cache[key]
     return found if len(rows) == len(found.low) else found.of(rows)
 
@@ -160,7 +159,7 @@ def _intervals(
     snapshot: Files,
     rows: Rows,
     total: int,
-    cache: MutableMapping[Any, Any] | None,
+    cache: MutableMapping[Any, Any],
 ) -> dict[int, Interval]:
     found: dict[int, Interval] = {}
     wanted: dict[int, Wanted] = {}
@@ -191,13 +190,10 @@ def _read(
     snapshot: Files,
     rows: Rows,
     total: int,
-    cache: MutableMapping[Any, Any] | None,
+    cache: MutableMapping[Any, Any],
 ) -> list[ColumnStats]:
     if not wanted:
         return []
-    if cache is None:
-        indices = None if len(rows) == total else rows
-        return read_shares(snapshot.stats_shares(indices), wanted)
     # The type of a path belongs to the predicate: the same statistics serve every type.
     keys = [(w.names, w.path, None if w.path is not None else w.type) for w in wanted]
     missing = [(k, w) for k, w in zip(keys, wanted, strict=True) if k not in cache]

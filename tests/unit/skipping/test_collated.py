@@ -40,20 +40,16 @@ class Log:
         names = [f"f{i}" for i in range(len(parts))]
         return pa.table({"path": names, "partition_values": pa.array([[("part", p)] for p in parts], kind)})
 
-    def stats(self, indices: Any = None) -> pa.Array:
+    def stats(self) -> pa.Array:
         texts = [s if isinstance(s, str) or s is None else orjson.dumps(s).decode() for s, _ in self.entries]
-        return pa.array(texts, pa.string()).take(_places(indices, texts))
+        return pa.array(texts, pa.string())
 
-    def stats_shares(self, indices: Any = None) -> Iterator[Share]:
-        yield from shares_of(self.stats(indices))
+    def stats_shares(self) -> Iterator[Share]:
+        yield from shares_of(self.stats())
 
-    def tags(self, indices: Any = None) -> pa.Array:
+    def tags(self) -> pa.Array:
         found = [None if t is None else list(t.items()) for _, t in self.entries]
-        return pa.array(found, pa.map_(pa.string(), pa.string())).take(_places(indices, found))
-
-
-def _places(indices: Any, every: list[Any]) -> pa.Array:
-    return pa.array(range(len(every)) if indices is None else indices, pa.int64())
+        return pa.array(found, pa.map_(pa.string(), pa.string()))
 
 
 def stats(low: str | None, high: str | None, key: str = KEY, *, nulls: int = 0, rows: int = 9) -> dict[str, Any]:
