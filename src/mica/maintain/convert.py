@@ -24,7 +24,8 @@ from mica.scan.files import FilesSource, early_option
 from mica.scan.find import Paths, find
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType, walk
+from mica.schema.edit import map_fields
+from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.storage import Storage
 from mica.tasks.move import MoveSpec, move_files
 from mica.tasks.parts import FilePart, parts_of
@@ -168,7 +169,7 @@ def _given(
         every_row = partitions or origin.column_mapping or bool(origin.partition_by)
         move = partial(MoveSpec, origin.storage, early=False, variants=variants, reading=reading, every_row=every_row)
         # The new files have logical column names.
-        schema = StructType(tuple(replace(f, type=_unmapped(f.type)) for f in reading.schema.fields))
+        schema = map_fields(reading.schema, _unmapped)
         return _Given(schema, scan.whole_files(), move)
     found = find([os.fspath(place) for place in given if not isinstance(place, Opened)], options)
     files = FilesSource(found, options, early_option(early))
@@ -177,16 +178,5 @@ def _given(
     return _Given(files.schema, parts_of(files.all_files()), move)
 
 
-def _unmapped(type_: DataType) -> DataType:
-    """The type without the column mapping metadata of its fields."""
-    match type_:
-        case StructType(fields):
-            kept = [{k: v for k, v in f.metadata.items() if not k.startswith(_MAPPING)} for f in fields]
-            return StructType(
-                tuple(replace(f, type=_unmapped(f.type), metadata=own) for f, own in zip(fields, kept, strict=True))
-            )
-        case ArrayType():
-            return replace(type_, element=_unmapped(type_.element))
-        case MapType():
-            return replace(type_, key=_unmapped(type_.key), value=_unmapped(type_.value))
-    return type_
+def _unmapped(f: StructField) -> StructField:
+    return replace(f, metadata={key: value for key, value in f.metadata.items() if not key.startswith(_MAPPING)})

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -39,10 +40,6 @@ def rows(engine: Spark, scan: Scan) -> DataFrame | None:
             return None
     elif _size(scan) > FEW_FILE_BYTES and not (scan.where is not None and engine.is_local):
         return None
-    spec = scan.spec()
-
-    def read(parts: Sequence[FilePart]) -> Iterator[pa.RecordBatch]:
-        return read_parts(spec, parts)
 
     def few(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
         found, count, used = [], 0, 0
@@ -55,7 +52,7 @@ def rows(engine: Spark, scan: Scan) -> DataFrame | None:
                 return None
         return pa.Table.from_batches(found, to_arrow(scan.schema))
 
-    return _given(engine, scan, read, few, scan.schema)
+    return _given(engine, scan, partial(read_parts, scan.spec()), few, scan.schema)
 
 
 def groups(engine: Spark, scan: Scan, gather: Gather) -> DataFrame | None:
