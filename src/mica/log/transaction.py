@@ -34,6 +34,7 @@ from mica.log.replay import FILES, STATE_FILES, parse_commits, partition_keys
 from mica.log.snapshot import Snapshot, load
 from mica.records import dataclass
 from mica.storage import AlreadyExistsError, Storage
+from mica.variant import kernel
 
 _LOG = logging.getLogger("mica")
 _MAX_ATTEMPTS = 10_000  # each one lost means that another writer won: only a broken store gets here
@@ -59,7 +60,6 @@ class Transaction:
     base: Snapshot | Storage
     operation: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    engine_info: str = "mica"
     metrics: dict[str, Any] = field(default_factory=dict)
     _adds: list[Added] = field(default_factory=list, repr=False)
     _changes: list[pa.Table] = field(default_factory=list, repr=False)
@@ -246,7 +246,7 @@ class Transaction:
             "isolationLevel": properties.ISOLATION_LEVEL.of(self.metadata.configuration),
             "isBlindAppend": blind,
             "operationMetrics": {key: str(value) for key, value in self.metrics.items()},
-            "engineInfo": self.engine_info,
+            "engineInfo": f"mica/{kernel.version()}",
             "txnId": self.id,
         }
         if row_tracking.is_enabled(self.metadata):

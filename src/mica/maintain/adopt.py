@@ -34,7 +34,6 @@ from mica.stats.partition import parse_values
 from mica.storage import Storage
 from mica.tasks.footer_stats import STATS, FooterSpec, footer_stats
 from mica.tasks.parts import in_tasks, parts_of
-from mica.variant import kernel
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,7 +81,7 @@ def convert_to_delta(
     added = pa.table([pa.array(columns.get(name, nothing), kind) for name, kind in kinds.items()], schema=ADDED)
     transaction = Transaction(
         storage, "CONVERT", {"numFiles": count, "partitionedBy": list(partitions), "collectStats": True},
-        engine_info=f"mica/{kernel.version()}", metrics={"numConvertedFiles": count},
+        metrics={"numConvertedFiles": count},
     )  # fmt: skip
     transaction.update_protocol(protocol)
     transaction.update_metadata(metadata)

@@ -30,7 +30,6 @@ from mica.schema.arrow import from_arrow
 from mica.schema.ddl import parse_ddl
 from mica.schema.types import StructType
 from mica.storage import Storage
-from mica.variant import kernel
 from mica.write.ingested import forgotten
 from mica.write.rules import rules_of, uses
 from mica.write.target import load_if_any
@@ -47,12 +46,12 @@ def create(
         raise UserError("TABLE_EXISTS", f"a table already exists at {storage}", hint="Open it, or use mode='ignore'.")
     parsed = as_schema(schema)
     if found is None:
-        transaction = Transaction(storage, "CREATE TABLE", engine_info=_engine())
+        transaction = Transaction(storage, "CREATE TABLE")
         now = int(time.time() * 1000)
         protocol, metadata = creation.new_table(parsed, partition_by, properties, created_time=now)
     else:
         writable(found)
-        transaction = Transaction(found, "CREATE OR REPLACE TABLE", engine_info=_engine())
+        transaction = Transaction(found, "CREATE OR REPLACE TABLE")
         protocol, metadata = creation.altered(
             found.protocol, found.metadata, schema=parsed, partition_columns=partition_by, changes=properties
         )
@@ -152,7 +151,7 @@ def changed(
     """Commits the protocol and the metadata; `rests_on_files` as in `altered`. Where rows are tracked from now on,
     files without ids are added again with ids (PROTOCOL.md, "Row Tracking", backfill).
     """
-    transaction = Transaction(before, operation, parameters, engine_info=_engine())
+    transaction = Transaction(before, operation, parameters)
     tracks = row_tracking.is_supported(protocol) and not row_tracking.is_supported(before.protocol)
     # Another writer may have added the feature alone.
     tracks |= row_tracking.is_enabled(metadata) and not row_tracking.is_enabled(before.metadata)
@@ -165,7 +164,3 @@ def changed(
     transaction.update_protocol(protocol)
     transaction.update_metadata(metadata)
     return transaction.commit().snapshot
-
-
-def _engine() -> str:
-    return f"mica/{kernel.version()}"

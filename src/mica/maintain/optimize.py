@@ -23,7 +23,7 @@ from mica.scan.table import TableSource
 from mica.write import compact, zorder
 from mica.write.commit import Commit
 from mica.write.once import Txn, once
-from mica.write.target import partition_predicate
+from mica.write.target import files_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -66,10 +66,7 @@ def _optimize(
         parameters["clusterBy"] = cluster_by
     target, spec = compact.opened(snapshot, target_file_size, parameters, txn)
     source = TableSource(snapshot)
-    files = source.rewritten()
-    if where is not None:
-        chosen = partition_predicate(where, snapshot.schema, snapshot.partition_columns)(snapshot.files)
-        files = [file for file, wanted in zip(files, chosen.to_pylist(), strict=True) if wanted]
+    files = files_in(source, where)
     if cluster_by:
         files = [files[at] for at in clustering.to_cluster(snapshot, CUBE_BYTES).tolist()]
         spec = replace(spec, clustering_provider=clustering.PROVIDER)

@@ -36,7 +36,7 @@ from mica.write import flow
 from mica.write.commit import Commit
 from mica.write.facts import Facts
 from mica.write.once import Txn, once
-from mica.write.target import Target, partition_predicate, target_of
+from mica.write.target import Target, files_in, target_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,10 +59,7 @@ def _reshred(snapshot: Snapshot, schema: Any, where: str | None, spark: SparkSes
     target.operation, target.data_change = "RESHRED", False
     spec = replace(target.write_spec(schema, moment="again"), target_file_size=1 << 62, tags=zone_tags())
     scan = Scan(source := TableSource(snapshot))
-    files = source.rewritten()
-    if where is not None:
-        chosen = partition_predicate(where, snapshot.schema, snapshot.partition_columns)(snapshot.files)
-        files = [file for file, wanted in zip(files, chosen.to_pylist(), strict=True) if wanted]
+    files = files_in(source, where)
     trees = _trees(target, spec, schema, engine, scan, files)
     target.parameters = {
         "predicate": [] if where is None else [f"({where})"],

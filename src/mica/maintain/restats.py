@@ -30,7 +30,6 @@ from mica.stats.columns import IndexedColumn, indexed_leaves
 from mica.stats.render import PathBounds, with_variant_bounds
 from mica.tasks.parts import FilePart, in_tasks, parts_of
 from mica.tasks.variant_bounds import PATHS, VariantBoundsSpec, bounds_of_files
-from mica.variant import kernel
 from mica.variant.shredding import Limits
 from mica.write.collated import collated_bounds, comparable, tagged
 from mica.write.commit import Commit
@@ -61,10 +60,7 @@ def _restats(snapshot: Snapshot, columns: Sequence[str] | None, spark: SparkSess
     texts: list[str | None] = snapshot.stats().to_pylist()
     tags = snapshot.tags().to_pylist(maps_as_pydicts="lossy")
     before = list(zip(texts, tags, strict=True))
-    transaction = Transaction(
-        snapshot, "COMPUTE STATS", {} if columns is None else {"columns": list(columns)},
-        engine_info=f"mica/{kernel.version()}",
-    )  # fmt: skip
+    transaction = Transaction(snapshot, "COMPUTE STATS", {} if columns is None else {"columns": list(columns)})
     transaction.set_application_transactions(dict([txn] if txn is not None else ()))
     if leaves and numbered:
         made, version = comparable(leaves, engine)

@@ -27,7 +27,6 @@ from mica.log.snapshot import Snapshot, load
 from mica.log.time_travel import Timestamp
 from mica.log.transaction import Transaction
 from mica.records import dataclass
-from mica.variant import kernel
 from mica.wording import counted
 from mica.write.ingested import forgotten
 from mica.write.once import Txn, once_or
@@ -98,7 +97,7 @@ def _restore(newest: Snapshot, older: Snapshot, txn: Txn | None) -> Restore:
     left = newest.files.num_rows - len(gone) + len(back)
     size = int(pc.sum(newest.files.column("size")).as_py() or 0) - removed + restored
     transaction = Transaction(
-        newest, "RESTORE", {"version": older.version, "timestamp": None}, engine_info=f"mica/{kernel.version()}",
+        newest, "RESTORE", {"version": older.version, "timestamp": None},
         metrics={
             "numRestoredFiles": len(back), "numRemovedFiles": len(gone), "restoredFilesSize": restored,
             "removedFilesSize": removed, "numOfFilesAfterRestore": left, "tableSizeAfterRestore": size,

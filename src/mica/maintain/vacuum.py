@@ -39,7 +39,6 @@ from mica.log.tombstones import tombstones
 from mica.log.transaction import Transaction
 from mica.records import dataclass
 from mica.storage import SCHEMES, Entry, Storage, split_scheme
-from mica.variant import kernel
 from mica.write.ingested import FOLDER as RECORDS
 from mica.write.ingested import named_since
 
@@ -257,8 +256,4 @@ def _delete(storage: Storage, paths: Iterable[str]) -> None:
 
 def _recorded(snapshot: Snapshot, operation: str, parameters: dict[str, Any], metrics: dict[str, Any]) -> Snapshot:
     """Commits a record of the vacuum that changes nothing, as delta-spark does."""
-    return (
-        Transaction(snapshot, operation, parameters, engine_info=f"mica/{kernel.version()}", metrics=metrics)
-        .commit()
-        .snapshot
-    )
+    return Transaction(snapshot, operation, parameters, metrics=metrics).commit().snapshot

@@ -34,6 +34,7 @@ from mica.log.snapshot import Snapshot, load
 from mica.log.transaction import Transaction
 from mica.properties import CODEC, ENABLE_CHANGE_DATA, SHREDDING_RULES, SKIPPING_NAMES, TARGET_FILE_SIZE
 from mica.records import dataclass
+from mica.scan.table import TableSource
 from mica.schema import collations
 from mica.schema.ddl import quote_if_needed
 from mica.schema.new_columns import with_new
@@ -43,9 +44,9 @@ from mica.stats.bloom_columns import bloom_columns
 from mica.stats.collated import CollatedColumn, collated_leaves
 from mica.stats.columns import indexed_leaves, leaves_of
 from mica.storage import Storage
+from mica.tasks.parts import FilePart
 from mica.tasks.rules import Rules
 from mica.tasks.write import WriteSpec, new_mark
-from mica.variant import kernel
 from mica.variant.steering import When
 from mica.variant.wanted import ShreddingWishes
 from mica.write.commit import Commit
@@ -229,7 +230,6 @@ class Target:
             self.storage if self.snapshot is None else self.snapshot,
             self.operation,
             parameters,
-            engine_info=f"mica/{kernel.version()}",
             metrics=metrics,
         )
         metadata = numbered(self.metadata, facts.numbers)
@@ -379,6 +379,16 @@ def load_if_any(storage: Storage) -> Snapshot | None:
         if e.code == "TABLE_NOT_FOUND":
             return None
         raise
+
+
+def files_in(source: TableSource, where: str | None) -> list[FilePart]:
+    """The files to write again of the partitions that `where` selects; None: of all. Errors: those of
+    `partition_predicate`."""
+    files = source.rewritten()
+    if where is None:
+        return files
+    chosen = partition_predicate(where, source.schema, source.partition_by)(source.snapshot.files)
+    return [file for file, wanted in zip(files, chosen.to_pylist(), strict=True) if wanted]
 
 
 def partition_predicate(where: str, schema: StructType, partition_by: Sequence[str]) -> Callable[[pa.Table], pa.Array]:

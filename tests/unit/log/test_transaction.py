@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import mica
 from mica.errors import ConflictError, UnsupportedTableError, UserError
 from mica.log.actions import Protocol
 from mica.log.added import ADDED
@@ -27,7 +28,7 @@ def lines(root: Path, version: int) -> list[dict[str, dict[str, object]]]:
 
 def test_a_commit_is_commit_info_first_and_one_action_a_line(tmp_path: Path) -> None:
     table = create(tmp_path)
-    transaction = Transaction(table, "WRITE", {"mode": "Append", "partitionBy": ["a"]}, "mica/1", {"numFiles": 2})
+    transaction = Transaction(table, "WRITE", {"mode": "Append", "partitionBy": ["a"]}, {"numFiles": 2})
     transaction.add_files(pa.Table.from_pylist([added("a"), added("b")], ADDED))
     transaction.add_files([added("c"), added("d")])
     done = transaction.commit()
@@ -36,6 +37,7 @@ def test_a_commit_is_commit_info_first_and_one_action_a_line(tmp_path: Path) -> 
     assert info["operation"] == "WRITE"
     assert info["operationParameters"] == {"mode": "Append", "partitionBy": '["a"]'}
     assert info["operationMetrics"] == {"numFiles": "2"}
+    assert info["engineInfo"] == f"mica/{mica.__version__}"
     assert (info["isBlindAppend"], info["readVersion"], info["txnId"]) == (True, 0, transaction.id)
     assert paths(done.snapshot) == ["a", "b", "c", "d"]
     assert done.version == done.snapshot.version == 1
