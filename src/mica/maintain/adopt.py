@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,7 @@ from mica.scan.files import FilesSource
 from mica.scan.find import find
 from mica.scan.scan import Scan
 from mica.schema.ddl import parse_ddl
-from mica.schema.types import ArrayType, DataType, MapType, StructField, StructType
+from mica.schema.types import DataType, StructField, StructType, loosened
 from mica.stats.partition import parse_values
 from mica.storage import Storage
 from mica.tasks.footer_stats import STATS, FooterSpec, footer_stats
@@ -58,7 +57,7 @@ def convert_to_delta(
     values = [hive.values_of(name) for name in names]
     partitions = _partitions(source, values, names, partition_by)
     source.schema = StructType(
-        tuple(_nullable(replace(f, type=partitions.get(f.name, f.type))) for f in source.schema.fields)
+        tuple(StructField(f.name, loosened(partitions.get(f.name, f.type))) for f in source.schema.fields)
     )
     protocol, metadata = creation.new_table(
         source.schema, list(partitions), properties, created_time=int(time.time() * 1000)
@@ -119,20 +118,3 @@ def _partitions(
             except CorruptDataError as e:
                 raise UserError("INVALID_PARTITION_VALUE", f"{file}: {e.message}", hint=e.hint, path=file) from None
     return found
-
-
-def _nullable(field: StructField) -> StructField:
-    return replace(field, type=_nullable_type(field.type), nullable=True)
-
-
-def _nullable_type(type_: DataType) -> DataType:
-    match type_:
-        case StructType(fields):
-            return StructType(tuple(map(_nullable, fields)))
-        case ArrayType():
-            return replace(type_, element=_nullable_type(type_.element), contains_null=True)
-        case MapType():
-            return replace(
-                type_, key=_nullable_type(type_.key), value=_nullable_type(type_.value), value_contains_null=True
-            )
-    return type_
