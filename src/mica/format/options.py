@@ -117,7 +117,7 @@ class Options:
             raise UserError(
                 "INVALID_ARGUMENT", "format mica needs a path", hint='Use .load(path) or option("path", …).'
             )
-        return found.removeprefix("file:") if found.startswith("file:/") and not found.startswith("file://") else found
+        return local_path(found)
 
     @property
     def storage(self) -> dict[str, str] | None:
@@ -128,3 +128,8 @@ class Options:
     def properties(self, given: Mapping[str, Any]) -> dict[str, str]:
         """Properties of a new table; their names are not case-insensitive."""
         return {name: str(value) for name, value in given.items() if name.startswith(PROPERTIES)}
+
+
+def local_path(place: str) -> str:
+    """A place as Hadoop spells local ones (`file:/data`) as a path; others stay."""
+    return place.removeprefix("file:") if place.startswith("file:/") and not place.startswith("file://") else place

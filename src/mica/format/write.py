@@ -21,7 +21,7 @@ from mica.engines.base import Engine
 from mica.engines.local import IN_PROCESS, ended
 from mica.engines.spark.types import from_spark
 from mica.errors import StorageError, UserError
-from mica.format.options import Options
+from mica.format.options import Options, local_path
 from mica.log.actions import Metadata, Protocol
 from mica.log.fingerprint import replaced
 from mica.log.snapshot import Snapshot, load
@@ -247,9 +247,7 @@ def query_id(options: Options) -> str:
             "a stream into format mica needs a checkpointLocation",
             hint='Use .option("checkpointLocation", folder): it makes every batch happen once.',
         )
-    if place.startswith("file:/") and not place.startswith("file://"):
-        place = place.removeprefix("file:")
-    storage = Storage.open(place, options.storage)
+    storage = Storage.open(local_path(place), options.storage)
     try:
         return str(json.loads(storage.read("metadata"))["id"])
     except (StorageError, ValueError, KeyError) as e:

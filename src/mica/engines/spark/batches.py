@@ -14,6 +14,7 @@ from mica import compute as pc
 from mica.errors import UserError
 from mica.records import dataclass
 from mica.schema.types import VARIANT, ArrayType, DataType, MapType, StructType
+from mica.tasks.file_columns import offsets_of
 from mica.variant import kernel
 
 _SPARK_VARIANT = pa.struct(
@@ -48,18 +49,19 @@ def _filled(array: pa.Array) -> pa.Array:
 def _for_spark(array: pa.Array, type_: DataType, at: str, late: Late) -> pa.Array:
     match type_:
         case StructType(fields):
-            children = [_for_spark(_child(array, i), f.type, f"{at}.{f.name}", late) for i, f in enumerate(fields)]
+            # `field` ignores the parent's nulls, which the mask restores; it respects slices.
+            children = [_for_spark(array.field(i), f.type, f"{at}.{f.name}", late) for i, f in enumerate(fields)]
             inner = [pa.field(f.name, c.type, f.nullable) for f, c in zip(fields, children, strict=True)]
             return pa.StructArray.from_arrays(children, fields=inner, mask=_mask(array))
         case ArrayType(element, contains_null) if _holds_struct(element):
             values = _for_spark(array.values, element, f"{at}.element", late)
             wanted = pa.list_(pa.field("element", values.type, contains_null))
-            return pa.ListArray.from_arrays(_offsets(array), values, type=wanted)
+            return pa.ListArray.from_arrays(offsets_of(array), values, type=wanted)
         case MapType(key, value, value_contains_null) if _holds_struct(key) or _holds_struct(value):
             keys = _for_spark(array.keys, key, f"{at}.key", late)
             items = _for_spark(array.items, value, f"{at}.value", late)
             wanted = pa.map_(pa.field("key", keys.type, False), pa.field("value", items.type, value_contains_null))
-            return pa.MapArray.from_arrays(_offsets(array), keys, items, type=wanted)
+            return pa.MapArray.from_arrays(offsets_of(array), keys, items, type=wanted)
     if type_ == VARIANT:
         array = _without_late_types(array, at, late)
         children = [_filled(array.field("value")), _filled(array.field("metadata"))]
@@ -102,19 +104,5 @@ def _plain(array: pa.Array) -> pa.Array:
     return array
 
 
-def _child(array: pa.StructArray, i: int) -> pa.Array:
-    # `field` ignores the parent's nulls, which `_mask` restores; it respects slices.
-    return array.field(i)
-
-
 def _mask(array: pa.Array) -> pa.Array | None:
     return array.is_null() if array.null_count else None
-
-
-def _offsets(array: pa.Array) -> pa.Array:
-    """Offsets with nulls where the list is null, as `from_arrays` expects them; slices are respected."""
-    offsets = array.offsets
-    if array.null_count == 0:
-        return offsets
-    missing = pa.concat_arrays([array.is_null(), pa.array([False])])
-    return pc.if_else(missing, pa.scalar(None, offsets.type), offsets)
