@@ -28,17 +28,15 @@ import orjson
 import pyarrow as pa
 
 from mica import compute as pc
+from mica.errors import MicaError
 from mica.log.json_lines import BrokenLinesError, read_lines, split_lines
 from mica.schema.arrow import to_arrow_type, variant_field
 from mica.schema.types import StructType
 from mica.stats.columns import indexed_leaves
-from mica.stats.read import VariantBoundsCodec
 from mica.stats.times import json_date, json_timestamp
+from mica.variant import kernel
 
 UNSHREDDED = variant_field("v").type
-
-
-_CODEC = VariantBoundsCodec()
 
 
 def stats_type(
@@ -143,7 +141,7 @@ def _fit(value: Any, kind: pa.DataType) -> Any:
 
 def _convert(array: pa.Array, kind: pa.DataType) -> pa.Array:
     if kind.equals(UNSHREDDED):
-        return _CODEC.decode(array)
+        return kernel.bounds_variants(array).cast(UNSHREDDED)
     if pa.types.is_struct(kind):
         children = [_convert(pc.struct_field(array, [i]), child.type) for i, child in enumerate(kind)]
         return pa.StructArray.from_arrays(children, fields=list(kind), mask=pc.is_null(array))
@@ -200,7 +198,7 @@ def _spell(array: pa.Array) -> pa.Array:
     names = {child.name for child in kind}
     variant = {"metadata"} < names <= {"metadata", "value", "typed_value"}
     if variant and _is_binary(kind.field("metadata").type):
-        return _CODEC.encode(array)
+        return _bound_texts(array)
     children = [_spell(pc.struct_field(array, [i])) for i in range(kind.num_fields)]
     fields = [pa.field(child.name, values.type) for child, values in zip(kind, children, strict=True)]
     return pa.StructArray.from_arrays(children, fields=fields, mask=pc.is_null(array))
@@ -245,3 +243,23 @@ def _default(value: Any) -> Any:
     if isinstance(value, Decimal):
         return orjson.Fragment(format(value, "f").encode())
     raise TypeError(type(value).__name__)
+
+
+def _bound_texts(variants: pa.StructArray) -> pa.Array:
+    """Bounds, Variants that may be shredded, as z85 texts; null stays null, unreadable values become null."""
+    if variants.type.get_field_index("typed_value") >= 0:
+        try:
+            variants = _unshredded(variants)
+        except MicaError:
+            if len(variants) < 2:
+                return pa.nulls(len(variants), pa.string())
+            # One file's bounds are damaged: only that file loses them.
+            return pa.concat_arrays([_bound_texts(variants.slice(i, 1)) for i in range(len(variants))])
+    metadata, value = (pc.struct_field(variants, [name]).cast(pa.binary()) for name in ("metadata", "value"))
+    whole = pc.binary_join_element_wise(metadata, value, b"")
+    return kernel.encode_z85(pc.if_else(variants.is_valid(), whole, pa.scalar(None, pa.binary())))
+
+
+def _unshredded(variants: pa.StructArray) -> pa.StructArray:
+    f = pa.field("v", variants.type, metadata=variant_field("v").metadata)
+    return kernel.unshred(pa.record_batch([variants], schema=pa.schema([f]))).column(0)

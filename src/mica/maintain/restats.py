@@ -27,7 +27,7 @@ from mica.schema import collations
 from mica.schema.types import VARIANT
 from mica.stats.collated import CollatedColumn, collated_leaves, with_bounds
 from mica.stats.columns import IndexedColumn, indexed_leaves
-from mica.stats.render import PathBounds, with_variant_bounds
+from mica.stats.render import PathBounds, read_paths, with_variant_bounds
 from mica.tasks.parts import FilePart, in_tasks, parts_of
 from mica.tasks.variant_bounds import PATHS, VariantBoundsSpec, bounds_of_files
 from mica.variant.shredding import Limits
@@ -133,9 +133,8 @@ def _variant_bounds(
     spec = VariantBoundsSpec(snapshot.storage, tuple(leaf.names for leaf in variants), Limits())
     run = partial(bounds_of_files, spec)
     batches = engine.run(run, in_tasks(files, engine.parallelism), PATHS)
-    rows = [row for batch in batches for row in batch.to_pylist()]
     found: list[list[PathBounds]] = [[] for _ in files]
-    for row in rows:
-        place = PathBounds(tuple(row["column"]), row["path"], row["rows"], bytes(row["min"]), bytes(row["max"]))
-        found[row["file"]].append(place)
+    for batch in batches:
+        for file, bounds in zip(batch.column("file").to_pylist(), read_paths(batch), strict=True):
+            found[file].append(bounds)
     return found

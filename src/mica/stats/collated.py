@@ -123,10 +123,7 @@ def _sides(bounds: Iterable[CollatedBounds], version: str) -> dict[str, dict[str
         own = made.setdefault(f"{b.leaf.collation}.{version}", {})
         for side, value in (("minValues", _low(b)), ("maxValues", _high(b))):
             if value is not None:
-                place = own.setdefault(side, {})
-                for name in b.leaf.names[:-1]:
-                    place = place.setdefault(name, {})
-                place[b.leaf.names[-1]] = value
+                documents.put(own, (side, *b.leaf.names), value)
     return made
 
 
@@ -211,6 +208,5 @@ def _collated(text: str | None) -> Mapping[str, Any]:
 
 
 def _string(tree: Any, side: str, names: tuple[str, ...]) -> str | None:
-    for name in (side, *names):
-        tree = tree.get(name) if isinstance(tree, dict) else None
-    return tree if isinstance(tree, str) else None
+    found = documents.at(tree, (side, *names))
+    return found if isinstance(found, str) else None

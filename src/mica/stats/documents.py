@@ -7,7 +7,7 @@ as a double.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -38,6 +38,13 @@ def at(tree: Any, names: Iterable[str]) -> Any:
     for name in names:
         tree = tree.get(name) if isinstance(tree, dict) else None
     return tree
+
+
+def put(tree: dict[str, Any], names: Sequence[str], value: Any) -> None:
+    """Sets the value at a path of names; objects on the way are made."""
+    for name in names[:-1]:
+        tree = tree.setdefault(name, {})
+    tree[names[-1]] = value
 
 
 def write(document: dict[str, Any]) -> str:

@@ -24,9 +24,8 @@ from mica import compute as pc
 from mica import late
 from mica.arrays import FALSE, NDArray, scalar
 from mica.cores import cores
-from mica.errors import MicaError
 from mica.records import dataclass
-from mica.schema.arrow import to_arrow_type, variant_field
+from mica.schema.arrow import to_arrow_type
 from mica.schema.types import DATE, DOUBLE, FLOAT, INTEGRALS, STRING, TIMESTAMP, TIMESTAMP_NTZ, DataType, Primitive
 from mica.stats.paths import PathSide, side_of
 from mica.variant import kernel
@@ -203,30 +202,3 @@ def in_order(low: pa.Array, high: pa.Array) -> tuple[pa.Array, pa.Array]:
         return low, high
     wrong = pc.greater(low, high)
     return _unless(wrong, low), _unless(wrong, high)
-
-
-class VariantBoundsCodec:
-    """Converts variant bounds between z85 text (JSON) and Variant columns (`stats_parsed`) in a checkpoint."""
-
-    def decode(self, texts: pa.Array) -> pa.StructArray:
-        """z85 texts → unshredded Variants; null stays null, unreadable texts become null."""
-        return kernel.bounds_variants(texts).cast(variant_field("v").type)
-
-    def encode(self, variants: pa.StructArray) -> pa.Array:
-        """Variants, shredded or not → z85 texts; null stays null, unreadable values become null."""
-        if variants.type.get_field_index("typed_value") >= 0:
-            try:
-                variants = _unshredded(variants)
-            except MicaError:
-                if len(variants) < 2:
-                    return pa.nulls(len(variants), pa.string())
-                # One file's bounds are damaged: only that file loses them.
-                return pa.concat_arrays([self.encode(variants.slice(i, 1)) for i in range(len(variants))])
-        metadata, value = (pc.struct_field(variants, [name]).cast(pa.binary()) for name in ("metadata", "value"))
-        whole = pc.binary_join_element_wise(metadata, value, b"")
-        return kernel.encode_z85(pc.if_else(variants.is_valid(), whole, pa.scalar(None, pa.binary())))
-
-
-def _unshredded(variants: pa.StructArray) -> pa.StructArray:
-    f = pa.field("v", variants.type, metadata=variant_field("v").metadata)
-    return kernel.unshred(pa.record_batch([variants], schema=pa.schema([f]))).column(0)

@@ -81,21 +81,21 @@ def stats_of(
     maximum: dict[str, Any] = {}
     nulls: dict[str, Any] = {}
     for leaf in leaves:
-        count = _get(plain.get("null_count"), leaf.names)
+        count = documents.at(plain.get("null_count"), leaf.names)
         if count is not None:
-            _put(nulls, leaf.names, count)
+            documents.put(nulls, leaf.names, count)
         if is_ordered(leaf.type):
             for part, target in (("min", minimum), ("max", maximum)):
-                bound = _spell(_get(plain.get(part), leaf.names), leaf)
+                bound = _spell(documents.at(plain.get(part), leaf.names), leaf)
                 if bound is not None:
-                    _put(target, leaf.names, bound)
+                    documents.put(target, leaf.names, bound)
     document = {"numRecords": rows, "minValues": minimum, "maxValues": maximum, "nullCount": nulls}
     document["tightBounds"] = True
     if variant_bounds:
         used = len(_dumps(document))
         for names, texts in _variant_texts(paths, leaves, configuration, used, first):
-            _put(minimum, names, texts[0])
-            _put(maximum, names, texts[1])
+            documents.put(minimum, names, texts[0])
+            documents.put(maximum, names, texts[1])
     return _dumps(document)
 
 
@@ -120,7 +120,7 @@ def with_variant_bounds(
     used = len(documents.write(document))
     for names, texts in _variant_texts(found, leaves, configuration, used):
         for side, text in zip(sides, texts, strict=True):
-            _put(side, names, text)
+            documents.put(side, names, text)
     return documents.write(document)
 
 
@@ -211,18 +211,6 @@ def as_numbers(array: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(array.type):
         return array.cast(pa.timestamp("us", array.type.tz), safe=False).cast(pa.int64())
     return array
-
-
-def _get(tree: Any, names: tuple[str, ...]) -> Any:
-    for name in names:
-        tree = tree.get(name) if isinstance(tree, Mapping) else None
-    return tree
-
-
-def _put(tree: dict[str, Any], names: tuple[str, ...], value: Any) -> None:
-    for name in names[:-1]:
-        tree = tree.setdefault(name, {})
-    tree[names[-1]] = value
 
 
 def _dumps(document: Any) -> str:

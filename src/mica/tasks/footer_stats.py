@@ -10,7 +10,7 @@ Source: Delta protocol, "Per-file Statistics"; Variant Shredding RFC, "Statistic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from mica.records import dataclass
 from mica.schema.arrow import from_arrow_type
 from mica.schema.types import DATE, STRING, TIMESTAMP, TIMESTAMP_NTZ, VARIANT, DataType
 from mica.skipping.within_files import interval
+from mica.stats import documents
 from mica.stats.columns import IndexedColumn, indexed_leaves, is_ordered
 from mica.stats.render import PathBounds, as_numbers, stats_of
 from mica.tasks.ahead import in_order, readers_of
@@ -67,9 +68,9 @@ def _stats(spec: FooterSpec, file: DataFileReader) -> str:
         found = _bounds(file, Leaf(column.column, None, column.type), own=own)
         for side, value in zip(("min", "max"), found.sides, strict=True):
             if value is not None and is_ordered(column.type):
-                _put(plain[side], column.names, value)
+                documents.put(plain[side], column.names, value)
         if found.nulls is not None:
-            _put(plain["null_count"], column.names, found.nulls)
+            documents.put(plain["null_count"], column.names, found.nulls)
         if column.type == VARIANT:
             paths += _paths(file, column, own=own)
     return stats_of(
@@ -149,9 +150,3 @@ def _leaves(tree: pa.DataType, at: tuple[str, ...] = ()) -> Iterator[tuple[tuple
         return
     if is_exact(type_) or is_real(type_) or type_ in (STRING, DATE, TIMESTAMP, TIMESTAMP_NTZ):
         yield at, type_
-
-
-def _put(tree: dict[str, Any], names: Sequence[str], value: Any) -> None:
-    for name in names[:-1]:
-        tree = tree.setdefault(name, {})
-    tree[names[-1]] = value
