@@ -32,11 +32,11 @@ from mica.schema.types import VARIANT, StructField, StructType, walk
 from mica.skipping.bloom import questions, searches
 from mica.skipping.row_ranges import Numbers, Positions, RowRanges, intersect, ranges_of, without_rows
 from mica.skipping.within_files import Proof, Verdicts, can_prove, verdicts
-from mica.stats.columns import physical_name, physical_names
+from mica.stats.columns import field_of, physical_name, physical_names
 from mica.stats.partition import parse_values
 from mica.storage import Storage
 from mica.storage.tails import Fetch, Tails
-from mica.tasks.file_columns import Located, aligned, field_at, has_ids, locate
+from mica.tasks.file_columns import Located, aligned, has_ids, locate
 from mica.tasks.leaf_columns import FileColumn, PassedRows, TrackedColumn, leaves_in
 from mica.tasks.leaf_values import Leaves, distinct
 from mica.tasks.parts import FilePart
@@ -422,7 +422,7 @@ class DataFileReader:
             return FileColumn(leaf, None, value=pa.scalar(None, to_arrow_type(leaf.type)))
         if leaf.path is not None:
             return FileColumn(leaf, leaf.request(found.names))
-        wanted, at = field_at(self.spec.columns, leaf.column), ".".join(leaf.column)
+        wanted, at = field_of(self.spec.columns, leaf.column), ".".join(leaf.column)
         try:
             cast = aligned(found.field, wanted, at, by_id=self.spec.by_id)
         except UserError as e:

@@ -48,15 +48,6 @@ class Located:
     field: pa.Field
 
 
-def field_at(schema: StructType, names: tuple[str, ...]) -> StructField:
-    """The field at a path of names through structs."""
-    field = schema.field(names[0])
-    for name in names[1:]:
-        assert isinstance(field.type, StructType)
-        field = field.type.field(name)
-    return field
-
-
 def locate(file: pa.Schema, schema: StructType, column: Iterable[str], *, by_id: bool = False) -> Located | None:
     """The column (the schema's names, through structs) in a file, or None if the file lacks it.
 
