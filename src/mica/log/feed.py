@@ -120,8 +120,8 @@ def appended_files(end: Snapshot, listing: Listing, version: int, *, skip_change
         or commit.metadata.partition_columns != end.metadata.partition_columns
     ):
         raise _stream_changed(end, version)
-    adds, removes = (_changing(commit._of(kind)) for kind in ("add", "remove"))  # noqa: SLF001 - the same file
-    if len(removes) or len(commit._of("cdc")):  # noqa: SLF001 - as above
+    adds, removes = (_changing(commit.of(kind)) for kind in ("add", "remove"))
+    if len(removes) or len(commit.of("cdc")):
         if skip_changes:
             return FEED.empty_table()
         raise UserError(
@@ -130,7 +130,7 @@ def appended_files(end: Snapshot, listing: Listing, version: int, *, skip_change
             hint="Leave such commits out with option skipChangeCommits, or stream the change feed (readChangeFeed).",
             version=version,
         )
-    return commit._table(adds, "insert", 0, commit.added)  # noqa: SLF001 - as above
+    return commit.table(adds, "insert", 0, commit.added)
 
 
 def recorded_files(end: Snapshot, listing: Listing, version: int) -> pa.Table:
@@ -223,17 +223,18 @@ class _Commit:
 
     def files(self, timestamp: int) -> pa.Table:
         """The files with its changes, as `FEED`; `timestamp` in ms."""
-        changes = self._of("cdc")
+        changes = self.of("cdc")
         if len(changes):
-            return self._table(changes, None, timestamp, self.added)
-        adds, removes = (_changing(self._of(kind)) for kind in ("add", "remove"))
+            return self.table(changes, None, timestamp, self.added)
+        adds, removes = (_changing(self.of(kind)) for kind in ("add", "remove"))
         both = self._with_other_vectors(adds, removes, timestamp)
         if both is None:
-            gone = self._table(removes, "delete", timestamp, self.removed)
-            return pa.concat_tables([gone, self._table(adds, "insert", timestamp, self.added)])
+            gone = self.table(removes, "delete", timestamp, self.removed)
+            return pa.concat_tables([gone, self.table(adds, "insert", timestamp, self.added)])
         return both
 
-    def _of(self, kind: str) -> pa.StructArray:
+    def of(self, kind: str) -> pa.StructArray:
+        """Its actions of this kind."""
         return one_array(self.actions[kind]).drop_null()
 
     def _with_other_vectors(self, adds: pa.Array, removes: pa.Array, timestamp: int) -> pa.Table | None:
@@ -250,15 +251,15 @@ class _Commit:
         same = pc.equal(*(file_keys(pc.struct_field(found, "path"), vector)
                           for found, vector in ((old, before), (new, after))))  # fmt: skip
         tables = [
-            self._table(alone, "delete", timestamp, self.removed),
-            self._table(adds.filter(at.is_null()), "insert", timestamp, self.added),
+            self.table(alone, "delete", timestamp, self.removed),
+            self.table(adds.filter(at.is_null()), "insert", timestamp, self.added),
         ]
         for change, chosen, others in (("delete", after, before), ("insert", before, after)):
-            found = self._table(new, change, timestamp, self.added, chosen, others)
+            found = self.table(new, change, timestamp, self.added, chosen, others)
             tables.append(found.filter(pc.and_not(chosen.is_valid(), same)))
         return pa.concat_tables(tables)
 
-    def _table(
+    def table(
         self,
         actions: pa.StructArray,
         change: str | None,
@@ -267,6 +268,7 @@ class _Commit:
         chosen: pa.Array | None = None,
         others: pa.Array | None = None,
     ) -> pa.Table:
+        """The files of some of its actions, as `FEED`; `keys` are their partition columns."""
         count = len(actions)
         vectors = pc.struct_field(actions, "deletionVector") if others is None else others
         paths = pc.struct_field(actions, "path")

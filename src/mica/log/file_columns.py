@@ -103,32 +103,34 @@ def _or_parsed(source: PartSource, rows: np.ndarray, found: pa.Array) -> pa.Arra
 
 def providers_of(source: Any, rows: np.ndarray) -> pa.Array:
     """Who clustered the files of rows of a source; null if nobody did."""
-    if isinstance(source, LineSource):
-        lines = source.lines(rows)
-        out: list[str | None] = [None] * len(rows)
-        for at in np.flatnonzero(to_numpy(pc.match_substring(lines, b'"clusteringProvider"'))):
-            found = orjson.loads(lines[int(at)].as_buffer().to_pybytes())["add"].get("clusteringProvider")
-            out[at] = found if isinstance(found, str) else None
-        return pa.array(out, pa.string())
-    column = source.add_column("clusteringProvider")
-    return pa.nulls(len(rows), pa.string()) if column is None else taken(column, rows).cast(pa.string())
+    return _of_adds(
+        source, rows, "clusteringProvider", pa.string(), lambda found: found if isinstance(found, str) else None
+    )
 
 
 def tags_of(source: Any, rows: np.ndarray, kind: pa.DataType) -> pa.Array:
     """The tags of the files of rows of a source, as `kind`: a map of strings."""
+    return _of_adds(source, rows, "tags", kind, _tags)
+
+
+def _of_adds(source: Any, rows: np.ndarray, key: str, kind: pa.DataType, readable: Callable[[object], Any]) -> pa.Array:
+    """What few of the add actions of a source have under this key; null for the others."""
     if isinstance(source, LineSource):
         lines = source.lines(rows)
-        has = to_numpy(pc.match_substring(lines, b'"tags"'))
-        out: list[dict[str, str] | None] = [None] * len(rows)
-        for at in np.flatnonzero(has):
-            out[at] = _tags(orjson.loads(lines[int(at)].as_buffer().to_pybytes())["add"].get("tags"))
-        return pa.array([None if tags is None else list(tags.items()) for tags in out], kind)
-    column = source.add_column("tags")
+        found: list[Any] = [None] * len(rows)
+        for at in np.flatnonzero(to_numpy(pc.match_substring(lines, f'"{key}"'.encode()))):
+            found[at] = readable(orjson.loads(lines[int(at)].as_buffer().to_pybytes())["add"].get(key))
+        return pa.array(found, kind)
+    column = source.add_column(key)
     return pa.nulls(len(rows), kind) if column is None else taken(column, rows).cast(kind)
 
 
-def _tags(found: object) -> dict[str, str] | None:
+def _text(found: object) -> str | None:
+    return found if isinstance(found, str) else None
+
+
+def _tags(found: object) -> list[tuple[str, str]] | None:
     """Returns the readable part of a file's tags; an unreadable tag is ignored, which is always safe."""
     if not isinstance(found, dict):
         return None
-    return {name: text for name, text in found.items() if isinstance(text, str)}
+    return [(name, text) for name, text in found.items() if isinstance(text, str)]
