@@ -13,9 +13,6 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::{interleave, take};
 use arrow::datatypes::{BinaryType, DataType, Field as ArrowField, FieldRef};
 
-use crate::codec::decode::VariantDecoder;
-use crate::codec::dictionary::Dictionary;
-use crate::codec::encode::ValueWriter;
 use crate::convert::shred::shred_column;
 use crate::error::{Error, Result};
 use crate::flavour;
@@ -24,13 +21,12 @@ use crate::layout::standard::{is_variant, mark};
 use crate::layout::{Layout, standard};
 use crate::names::Names;
 use crate::shred::column::Bytes;
-use crate::tape::Tape;
 use crate::tree::Tree;
 use crate::values::level::{Level, VariantColumn, is_null};
 use crate::values::nested::{holds_variant, unshred_nested, unshredded_field};
 use crate::values::reconstruct::unshred;
 use crate::values::shape::check_shape;
-use crate::values::standardize::{compose, standardize_column};
+use crate::values::standardize::{Rewriter, compose, standardize_column};
 
 /// The field, its values and which rows became whole Variants. Variants inside of structs move too; those inside of
 /// lists and maps, which no writer of mica shreds, are unshredded.
@@ -182,28 +178,15 @@ fn arrays(level: &Level, tree: &Tree, layout: Layout, len: usize) -> Result<Vec<
 /// A standard column's levels with every value under a metadata of its own.
 fn with_own_metadata(column: &VariantColumn) -> Result<Level> {
     let mut root = column.root.clone();
-    let mut names = Names::new();
-    let dictionary = Dictionary::new(&names, Vec::new());
-    names.intern("");
-    let mut owner = Owner {
-        column,
-        names,
-        dictionary,
-        decoder: VariantDecoder::new(),
-        tape: Tape::default(),
-        residual: ValueWriter::default(),
-    };
+    let mut owner = Owner { column, rewriter: Rewriter::new(Names::new(), Vec::new()), rewritten: Vec::new() };
     owner.visit(&mut root, None)?;
     Ok(root)
 }
 
 struct Owner<'a> {
     column: &'a VariantColumn,
-    names: Names,
-    dictionary: Dictionary,
-    decoder: VariantDecoder,
-    tape: Tape,
-    residual: ValueWriter,
+    rewriter: Rewriter,
+    rewritten: Vec<u8>,
 }
 
 impl Owner<'_> {
@@ -239,44 +222,20 @@ impl Owner<'_> {
             Some(metadata) if metadata.is_valid(row) => metadata.value(row),
             _ => return Err(malformed(&level.path, "a variant that is not null has no metadata").rule(2)),
         };
-        self.decoder.decode(metadata, value, &mut self.tape, &mut self.names).map_err(fail)?;
+        let (rewriter, rewritten) = (&mut self.rewriter, &mut self.rewritten);
+        rewritten.clear();
+        rewriter.put(metadata, value, rewritten).map_err(fail)?;
         if !level.is_typed(at) {
             check_shape(level, value)?;
-        } else if !self.is_rest(level, value) {
+        } else if value.first().is_none_or(|header| header & 3 != 2) || !rewriter.shreds_none(level) {
             let message = format!("{} has a field that is also shredded, or is not an object", level.value_path());
             return Err(malformed(&level.path, message).rule(25));
         }
-        if value.first().is_some_and(|header| header & 2 == 0) {
-            let no_names = self.dictionary.base_bytes();
-            return out.put_with(at, |out| {
-                out.extend_from_slice(no_names);
-                out.extend_from_slice(value);
-            });
-        }
-        let mut own = Vec::new();
-        self.residual.subtree(&self.tape.view(value, &self.names), &mut self.dictionary, 0, &mut own);
-        let (dictionary, names) = (&mut self.dictionary, &self.names);
         out.put_with(at, |out| {
-            dictionary.finish_row(names, out);
-            out.append(&mut own);
+            rewriter.finish_row(out);
+            out.extend_from_slice(rewritten);
         })?;
-        if self.names.is_full() {
-            self.names.truncate(1);
-        }
+        rewriter.forget();
         Ok(())
-    }
-
-    /// Whether the value decoded last is the rest of a shredded object: an object without any of its fields.
-    fn is_rest(&self, level: &Level, value: &[u8]) -> bool {
-        let Some(object) = level.object.as_ref().filter(|_| value.first().is_some_and(|header| header & 3 == 2)) else {
-            return false;
-        };
-        let Some(root) = self.tape.nodes.first() else { return false };
-        let mut child = 1;
-        (0..root.a).all(|_| {
-            let Some(node) = self.tape.nodes.get(child) else { return false };
-            child = node.next(child);
-            object.find(self.names.get(node.name)).is_none()
-        })
     }
 }

@@ -39,7 +39,7 @@ pub fn standardize(root: &Level, nulls: Option<&NullBuffer>, len: usize) -> Resu
     let mut base = Vec::new();
     let mut places = Vec::new();
     visit(root, None, &mut names, &mut base, &mut places);
-    let mut writer = Writer::new(names, base);
+    let mut writer = Rewriter::new(names, base);
     let mut metadata = BinaryViewBuilder::with_capacity(len);
     let shared = writer.dictionary.base_bytes().to_vec();
     let shared_len = shared.len() as u32;
@@ -66,7 +66,7 @@ pub fn standardize(root: &Level, nulls: Option<&NullBuffer>, len: usize) -> Resu
         rewritten += anew as usize;
         if writer.dictionary.has_extra() {
             own.clear();
-            writer.dictionary.finish_row(&writer.names, &mut own);
+            writer.finish_row(&mut own);
             metadata.append_value(&own);
         } else {
             metadata.try_append_view(block, 0, shared_len)?;
@@ -207,7 +207,7 @@ impl Place<'_> {
         }
     }
 
-    fn put(&mut self, at: usize, writer: &mut Writer) -> Result<Done> {
+    fn put(&mut self, at: usize, writer: &mut Rewriter) -> Result<Done> {
         let level = self.level;
         if is_null(&level.nulls, at) {
             return Ok(Done { strict: true, ..Done::default() });
@@ -237,15 +237,15 @@ impl Place<'_> {
                 !(kind == 2 && level.object.is_some() || kind == 3 && level.array.is_some())
             }
             // An object that has nothing left over has no residual (rule 33 asks for it too).
-            State::Partial => writer.names_none_of(level),
+            State::Partial => writer.has_parts() && writer.shreds_none(level),
         };
         let (rewritten, unsorted) = done;
         Ok(Done { rewritten, strict: strict && fits, unsorted })
     }
 }
 
-/// Turns untyped values into values under the metadata of the row at hand.
-struct Writer {
+/// Turns values with names of their own into values under one dictionary, which has the names of a row.
+pub struct Rewriter {
     names: Names,
     floor: usize,
     dictionary: Dictionary,
@@ -254,10 +254,11 @@ struct Writer {
     residual: ValueWriter,
 }
 
-impl Writer {
-    fn new(names: Names, base: Vec<u32>) -> Self {
+impl Rewriter {
+    /// `base` are the names that all rows share.
+    pub fn new(names: Names, base: Vec<u32>) -> Self {
         let dictionary = Dictionary::new(&names, base);
-        Writer {
+        Rewriter {
             floor: names.len(),
             names,
             dictionary,
@@ -268,7 +269,7 @@ impl Writer {
     }
 
     /// Validates and writes a value; whether its bytes could not stay, and whether ids were out of order.
-    fn put(&mut self, metadata: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(bool, bool)> {
+    pub fn put(&mut self, metadata: &[u8], value: &[u8], out: &mut Vec<u8>) -> Result<(bool, bool)> {
         let found = self.decoder.decode(metadata, value, &mut self.tape, &mut self.names)?;
         if value.first().is_some_and(|header| header & 2 == 0) {
             out.extend_from_slice(value);
@@ -278,22 +279,29 @@ impl Writer {
         Ok((true, found.unsorted_ids))
     }
 
-    /// Whether the object decoded last has fields, and none that the level shreds.
-    fn names_none_of(&self, level: &Level) -> bool {
-        let Some(object) = &level.object else { return false };
-        let Some(root) = self.tape.nodes.first() else { return false };
-        let mut child = 1;
-        for _ in 0..root.a {
-            let Some(node) = self.tape.nodes.get(child) else { return false };
-            if object.find(self.names.get(node.name)).is_some() {
-                return false;
-            }
-            child = node.next(child);
-        }
-        root.a > 0
+    /// Whether the value written last is an object or array of something.
+    fn has_parts(&self) -> bool {
+        self.tape.nodes.first().is_some_and(|root| root.a > 0)
     }
 
-    fn forget(&mut self) {
+    /// Whether the level shreds objects, and no field of the object written last.
+    pub fn shreds_none(&self, level: &Level) -> bool {
+        let (Some(object), Some(root)) = (&level.object, self.tape.nodes.first()) else { return false };
+        let mut child = 1;
+        (0..root.a).all(|_| {
+            let Some(node) = self.tape.nodes.get(child) else { return false };
+            child = node.next(child);
+            object.find(self.names.get(node.name)).is_none()
+        })
+    }
+
+    /// Writes the metadata of the row's values, and begins a row.
+    pub fn finish_row(&mut self, out: &mut Vec<u8>) {
+        self.dictionary.finish_row(&self.names, out);
+    }
+
+    /// Keeps the names of many rows from taking memory without bounds.
+    pub fn forget(&mut self) {
         if self.names.is_full() {
             self.names.truncate(self.floor);
         }
