@@ -28,7 +28,7 @@ from mica.log.opened import Opened, snapshot_of
 from mica.log.snapshot import Snapshot
 from mica.records import dataclass
 from mica.scan.find import find
-from mica.schema.types import VARIANT, walk
+from mica.schema.types import variant_columns
 from mica.stats.columns import physical_names
 from mica.storage import Storage
 from mica.storage.options import ALLOW_EXTERNAL
@@ -127,7 +127,7 @@ def _of_table(snapshot: Snapshot) -> Iterator[_Work]:
 def _variants(snapshot: Snapshot) -> tuple[tuple[str, ...], ...]:
     """Returns the Variant columns by their names in files: files of old writers do not have the annotation."""
     schema = snapshot.schema
-    return tuple(physical_names(schema, at) for at, f in walk(schema) if f.type == VARIANT)
+    return tuple(physical_names(schema, at) for at in variant_columns(schema))
 
 
 def _check_file(limit: int, work: _Work) -> Iterator[pa.RecordBatch]:

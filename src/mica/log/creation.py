@@ -32,6 +32,7 @@ from mica.schema.types import (
     StructType,
     contains,
     refuse_twice,
+    variant_columns,
     walk,
 )
 from mica.stats.named import check_columns, check_paths, parse_paths
@@ -174,7 +175,7 @@ def _check_columns(
 
 
 def _check_rules(text: str, schema: StructType, _: Collection[str]) -> None:
-    Steering.parse(text).check_columns([path for path, f in walk(schema) if f.type == VARIANT])
+    Steering.parse(text).check_columns(variant_columns(schema))
 
 
 #: How the properties that name columns and paths are checked, against a schema and its partition columns.

@@ -25,7 +25,7 @@ from mica.scan.find import Paths, find
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
 from mica.schema.edit import map_fields
-from mica.schema.types import VARIANT, StructField, StructType, walk
+from mica.schema.types import StructField, StructType, variant_columns
 from mica.storage import Storage
 from mica.tasks.move import MoveSpec, move_files
 from mica.tasks.parts import FilePart, parts_of
@@ -165,7 +165,7 @@ def _given(
     if tables:
         scan = Scan(TableSource(tables[0]))
         reading, origin = scan.spec(), scan.source
-        variants = tuple(path for path, f in walk(origin.schema) if f.type == VARIANT)
+        variants = variant_columns(origin.schema)
         every_row = partitions or origin.column_mapping or bool(origin.partition_by)
         move = partial(MoveSpec, origin.storage, early=False, variants=variants, reading=reading, every_row=every_row)
         # The new files have logical column names.

@@ -13,7 +13,7 @@ import numpy as np
 
 from mica.errors import MicaError
 from mica.scan.source import Source
-from mica.schema.types import VARIANT, walk
+from mica.schema.types import variant_columns
 from mica.stats.columns import physical_names
 from mica.tasks.parts import FilePart
 from mica.variant import kernel
@@ -32,7 +32,7 @@ def tree_of(reader: kernel.FileReader) -> list[dict[str, Any]]:
 
 def shredding_of(source: Source, parts: Sequence[FilePart]) -> tuple[list[dict[str, Any]], int]:
     """The tree of some of these files in the form of `tree_of`, and how many were read; none if one cannot be."""
-    columns = {physical_names(source.schema, at): at for at, f in walk(source.schema) if f.type == VARIANT}
+    columns = {physical_names(source.schema, at): at for at in variant_columns(source.schema)}
     shown = {".".join(physical): ".".join(at) for physical, at in columns.items()}
     chosen = np.unique(np.linspace(0, len(parts) - 1, LOOKED, dtype=int)).tolist() if parts and columns else []
     trees = []

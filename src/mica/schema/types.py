@@ -196,6 +196,11 @@ def walk(schema: StructType, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tup
             yield from walk(f.type, path)
 
 
+def variant_columns(schema: StructType) -> tuple[tuple[str, ...], ...]:
+    """The VARIANT columns, as paths through structs; Variants in arrays and maps are not among them."""
+    return tuple(path for path, f in walk(schema) if f.type == VARIANT)
+
+
 def contains(type_: DataType, wanted: Primitive) -> bool:
     """Whether `wanted` is anywhere in the type, inside arrays and maps too."""
     match type_:

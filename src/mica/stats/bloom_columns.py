@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mica.properties import BLOOM_PATHS
-from mica.schema.types import VARIANT, StructType, walk
+from mica.schema.types import StructType, variant_columns
 from mica.stats.columns import physical_names
 from mica.stats.named import named_paths
 from mica.variant.path import VariantPath
@@ -20,7 +20,7 @@ from mica.variant.path import VariantPath
 
 def bloom_columns(schema: StructType, configuration: Mapping[str, str]) -> list[list[str]]:
     """Returns the Parquet paths of the columns: `["v", "typed_value", "a", "typed_value"]`."""
-    variants = {tuple(n.lower() for n in at): at for at, f in walk(schema) if f.type == VARIANT}
+    variants = {tuple(n.lower() for n in at): at for at in variant_columns(schema)}
     found = []
     for column, normalized in named_paths(BLOOM_PATHS, configuration) or ():
         path = VariantPath.parse_normalized(normalized)

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from mica.errors import UserError
 from mica.properties import PATHS, SKIPPING_NAMES, Property, parse_names, split_commas
 from mica.schema.ddl import quote_if_needed
-from mica.schema.types import VARIANT, DataType, StructType, walk
+from mica.schema.types import VARIANT, DataType, StructType, variant_columns
 from mica.stats.columns import IndexedColumn, is_ordered, leaves_of
 from mica.variant.path import VariantPath
 
@@ -57,7 +57,7 @@ def _path(part: str) -> Named:
 
 def check_paths(name: str, text: str, schema: StructType, _: Iterable[str] = ()) -> None:
     """Raises UserError if the property `name` names anything but paths of the schema's variant columns."""
-    variants = {tuple(n.lower() for n in at): ".".join(at) for at, f in walk(schema) if f.type == VARIANT}
+    variants = {tuple(n.lower() for n in at): ".".join(at) for at in variant_columns(schema)}
     for column, _ in parse_paths(text):
         if column not in variants:
             known = list(variants.values())

@@ -28,7 +28,7 @@ from mica.schema.arrow import to_arrow_type
 from mica.schema.collations import COLLATIONS
 from mica.schema.ddl import type_to_ddl
 from mica.schema.hidden import ROW_ID, ROW_VERSION, is_hidden
-from mica.schema.types import VARIANT, StructField, StructType, walk
+from mica.schema.types import StructField, StructType, variant_columns
 from mica.skipping.bloom import questions, searches
 from mica.skipping.row_ranges import Numbers, Positions, RowRanges, intersect, ranges_of, without_rows
 from mica.skipping.within_files import Proof, Verdicts, can_prove, verdicts
@@ -75,7 +75,7 @@ class ReadSpec:
     def variants(self) -> dict[tuple[str, ...], tuple[str, ...]]:
         """The Variant columns, and their names in files."""
         columns = self.columns
-        return {at: physical_names(columns, at) for at, f in walk(columns) if f.type == VARIANT}
+        return {at: physical_names(columns, at) for at in variant_columns(columns)}
 
     @cached_property
     def leaves(self) -> tuple[Leaf, ...]:

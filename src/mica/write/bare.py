@@ -10,7 +10,7 @@ from mica.errors import UserError
 from mica.log.creation import partition_columns_of
 from mica.records import dataclass
 from mica.scan.find import data_files
-from mica.schema.types import VARIANT, StructType, walk
+from mica.schema.types import StructType, variant_columns
 from mica.storage import Storage
 from mica.tasks.write import WriteSpec, new_mark
 from mica.variant.wanted import ShreddingWishes
@@ -77,7 +77,7 @@ def bare_spec(
 
     Errors: those of `creation.partition_columns_of`.
     """
-    variants = tuple(at for at, f in walk(schema) if f.type == VARIANT)
+    variants = variant_columns(schema)
     wanted = ShreddingWishes.of(shredding, variants)
     return WriteSpec(
         storage=storage,

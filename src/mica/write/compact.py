@@ -29,7 +29,7 @@ from mica.log.snapshot import Snapshot
 from mica.properties import AUTO_COMPACT, AUTO_OPTIMIZE, TARGET_FILE_SIZE
 from mica.scan.scan import Scan
 from mica.scan.table import TableSource
-from mica.schema.types import VARIANT, walk
+from mica.schema.types import variant_columns
 from mica.stats.partition import column_texts
 from mica.storage.tails import REQUESTS
 from mica.tasks.ahead import readers_of
@@ -123,7 +123,7 @@ def bins_of(files: Iterable[FilePart], size: int, again: Container[int] = frozen
 
 def waiting(snapshot: Snapshot) -> frozenset[int]:
     """The numbers of files with paths that rules leave for later (`mica.shredding`)."""
-    if not any(f.type == VARIANT for _, f in walk(snapshot.schema)):
+    if not variant_columns(snapshot.schema):
         return frozenset()
     tagged = pc.is_valid(pc.map_lookup(snapshot.tags(), pa.scalar(LATER), "first"))
     return frozenset(np.flatnonzero(tagged.to_numpy(zero_copy_only=False)).tolist())

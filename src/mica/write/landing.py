@@ -17,7 +17,7 @@ from mica.arguments import COUNT, OPTIONS, PATH, SECONDS, SESSION, SIZE, takes
 from mica.errors import ConflictError, CorruptDataError, StorageError, UserError
 from mica.log.paths import decode_path
 from mica.log.snapshot import Snapshot
-from mica.schema.types import VARIANT, walk
+from mica.schema.types import variant_columns
 from mica.stats.columns import physical_names
 from mica.storage import Storage, patterns
 from mica.tasks.ingest import Split
@@ -154,8 +154,7 @@ def drift(known: Types, found: Types) -> list[str]:
 
 def _types(snapshot: Snapshot, newest: int) -> Types:
     """The shredded types in the newest files, by path."""
-    columns = [at for at, f in walk(snapshot.schema) if f.type == VARIANT]
-    physical = {at: physical_names(snapshot.schema, at) for at in columns}
+    physical = {at: physical_names(snapshot.schema, at) for at in variant_columns(snapshot.schema)}
     found: Types = {}
     for path in snapshot.files.column("path").slice(max(0, snapshot.files.num_rows - newest)).to_pylist():
         try:

@@ -38,7 +38,7 @@ from mica.scan.table import TableSource
 from mica.schema import collations
 from mica.schema.ddl import quote_if_needed
 from mica.schema.new_columns import with_new
-from mica.schema.types import VARIANT, StructType, walk
+from mica.schema.types import StructType, variant_columns
 from mica.skipping import partitions
 from mica.stats.bloom_columns import bloom_columns
 from mica.stats.collated import CollatedColumn, collated_leaves
@@ -113,7 +113,7 @@ class Target:
     @property
     def variants(self) -> tuple[tuple[str, ...], ...]:
         """The Variant columns, as paths through structs; Variants in arrays and maps are never shredded."""
-        return tuple(path for path, f in walk(self.schema) if f.type == VARIANT)
+        return variant_columns(self.schema)
 
     @property
     def feeds(self) -> bool:
