@@ -103,9 +103,7 @@ def _or_parsed(source: PartSource, rows: np.ndarray, found: pa.Array) -> pa.Arra
 
 def providers_of(source: Any, rows: np.ndarray) -> pa.Array:
     """Who clustered the files of rows of a source; null if nobody did."""
-    return _of_adds(
-        source, rows, "clusteringProvider", pa.string(), lambda found: found if isinstance(found, str) else None
-    )
+    return _of_adds(source, rows, "clusteringProvider", pa.string(), _text)
 
 
 def tags_of(source: Any, rows: np.ndarray, kind: pa.DataType) -> pa.Array:
