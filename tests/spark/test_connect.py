@@ -88,6 +88,12 @@ if __name__ == "__main__":
         assert "UNRESOLVED_COLUMN" in str(e), e
     (explained,) = mica.explain(f"SELECT v:k::string FROM several WHERE {low}", spark).to_dict()["tables"]
     assert "< 5" in explained["evaluated"][0] and explained["scan"]["files"]["kept"] == 1, explained
+    # A text that the session reads otherwise than sqlglot does.
+    spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
+    text = "SELECT id FROM [] WHERE \\"s\\" = 's3'"
+    found = [mica.sql(text.replace("[]", "several"), spark), spark.sql(text.replace("[]", "whole"))]
+    assert [frame.collect() for frame in found] == [[(3,)]] * 2, found
+    spark.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "false")
     rng = random.Random(int(sys.argv[2]))
     for name in ("one", "two"):
         table = mica.Table.create(home / name, DDL, properties={"delta.enableDeletionVectors": "true"})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,10 @@ import pytest
 
 import mica
 from mica.engines.spark.engine import Spark
+from mica.errors import UserError
 from mica.query import entry, here, names, select
 from mica.query.narrowed import Narrowed
+from tests.oracle import conf
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -174,6 +177,34 @@ def test_rows_in_groups(spark: SparkSession, events: mica.Table) -> None:
     # Each row counts for itself where Spark filters, or the aggregate takes more than counts and ends.
     for other in (text.replace("count(*)", "sum(v:n::int)"), text.replace("WHERE", "WHERE hash(s) <> 0 AND")):
         assert [scan.grouped for scan in scans(spark, other)] == [False]
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMP_LTZ", "TIMESTAMP_NTZ"])
+def test_constant_times_in_zones_of_the_session(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    """Whether Spark reads them alike is asked of constants that are grouped or compared, whatever TIMESTAMP means."""
+    table = mica.Table.create(tmp_path / "t", "ts TIMESTAMP, p TIMESTAMP, v VARIANT", ["p"])
+    table.append([{"ts": None, "p": datetime(2024, 3, 31, 1, 30, tzinfo=UTC), "v": {"a": "2024-03-31 01:30:00Z"}}])
+    zone = {"spark.sql.session.timeZone": "Europe/Berlin", "spark.sql.timestampType": kind}
+    with conf(spark, zone):
+        of = f"FROM delta.`{table.path}` WHERE ts IS NULL OR ts <> TIMESTAMP'2024-10-27 02:30:00'"
+        for text in (
+            f"SELECT max(TIMESTAMP_LTZ'2024-03-31 01:30:00Z') AS m, max(v:a::timestamp_ltz) AS a, max(p) AS p {of}",
+            f"SELECT TIMESTAMP_LTZ'2024-03-31 01:30:00Z' AS m, v:a::timestamp_ltz AS a, p {of}",
+        ):
+            seconds = mica.sql(text, spark).selectExpr("unix_seconds(m)", "unix_seconds(a)", "unix_seconds(p)")
+            assert seconds.collect() == [(1711848600,) * 3], text
+        assert table.to_df(spark).selectExpr("unix_seconds(p)").collect() == [(1711848600,)]
+
+
+def test_statements_that_the_session_reads_otherwise_change_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "s STRING")
+    table.append([{"s": "s"}, {"s": "\\n"}])
+    for setting, where in (
+        ("spark.sql.ansi.doubleQuotedIdentifiers", "\"s\" = 's'"),
+        ("spark.sql.parser.escapedStringLiterals", "s = '\\n'"),
+    ):
+        with conf(spark, {setting: "true"}), pytest.raises(UserError, match=setting):
+            mica.sql(f"DELETE FROM delta.`{table.path}` WHERE {where}", spark)
 
 
 def test_fields_of_structs(spark: SparkSession, tmp_path: Path) -> None:

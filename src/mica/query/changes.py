@@ -69,6 +69,7 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
             before = text.rstrip().rstrip(";").removesuffix(statement.query)
             return _selected(spark, Selected(before, statement.query), query)
         return None
+    _refuse_other_spelling(spark, text)
     match statement:
         case Delete(where=where):
             return _changed(spark, table.delete(where, spark=spark), numDeletedRows="num_affected_rows")
@@ -89,6 +90,20 @@ def run(spark: SparkSession, statement: Statement, query: Query, text: str, tabl
             return spark.createDataFrame(gone.select(["path"]))
         case History(limit=limit):
             return spark.createDataFrame(_spelled(table.history(limit)))
+
+
+def _refuse_other_spelling(spark: SparkSession, text: str) -> None:
+    """Refuses a text that the session reads otherwise than `Table` does: rows would change that are not meant."""
+    for mark, setting, meaning in (
+        ('"', "spark.sql.ansi.doubleQuotedIdentifiers", "double quotes for names"),
+        ("\\", "spark.sql.parser.escapedStringLiterals", "backslashes that escape nothing"),
+    ):
+        if mark in text and str(spark.conf.get(setting)).lower() == "true":
+            raise UserError(
+                "UNSUPPORTED_EXPRESSION",
+                f"the session has {meaning} ({setting}), which statements that change a table do not know",
+                hint=f"Write the statement without {mark}, or set {setting} to false.",
+            )
 
 
 def target(spark: SparkSession, parts: tuple[str, ...]) -> Table | None:

@@ -27,12 +27,22 @@ if TYPE_CHECKING:
 
 
 #: Why a whole table is read.
-_UNREAD = "the text cannot be read here: Spark Connect shows no plan, and sqlglot does not know it, or is not installed"
+_UNREAD = (
+    "the text cannot be read here: Spark Connect shows no plan, and sqlglot does not know it, or is not installed, "
+    "or the session reads texts in a way of its own"
+)
+
+#: Settings by which Spark reads a text as sqlglot does: what TIMESTAMP is, "x" and backslashes.
+_AS_USUAL = {
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    "spark.sql.parser.escapedStringLiterals": "false",
+}
 
 
 def narrowed(spark: SparkSession, named: Named) -> list[Narrowed]:
     """The scans of a query over these tables, as `run` makes them if Spark takes the text."""
-    found = _read(named)
+    found = _read(spark, named)
     if found is None:
         return [_whole_of(spark, view, table) for view, table in named.views.items()]
     return [_place(spark, place, named.views[place.view], "mica_")[0] for place in found.places]
@@ -40,7 +50,7 @@ def narrowed(spark: SparkSession, named: Named) -> list[Narrowed]:
 
 def run(spark: SparkSession, named: Named, args: Any) -> DataFrame:
     """The rows of a query over these tables. Errors: Spark's own for the text."""
-    found = _read(named)
+    found = _read(spark, named)
     if found is not None and not found.places:
         return spark.sql(named.text, args)
     if found is not None:
@@ -52,7 +62,9 @@ def run(spark: SparkSession, named: Named, args: Any) -> DataFrame:
     return _whole(spark, named, args)
 
 
-def _read(named: Named) -> TextAsks | None:
+def _read(spark: SparkSession, named: Named) -> TextAsks | None:
+    if any(str(spark.conf.get(name)).lower() != usual.lower() for name, usual in _AS_USUAL.items()):
+        return None
     try:
         from mica.query import texts
     except ImportError:  # sqlglot comes with the extra `connect`

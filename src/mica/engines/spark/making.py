@@ -62,8 +62,10 @@ class Maker:
         return self._utils.toScalaMap(found)
 
     def attribute(self, name: str, ddl: str, *, nullable: bool = True) -> Any:
-        """A column with an id of its own."""
+        """A column with an id of its own, of a type as Catalyst spells it."""
         number = self._named.newExprId()
+        # Of a DDL a setting of the session says what TIMESTAMP means (`spark.sql.timestampType`).
+        ddl = "TIMESTAMP_LTZ" if ddl == "TIMESTAMP" else ddl
         return self.attribute_reference(name, self.type.fromDDL(ddl), nullable, self._nothing, number, self._empty)
 
     def alias(self, child: Any, name: str, number: Any) -> Any:

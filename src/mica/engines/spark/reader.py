@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from mica.engines.spark.types import to_spark
 from mica.records import dataclass
-from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.ddl import quote_if_needed
 from mica.schema.types import StructType
 from mica.stats.partition import format_values, parse_values
 from mica.storage import Storage
@@ -87,10 +87,11 @@ def native(spark: SparkSession, reading: Reading) -> DataFrame:
         frame = spark.read.schema(stored).parquet(*[f"file:{unglobbed(path)}" for path in found])
         for name, text in zip(reading.partition_by, values, strict=True):
             if name in reading.schema.names:
-                kind = reading.columns.field(name).type
+                field = reading.columns.field(name)
+                kind = field.type
                 # Parsed as everywhere ('' is null), and written so that every cast of Spark reads the same value.
                 value = format_values(parse_values(pa.array([text], pa.string()), kind, timezone=zone), kind)[0].as_py()
-                frame = frame.withColumn(name, sql.lit(value).cast(type_to_ddl(kind)))
+                frame = frame.withColumn(name, sql.lit(value).cast(to_spark(StructType((field,))).fields[0].dataType))
         branches.append(frame)
     whole = branches[0]
     for branch in branches[1:]:

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
 
 
 def read_alike(spark: SparkSession, predicate: BoundExpr) -> BoundExpr:
-    """The predicate without the parts of its AND that the session may read differently."""
+    """The predicate without the parts of its AND that the session may read differently. Of another value, it tells only
+    whether the session reads all of it alike: it is then returned as it is."""
     zone = predicate.timezone
     if kernel.fixed_offset(zone) is not None:
         return predicate
-    parts = predicate.parts
+    # The parts of another value would be those of a predicate that asks whether it is true.
+    parts = predicate.parts if predicate.type == BOOLEAN else (predicate.expr,)
     instants = sorted({value for part in parts for value in _instants(part)})
     others = _read_otherwise(spark, instants, zone) if instants else frozenset()
     kept = [part for part in parts if not _moves(part, predicate) and others.isdisjoint(_instants(part))]
@@ -57,8 +59,9 @@ def _read_otherwise(spark: SparkSession, instants: list[int], zone: str) -> froz
     column = pa.array(instants, pa.int64()).cast(pa.timestamp("us", "UTC"))
     batch = pa.RecordBatch.from_arrays([column], names=["t"])
     local = kernel.cast(batch, pa.timestamp("us"), timezone=zone).column(0).cast(pa.int64())
-    # Local times are passed as µs as if in UTC, which avoids a text form for years of any length.
+    # Local times are passed as µs as if in UTC, which avoids a text form for years of any length. What TIMESTAMP is, a
+    # setting of the session says; it may be a local time.
     frame = spark.createDataFrame(pa.table({"instant": pa.array(instants, pa.int64()), "local": local}))
     read = "TIMESTAMP_NTZ'1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, local / 1000000BD)"
-    found = frame.selectExpr("instant", f"unix_micros(CAST({read} AS TIMESTAMP)) AS theirs").toArrow()
+    found = frame.selectExpr("instant", f"unix_micros(CAST({read} AS TIMESTAMP_LTZ)) AS theirs").toArrow()
     return frozenset(a for a, b in zip(*(c.to_pylist() for c in found.columns), strict=True) if a != b)
