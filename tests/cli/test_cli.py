@@ -158,6 +158,18 @@ def test_a_reader_of_a_pipe_that_goes_away_is_no_error(table: Path) -> None:
     assert done.stdout.count("\n") == 1
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is full")
+@pytest.mark.parametrize("json", ["", "--json"])
+def test_an_output_that_cannot_be_written_is_no_bug(table: Path, json: str) -> None:
+    command = f"{sys.executable} -m mica.cli scan {table} {json}"
+    done = subprocess.run(["bash", "-c", f"{command} > /dev/full"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error [DISK_FULL]: the output could not be written: No space left on device\n")
+    done = subprocess.run(["bash", "-c", f"{command} >&-"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "bug" not in done.stderr
+
+
 def test_importing_mica_loads_neither_pyspark_nor_parquet() -> None:
     code = "import sys, mica; print(sorted(m for m in sys.modules if m.startswith(('pyspark', 'pyarrow'))))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,6 +6,7 @@ stderr; only `--debug` shows the traceback.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterable
@@ -16,7 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from mica.cli.console import errors, progress_of
-from mica.errors import MicaError
+from mica.errors import MicaError, StorageError
 
 #: The commands in the order of a table's life, with what `mica --help` says of them: at most 60 characters.
 VERBS = {
@@ -123,6 +124,9 @@ def _options(
 
 def main() -> None:
     """The entry point: runs a command, and turns errors into a few lines and an exit status."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever called (`>&-`): there is nobody to print for
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - until the end
     debug = "--debug" in sys.argv[1:]
     arguments = [a for a in sys.argv[1:] if a != "--debug"]
     try:
@@ -143,6 +147,9 @@ def main() -> None:
     except Exception as e:
         if debug:
             raise
+        if isinstance(e, OSError) and e.errno in (errno.ENOSPC, errno.EDQUOT) and e.filename is None:
+            # The errors of files are of mica's storage.
+            sys.exit(errors(StorageError("DISK_FULL", f"the output could not be written: {e.strerror}")))
         sys.stderr.write(f"error: {type(e).__name__}: {str(e).splitlines()[0] if str(e) else 'no message'}\n")
         sys.stderr.write("This is a bug in mica or in a library that it uses; --debug shows the traceback.\n")
         sys.exit(1)
