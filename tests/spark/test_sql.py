@@ -12,6 +12,7 @@ import pytest
 import mica
 from mica.engines.spark.engine import Spark
 from mica.errors import UserError
+from mica.format.source import register
 from mica.query import entry, here, names, select
 from mica.query.narrowed import Narrowed
 from tests.oracle import conf
@@ -194,6 +195,26 @@ def test_constant_times_in_zones_of_the_session(spark: SparkSession, tmp_path: P
             seconds = mica.sql(text, spark).selectExpr("unix_seconds(m)", "unix_seconds(a)", "unix_seconds(p)")
             assert seconds.collect() == [(1711848600,) * 3], text
         assert table.to_df(spark).selectExpr("unix_seconds(p)").collect() == [(1711848600,)]
+
+
+@pytest.mark.parametrize("name", ["événements", "2024", "a b"])
+def test_names_that_need_backticks(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """Folders whose names are no identifiers of Spark, and columns that are called as words of expressions."""
+    words = ["end", "null", "True", "interval", "like", "case"]
+    ddl = ", ".join(f"`{word}` INT" for word in words)
+    table = mica.Table.create(tmp_path / name, f"{ddl}, v VARIANT", ["null"])
+    table.append([dict.fromkeys(words, i) | {"v": {"end": i}} for i in range(4)])
+    for word in words:
+        text = f"SELECT count(`{word}`), max(v:end::int) FROM delta.`{table.path}` WHERE `{word}` > 1"
+        assert mica.sql(text, spark).collect() == [(2, 3)], word
+        assert mica.sql(text.replace("max(v:end::int)", "sum(hash(v:end::int)) > 0"), spark).collect()[0][0] == 2
+    text = f"SELECT `true`, `null`, v FROM delta.`{table.path}` WHERE v:end::int > 1 ORDER BY `end`"
+    assert [row[:2] for row in mica.sql(text, spark).collect()] == [(2, 2), (3, 3)]
+    register(spark)
+    frame = spark.read.format("mica").option("where", "`null` > 1").load(table.path)
+    assert sorted(row[:6] for row in frame.collect()) == [(2,) * 6, (3,) * 6]
+    mica.sql(f"UPDATE delta.`{table.path}` SET `null` = `end` + 1, `end` = `null` WHERE `true` = 3", spark)
+    assert max(row[:3] for row in mica.Table.open(table.path).to_df(spark).collect()) == (3, 4, 3)
 
 
 def test_statements_that_the_session_reads_otherwise_change_nothing(spark: SparkSession, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ from mica.expressions.tree import (
     Text,
     depth,
 )
-from mica.schema.ddl import parse_type
+from mica.schema.ddl import RESERVED, parse_type
 from mica.schema.types import (
     BINARY,
     BOOLEAN,
@@ -65,12 +65,6 @@ _COMPARISONS |= {op.value: op for op in (Op.LT, Op.LE, Op.GT, Op.GE)}
 
 _TYPED_TEXT = {"DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_LTZ": TIMESTAMP, "TIMESTAMP_NTZ": TIMESTAMP_NTZ}
 _PATTERNS = ("LIKE", "ILIKE", "RLIKE", "REGEXP")
-
-#: Words that cannot be a column where an expression is expected, so that a misplaced one is reported.
-_RESERVED = frozenset(
-    "AND AS BETWEEN CASE CAST COLLATE DISTINCT ELSE END ESCAPE EXISTS FROM GROUP ILIKE IN INTERVAL IS LIKE NOT OR "
-    "ORDER REGEXP RLIKE SELECT THEN WHEN WHERE".split()
-)
 
 #: Python's stack has a thousand frames by default; a level of parentheses takes eleven of them.
 _MAX_DEPTH = 50
@@ -318,7 +312,7 @@ class _Parser(Cursor):
         if word == "INTERVAL":
             self.at += 1
             return self.interval(at)
-        if word in _RESERVED:
+        if word in RESERVED:  # misplaced
             self.refuse_known()
             self.fail("a value is expected")
         return Column((self.identifier(),), at=at)

@@ -202,7 +202,7 @@ def _view(spark: SparkSession, statement: View, query: Query) -> DataFrame:
     rows = rows.unread() if isinstance(rows, Deferred) else rows
     rows = rows.toDF(*statement.columns) if statement.columns else rows
     kind = "GlobalTempView" if statement.shared else "TempView"
-    getattr(rows, f"create{'OrReplace' if statement.replace else ''}{kind}")(statement.name)
+    getattr(rows, f"create{'OrReplace' if statement.replace else ''}{kind}")(quote_if_needed(statement.name))
     return _nothing(spark)
 
 

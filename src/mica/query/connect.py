@@ -180,7 +180,7 @@ def _escaped(text: str) -> str:
 def _whole(spark: SparkSession, named: Named, args: Any) -> DataFrame:
     """The query over whole tables, in views that hide the session's own."""
     for view, table in named.views.items():
-        table.to_df(spark).createOrReplaceTempView(view)
+        table.to_df(spark).createOrReplaceTempView(f"`{view}`")
     frame = spark.sql(named.text, args)
     _ = frame.schema  # analysed now
     return frame

@@ -108,8 +108,20 @@ def type_to_ddl(type_: DataType, collations: Mapping[str, str] | None = None, at
     raise TypeError(f"{type_!r} is not a type of a schema")
 
 
+#: Words that are no column where an expression is expected, unless they have backticks.
+RESERVED = frozenset(
+    "AND AS BETWEEN CASE CAST COLLATE DISTINCT ELSE END ESCAPE EXISTS FALSE FROM GROUP ILIKE IN INTERVAL IS LIKE NOT "
+    "NULL OR ORDER REGEXP RLIKE SELECT THEN TRUE WHEN WHERE".split()
+)
+
+
 def quote_if_needed(name: str) -> str:
-    """Adds backticks if Spark would not parse the bare name as one identifier."""
+    """Adds backticks if Spark, or an expression of ours, would not parse the bare name as one identifier."""
+    return _of_spark(name) if name.upper() not in RESERVED else f"`{name}`"
+
+
+def _of_spark(name: str) -> str:
+    """As Spark's DDL prints it."""
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         return name
     return "`" + name.replace("`", "``") + "`"
@@ -357,7 +369,7 @@ def _print_field(f: StructField, between: str) -> str:
     kept = f.metadata.get(COLLATIONS)
     collations = kept if isinstance(kept, Mapping) else None
     # A struct's own fields carry their own collations, so places count from the nearest field.
-    text = f"{quote_if_needed(f.name)}{between}{type_to_ddl(f.type, collations, f.name)}"
+    text = f"{_of_spark(f.name)}{between}{type_to_ddl(f.type, collations, f.name)}"
     if not f.nullable:
         text += " NOT NULL"
     if between == " " and isinstance(default := f.metadata.get(special.DEFAULT), str):  # a field of a struct has none

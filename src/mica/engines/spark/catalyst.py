@@ -162,7 +162,7 @@ class Query:
         if key not in known:
             rows = self.spark.sparkContext._jsc.emptyRDD()  # noqa: SLF001
             frame = clone.createDataFrame(rows, self.make.type.fromJson(key[1]))
-            frame.createOrReplaceTempView(view)
+            frame.createOrReplaceTempView(f"`{view}`")  # it may be of digits, or have letters beyond ASCII
             number = self._identity(frame.queryExecution().analyzed().rdd())
             # Making the view again costs more than the rest of the clone.
             known[key] = catalog.getRawTempView(view).get(), number
