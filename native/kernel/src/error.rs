@@ -126,8 +126,8 @@ impl From<std::io::Error> for Error {
     }
 }
 
-impl From<arrow::error::ArrowError> for Error {
-    fn from(e: arrow::error::ArrowError) -> Self {
+impl From<arrow_schema::ArrowError> for Error {
+    fn from(e: arrow_schema::ArrowError) -> Self {
         Error::new(Code::InvalidArgument, e.to_string())
     }
 }

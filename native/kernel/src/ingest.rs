@@ -6,8 +6,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use arrow::array::{BinaryArray, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow_array::{BinaryArray, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{Field, Schema, SchemaRef};
 
 use crate::error::Result;
 use crate::infer::{COMMON_ROWS, Left, Limits, Sample};

@@ -1,6 +1,6 @@
 //! What is asked of a file or of a batch.
 
-use arrow::datatypes::DataType;
+use arrow_schema::DataType;
 
 use crate::layout::Layout;
 use crate::path::Step;

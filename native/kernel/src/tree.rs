@@ -5,7 +5,7 @@
 //! As a type of Arrow (how it crosses from Python): struct = object, list = array, null = nothing typed,
 //! any other type = a leaf.
 
-use arrow::datatypes::{DataType, Field as ArrowField, Fields, TimeUnit};
+use arrow_schema::{DataType, Field as ArrowField, Fields, TimeUnit};
 
 use crate::error::{Code, Error, Result};
 use crate::limits::MAX_TREE_DEPTH;

@@ -1,7 +1,7 @@
 //! Rows that one call of the kernel made and another takes. Through pyarrow they would come back as anybody's: every
 //! text and every offset of them would be validated again.
 
-use arrow::array::RecordBatch;
+use arrow_array::RecordBatch;
 use arrow_pyarrow::{FromPyArrow, ToPyArrow};
 use mica_kernel::rows::Rows;
 use pyo3::prelude::*;

@@ -2,9 +2,9 @@
 
 use std::sync::Mutex;
 
-use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Schema};
+use arrow_array::RecordBatch;
 use arrow_pyarrow::{FromPyArrow, ToPyArrow};
+use arrow_schema::{DataType, Schema};
 use mica_kernel::convert::fit;
 use mica_kernel::convert::shred::{infer_column, shred_batch};
 use mica_kernel::infer::{Limits, steer};

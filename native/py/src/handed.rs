@@ -2,11 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use arrow::array::{Array, StructArray};
-use arrow::datatypes::SchemaRef;
-use arrow::ffi::FFI_ArrowArray;
-use arrow::record_batch::RecordBatch;
+use arrow_array::ffi::FFI_ArrowArray;
+use arrow_array::{Array, RecordBatch, StructArray};
 use arrow_pyarrow::ToPyArrow;
+use arrow_schema::SchemaRef;
 use pyo3::ffi::Py_uintptr_t;
 use pyo3::intern;
 use pyo3::prelude::*;

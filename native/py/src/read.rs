@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{ArrayData, BooleanArray};
-use arrow::datatypes::{DataType, Schema};
-use arrow::record_batch::RecordBatch;
+use arrow_array::{BooleanArray, RecordBatch};
+use arrow_data::ArrayData;
 use arrow_pyarrow::{PyArrowType, ToPyArrow};
+use arrow_schema::{DataType, Schema};
 use bytes::Bytes;
 use mica_kernel::check::Check;
 use mica_kernel::infer::Limits;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
 use arrow_pyarrow::{PyArrowType, ToPyArrow};
+use arrow_schema::DataType;
 use mica_kernel::infer::{Left, Limits as KernelLimits, Why, rules};
 use mica_kernel::item::{Item, ItemKind, Target};
 use mica_kernel::layout::Layout;

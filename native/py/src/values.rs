@@ -1,8 +1,8 @@
 //! Values for Python: JSON, Variants and z85, a batch at a time.
 
-use arrow::datatypes::DataType;
-use arrow::record_batch::RecordBatch;
+use arrow_array::RecordBatch;
 use arrow_pyarrow::PyArrowType;
+use arrow_schema::DataType;
 use mica_kernel::batch::cast::cast_column;
 use mica_kernel::batch::decimals::Operator;
 use mica_kernel::batch::edit::{self, Edit};

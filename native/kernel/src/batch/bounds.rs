@@ -8,11 +8,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryBuilder, Decimal128Builder, Float64Array, Int8Builder, Int64Array, Int64Builder,
-    NullBufferBuilder, RecordBatch, StringBuilder, StructArray, UInt8Array, new_null_array,
-};
-use arrow::datatypes::{DataType, Field, Fields, Schema};
+use arrow_array::builder::{BinaryBuilder, Decimal128Builder, Int8Builder, Int64Builder, StringBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StructArray, UInt8Array, new_null_array};
+use arrow_buffer::NullBufferBuilder;
+use arrow_schema::{DataType, Field, Fields, Schema};
 
 use crate::codec::children::{Children, id};
 use crate::codec::head::{Head, check_decimal, head, length, scalar};
@@ -337,7 +337,7 @@ impl Columns {
     }
 }
 
-fn texts(batch: &RecordBatch) -> Result<&arrow::array::StringArray> {
+fn texts(batch: &RecordBatch) -> Result<&arrow_array::StringArray> {
     batch
         .columns()
         .first()

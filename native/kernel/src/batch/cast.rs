@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, RecordBatch, StringBuilder};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow_array::builder::StringBuilder;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
 
 use crate::error::{Code, Error, Result};
 use crate::text::java;

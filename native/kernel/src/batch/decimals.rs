@@ -4,10 +4,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, AsArray, BooleanArray, BooleanBufferBuilder, Decimal128Array, Decimal128Builder, RecordBatch,
-};
-use arrow::datatypes::{DataType, Decimal128Type, Field, Schema, i256};
+use arrow_array::builder::Decimal128Builder;
+use arrow_array::cast::AsArray;
+use arrow_array::types::Decimal128Type;
+use arrow_array::{Array, BooleanArray, Decimal128Array, RecordBatch};
+use arrow_buffer::{BooleanBufferBuilder, i256};
+use arrow_schema::{DataType, Field, Schema};
 
 use crate::error::{Code, Error, Result};
 

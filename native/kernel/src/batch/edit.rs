@@ -14,9 +14,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
+use arrow_schema::{DataType, Field, Schema};
 
 use crate::batch::place::{Place, find, is_unused};
 use crate::batch::values::parts_of;

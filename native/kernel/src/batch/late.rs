@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{DataType, FieldRef, TimeUnit};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, FieldRef, TimeUnit};
 
 use crate::batch::values::{bytes_of, parts_of, variants};
 use crate::codec::decode::VariantDecoder;
@@ -66,7 +67,7 @@ pub fn without_late_types(batch: &RecordBatch, as_text: bool, zone: &Zone) -> Re
     let made = variants(new_metadata, new_values, nulls)?;
     let schema = batch.schema();
     let field = schema.field(0).clone().with_data_type(made.column(0).data_type().clone());
-    let schema = arrow::datatypes::Schema::new(vec![field]);
+    let schema = arrow_schema::Schema::new(vec![field]);
     Ok(RecordBatch::try_new(Arc::new(schema), vec![made.column(0).clone()])?)
 }
 

@@ -1,9 +1,10 @@
 //! The unshredded variants of a batch inside lists and maps against the rules of the encoding: those through structs
 //! alone are decoded when they are shredded or encoded anew, these are passed on as they are.
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, FieldRef};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, FieldRef};
 
 use crate::batch::values::parts_of;
 use crate::codec::decode::VariantDecoder;

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch};
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow_buffer::BooleanBufferBuilder;
+use arrow_schema::{DataType, Field, Schema};
 
 use crate::batch::values::parts_of;
 use crate::codec::decode::VariantDecoder;

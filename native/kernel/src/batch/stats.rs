@@ -4,14 +4,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, Decimal128Builder, PrimitiveBuilder, RecordBatch, StringBuilder,
-    TimestampMicrosecondBuilder,
+use arrow_array::builder::{Decimal128Builder, PrimitiveBuilder, StringBuilder, TimestampMicrosecondBuilder};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
 };
-use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, Schema, TimeUnit,
-};
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, TimeUnit};
 
 use crate::batch::bounds::PathBounds;
 use crate::batch::stats_shape::Shapes;
@@ -65,7 +64,7 @@ pub fn stats_leaves(batch: &RecordBatch, leaves: &[Leaf]) -> Result<RecordBatch>
     let fields: Vec<Field> =
         arrays.iter().map(|(i, array)| Field::new(i.to_string(), array.data_type().clone(), true)).collect();
     let columns = arrays.into_iter().map(|(_, array)| array).collect();
-    let options = arrow::record_batch::RecordBatchOptions::new().with_row_count(Some(texts.len()));
+    let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(texts.len()));
     Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)?)
 }
 
@@ -269,8 +268,8 @@ fn decimal(text: &str, precision: u8, scale: i8) -> Option<i128> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use arrow::array::StringArray;
     use arrow::util::display::array_value_to_string;
+    use arrow_array::StringArray;
 
     use super::*;
 
@@ -311,7 +310,7 @@ mod tests {
     #[test]
     fn a_value_that_does_not_fit_its_type_is_unknown() {
         let typed = |value: &str, data_type: DataType| read(&format!(r#"{{"a":{value}}}"#), &["a"], data_type);
-        let utc = || DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+        let utc = || DataType::Timestamp(TimeUnit::Microsecond, Some("+00:00".into()));
         let local = DataType::Timestamp(TimeUnit::Microsecond, None);
         for (value, data_type, shown) in [
             ("127", DataType::Int8, Some("127")),

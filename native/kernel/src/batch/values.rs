@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, BooleanArray, BooleanBufferBuilder};
-use arrow::buffer::NullBuffer;
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Schema};
-use arrow::record_batch::RecordBatch;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryViewArray, BooleanArray, RecordBatch};
+use arrow_buffer::{BooleanBufferBuilder, NullBuffer};
+use arrow_schema::{DataType, Field, Schema};
 
 use crate::batch::type_text::TypePrinter;
 use crate::codec::decode::VariantDecoder;
@@ -190,7 +189,7 @@ fn argument(message: &str) -> Error {
 /// Strings or binary of any flavour, without a copy of the bytes where Arrow can.
 pub fn bytes_of(array: &ArrayRef) -> Result<BinaryViewArray> {
     match array.data_type() {
-        DataType::Dictionary(_, value) => bytes_of(&cast(array, value)?),
+        DataType::Dictionary(..) => bytes_of(&flavour::decoded(array)?),
         DataType::Null => Ok(BinaryViewArray::new_null(array.len())),
         other => {
             flavour::binary_view(array).ok_or_else(|| argument(&format!("expected strings or binary, got {other}")))

@@ -7,17 +7,20 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayAccessor, ArrayRef, AsArray, downcast_primitive_array};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::DataType;
-use arrow::util::display::array_value_to_string;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayAccessor, ArrayRef, downcast_primitive_array};
+use arrow_buffer::NullBuffer;
+use arrow_schema::DataType;
 
 use crate::check::findings::{Findings, ViolationKind};
 use crate::error::{Code, Result};
+use crate::json::print::push_plain;
 use crate::parquet::bounds::{Bound, Span, chunk_bound, page_bound, trusted};
 use crate::parquet::file::FileReader;
 use crate::parquet::physical::raw_array;
 use crate::parquet::schema::Node;
+use crate::text::zone::Zone;
+use crate::values::leaf::Leaf;
 
 const ROW_GROUP: ViolationKind = ("row_group_bound", None);
 const PAGE: ViolationKind = ("page_bound", None);
@@ -285,9 +288,13 @@ fn first<A: ArrayAccessor<Item: PartialOrd>>(
 }
 
 fn shown(array: &ArrayRef, at: usize) -> String {
-    let text = array_value_to_string(array, at).unwrap_or_default();
+    let mut text = Vec::new();
+    if let Ok(leaf) = Leaf::open(array, "") {
+        push_plain(&mut text, &leaf.scalar(at), &Zone::UTC);
+    }
+    let text = String::from_utf8_lossy(&text);
     match text.char_indices().nth(SHOWN) {
         Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
-        None => text,
+        None => text.into_owned(),
     }
 }

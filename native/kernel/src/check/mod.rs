@@ -15,7 +15,7 @@ mod values;
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 
 use crate::check::bounds::FooterBounds;
 use crate::check::findings::{Findings, ViolationKind, batch};

@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, StructArray};
-use arrow::datatypes::{DataType, Field};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray, StructArray};
+use arrow_schema::{DataType, Field};
 
 use crate::check::findings::{Findings, ViolationKind};
 use crate::codec::head::{head, number};

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray, RecordBatch, RecordBatchOptions, StructArray};
-use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, RecordBatchOptions, StructArray};
+use arrow_schema::{DataType, Field as ArrowField, FieldRef, Fields, Schema};
 
 use crate::error::{Code, Error, Result};
 use crate::layout::Layout;

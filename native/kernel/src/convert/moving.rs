@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, ListArray, StructArray, UInt32Array, make_array, new_null_array,
-};
-use arrow::buffer::NullBuffer;
-use arrow::compute::{interleave, take};
-use arrow::datatypes::{BinaryType, DataType, Field as ArrowField, FieldRef};
+use arrow_array::cast::AsArray;
+use arrow_array::types::BinaryType;
+use arrow_array::{Array, ArrayRef, BinaryArray, ListArray, StructArray, UInt32Array, make_array, new_null_array};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field as ArrowField, FieldRef};
+use arrow_select::interleave::interleave;
+use arrow_select::take::take;
 
 use crate::convert::shred::shred_column;
 use crate::error::{Error, Result};

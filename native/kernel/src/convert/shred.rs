@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch, StructArray};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Schema};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray, RecordBatch, StructArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field as ArrowField, FieldRef, Schema};
 
 use crate::codec::decode::VariantDecoder;
 use crate::error::{Code, Error, Result};

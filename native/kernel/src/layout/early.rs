@@ -19,7 +19,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields};
+use arrow_schema::{DataType, Field as ArrowField, FieldRef, Fields};
 
 use crate::error::{Code, Error, Result};
 use crate::layout::standard::{ELEMENT, METADATA, TYPED_VALUE, VALUE, is_variant};

@@ -14,7 +14,7 @@ pub mod early;
 pub mod recognise;
 pub mod standard;
 
-use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields};
+use arrow_schema::{DataType, Field as ArrowField, FieldRef, Fields};
 
 use crate::error::Result;
 use crate::tree::Tree;

@@ -16,7 +16,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields};
+use arrow_schema::{DataType, Field as ArrowField, FieldRef, Fields};
 
 use crate::error::{Code, Error, Result};
 use crate::limits::MAX_TREE_DEPTH;

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
-use arrow::datatypes::{DataType, Field, Fields, Schema};
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
+use arrow_schema::{DataType, Field, Fields, Schema};
 use parquet::basic::Repetition;
 use parquet::errors::Result as ParquetResult;
 use parquet::schema::types::{SchemaDescriptor, Type};

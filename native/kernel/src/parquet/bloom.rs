@@ -2,17 +2,20 @@
 //! and only of what it speaks of: for a variant path the typed leaf, which is every row where the matching `value` is
 //! all null (rule 41).
 
-use std::ops::Range;
-use std::sync::Arc;
-
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Date32Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampNanosecondType};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    TimestampNanosecondType,
+};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, TimeUnit};
 use parquet::basic::Type as PhysicalType;
 use parquet::bloom_filter::Sbbf;
+use std::ops::Range;
 use twox_hash::XxHash64;
 
 use crate::error::Result;
+use crate::flavour;
 use crate::item::Item;
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
@@ -140,65 +143,52 @@ fn header(head: &[u8], length: u64) -> Option<u64> {
 /// The values as the column stores them; `None` where that is not certain (floats have two zeros, decimals several
 /// forms). A value that the column's type cannot hold is in no row of it, and left out; so is null.
 pub(crate) fn stored(values: &ArrayRef, data_type: &DataType, physical: PhysicalType) -> Option<Vec<Vec<u8>>> {
-    let known = matches!(
-        data_type,
-        DataType::Int8
-            | DataType::Int16
-            | DataType::Int32
-            | DataType::Int64
-            | DataType::Date32
-            | DataType::Timestamp(..)
-            | DataType::Utf8
-            | DataType::Binary
-            | DataType::FixedSizeBinary(16)
-    );
     let same_class = values.data_type() == data_type
         || values.data_type().is_signed_integer() && data_type.is_signed_integer()
         || matches!(values.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
             && data_type == &DataType::Utf8;
-    if !known || !same_class {
+    if !same_class {
         return None;
     }
-    let cast = cast_with_options(values, data_type, &CastOptions { safe: true, ..CastOptions::default() }).ok()?;
-    let widened: Option<ArrayRef> = match physical {
-        PhysicalType::INT32 => cast_with_options(&cast, &DataType::Int32, &CastOptions::default()).ok(),
-        _ => None,
-    };
-    let array: &Arc<dyn Array> = widened.as_ref().unwrap_or(&cast);
-    let rows = (0..array.len()).filter(|&row| array.is_valid(row));
-    Some(match (array.data_type(), physical) {
-        (DataType::Int32, PhysicalType::INT32) => {
-            let array = array.as_primitive::<Int32Type>();
-            rows.map(|row| array.value(row).to_le_bytes().to_vec()).collect()
-        }
-        (DataType::Date32, PhysicalType::INT32) => {
-            let array = array.as_primitive::<Date32Type>();
-            rows.map(|row| array.value(row).to_le_bytes().to_vec()).collect()
-        }
-        (DataType::Int64, PhysicalType::INT64) => {
-            let array = array.as_primitive::<Int64Type>();
-            rows.map(|row| array.value(row).to_le_bytes().to_vec()).collect()
-        }
-        (DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, _), PhysicalType::INT64) => {
-            let array = array.as_primitive::<TimestampMicrosecondType>();
-            rows.map(|row| array.value(row).to_le_bytes().to_vec()).collect()
-        }
-        (DataType::Timestamp(arrow::datatypes::TimeUnit::Nanosecond, _), PhysicalType::INT64) => {
-            let array = array.as_primitive::<TimestampNanosecondType>();
-            rows.map(|row| array.value(row).to_le_bytes().to_vec()).collect()
+    Some(match (data_type, physical) {
+        (DataType::Int8, PhysicalType::INT32) => short::<i8>(values)?,
+        (DataType::Int16, PhysicalType::INT32) => short::<i16>(values)?,
+        (DataType::Int32 | DataType::Date32, PhysicalType::INT32) => short::<i32>(values)?,
+        (DataType::Int64 | DataType::Timestamp(..), PhysicalType::INT64) => {
+            integers(values)?.into_iter().map(|value| value.to_le_bytes().to_vec()).collect()
         }
         (DataType::Utf8, PhysicalType::BYTE_ARRAY) => {
-            let array = array.as_string::<i32>();
-            rows.map(|row| array.value(row).as_bytes().to_vec()).collect()
+            flavour::string(values).ok()??.iter().flatten().map(|text| text.as_bytes().to_vec()).collect()
         }
         (DataType::Binary, PhysicalType::BYTE_ARRAY) => {
-            let array = array.as_binary::<i32>();
-            rows.map(|row| array.value(row).to_vec()).collect()
+            values.as_binary::<i32>().iter().flatten().map(<[u8]>::to_vec).collect()
         }
-        (DataType::FixedSizeBinary(_), PhysicalType::FIXED_LEN_BYTE_ARRAY) => {
-            let array = array.as_fixed_size_binary();
-            rows.map(|row| array.value(row).to_vec()).collect()
+        (DataType::FixedSizeBinary(16), PhysicalType::FIXED_LEN_BYTE_ARRAY) => {
+            values.as_fixed_size_binary().iter().flatten().map(<[u8]>::to_vec).collect()
         }
+        _ => return None,
+    })
+}
+
+/// Integers that fit a type, as the four bytes that its column stores.
+fn short<T: TryFrom<i64> + Into<i32>>(values: &ArrayRef) -> Option<Vec<Vec<u8>>> {
+    let fit = integers(values)?.into_iter().filter_map(|value| T::try_from(value).ok());
+    Some(fit.map(|value| value.into().to_le_bytes().to_vec()).collect())
+}
+
+/// The integers of an array, as dates and timestamps are too, without its nulls.
+fn integers(values: &ArrayRef) -> Option<Vec<i64>> {
+    fn all<T: ArrowPrimitiveType<Native: Into<i64>>>(values: &ArrayRef) -> Vec<i64> {
+        values.as_primitive::<T>().iter().flatten().map(Into::into).collect()
+    }
+    Some(match values.data_type() {
+        DataType::Int8 => all::<Int8Type>(values),
+        DataType::Int16 => all::<Int16Type>(values),
+        DataType::Int32 => all::<Int32Type>(values),
+        DataType::Int64 => all::<Int64Type>(values),
+        DataType::Date32 => all::<Date32Type>(values),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => all::<TimestampMicrosecondType>(values),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => all::<TimestampNanosecondType>(values),
         _ => return None,
     })
 }

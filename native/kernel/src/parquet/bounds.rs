@@ -10,8 +10,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StructArray};
-use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use arrow_array::{ArrayRef, BooleanArray, Int32Array, Int64Array, RecordBatch, StructArray};
+use arrow_schema::{DataType, Field, FieldRef, Schema};
 use parquet::basic::{ColumnOrder, Type as PhysicalType};
 use parquet::data_type::{AsBytes, ByteArray, FixedLenByteArray};
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};

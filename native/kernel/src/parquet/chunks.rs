@@ -6,9 +6,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use parquet::arrow::array_reader::RowGroups;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowSelection};
+use arrow_array::RecordBatch;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, RowGroups, RowSelection};
 use parquet::arrow::{ProjectionMask, parquet_to_arrow_field_levels};
 use parquet::basic::Compression;
 use parquet::column::page::{Page, PageIterator, PageReader};

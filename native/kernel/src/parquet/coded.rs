@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, FieldRef, Fields};
+use arrow_schema::{DataType, FieldRef, Fields};
 use parquet::basic::{ConvertedType, Encoding};
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 

@@ -4,8 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
-use arrow::datatypes::Schema;
+use arrow_array::{RecordBatch, RecordBatchOptions};
+use arrow_schema::Schema;
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::RowGroupMetaData;
 

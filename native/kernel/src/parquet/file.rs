@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arrow::datatypes::SchemaRef;
+use arrow_schema::SchemaRef;
 use parquet::file::metadata::ParquetMetaData;
 
 use crate::error::Result;

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::datatypes::SchemaRef;
+use arrow_schema::SchemaRef;
 use parquet::arrow::parquet_to_arrow_schema;
 use parquet::schema::types::SchemaDescPtr;
 

@@ -1,6 +1,6 @@
 //! The levels of a variant column in a file's schema.
 
-use arrow::datatypes::DataType;
+use arrow_schema::DataType;
 
 use crate::layout::standard::is_variant;
 use crate::layout::{Layout, early, standard};

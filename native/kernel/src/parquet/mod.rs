@@ -4,7 +4,8 @@
 //! - `source`, `parts`: where bytes come from; `file`: one open file; `file_schema`: what many share;
 //!   `identity`, `opened`: what was opened before; `guard`: the library's panics are corrupt files;
 //!   `unzstd`: pages decompressed
-//! - `thrift`, `footer_check`, `page_header`, `page_check`: checked before anything trusts it; `varint`: its numbers
+//! - `thrift`, `footer_check`, `page_header`, `page_check`: checked before anything trusts it
+//! - `bits`, `packed`: numbers of few bits, numbers by their differences
 //! - `footer`, `pages`: what stands behind the rows: the footer, and the parts of the page index that are needed
 //! - `schema`: the schema as a tree over leaf columns; `residuals`: where a path's value may hide in an early column
 //! - `level`, `resolve`: a path to its leaf column and the residuals that may hide its value
@@ -17,6 +18,7 @@
 //! - `write`: rows to a file
 
 pub(crate) mod alone;
+pub(crate) mod bits;
 pub mod bloom;
 pub mod bounds;
 pub(crate) mod changed;
@@ -35,6 +37,7 @@ pub mod legacy;
 pub(crate) mod level;
 pub(crate) mod one_bit;
 pub(crate) mod opened;
+pub(crate) mod packed;
 pub(crate) mod page_check;
 pub(crate) mod page_header;
 pub(crate) mod page_index;
@@ -50,5 +53,4 @@ pub mod search;
 pub mod source;
 pub(crate) mod thrift;
 pub(crate) mod unzstd;
-pub(crate) mod varint;
 pub mod write;

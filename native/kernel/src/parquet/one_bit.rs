@@ -9,7 +9,7 @@ use parquet::basic::Encoding;
 use parquet::column::page::Page;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 
-use crate::parquet::varint::{push_unsigned, unsigned};
+use crate::parquet::bits::{push_unsigned, unsigned, width};
 
 /// The highest level that is read here: its eight fill a word.
 pub const MAX_LEVEL: i16 = 0xff;
@@ -27,7 +27,7 @@ fn page_of_bits(mut page: Page, highest: i16) -> Option<Page> {
         Page::DataPage { buf, num_values, def_level_encoding, .. } => {
             let packed = *def_level_encoding != Encoding::RLE;
             let (start, length) = if packed {
-                (0, (*num_values as usize * width(highest)).div_ceil(8))
+                (0, (*num_values as usize * width(highest as usize)).div_ceil(8))
             } else {
                 (4usize, u32::from_le_bytes(*buf.first_chunk()?) as usize)
             };
@@ -76,13 +76,9 @@ fn joined(before: &[u8], with: &[u8], after: &[u8]) -> Bytes {
     all.freeze()
 }
 
-fn width(highest: i16) -> usize {
-    (16 - highest.leading_zeros()) as usize
-}
-
 /// Appends the runs of `count` levels, run by run; `None` where there are fewer.
 fn push_bits(mut levels: &[u8], highest: i16, count: u64, out: &mut Vec<u8>) -> Option<()> {
-    let width = width(highest);
+    let width = width(highest as usize);
     let mut left = count;
     while left > 0 {
         let (rest, header) = unsigned(levels)?;
@@ -118,7 +114,7 @@ fn push_bits(mut levels: &[u8], highest: i16, count: u64, out: &mut Vec<u8>) -> 
 fn push_packed(packed: &[u8], highest: i16, groups: u64, out: &mut Vec<u8>) {
     push_unsigned(groups << 1 | 1, out);
     let end = out.len() + groups as usize;
-    match width(highest) {
+    match width(highest as usize) {
         2 => push_groups::<2>(packed, highest, out),
         3 => push_groups::<3>(packed, highest, out),
         4 => push_groups::<4>(packed, highest, out),
@@ -173,7 +169,7 @@ mod tests {
 
     /// Levels in runs as they are written: equal ones counted, others packed by eights.
     fn runs(levels: &[i16], highest: i16) -> Vec<u8> {
-        let (width, mut out, mut at) = (width(highest), Vec::new(), 0);
+        let (width, mut out, mut at) = (width(highest as usize), Vec::new(), 0);
         while at < levels.len() {
             let equal = levels[at..].iter().take_while(|level| **level == levels[at]).count();
             if equal >= 5 || equal == levels.len() - at {

@@ -19,11 +19,11 @@ use parquet::file::page_index::offset_index::PageLocation;
 use parquet::file::serialized_reader::SerializedPageReader;
 
 use crate::error::{Code, Error, Result};
+use crate::parquet::bits::{unsigned, width};
 use crate::parquet::file::FileReader;
 use crate::parquet::page_header::{PageHeader, PageKind, page_header};
 use crate::parquet::parts::Parts;
 use crate::parquet::unzstd::{self, Lent};
-use crate::parquet::varint::unsigned;
 
 /// Bytes of a page before compression at most.
 pub const MAX_PAGE_BYTES: usize = 512 << 20;
@@ -349,7 +349,7 @@ pub fn decompress(column: &ColumnChunkMetaData, header: &PageHeader, page: &Byte
 /// How many of the first `count` levels are 0; `None` where there are fewer, or some beyond the highest (Parquet, "Run
 /// Length Encoding / Bit-Packing Hybrid").
 fn zeros(mut bytes: &[u8], highest: i16, count: u64) -> Option<u64> {
-    let width = (16 - highest.leading_zeros()) as usize;
+    let width = width(highest as usize);
     let (mut left, mut zeros) = (count, 0);
     while left > 0 {
         let (rest, header) = unsigned(bytes)?;

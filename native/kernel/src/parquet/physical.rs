@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
+use arrow_array::types::{
+    ArrowTimestampType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Time32MillisecondType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType,
+};
+use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, FixedSizeBinaryArray, Int64Array, PrimitiveArray, StringArray,
     new_null_array,
 };
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Decimal128Type, Float32Type, Float64Type};
+use arrow_schema::{DataType, TimeUnit};
 
 use crate::error::Result;
 
@@ -45,9 +49,19 @@ pub fn raw_array<'a>(
                 })
                 .collect::<BooleanArray>(),
         ),
-        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => cast(&ints(), data_type)?,
-        DataType::Date32 | DataType::Time32(_) => cast(&cast(&ints(), &DataType::Int32)?, data_type)?,
-        DataType::Timestamp(..) | DataType::Time64(_) => cast(&ints(), data_type)?,
+        DataType::Int8 => Arc::new(ints().unary_opt::<_, Int8Type>(|v| v.try_into().ok())),
+        DataType::Int16 => Arc::new(ints().unary_opt::<_, Int16Type>(|v| v.try_into().ok())),
+        DataType::Int32 => Arc::new(ints().unary_opt::<_, Int32Type>(|v| v.try_into().ok())),
+        DataType::Int64 => Arc::new(ints()),
+        DataType::Date32 => Arc::new(ints().unary_opt::<_, Date32Type>(|v| v.try_into().ok())),
+        DataType::Time32(TimeUnit::Millisecond) => {
+            Arc::new(ints().unary_opt::<_, Time32MillisecondType>(|v| v.try_into().ok()))
+        }
+        DataType::Time64(TimeUnit::Nanosecond) => Arc::new(ints().reinterpret_cast::<Time64NanosecondType>()),
+        DataType::Time64(TimeUnit::Microsecond) => Arc::new(ints().reinterpret_cast::<Time64MicrosecondType>()),
+        DataType::Timestamp(TimeUnit::Millisecond, zone) => stamps::<TimestampMillisecondType>(&ints(), zone),
+        DataType::Timestamp(TimeUnit::Microsecond, zone) => stamps::<TimestampMicrosecondType>(&ints(), zone),
+        DataType::Timestamp(TimeUnit::Nanosecond, zone) => stamps::<TimestampNanosecondType>(&ints(), zone),
         DataType::Float32 => Arc::new(
             raws.iter()
                 .map(|r| match r {
@@ -88,6 +102,10 @@ pub fn raw_array<'a>(
     };
     let good = (0..raws.len()).map(|i| array.is_valid(i)).collect();
     Ok((array, good))
+}
+
+fn stamps<T: ArrowTimestampType>(ints: &Int64Array, zone: &Option<Arc<str>>) -> ArrayRef {
+    Arc::new(ints.reinterpret_cast::<T>().with_timezone_opt(zone.clone()))
 }
 
 fn big_endian(bytes: &[u8]) -> Option<i128> {

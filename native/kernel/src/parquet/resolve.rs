@@ -1,7 +1,7 @@
 //! A leaf that bounds are asked of, as the file has it: the leaf column of its values, and the residuals in which its
 //! value may hide.
 
-use arrow::datatypes::DataType;
+use arrow_schema::DataType;
 
 use crate::error::{Code, Error, Result};
 use crate::item::{Item, ItemKind};

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use arrow::array::{Array, BooleanArray};
-use arrow::buffer::{BooleanBuffer, Buffer};
-use arrow::compute::prep_null_mask_filter;
+use arrow_array::{Array, BooleanArray};
+use arrow_buffer::{BooleanBuffer, Buffer};
+use arrow_select::filter::prep_null_mask_filter;
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 
 pub type Rows = Vec<Range<u64>>;

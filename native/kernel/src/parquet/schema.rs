@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
-use parquet::basic::Type as PhysicalType;
-use parquet::schema::types::SchemaDescriptor;
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
+use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
+use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 
 use crate::error::{Code, Error, Result};
 use crate::layout::standard::{is_variant, mark};
@@ -81,19 +81,30 @@ pub fn find<'a>(columns: &'a [Node], names: &[String]) -> Option<&'a Node> {
 }
 
 /// The schema to read with: what arrow-rs makes of the Parquet types, except that INT96 timestamps become instants
-/// in microseconds, as Spark writes and reads them: INT96 has no other meaning.
+/// in microseconds, as Spark writes and reads them (INT96 has no other meaning), and that groups with the annotation
+/// VARIANT are marked (Parquet, LogicalTypes.md, "VARIANT").
 pub fn reading_schema(inferred: &Schema, parquet: &SchemaDescriptor) -> Schema {
-    let mut leaf = 0;
-    let fields = inferred.fields().iter().map(|f| with_micros(f, parquet, &mut leaf)).collect::<Fields>();
-    Schema::new(fields)
+    Schema::new(fields_as_read(inferred.fields(), Some(parquet.root_schema()), parquet, &mut 0))
 }
 
-fn with_micros(field: &FieldRef, parquet: &SchemaDescriptor, leaf: &mut usize) -> FieldRef {
+/// `group` is what the file says of these fields, where it is known.
+fn fields_as_read(fields: &Fields, group: Option<&Type>, parquet: &SchemaDescriptor, leaf: &mut usize) -> Fields {
+    let said = group.filter(|group| group.is_group()).map_or(&[][..], Type::get_fields);
+    let as_read = |(at, field): (usize, &FieldRef)| {
+        let same_name = |said: &&TypePtr| said.name() == field.name();
+        let said = said.get(at).filter(same_name).or_else(|| said.iter().find(same_name));
+        field_as_read(field, said.map(AsRef::as_ref), parquet, leaf)
+    };
+    fields.iter().enumerate().map(as_read).collect()
+}
+
+fn field_as_read(field: &FieldRef, said: Option<&Type>, parquet: &SchemaDescriptor, leaf: &mut usize) -> FieldRef {
+    let inner = |f: &FieldRef, leaf: &mut usize| field_as_read(f, said.and_then(|said| below(said, f)), parquet, leaf);
     let data_type = match field.data_type() {
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|f| with_micros(f, parquet, leaf)).collect()),
-        DataType::List(f) => DataType::List(with_micros(f, parquet, leaf)),
-        DataType::LargeList(f) => DataType::LargeList(with_micros(f, parquet, leaf)),
-        DataType::Map(f, sorted) => DataType::Map(with_micros(f, parquet, leaf), *sorted),
+        DataType::Struct(fields) => DataType::Struct(fields_as_read(fields, said, parquet, leaf)),
+        DataType::List(f) => DataType::List(inner(f, leaf)),
+        DataType::LargeList(f) => DataType::LargeList(inner(f, leaf)),
+        DataType::Map(f, sorted) => DataType::Map(inner(f, leaf), *sorted),
         other => {
             let at = *leaf;
             *leaf += 1;
@@ -107,10 +118,34 @@ fn with_micros(field: &FieldRef, parquet: &SchemaDescriptor, leaf: &mut usize) -
             }
         }
     };
+    let annotation = said.and_then(|said| said.get_basic_info().logical_type_ref());
+    let is_variant = matches!(annotation, Some(LogicalType::Variant(_))) && matches!(data_type, DataType::Struct(_));
+    if is_variant {
+        return Arc::new(mark(field.as_ref().clone().with_data_type(data_type)));
+    }
     if &data_type == field.data_type() {
         return field.clone();
     }
     Arc::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+/// What the file says of the elements of a list or the entries of a map, whose group it is: the repeated field, or the only
+/// one below it (Parquet, LogicalTypes.md, "Lists" and "Maps").
+fn below<'a>(group: &'a Type, field: &Field) -> Option<&'a Type> {
+    let info = group.get_basic_info();
+    if info.has_repetition() && info.repetition() == Repetition::REPEATED {
+        return Some(group);
+    }
+    let fields = |group: &'a Type| if group.is_group() { group.get_fields() } else { &[] };
+    let repeated = fields(group).first()?;
+    match (fields(repeated), field.data_type()) {
+        ([only], DataType::Struct(children)) => {
+            let names = fields(only).iter().map(|child| child.name());
+            Some(if names.eq(children.iter().map(|child| child.name())) { only } else { repeated })
+        }
+        ([only], _) => Some(only),
+        _ => Some(repeated),
+    }
 }
 
 /// The schema to decode with: as [`reading_schema`], and the metadata of variants as views. `marked` is the same
@@ -210,4 +245,71 @@ fn wrong_type(field: &Field, names: &[String]) -> Error {
     )
     .rule(1)
     .path(names.join("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_schema::{DataType, Field};
+    use parquet::arrow::parquet_to_arrow_schema;
+    use parquet::schema::parser::parse_message_type;
+    use parquet::schema::types::SchemaDescriptor;
+
+    use super::reading_schema;
+    use crate::layout::standard::is_variant;
+
+    /// The paths of the fields that are marked as variants.
+    fn marked(field: &Field, path: &str) -> Vec<String> {
+        let path = format!("{path}/{}", field.name());
+        let below: Vec<String> = match field.data_type() {
+            DataType::Struct(fields) => fields.iter().flat_map(|f| marked(f, &path)).collect(),
+            DataType::List(f) | DataType::Map(f, _) => marked(f, &path),
+            _ => Vec::new(),
+        };
+        is_variant(field).then_some(path).into_iter().chain(below).collect()
+    }
+
+    #[test]
+    fn what_is_annotated_is_marked_wherever_it_stands() {
+        const PAIR: &str = "{ REQUIRED BINARY metadata; OPTIONAL BINARY value; }";
+        for (group, wanted) in [
+            (format!("OPTIONAL GROUP v (VARIANT) {PAIR}"), "/v"),
+            (format!("OPTIONAL GROUP v {PAIR}"), ""),
+            (format!("OPTIONAL GROUP s {{ REQUIRED INT96 t; OPTIONAL GROUP v (VARIANT) {PAIR} }}"), "/s/v"),
+            (format!("REQUIRED GROUP v {{ OPTIONAL GROUP v (VARIANT) {PAIR} }}"), "/v/v"),
+            (
+                format!(
+                    "OPTIONAL GROUP l (LIST) {{ REPEATED GROUP list {{ OPTIONAL GROUP element (VARIANT) {PAIR} }} }}"
+                ),
+                "/l/element",
+            ),
+            (
+                format!(
+                    "OPTIONAL GROUP l (LIST) {{ REPEATED GROUP array {{ REQUIRED INT32 n; OPTIONAL GROUP v (VARIANT) {PAIR} }} }}"
+                ),
+                "/l/array/v",
+            ),
+            (
+                format!(
+                    "OPTIONAL GROUP l (LIST) {{ REPEATED GROUP list {{ OPTIONAL GROUP element (LIST) {{ REPEATED GROUP list \
+                     {{ OPTIONAL GROUP element (VARIANT) {PAIR} }} }} }} }}"
+                ),
+                "/l/element/element",
+            ),
+            (format!("REPEATED GROUP r {{ OPTIONAL GROUP v (VARIANT) {PAIR} }}"), "/r/r/v"),
+            (
+                format!(
+                    "OPTIONAL GROUP m (MAP) {{ REPEATED GROUP key_value {{ REQUIRED BINARY key (UTF8); \
+                     OPTIONAL GROUP value (VARIANT) {PAIR} }} }}"
+                ),
+                "/m/key_value/value",
+            ),
+        ] {
+            let parquet = parse_message_type(&format!("message schema {{ {group} }}")).unwrap();
+            let parquet = SchemaDescriptor::new(Arc::new(parquet));
+            let schema = reading_schema(&parquet_to_arrow_schema(&parquet, None).unwrap(), &parquet);
+            assert_eq!(marked(schema.field(0), "").join(" "), wanted, "{group}");
+        }
+    }
 }

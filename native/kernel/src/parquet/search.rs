@@ -13,13 +13,11 @@
 
 use std::ops::Range;
 
-use arrow::array::ArrayRef;
-use arrow::datatypes::DataType;
+use arrow_array::ArrayRef;
+use arrow_schema::DataType;
 use bytes::Bytes;
 use memchr::memmem::{Finder, find};
 use parquet::basic::{Encoding, Type as PhysicalType};
-use parquet::data_type::Int32Type;
-use parquet::encodings::decoding::{Decoder, DeltaBitPackDecoder};
 use parquet::file::metadata::page_index::PageIndexProvider;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::page_index::offset_index::PageLocation;
@@ -32,6 +30,7 @@ use crate::parquet::chunks::Needed;
 use crate::parquet::coded::all_coded;
 use crate::parquet::file::FileReader;
 use crate::parquet::guard::guard;
+use crate::parquet::packed::numbers;
 use crate::parquet::page_check::{decompress, too_many};
 use crate::parquet::page_header::{PageHeader, PageKind, page_header};
 use crate::parquet::projection::all_null;
@@ -315,25 +314,18 @@ fn prefixes(values: &Bytes, most: u64, texts: &[Text]) -> Option<Vec<usize>> {
     if too_many(values, most) {
         return None;
     }
-    let mut decoder = DeltaBitPackDecoder::<Int32Type>::new();
-    decoder.set_data(values.clone(), 0).ok()?;
-    let (mut found, mut some, mut begun) = (vec![0; texts.len()], [0; 256], false);
-    while decoder.values_left() > 0 {
-        let count = decoder.get(&mut some).ok()?;
-        let lengths = some.get(..count).filter(|lengths| !lengths.is_empty())?;
+    let (mut found, mut fits, mut begun) = (vec![0; texts.len()], true, false);
+    numbers(values, |lengths| {
         // The first value has none before it.
-        if !begun && lengths.first() != Some(&0) {
-            return None;
-        }
+        fits &= lengths.iter().all(|&length| length >= 0) && (begun || lengths == [0]);
         begun = true;
         for (text, longest) in texts.iter().zip(&mut found) {
-            for &length in lengths {
-                let length = usize::try_from(length).ok()?;
+            for length in lengths.iter().map(|&length| length as usize) {
                 if length > *longest && length < text.bytes.len() {
                     *longest = length;
                 }
             }
         }
-    }
-    Some(found)
+    })?;
+    fits.then_some(found)
 }

@@ -3,11 +3,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
-};
-use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_schema::{DataType, Field, FieldRef, Schema};
 
 use crate::convert::moving::move_nested;
 use crate::error::{Code, Error, Result};
@@ -159,5 +158,5 @@ pub fn column_at(batch: &RecordBatch, names: &[String]) -> Result<Option<ArrayRe
 fn with_nulls(child: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
     let Some(nulls) = nulls else { return Ok(child.clone()) };
     let both = NullBuffer::union(child.nulls(), Some(nulls));
-    Ok(arrow::array::make_array(child.to_data().into_builder().nulls(both).build()?))
+    Ok(arrow_array::make_array(child.to_data().into_builder().nulls(both).build()?))
 }

@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StructArray};
-use arrow::datatypes::{Field, Schema};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
+use arrow_schema::{Field, Schema};
 
 use crate::error::{Code, Error, Result};
 use crate::parquet::schema::Node;

@@ -8,9 +8,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions};
-use arrow::compute::{concat_batches, filter_record_batch};
-use arrow::datatypes::Schema;
+use arrow_array::{BooleanArray, RecordBatch, RecordBatchOptions};
+use arrow_schema::Schema;
+use arrow_select::concat::concat_batches;
+use arrow_select::filter::filter_record_batch;
 use parquet::file::metadata::RowGroupMetaData;
 
 use crate::error::{Code, Error, Result};

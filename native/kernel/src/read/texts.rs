@@ -1,8 +1,9 @@
 //! Which rows hold one of some texts, told of the filter's columns without who judges them: most predicates begin with
 //! it, and a judge in Python takes ten times as long for a batch.
 
-use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
-use arrow::buffer::BooleanBuffer;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, BooleanArray, RecordBatch};
+use arrow_buffer::BooleanBuffer;
 
 use crate::item::Item;
 use crate::values::coded::CodedTexts;

@@ -7,9 +7,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, BooleanArray, RecordBatch};
-use arrow::compute::concat_batches;
-use arrow::datatypes::{FieldRef, Int32Type, Int64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{ArrayRef, BooleanArray, RecordBatch};
+use arrow_schema::FieldRef;
+use arrow_select::concat::concat_batches;
 
 use crate::error::{Code, Error, Result};
 use crate::item::Item;

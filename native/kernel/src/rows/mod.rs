@@ -6,9 +6,10 @@ mod placed;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StructArray};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Field, SchemaRef};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StructArray};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field, SchemaRef};
 
 use crate::error::{Code, Error, Result};
 

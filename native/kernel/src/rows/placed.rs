@@ -5,9 +5,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BinaryArray, BinaryViewBuilder, StringArray};
-use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::DataType;
+use arrow_array::builder::BinaryViewBuilder;
+use arrow_array::{ArrayRef, BinaryArray, StringArray};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::DataType;
 
 use crate::error::{Code, Error, Result};
 

@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Decimal128Array, FixedSizeBinaryArray, PrimitiveArray};
-use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType,
+use arrow_array::types::{
+    ArrowPrimitiveType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType,
 };
+use arrow_array::{ArrayRef, BooleanArray, Decimal128Array, FixedSizeBinaryArray, PrimitiveArray};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_schema::{DataType, Field};
 
 use crate::error::Result;
 use crate::rows::{Column, Placed};

@@ -15,8 +15,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::ListArray;
-use arrow::buffer::{OffsetBuffer, ScalarBuffer};
+use arrow_array::ListArray;
+use arrow_buffer::{OffsetBuffer, ScalarBuffer};
 
 use crate::codec::dictionary::Dictionary;
 use crate::codec::encode::ValueWriter;

@@ -11,8 +11,9 @@ mod plan;
 
 use std::sync::Arc;
 
-use arrow::array::{AsArray, StructArray};
-use arrow::datatypes::{DataType, Field, Fields};
+use arrow_array::StructArray;
+use arrow_array::cast::AsArray;
+use arrow_schema::{DataType, Field, Fields};
 
 use crate::codec::dictionary::{Dictionary, OwnDictionaries};
 use crate::codec::encode::ValueWriter;

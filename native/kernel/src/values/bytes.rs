@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayBuilder, ArrayRef, BinaryArray, StringArray, StringBuilder, StructArray};
-use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::{DataType, Field, Fields};
+use arrow_array::builder::{ArrayBuilder, StringBuilder};
+use arrow_array::{ArrayRef, BinaryArray, StringArray, StructArray};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, Fields};
 
 use crate::error::{Code, Error, Result};
 use crate::layout::standard::{METADATA, VALUE};

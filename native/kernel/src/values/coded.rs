@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int32Array, RecordBatch, RecordBatchOptions, StringArray};
-use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::compute::take;
-use arrow::datatypes::{DataType, Int32Type, Schema};
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int32Type;
+use arrow_array::{Array, ArrayRef, BooleanArray, Int32Array, RecordBatch, RecordBatchOptions, StringArray};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
+use arrow_schema::{DataType, Schema};
+use arrow_select::take::take;
 
 use crate::error::Result;
 

@@ -11,7 +11,7 @@
 //! |                            |                | invalid (docs/decisions.md); never written                    |
 //! | anything else              |                | refused                                                       |
 
-use arrow::array::Array;
+use arrow_array::Array;
 
 use crate::error::Result;
 use crate::layout::early::malformed;

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, BooleanBufferBuilder, MutableArrayData, PrimitiveArray,
-    make_array, new_null_array,
-};
-use arrow::buffer::{BooleanBuffer, NullBuffer};
-use arrow::compute::kernels::nullif::nullif;
-use arrow::datatypes::{DataType, Field, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int8Type, Int16Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray, make_array, new_null_array};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
+use arrow_data::transform::MutableArrayData;
+use arrow_schema::{DataType, Field};
+use arrow_select::nullif::nullif;
 
 use crate::codec::decode::VariantDecoder;
 use crate::codec::head::scalar;

@@ -4,7 +4,7 @@
 //! In an early column a field is where `object` has it, or else in the `untyped_value` of a level above it: "if
 //! object[field] is null: (key, untyped_value[field])". In both it is refused.
 
-use arrow::array::{Array, BinaryViewArray};
+use arrow_array::{Array, BinaryViewArray};
 
 use crate::codec::head::{head, length, number};
 use crate::codec::known::KnownNames;

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, PrimitiveArray,
-    StringArray,
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType,
 };
-use arrow::compute::cast;
-use arrow::datatypes::{
-    DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time64MicrosecondType,
-    TimestampMicrosecondType, TimestampNanosecondType,
+use arrow_array::{
+    Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, PrimitiveArray, StringArray,
 };
+use arrow_schema::DataType;
 
 use crate::codec::primitive::push_scalar;
 use crate::error::{Code, Error, Result};
@@ -58,7 +58,7 @@ impl Leaf {
             return Ok(Leaf { leaf_type, array: column.clone(), values, width: 0 });
         }
         let column = match column.data_type() {
-            DataType::Dictionary(_, value) => &cast(column, value)?,
+            DataType::Dictionary(..) => &flavour::decoded(column)?,
             _ => column,
         };
         let leaf_type = LeafType::from_arrow(column.data_type())
@@ -67,8 +67,13 @@ impl Leaf {
         let array = match (leaf_type, column.data_type()) {
             (LeafType::String, _) => flavour::string(column)?.map_or_else(|| column.clone(), |made| Arc::new(made)),
             (LeafType::Binary, _) => flavour::binary(column)?.map_or_else(|| column.clone(), |made| Arc::new(made)),
-            (LeafType::Decimal { precision, scale }, DataType::Decimal32(..) | DataType::Decimal64(..)) => {
-                cast(column, &DataType::Decimal128(precision, scale as i8))?
+            (LeafType::Decimal { precision, scale }, DataType::Decimal32(..)) => {
+                let wide = column.as_primitive::<Decimal32Type>().unary::<_, Decimal128Type>(i128::from);
+                Arc::new(wide.with_precision_and_scale(precision, scale as i8)?)
+            }
+            (LeafType::Decimal { precision, scale }, DataType::Decimal64(..)) => {
+                let wide = column.as_primitive::<Decimal64Type>().unary::<_, Decimal128Type>(i128::from);
+                Arc::new(wide.with_precision_and_scale(precision, scale as i8)?)
             }
             _ => column.clone(),
         };

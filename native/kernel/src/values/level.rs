@@ -12,10 +12,10 @@
 //! Children are found by name (rule 1); a `value` that is not there is null in every row. `early.rs` has the
 //! table of the early layout.
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, StructArray};
-use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::compute::cast;
-use arrow::datatypes::DataType;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, StructArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer};
+use arrow_schema::DataType;
 
 use crate::error::{Code, Error, Result};
 use crate::flavour;
@@ -238,17 +238,11 @@ impl Level {
     }
 
     fn open_list(&self, column: &ArrayRef, path: &str, depth: usize, levels: &mut usize) -> Result<ListColumn> {
-        let column = match column.data_type() {
-            DataType::LargeList(element) | DataType::FixedSizeList(element, _) => {
-                cast(column, &DataType::List(element.clone()))?
-            }
-            _ => column.clone(),
-        };
         let element_path = format!("{path}.list.element");
         let no_group = |found: &DataType| {
             shredding(29, &element_path, format!("the array element {element_path} is {found}, not a group"))
         };
-        let list = column.as_list_opt::<i32>().ok_or_else(|| no_group(column.data_type()))?;
+        let list = flavour::list(column)?.ok_or_else(|| no_group(column.data_type()))?;
         let group = list.values().as_struct_opt().ok_or_else(|| no_group(list.values().data_type()))?;
         let element = match self.layout {
             Layout::Standard => Level::open(group, &element_path, false, depth + 1, levels)?,

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, LargeListArray, ListArray, MapArray, StructArray};
-use arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, LargeListArray, ListArray, MapArray, StructArray};
+use arrow_schema::{DataType, Field, FieldRef, Fields};
 
 use crate::error::{Code, Error, Result};
 use crate::layout::standard::is_variant;

@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, ListArray, MapArray, StringBuilder, StructArray};
-use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use arrow_array::builder::StringBuilder;
+use arrow_array::{ArrayRef, ListArray, MapArray, StructArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, FieldRef, Fields};
 use hashbrown::HashMap;
 
 use crate::codec::dictionary::OwnDictionaries;

@@ -7,8 +7,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewBuilder, make_array};
-use arrow::buffer::{Buffer, NullBuffer};
+use arrow_array::builder::BinaryViewBuilder;
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray, make_array};
+use arrow_buffer::{Buffer, NullBuffer};
 
 use crate::codec::decode::VariantDecoder;
 use crate::codec::dictionary::Dictionary;

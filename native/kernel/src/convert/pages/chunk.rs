@@ -22,8 +22,8 @@ use parquet::schema::types::ColumnDescPtr;
 use crate::convert::pages::levels::{LevelMap, unfit};
 use crate::convert::pages::plan::Make;
 use crate::error::{Code, Error, Result};
+use crate::parquet::bits::push_unsigned;
 use crate::parquet::parts::Parts;
-use crate::parquet::varint::push_unsigned;
 use crate::parquet::write::pages::renamed;
 
 /// A chunk of the old file, with what its footer and page index say of it.

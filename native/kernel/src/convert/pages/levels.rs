@@ -2,7 +2,7 @@
 //! pages hold (Parquet, "Run Length Encoding / Bit-Packing Hybrid").
 
 use crate::error::{Code, Error, Result};
-use crate::parquet::varint::push_unsigned;
+use crate::parquet::bits::{push_unsigned, width};
 
 /// No level of the other layout.
 const NONE: u8 = u8::MAX;
@@ -115,11 +115,6 @@ impl LevelMap {
         out.extend_from_slice(&made.to_le_bytes()[..to]);
         Ok(())
     }
-}
-
-/// Bits of a level.
-fn width(highest: usize) -> usize {
-    (usize::BITS - highest.leading_zeros()) as usize
 }
 
 fn varint(bytes: &[u8]) -> Option<(u32, &[u8])> {

@@ -16,7 +16,7 @@ pub mod plan;
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use arrow_schema::{DataType, Field as ArrowField, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use parquet::file::metadata::{ColumnChunkMetaData, KeyValue, ParquetMetaData, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::statistics::Statistics;

@@ -8,12 +8,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, BinaryBuilder, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array,
-    Int16Array, Int32Array, Int64Array, ListBuilder, RecordBatch, StringArray, StringBuilder, StructArray,
-    TimestampMicrosecondArray, TimestampNanosecondArray,
+use arrow_array::builder::{BinaryBuilder, ListBuilder, StringBuilder};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float32Array, Float64Array, Int8Array, Int16Array,
+    Int32Array, Int64Array, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray, TimestampNanosecondArray,
 };
-use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Fields, Schema, TimeUnit};
+use arrow_schema::{DataType, Field as ArrowField, FieldRef, Fields, Schema, TimeUnit};
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::statistics::Statistics;
 

@@ -10,8 +10,9 @@
 
 use std::hash::BuildHasher;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Field as ArrowField};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::{DataType, Field as ArrowField};
 use hashbrown::{DefaultHashBuilder, HashSet};
 use parquet::basic::Encoding;
 

@@ -5,8 +5,11 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, GenericByteArray, GenericByteViewArray};
-use arrow::datatypes::{ArrowNativeType, ByteArrayType, ByteViewType, DataType, Field, SchemaRef};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{ByteArrayType, ByteViewType};
+use arrow_array::{ArrayRef, GenericByteArray, GenericByteViewArray};
+use arrow_buffer::ArrowNativeType;
+use arrow_schema::{DataType, Field, SchemaRef};
 use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::basic::Compression;
 use parquet::errors::Result;

@@ -5,6 +5,7 @@
 
 pub mod bounds;
 mod byte_arrays;
+mod codec;
 pub mod encoding;
 mod groups;
 pub(crate) mod pages;
@@ -15,8 +16,8 @@ mod sparse;
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::SchemaRef;
+use arrow_buffer::NullBuffer;
+use arrow_schema::SchemaRef;
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};

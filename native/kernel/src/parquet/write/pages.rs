@@ -14,16 +14,16 @@ use parquet::arrow::arrow_writer::{PageKey, PageStore, PageStoreArgs, PageStoreF
 use parquet::basic::Compression;
 use parquet::column::page::{CompressedPage, Page, PageWriter};
 use parquet::column::writer::ColumnCloseResult;
-use parquet::compression::{Codec, CodecOptionsBuilder, create_codec};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::{ColumnChunkMetaData, OffsetIndexBuilder};
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
+use crate::parquet::bits::push_signed;
 use crate::parquet::page_header::page_header;
 use crate::parquet::thrift::{Fields, Walker};
-use crate::parquet::varint::push_signed;
+use crate::parquet::write::codec::Codec;
 
 /// The pages of one column chunk, each a header and its bytes.
 #[derive(Debug, Default, Clone)]
@@ -173,7 +173,7 @@ fn push_next_i32(out: &mut Vec<u8>, value: i32) {
 
 /// The compressor of a file.
 pub struct Compressor {
-    codec: Option<Box<dyn Codec>>,
+    codec: Codec,
     room: Vec<u8>,
     /// Room for a page that is not compressed yet: whoever takes it gives it back.
     pub plain: Vec<u8>,
@@ -181,15 +181,12 @@ pub struct Compressor {
 
 impl Compressor {
     pub fn new(compression: Compression) -> Result<Self> {
-        let codec = create_codec(compression, &CodecOptionsBuilder::default().build())?;
-        Ok(Compressor { codec, room: Vec::new(), plain: Vec::new() })
+        Ok(Compressor { codec: Codec::new(compression)?, room: Vec::new(), plain: Vec::new() })
     }
 
     pub fn compress(&mut self, plain: &[u8]) -> Result<Bytes> {
-        let Some(codec) = &mut self.codec else { return Ok(Bytes::copy_from_slice(plain)) };
         self.room.clear();
-        codec.compress(plain, &mut self.room)?;
-        Ok(Bytes::copy_from_slice(&self.room))
+        Ok(Bytes::copy_from_slice(self.codec.compress(plain, &mut self.room)?))
     }
 
     /// Pages as the library writes them where it does not compress, one after the other.

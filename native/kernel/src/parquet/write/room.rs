@@ -1,6 +1,6 @@
 //! The rows of one column outside lists: the definition level of each, and where its values are.
 
-use arrow::buffer::NullBuffer;
+use arrow_buffer::NullBuffer;
 use parquet::errors::{ParquetError, Result};
 
 use crate::parquet::write::byte_arrays::count;

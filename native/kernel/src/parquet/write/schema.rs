@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field as ArrowField, FieldRef, Schema, TimeUnit as ArrowUnit};
+use arrow_schema::{DataType, Field as ArrowField, FieldRef, Schema, TimeUnit as ArrowUnit};
 use parquet::basic::{LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 

@@ -10,9 +10,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, StructArray, new_null_array};
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, StructArray, new_null_array};
+use arrow_buffer::NullBuffer;
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use parquet::basic::{Compression, Type as Physical};
 use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
 use parquet::errors::{ParquetError, Result};

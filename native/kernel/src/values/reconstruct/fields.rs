@@ -1,8 +1,8 @@
 //! Which fields of an object are there, slot by slot: one bit a field. The bits are those of the columns, read in blocks
 //! of 64 slots and turned around, so that a row looks at the fields that it has and at no other.
 
-use arrow::array::Array;
-use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow_array::Array;
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 
 use crate::values::level::{Level, ObjectColumn};
 

@@ -14,8 +14,9 @@ pub use text::JsonText;
 pub use variant::VariantBytes;
 pub use walk::Writer;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryViewArray, StructArray};
-use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, BinaryArray, BinaryViewArray, StructArray};
+use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use crate::codec::known::KnownNames;
 use crate::codec::metadata::NO_NAMES;

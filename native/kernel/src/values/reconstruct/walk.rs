@@ -2,7 +2,7 @@
 //! wrong with a value is found here: its shape, its residuals, the names of its fields. Recursion is over the tree,
 //! never over data.
 
-use arrow::array::Array;
+use arrow_array::Array;
 
 use crate::codec::known::RowNames;
 use crate::codec::validate::{FieldSpan, Validator};

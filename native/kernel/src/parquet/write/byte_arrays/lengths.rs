@@ -3,9 +3,7 @@
 //! The library's encoder takes numbers of any type, one by one, as 64 bits each. Lengths have 32: a block of them is
 //! subtracted, compared and packed at once. The blocks are those of the library, byte for byte.
 
-use parquet::util::bit_util::num_required_bits;
-
-use crate::parquet::varint::{push_signed, push_unsigned};
+use crate::parquet::bits::{pack, push_signed, push_unsigned, width};
 
 /// Differences of a block, and of each part of it that has a width of its own.
 const BLOCK: usize = 128;
@@ -81,56 +79,42 @@ fn pack_block(lengths: &[i32], out: &mut Vec<u8>) {
     for (at, part) in block.as_chunks::<PART>().0.iter().enumerate().take(count.div_ceil(PART)) {
         // What is beyond the last is 0. Of any, the highest bit is all that counts.
         let bits = part.iter().fold(0, |bits, &difference| bits | difference as u32);
-        let width = num_required_bits(bits.into());
+        let width = width(bits as usize);
         if let Some(slot) = out.get_mut(widths + at) {
-            *slot = width;
+            *slot = width as u8;
         }
-        pack_part(part, width.into(), out);
-    }
-}
-
-/// Packs numbers of so many bits: as many words as a number has bits.
-fn pack_part(part: &[i32; PART], width: u32, out: &mut Vec<u8>) {
-    let (mut word, mut filled) = (0u64, 0);
-    for &number in part {
-        word |= u64::from(number as u32) << filled;
-        filled += width;
-        if filled >= u32::BITS {
-            out.extend_from_slice(&(word as u32).to_le_bytes());
-            word >>= u32::BITS;
-            filled -= u32::BITS;
-        }
+        pack(&part.map(|difference| difference as u32), width, out);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use parquet::data_type::Int32Type;
-    use parquet::encodings::encoding::{DeltaBitPackEncoder, Encoder};
+    use parquet::basic::Encoding;
 
+    use super::super::library::{page, random};
     use super::Lengths;
+    use crate::parquet::packed::numbers;
 
     /// The library's encoder is the measure.
     #[test]
     fn lengths_are_packed_as_by_the_library() {
-        let mut state = 7u64;
-        let mut next = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
-        let (mut ours, mut library) = (Lengths::default(), DeltaBitPackEncoder::<Int32Type>::new());
+        let (mut next, mut ours) = (random(7), Lengths::default());
         for case in 0..400 {
             let most = [1, 2, 40, 70_000, i32::MAX as u64][case % 5];
-            for _ in 0..next(4) {
-                let lengths: Vec<i32> = (0..next([2, 40, 130, 700][case / 5 % 4])).map(|_| next(most) as i32).collect();
-                lengths.iter().for_each(|&length| ours.push(length as usize));
+            let mut lengths = Vec::new();
+            for _ in 0..1 + next(4) {
+                let some: Vec<i32> = (0..next([2, 40, 130, 700][case / 5 % 4])).map(|_| next(most) as i32).collect();
+                some.iter().for_each(|&length| ours.push(length as usize));
+                lengths.extend(some);
                 ours.pack();
-                library.put(&lengths).unwrap();
-                assert_eq!(ours.bytes(), library.estimated_data_encoded_size());
             }
-            let mut page = Vec::new();
-            ours.take(&mut page);
-            assert_eq!(page, library.flush_buffer().unwrap(), "case {case}");
+            let (mut bytes, mut read) = (Vec::new(), Vec::new());
+            ours.take(&mut bytes);
+            numbers(&bytes, |some| read.extend_from_slice(some)).unwrap();
+            assert_eq!(read, lengths, "case {case}");
+            if !lengths.is_empty() {
+                assert_eq!(bytes, page(&lengths, Encoding::DELTA_BINARY_PACKED), "case {case}");
+            }
         }
     }
 }

@@ -6,9 +6,12 @@
 
 mod distinct;
 mod extremes;
+mod hybrid;
 mod known;
 mod lengths;
 mod levels;
+#[cfg(test)]
+mod library;
 mod values;
 
 use bytes::Bytes;

@@ -2,12 +2,12 @@
 //! themselves, plain or by what each shares with the one before (Parquet, Encodings.md).
 
 use parquet::basic::Encoding;
-use parquet::encodings::rle::RleEncoder;
-use parquet::util::bit_util::num_required_bits;
 
 use super::distinct::Distinct;
 use super::extremes::Extremes;
+use super::hybrid;
 use super::lengths::Lengths;
+use crate::parquet::bits::width;
 
 /// Whether byte arrays can be written so.
 pub fn is_known(encoding: Option<Encoding>) -> bool {
@@ -26,7 +26,7 @@ pub struct Values {
 #[derive(Default)]
 struct Dictionary {
     distinct: Distinct,
-    codes: Vec<u64>,
+    codes: Vec<u32>,
     /// By code, the last page that has it. Pages count from 1.
     page_of: Vec<u32>,
     page: u32,
@@ -83,7 +83,7 @@ impl Values {
     /// Bytes of the page, about.
     pub fn page_bytes(&self) -> usize {
         match (&self.dictionary, &self.rest) {
-            (Some(dictionary), _) => 1 + RleEncoder::max_buffer_size(dictionary.width(), dictionary.codes.len()),
+            (Some(dictionary), _) => 1 + hybrid::most_bytes(dictionary.codes.len(), dictionary.width()),
             (None, Rest::Plain(out)) => out.len(),
             (None, Rest::Delta(delta)) => delta.bytes(),
         }
@@ -128,10 +128,10 @@ impl Dictionary {
     fn put<'v>(&mut self, values: impl Iterator<Item = &'v [u8]>, extremes: &mut Extremes) -> i64 {
         let mut bytes = 0;
         // The metadata of near rows are views of the same bytes: what lies at the same place is not looked at again.
-        let mut last: (&[u8], u64) = (&[], u64::MAX);
+        let mut last: (&[u8], u32) = (&[], u32::MAX);
         for value in values {
             bytes += value.len() as i64;
-            if last.1 != u64::MAX && std::ptr::eq(last.0, value) {
+            if last.1 != u32::MAX && std::ptr::eq(last.0, value) {
                 self.codes.push(last.1);
                 continue;
             }
@@ -144,8 +144,8 @@ impl Dictionary {
             {
                 extremes.take(value);
             }
-            last = (value, code.into());
-            self.codes.push(code.into());
+            last = (value, code);
+            self.codes.push(code);
         }
         bytes
     }
@@ -158,17 +158,14 @@ impl Dictionary {
     }
 
     /// Bits of a code.
-    fn width(&self) -> u8 {
-        num_required_bits(self.distinct.len().saturating_sub(1) as u64)
+    fn width(&self) -> usize {
+        width(self.distinct.len().saturating_sub(1))
     }
 
     fn take(&mut self, page: &mut Vec<u8>) {
         let width = self.width();
-        page.reserve(1 + RleEncoder::max_buffer_size(width, self.codes.len()));
-        page.push(width);
-        let mut encoder = RleEncoder::new_from_buf(width, std::mem::take(page));
-        encoder.put_batch(&self.codes);
-        *page = encoder.consume();
+        page.push(width as u8);
+        hybrid::encode(&self.codes, width, page, |_, _| {});
         self.codes.clear();
         self.page += 1;
     }
