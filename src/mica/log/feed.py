@@ -2,7 +2,8 @@
 
 The rule (PROTOCOL.md, "Change Data Files"): if a commit has `cdc` actions, their files hold all of its changes, and its
 adds and removes are ignored. Otherwise rows of added files are inserts and rows of removed files are deletes, unless
-the action changes no data (`dataChange` is false). A file that gets another deletion vector changes only the rows in
+the action changes no data (`dataChange` is false), or the commit is a merge that counted no row: delta-spark's copies
+rows then (its CDCReader, `shouldSkipFileActionsInCommit`). A file that gets another deletion vector changes only the rows in
 which the two vectors differ. The feed must be enabled at every version of the range, as in delta-spark. Partition
 columns may change in it: where they did, each file says by itself which columns have one value.
 """
@@ -199,6 +200,8 @@ class _Commit:
     #: In-commit timestamp in ms, and the metadata, if the commit has them.
     timestamp: int | None
     metadata: Metadata | None
+    #: Whether its files hold copies of rows, and no change.
+    copies: bool = False
     #: The columns that are not partition columns of all files of the range, by their keys.
     apart: Mapping[str, str] = field(default_factory=dict)
 
@@ -212,20 +215,22 @@ class _Commit:
             actions = read_lines(data, lines, longest, _schema(keys))
         except BrokenLinesError as error:
             raise CorruptDataError("CORRUPT_LOG", f"{name} cannot be used: {error}", hint="Restore it.") from None
-        timestamp, metadata = None, None
+        timestamp, metadata, copies = None, None, False
         for line in lines.filter(pc.match_substring_regex(lines, r'^\s*\{\s*"(commitInfo|metaData)"\s*:')):
             action = parse_line(line.as_buffer().to_pybytes())
             if isinstance(action.get("commitInfo"), dict):
-                timestamp = in_commit_timestamp(action["commitInfo"])
+                timestamp, copies = in_commit_timestamp(action["commitInfo"]), _counts_none(action["commitInfo"])
             elif isinstance(action.get("metaData"), dict):
                 metadata = Metadata.parse(action["metaData"])
-        return cls(end, version, name, actions, keys, keys, keys, timestamp, metadata)
+        return cls(end, version, name, actions, keys, keys, keys, timestamp, metadata, copies)
 
     def files(self, timestamp: int) -> pa.Table:
         """The files with its changes, as `FEED`; `timestamp` in ms."""
         changes = self.of("cdc")
         if len(changes):
             return self.table(changes, None, timestamp, self.added)
+        if self.copies:
+            return FEED.empty_table()
         adds, removes = (_changing(self.of(kind)) for kind in ("add", "remove"))
         both = self._with_other_vectors(adds, removes, timestamp)
         if both is None:
@@ -319,6 +324,14 @@ class _Commit:
             pc.coalesce(value, pa.array([(one or {}).get(key) for one in maps], pa.string()))
             for key, value in zip(self.keys, values, strict=True)
         ]
+
+
+def _counts_none(info: Mapping[str, Any]) -> bool:
+    """Whether a commit is a merge that inserted, updated and deleted no row, by its metrics."""
+    metrics = info.get("operationMetrics")
+    if info.get("operation") != "MERGE" or not isinstance(metrics, dict):
+        return False
+    return all(metrics.get(f"numTargetRows{done}") == "0" for done in ("Inserted", "Updated", "Deleted"))
 
 
 def _map(names: Sequence[str], values: Sequence[pa.Array]) -> pa.Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,3 +20,26 @@ def test_names_that_the_feed_needs_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError) as raised:
         table.set_properties({"delta.enableChangeDataFeed": "true"})
     assert raised.value.code == "INVALID_NAME"
+
+
+@pytest.mark.parametrize("deleted", [0, 1])
+def test_a_merge_that_counted_no_row_changed_none(tmp_path: Path, deleted: int) -> None:
+    """delta-spark's merge rewrites files even where it changes no row, and its own reader of the feed knows that."""
+    table = mica.Table.create(tmp_path / "t", "id INT", properties={"delta.enableChangeDataFeed": "true"})
+    table.append([{"id": 1}])
+    (path,), root = table.files()["path"].to_pylist(), tmp_path / "t"
+    shutil.copy(root / path, root / "copy.parquet")
+    metrics = {"numTargetRowsInserted": "0", "numTargetRowsUpdated": "0", "numTargetRowsDeleted": str(deleted)}
+    size = (root / path).stat().st_size
+    commit = [
+        {"commitInfo": {"timestamp": 0, "operation": "MERGE", "operationMetrics": metrics}},
+        {"remove": {"path": path, "deletionTimestamp": 0, "dataChange": True, "partitionValues": {}, "size": size}},
+        {
+            "add": {
+                "path": "copy.parquet", "partitionValues": {}, "size": size, "modificationTime": 0, "dataChange": True,
+            }
+        },
+    ]  # fmt: skip
+    (root / "_delta_log" / f"{2:020}.json").write_text("".join(json.dumps(action) + "\n" for action in commit))
+    changed = mica.Table.open(root).changes(2).to_arrow()
+    assert changed["_change_type"].to_pylist() == (["delete", "insert"] if deleted else [])
