@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,12 +18,17 @@ if TYPE_CHECKING:
 STATEMENTS = [
     "DELETE FROM {t} WHERE id % 5 = 0 AND s IS NOT NULL",
     "UPDATE {t} x SET s = concat(x.s, '!'), n = n + 1 WHERE x.id > 15",
-    "INSERT INTO {t} VALUES (100, 'new', 1), (101, NULL, 2)",
+    "INSERT INTO {t} VALUES (100, 'new', 1, NULL), (101, NULL, 2, NULL)",
     "INSERT INTO {t} (n, id) SELECT n, id + 1000 FROM {t} WHERE id < 3",
-    """MERGE INTO {t} t USING (SELECT id + 5 AS id, s, n FROM {t}) s ON t.id = s.id
+    """MERGE INTO {t} t USING (SELECT id + 5 AS id, s, n, p FROM {t}) s ON t.id = s.id
        WHEN MATCHED AND s.n = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET s = s.s WHEN NOT MATCHED THEN INSERT *""",
+    "UPDATE {t} SET n = 7L, s = 5 WHERE id = 1",
+    "INSERT INTO {t} VALUES (200, DEFAULT, DEFAULT, NULL), (month(DATE'2020-01-02'), 'q', 3, DEFAULT)",
+    "INSERT INTO {t} BY NAME SELECT 7.6D AS n, id + 300 AS id FROM range(2)",
+    "INSERT INTO {t} (id, p) SELECT 400, named_struct('b', 1.26, 'a', array())",
+    "INSERT INTO {t} VALUES (500, 's', 1, named_struct('a', 1, 'b', array(1))), (501, 's', 1, NULL)",
     "OPTIMIZE {t}",
-    "INSERT OVERWRITE {t} SELECT id, s, n FROM {t} WHERE id < 10",
+    "INSERT OVERWRITE {t} SELECT id, s, n, p FROM {t} WHERE id < 10 OR id >= 200",
 ]
 
 
@@ -31,7 +37,8 @@ def pair(tmp_path: Path) -> list[mica.Table]:
     """Two equal tables."""
     found = []
     for name in ("ours", "theirs"):
-        table = mica.Table.create(tmp_path / name, "id BIGINT, s STRING, n INT")
+        ddl = "id BIGINT, s STRING, n INT DEFAULT 1 + 1, p STRUCT<a: DECIMAL(3,1), b: ARRAY<INT>>"
+        table = mica.Table.create(tmp_path / name, ddl)
         for first in (0, 10):
             table.append([{"id": i, "s": f"s{i}" if i % 4 else None, "n": i % 3} for i in range(first, first + 10)])
         found.append(table)
@@ -74,3 +81,27 @@ def test_a_table_is_made_named_and_filled(spark: SparkSession, tmp_path: Path) -
 def test_a_statement_on_a_table_that_is_not_ours_is_sparks(spark: SparkSession) -> None:
     with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
         mica.sql("DELETE FROM no_such_table", spark)
+
+
+def test_assignments_follow_ansi_without_it_too(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's store assignment: what fits is cast, what does not is an error, in any session."""
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, b SMALLINT, f FLOAT, d DECIMAL(4, 1)")
+    t = f"delta.`{table.path}`"
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        mica.sql(f"INSERT INTO {t} VALUES (1, 2, 0.5, 2.25)", spark)
+        mica.sql(f"UPDATE {t} SET b = 3, f = 1.5D", spark)
+        source = "(SELECT 1L AS id, 9 AS n)"
+        mica.sql(f"MERGE INTO {t} t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET d = n", spark)
+        for statement in (
+            f"UPDATE {t} SET b = id + 70000",
+            f"UPDATE {t} SET d = 12345",
+            f"INSERT INTO {t} (id, b) SELECT 2, 70000",
+            f"INSERT INTO {t} (id, d) SELECT 2, 12345",
+            f"MERGE INTO {t} t USING {source} s ON t.id = s.id WHEN MATCHED THEN UPDATE SET b = n + 70000",
+        ):
+            with pytest.raises(Exception, match=r"not fit|cannot be"):
+                mica.sql(statement, spark)
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+    assert table.refresh().to_arrow().to_pylist() == [{"id": 1, "b": 3, "f": 1.5, "d": Decimal("9.0")}]

@@ -174,7 +174,7 @@ class LeafBinder:
         if expr.type == STRING and type_of(bound) == STRING:
             # A cast to a plain string has the binary collation, as a plain string column has.
             return Collate(stripped(bound), str(BINARY), explicit=False, at=expr.at)
-        return self.cast_to(stripped(bound), expr.type, expr.at, tries=not expr.strict)
+        return self.cast_to(stripped(bound), expr.type, expr.at, tries=not expr.strict, stores=expr.stores)
 
     def check_variant_cast(self, expr: Cast) -> None:
         """Errors: TYPE_MISMATCH for a type that a VARIANT has no cast to."""
@@ -182,10 +182,12 @@ class LeafBinder:
             what = f"there is no cast from VARIANT to {type_to_ddl(expr.type)}"
             raise self.error("TYPE_MISMATCH", what, expr.at, _VARIANT_CASTS)
 
-    def cast_to(self, bound: Expr, target: DataType, at: int, *, tries: bool = False) -> Expr:
-        """Casts a bound expression. TRY_CAST follows ANSI in any session, with null instead of an error."""
-        source, legacy = type_of(bound), not self.ansi and not tries
-        strict = not tries and (self.ansi or is_interval(source) or is_interval(target))
+    def cast_to(self, bound: Expr, target: DataType, at: int, *, tries: bool = False, stores: bool = False) -> Expr:
+        """Casts a bound expression. TRY_CAST follows ANSI in any session, with null instead of an error; so does the
+        cast of an assignment (`stores`), with an error."""
+        ansi = self.ansi or stores
+        source, legacy = type_of(bound), not ansi and not tries
+        strict = not tries and (ansi or is_interval(source) or is_interval(target))
         if source == target:
             return bound
         if not casts.can_cast(source, target, ansi=not legacy):

@@ -54,6 +54,7 @@ from mica.schema.types import (
     DataType,
     MapType,
     StructType,
+    loosened,
 )
 from mica.variant import kernel
 from mica.variant.plain import of_values
@@ -90,7 +91,7 @@ class CastFailedError(Exception):
 def can_cast(source: DataType, target: DataType, *, ansi: bool) -> bool:
     """Whether Spark has the cast; TRY_CAST has those of ANSI."""
     one, other = _kind(source), _kind(target)
-    if source in (target, VOID):
+    if source in (target, VOID) or loosened(source) == loosened(target):
         return True
     if is_interval(source) or is_interval(target):
         return interval_casts.can_cast(source, target)
@@ -131,7 +132,7 @@ def time_value(text: str, type_: DataType, zone: str) -> Any:
 
 def cast_array(array: pa.Array, source: DataType, target: DataType, zone: str, *, ansi: bool) -> Cast:
     """Returns the cast array, null where the cast failed, and the mask of failures (None when there is none)."""
-    if source in (target, VOID):
+    if source in (target, VOID) or loosened(source) == loosened(target):
         wanted = to_arrow_type(target)
         return array if array.type == wanted else pc.cast(array, wanted), None
     if is_interval(source) or is_interval(target):

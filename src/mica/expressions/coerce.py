@@ -41,6 +41,7 @@ from mica.schema.types import (
     DataType,
     Primitive,
     decimal,
+    loosened,
 )
 
 TIMES = (DATE, TIMESTAMP_NTZ, TIMESTAMP)  # each is cast to those after it
@@ -67,6 +68,8 @@ def common_type(left: DataType, right: DataType, *, ansi: bool) -> DataType | No
         return left
     if VOID in (left, right):
         return right if left == VOID else left
+    if loosened(left) == loosened(right):
+        return loosened(left)
     if is_exact(left) and is_exact(right):
         return _wider_exact(left, right)
     if (is_exact(left) or is_real(left)) and (is_exact(right) or is_real(right)):

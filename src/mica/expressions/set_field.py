@@ -25,9 +25,8 @@ def with_field(struct: Expr, name: str, value: Expr) -> Call:
     return Call(NAME, (struct, Literal(name, STRING), value))
 
 
-def field_of(expr: Expr, names: Sequence[str]) -> Expr | None:
-    """The field at these names (as the schema spells them) of a struct that calls made, of a column or of NULL; None
-    if it is not known."""
+def field_of(expr: Expr, names: Sequence[str]) -> Expr:
+    """The field at these names (as the schema spells them) of a struct."""
     for at, name in enumerate(names):
         while isinstance(expr, Call) and expr.name == NAME:
             struct, own, value = expr.args
@@ -39,7 +38,9 @@ def field_of(expr: Expr, names: Sequence[str]) -> Expr | None:
             bare = expr.child if isinstance(expr, Cast) else expr
             if isinstance(bare, Literal) and bare.value is None:
                 return bare
-            return Column((*expr.names, *names[at:])) if isinstance(expr, Column) else None
+            if isinstance(expr, Column):
+                return Column((*expr.names, *names[at:]))
+            expr = Call(".", (expr, Literal(name, STRING)))
     return expr
 
 

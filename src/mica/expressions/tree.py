@@ -105,13 +105,15 @@ class Path(Expr):
 class Cast(Expr):
     """`child::type`. A value that cannot be cast is an error if the cast is strict, null otherwise.
 
-    `legacy` casts as Spark does without ANSI: integers wrap around, texts are parsed more leniently.
+    `legacy` casts as Spark does without ANSI: integers wrap around, texts are parsed more leniently. `stores`: what an
+    assignment adds; it follows ANSI in any session.
     """
 
     child: Expr
     type: DataType
     strict: bool = True
     legacy: bool = field(default=False, kw_only=True)
+    stores: bool = field(default=False, kw_only=True)
 
     @property
     def children(self) -> tuple[Expr, ...]:  # noqa: D102

@@ -3,9 +3,9 @@
 The rule (PROTOCOL.md, "Change Data Files"): if a commit has `cdc` actions, their files hold all of its changes, and its
 adds and removes are ignored. Otherwise rows of added files are inserts and rows of removed files are deletes, unless
 the action changes no data (`dataChange` is false), or the commit is a merge that counted no row: delta-spark's copies
-rows then (its CDCReader, `shouldSkipFileActionsInCommit`). A file that gets another deletion vector changes only the rows in
-which the two vectors differ. The feed must be enabled at every version of the range, as in delta-spark. Partition
-columns may change in it: where they did, each file says by itself which columns have one value.
+rows then (its CDCReader, `shouldSkipFileActionsInCommit`). A file that gets another deletion vector changes only the
+rows in which the two vectors differ. The feed must be enabled at every version of the range, as in delta-spark.
+Partition columns may change in it: where they did, each file says by itself which columns have one value.
 """
 
 from __future__ import annotations

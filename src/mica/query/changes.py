@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -30,10 +31,15 @@ from mica.query.statements import (
     Update,
     VacuumOf,
     View,
+    with_defaults,
 )
-from mica.schema.ddl import quote_if_needed
+from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.special import DEFAULT, GENERATED
+from mica.schema.types import INTEGRALS, VARIANT, ArrayType, DataType, MapType, StructField, StructType
 from mica.table import Table
+from mica.write.assignment import assignable
 from mica.write.commit import Commit
+from mica.write.rules import is_identity
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -127,18 +133,79 @@ def _changed(spark: SparkSession, commit: Commit, **shown: str) -> DataFrame:
 
 
 def _insert(spark: SparkSession, table: Table, statement: Insert, query: Query) -> DataFrame:
-    rows = query(statement.query)
     columns = list(statement.columns) or table.schema.names
+    rows = query(with_defaults(statement.query, [_default(table.schema.find(name)) for name in columns]))
+    columns = rows.columns if statement.by_name else columns
     if len(columns) != len(rows.columns):
         raise UserError(
             "INVALID_ARGUMENT",
             f"{len(rows.columns)} values are given for {len(columns)} columns: {', '.join(columns)}",
             hint="Name the columns that the values are for, in parentheses after the table.",
         )
-    rows = rows.toDF(*columns)
+    rows = _as_stored(rows.toDF(*columns), table.schema, by_name=statement.by_name)
     done = table.overwrite(rows) if statement.overwrite else table.append(rows)
     count = pa.array([done.rows], pa.int64())
     return spark.createDataFrame(pa.table({"num_affected_rows": count, "num_inserted_rows": count}))
+
+
+def _default(column: StructField | None) -> str:
+    """The text that DEFAULT stands for in a row to insert; itself where the table makes the values."""
+    if column is None or GENERATED in column.metadata or is_identity(column):
+        return "DEFAULT"
+    text = column.metadata.get(DEFAULT)
+    return "NULL" if text is None else f"CAST(({text}) AS {type_to_ddl(column.type)})"
+
+
+def _as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFrame:
+    """The rows as Spark's INSERT assigns them, which an append does not: with casts, and fields of structs by place."""
+    from pyspark.sql.types import StructType as SparkStructType
+
+    from mica.engines.spark.types import from_spark, to_spark
+
+    def spark_type(of: DataType) -> Any:
+        return to_spark(StructType((StructField("c", of),)))["c"].dataType
+
+    wanted = SparkStructType.fromJson(rows.schema.jsonValue())
+    named = {}
+    for given, own in zip(from_spark(rows.schema).fields, wanted.fields, strict=True):
+        column = schema.find(given.name)
+        if column is None:
+            continue
+        placed = given.type if by_name else _renamed(given.type, column.type)
+        if placed != given.type:
+            named[own.name] = rows[quote_if_needed(own.name)].cast(spark_type(placed))
+        if (stored := _cast(placed, column.type)) != given.type:
+            own.dataType = spark_type(stored)
+    rows = rows.withColumns(named) if named else rows
+    return rows if wanted == rows.schema else rows.to(wanted)
+
+
+def _renamed(given: DataType, wanted: DataType) -> DataType:
+    """A type with the names of the fields that are at the same places of another one."""
+    match given, wanted:
+        case StructType(), StructType() if len(given.fields) == len(wanted.fields):
+            pairs = zip(given.fields, wanted.fields, strict=True)
+            return StructType(tuple(replace(f, name=own.name, type=_renamed(f.type, own.type)) for f, own in pairs))
+        case ArrayType(), ArrayType():
+            return replace(given, element=_renamed(given.element, wanted.element))
+        case MapType(), MapType():
+            return replace(given, value=_renamed(given.value, wanted.value))
+    return given
+
+
+def _cast(given: DataType, wanted: DataType) -> DataType:
+    """The type that an INSERT casts to. Integers are cast by the append, which tells those that do not fit."""
+    match given, wanted:
+        case StructType(), StructType():
+            own = [wanted.find(f.name) for f in given.fields]
+            pairs = zip(given.fields, own, strict=True)
+            return StructType(tuple(f if o is None else replace(f, type=_cast(f.type, o.type)) for f, o in pairs))
+        case ArrayType(), ArrayType():
+            return replace(given, element=_cast(given.element, wanted.element))
+        case MapType(), MapType():
+            return replace(given, value=_cast(given.value, wanted.value))
+    integers = given in INTEGRALS and wanted in INTEGRALS
+    return wanted if wanted != VARIANT and not integers and assignable(given, wanted) else given
 
 
 def _merge(spark: SparkSession, table: Table, statement: MergeInto, query: Query) -> DataFrame:

@@ -5,7 +5,7 @@ calls of `Table`. A text that does not begin like one of these statements is Non
 an error that names the place.
 
     DELETE FROM t [a] [WHERE …]                UPDATE t [a] SET c = …, … [WHERE …]
-    INSERT {INTO | OVERWRITE} [TABLE] t [(c, …)] query
+    INSERT {INTO | OVERWRITE} [TABLE] t [(c, …) | BY NAME] query
     MERGE INTO t [a] USING {t | (query)} [a] ON … {WHEN [NOT] MATCHED [BY {TARGET | SOURCE}] [AND …] THEN …}
     OPTIMIZE t [WHERE …] [ZORDER BY (c, …)]    VACUUM t [RETAIN n HOURS] [DRY RUN]
     {DESCRIBE | DESC} HISTORY t [LIMIT n]
@@ -18,7 +18,7 @@ Source: Spark's SqlBaseParser.g4 and delta-spark's DeltaSqlBase.g4.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 
 from mica.expressions.cursor import Cursor
@@ -45,12 +45,13 @@ class Update:
 
 @dataclass(frozen=True)
 class Insert:
-    """INSERT; `columns` as they are named, or none."""
+    """INSERT; `columns` as they are named, or none. `by_name`: those of the query."""
 
     table: tuple[str, ...]
     columns: tuple[str, ...]
     query: str
     overwrite: bool
+    by_name: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,11 @@ def parse_statement(text: str) -> Statement | None:
     return _STATEMENTS["DESCRIBE" if word == "DESC" else word](_Statement(text.rstrip().rstrip(";")))
 
 
+def with_defaults(query: str, texts: Sequence[str]) -> str:
+    """A query of an INSERT with these texts, one of each column, in the place of DEFAULT as a value of VALUES."""
+    return _Statement(query).defaulted(texts) if re.match(r"\s*VALUES\b", query, re.IGNORECASE) else query
+
+
 class _Statement(Cursor):
     def delete(self) -> Delete:
         self.accept("DELETE", "FROM")
@@ -188,10 +194,23 @@ class _Statement(Cursor):
             self.expect("INTO")
         self.accept("TABLE")
         table = self.table()
+        by_name = self.accept("BY", "NAME")
         columns = self.listed() if self.mark() == "(" and self.word(1) not in ("SELECT", "WITH", "VALUES") else ()
         if self.word() not in _QUERY and self.mark() != "(":
             self.fail("a query or VALUES is expected")
-        return Insert(table, columns, self.text[self.token.at :], overwrite)
+        return Insert(table, columns, self.text[self.token.at :], overwrite, by_name)
+
+    def defaulted(self, texts: Sequence[str]) -> str:
+        depth, column, before, at = 0, 0, "", 0
+        while self.accept("VALUES") or self.token.kind != "end":
+            mark = self.mark()
+            depth += (mark == "(") - (mark == ")")
+            column = 0 if depth == 0 else column + (depth == 1 and mark == ",")
+            alone = self.tokens[self.at - 1].text.upper() in ("VALUES", "(", ",") and self.mark(1) in (",", ")", "")
+            if self.word() == "DEFAULT" and depth < 2 and alone and column < len(texts):
+                before, at = before + self.text[at : self.token.at] + texts[column], self.token.end
+            self.at += 1
+        return before + self.text[at:]
 
     def merge(self) -> MergeInto:
         self.accept("MERGE")

@@ -1,8 +1,7 @@
 """Which values may be assigned to a column or a field of a struct by an update or a merge, and how they are cast.
 
 The rule is Spark's ANSI store assignment: a value is cast to the column's type if no valid value of its type is
-surprising there. Without ANSI mode only casts that cannot overflow are allowed, since others would wrap around
-silently. Other casts must be written.
+surprising there, and one that does not fit is an error, with ANSI mode and without. Other casts must be written.
 
 Source: Spark SQL reference, "ANSI Compliance", "Store assignment"; Spark's Cast.canANSIStoreAssign.
 """
@@ -14,16 +13,15 @@ from dataclasses import replace
 
 from mica.collation.names import BINARY
 from mica.errors import MicaError, UserError
-from mica.expressions.coerce import holds, is_exact, is_real
+from mica.expressions.coerce import is_exact, is_real
 from mica.expressions.parse import parse
 from mica.expressions.set_field import field_of, with_field
 from mica.expressions.tree import Cast, Collate, Column, Expr
 from mica.schema.ddl import quote_if_needed, type_to_ddl
+from mica.schema.special import DEFAULT
 from mica.schema.types import (
     BOOLEAN,
     DATE,
-    DOUBLE,
-    FLOAT,
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
@@ -36,11 +34,11 @@ from mica.schema.types import (
 )
 
 
-def stored(value: Expr, given: DataType, column: StructField, text: str, *, ansi: bool) -> Expr:
+def stored(value: Expr, given: DataType, column: StructField, text: str) -> Expr:
     """The value, of type `given`, in the column's type; `text` is how it was written. Errors: INCOMPATIBLE_TYPE."""
     if given == column.type:
         return value
-    if not assignable(given, column.type, ansi=ansi):
+    if loosened(given) != loosened(column.type) and not assignable(given, column.type):
         wanted = type_to_ddl(column.type)
         raise UserError(
             "INCOMPATIBLE_TYPE",
@@ -48,21 +46,17 @@ def stored(value: Expr, given: DataType, column: StructField, text: str, *, ansi
             hint=f"Cast it: cast({text} AS {wanted}).",
             column=column.name,
         )
-    return Cast(value, column.type)
+    return Cast(value, column.type, stores=True)
 
 
-def assignable(given: DataType, wanted: DataType, *, ansi: bool) -> bool:
+def assignable(given: DataType, wanted: DataType) -> bool:
     """Whether a value may be stored in a column without an explicit cast: see the rule of this module."""
     times = (DATE, TIMESTAMP, TIMESTAMP_NTZ)
     if given == VOID or wanted == STRING:
         return given == VOID or is_exact(given) or is_real(given) or given in (*times, BOOLEAN)
     if given in times:
         return wanted in times
-    if is_exact(given) and is_exact(wanted):
-        return ansi or holds(wanted, given)
-    if is_exact(given) or is_real(given):
-        return (is_exact(wanted) and ansi) or wanted == DOUBLE or (wanted == FLOAT and ansi)
-    return False
+    return (is_exact(given) or is_real(given)) and (is_exact(wanted) or is_real(wanted))
 
 
 def as_bytes(value: Expr, type_: DataType) -> Expr:
@@ -103,11 +97,17 @@ def place_of(schema: StructType, given: str) -> Place:
     return tuple(found)
 
 
-def in_field(value: Expr, given: DataType, place: Place, text: str, *, ansi: bool) -> Expr:
+def meant(text: str, place: Place, schema: StructType) -> str:
+    """The text of a value: for the word DEFAULT that of the column's default, or NULL, unless a column is called so."""
+    if text.strip().upper() != "DEFAULT" or len(place) > 1 or schema.find("default") is not None:
+        return text
+    return str(place[0].metadata.get(DEFAULT, "NULL"))
+
+
+def in_field(value: Expr, given: DataType, place: Place, text: str) -> Expr:
     """The value, of type `given`, as a field of a struct stores it. Errors: INCOMPATIBLE_TYPE."""
     field = replace(place[-1], name=shown(place))
-    same = loosened(given) == loosened(field.type)
-    return as_bytes(value if same else stored(value, given, field, text, ansi=ansi), field.type)
+    return as_bytes(stored(value, given, field, text), field.type)
 
 
 def shown(place: Iterable[StructField]) -> str:
@@ -137,9 +137,7 @@ def _placed(struct: Expr, names: tuple[str, ...], value: Expr) -> Expr:
         return value
     if len(names) == 1:
         return with_field(struct, names[0], value)
-    inner = field_of(struct, names[:1])
-    assert inner is not None
-    return with_field(struct, names[0], _placed(inner, names[1:], value))
+    return with_field(struct, names[0], _placed(field_of(struct, names[:1]), names[1:], value))
 
 
 def unquoted(name: str) -> str:

@@ -21,7 +21,7 @@ from mica.schema.special import DEFAULT, GENERATED
 from mica.schema.types import LONG, VARIANT, VOID, ArrayType, MapType, StructField, StructType
 from mica.tasks.matching import Action, Assigned, Clause, When
 from mica.variant.plain import to_variants
-from mica.write.assignment import Place, assignable, in_field, place_of, stored, together
+from mica.write.assignment import Place, assignable, in_field, meant, place_of, stored, together
 from mica.write.assignment import shown as shown_place
 from mica.write.rules import as_stored, is_identity, refuse_given, regenerated, substituted
 
@@ -75,7 +75,7 @@ def bound(sides: Sides, given: MergeClause, row_ids: tuple[str, str] | None = No
                 values[column.name], trees[column.name] = _assigned(sides, column, text, value, sees)
             else:
                 own = sides.bind(value, sees, text).bound.type
-                fields.append((place, in_field(value, own, place, text, ansi=sides.ansi)))
+                fields.append((place, in_field(value, own, place, text)))
         for name, value in together(fields, (sides.target_alias,)).items():
             trees[name] = value
             values[name] = Assigned(sides.bind(value, sees), sides.target.field(name))
@@ -91,15 +91,15 @@ def bound(sides: Sides, given: MergeClause, row_ids: tuple[str, str] | None = No
 def _generated(sides: Sides, assigned: Mapping[str, Expr], sees: tuple[Side, ...]) -> dict[str, Assigned]:
     """The generated columns that change with these assignments."""
     table, found = sides.target, {}
+
+    def change(node: Expr) -> Expr | None:
+        if not isinstance(node, Column):
+            return None
+        kept = replace(node, names=(sides.target_alias, *node.names))
+        return kept if table.field(node.names[0]).name not in assigned else substituted(node, table, assigned)
+
     for name in regenerated(table, assigned):
         f = table.field(name)
-
-        def change(node: Expr, name: str = name) -> Expr | None:
-            if not isinstance(node, Column):
-                return None
-            kept = replace(node, names=(sides.target_alias, *node.names))
-            return kept if table.field(node.names[0]).name not in assigned else substituted(node, table, assigned, name)
-
         text = str(f.metadata[GENERATED])
         found[name] = Assigned(sides.bind(as_stored(rebuilt(parse(text), change), f), sees, text), f)
     return found
@@ -130,6 +130,7 @@ def _values(sides: Sides, given: MergeClause) -> Iterator[tuple[Place, str, Expr
                 hint=f"Give the value of {place[0].name!r}, with all its fields.",
                 column=place[0].name,
             )
+        text = meant(text, place, sides.target)  # noqa: PLW2901 - what it stands for
         yield place, text, parse(text)
 
 
@@ -152,10 +153,10 @@ def _assigned(
     """The value of a column, bound and as a tree."""
     given = sides.bind(value, sees, text)
     own = given.bound.type
-    if own != column.type and not assignable(own, column.type, ansi=sides.ansi) and _converts(given, value, column):
+    if own != column.type and not assignable(own, column.type) and _converts(given, value, column):
         cast_to(to_arrow_field(StructField(column.name, own)), column, column.name, to_variants)  # refuses what differs
         return Assigned(given, column, plain=True), value
-    cast = stored(value, own, column, text, ansi=sides.ansi)
+    cast = stored(value, own, column, text)
     return Assigned(sides.bind(cast, sees, text), column), cast
 
 

@@ -174,7 +174,7 @@ def refuse_given(schema: StructType, names: Iterable[str], table: str) -> None:
 
 def regenerated(schema: StructType, assigned: Mapping[str, Expr]) -> dict[str, Expr]:
     """The generated columns that change with these assignments (columns by the schema's names), as expressions over the
-    old row. Errors: UNSUPPORTED_EXPRESSION for one that uses a field of an assigned struct or Variant.
+    old row.
     """
     found: dict[str, Expr] = {}
     for f in schema.fields:
@@ -183,7 +183,7 @@ def regenerated(schema: StructType, assigned: Mapping[str, Expr]) -> dict[str, E
             continue
         own = parse(text)
         if any(isinstance(e, Column) and _column(schema, e) in assigned for e in walk(own)):
-            found[f.name] = as_stored(substituted(own, schema, assigned, f.name), f)
+            found[f.name] = as_stored(substituted(own, schema, assigned), f)
     return found
 
 
@@ -238,23 +238,13 @@ def _spelled(schema: StructType, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def substituted(expr: Expr, schema: StructType, assigned: Mapping[str, Expr], what: str) -> Expr:
-    """The expression with the new values of assigned columns; `what` is the generated column that it is of.
-    Errors: UNSUPPORTED_EXPRESSION for a field of what is assigned, if its value cannot be told.
-    """
+def substituted(expr: Expr, schema: StructType, assigned: Mapping[str, Expr]) -> Expr:
+    """The expression with the new values of assigned columns."""
 
     def change(node: Expr) -> Expr | None:
         if not isinstance(node, Column) or _column(schema, node) not in assigned:
             return None
-        new = field_of(assigned[_column(schema, node)], _spelled(schema, node.names)[1:])
-        if new is None:
-            raise UserError(
-                "UNSUPPORTED_EXPRESSION",
-                f"the generated column {what!r} uses {'.'.join(node.names)}, and this update sets {node.names[0]!r}",
-                hint=f"Set {what!r} too.",
-                column=what,
-            )
-        return new
+        return field_of(assigned[_column(schema, node)], _spelled(schema, node.names)[1:])
 
     return rebuilt(expr, change)
 

@@ -7,9 +7,9 @@ import pyarrow as pa
 from mica.expressions.bind import bind_value
 from mica.expressions.evaluate import evaluate
 from mica.expressions.set_field import field_of, replaced, with_field
-from mica.expressions.tree import Cast, Column, Literal
+from mica.expressions.tree import Call, Cast, Column, Literal
 from mica.schema.ddl import parse_ddl
-from mica.schema.types import INTEGER, VOID
+from mica.schema.types import INTEGER, STRING, VOID
 
 SCHEMA = parse_ddl("s STRUCT<x: INT, t: STRUCT<a: INT>>")
 STRUCTS = pa.array([{"x": 1, "t": {"a": 2}}, None, {"x": None, "t": None}], SCHEMA and pa.struct(
@@ -39,6 +39,6 @@ def test_fields_are_found_in_what_was_set() -> None:
     assert field_of(expr, ["t", "a"]) == S
     assert field_of(expr, ["t", "b"]) == Column(("s", "t", "b"))
     assert field_of(expr, ["u", "b"]) == Column(("s", "u", "b"))
-    assert field_of(expr, ["x", "y"]) is None
+    assert field_of(expr, ["x", "y"]) == Call(".", (Literal(1, INTEGER), Literal("y", STRING)))
     assert field_of(Cast(Literal(None, VOID), SCHEMA.field("s").type), ["x"]) == Literal(None, VOID)
     assert field_of(Literal(1, INTEGER), []) == Literal(1, INTEGER)

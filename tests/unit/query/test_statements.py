@@ -20,6 +20,7 @@ from mica.query.statements import (
     VacuumOf,
     View,
     parse_statement,
+    with_defaults,
 )
 
 STATEMENTS: dict[str, Statement] = {
@@ -30,6 +31,7 @@ STATEMENTS: dict[str, Statement] = {
     ),
     "-- why\nUPDATE t SET a = CASE WHEN b THEN 1 END": Update(("t",), {"a": "CASE WHEN b THEN 1 END"}, None),
     "INSERT INTO t (a, `b c`) VALUES (1, 'x')": Insert(("t",), ("a", "b c"), "VALUES (1, 'x')", overwrite=False),
+    "INSERT INTO t BY NAME TABLE u": Insert(("t",), (), "TABLE u", overwrite=False, by_name=True),
     "INSERT INTO TABLE t (SELECT 1)": Insert(("t",), (), "(SELECT 1)", overwrite=False),
     "CREATE OR REPLACE TEMP VIEW w (a, b) AS WITH x AS (SELECT 1) SELECT *, 2 FROM x": View(
         "w", ("a", "b"), replace=True, shared=False, query="WITH x AS (SELECT 1) SELECT *, 2 FROM x"
@@ -95,3 +97,16 @@ def test_other_texts_are_not_ours(text: str) -> None:
 def test_what_is_wrong_names_its_place(text: str, why: str) -> None:
     with pytest.raises(mica.UserError, match=why):
         parse_statement(text)
+
+
+@pytest.mark.parametrize(
+    ("query", "filled"),
+    [
+        ("VALUES (DEFAULT, 1), (f(1, 2), default)", "VALUES (A, 1), (f(1, 2), B)"),
+        ("values DEFAULT, ('DEFAULT'), x", "values A, ('DEFAULT'), x"),
+        ("VALUES (`DEFAULT`, f(DEFAULT), DEFAULT)", "VALUES (`DEFAULT`, f(DEFAULT), DEFAULT)"),
+        ("SELECT DEFAULT", "SELECT DEFAULT"),
+    ],
+)
+def test_default_stands_for_the_text_of_its_column(query: str, filled: str) -> None:
+    assert with_defaults(query, ["A", "B"]) == filled

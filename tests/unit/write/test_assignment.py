@@ -79,3 +79,29 @@ def test_an_insert_gives_values_to_whole_columns(table: mica.Table) -> None:
     with pytest.raises(UserError, match="whole columns") as raised:
         table.merge([{"id": 3}], "target.id = source.id").when_not_matched_insert({"id": "id", "s.x": "1"}).execute()
     assert raised.value.code == "INVALID_ARGUMENT"
+
+
+def test_default_is_the_columns_own(tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id INT, n SMALLINT DEFAULT 3 + 4, s STRING")
+    table.append([{"id": 1, "n": 1, "s": "x"}])
+    table.update({"n": "default", "s": "DEFAULT"})
+    assert table.to_arrow().to_pylist() == [{"id": 1, "n": 7, "s": None}]
+    merge = table.merge([{"id": 1}, {"id": 2}], "target.id = source.id").when_matched_update({"n": "NULL", "s": "'y'"})
+    merge.when_not_matched_insert({"id": "source.id", "n": "DEFAULT", "s": "DEFAULT"}).execute()
+    assert table.to_arrow().sort_by("id").to_pylist() == [
+        {"id": 1, "n": None, "s": "y"}, {"id": 2, "n": 7, "s": None},
+    ]  # fmt: skip
+    named = mica.Table.create(tmp_path / "named", "id INT DEFAULT 3, `default` INT")
+    named.append([{"id": 1, "default": 2}])
+    named.update({"id": "default"})
+    assert named.to_arrow()["id"].to_pylist() == [2]
+
+
+def test_a_whole_struct_is_set_and_what_is_generated_from_it(table: mica.Table) -> None:
+    """Its fields may be less nullable than the column's; a generated column takes its field out of it."""
+    table.update({"s": "named_struct('x', id, 't', named_struct('a', 'b'))"}, where="id = 2")
+    wanted = [{"s": {"x": 2, "t": {"a": "b"}}, "g": 4}]
+    assert table.scan("id = 2", columns=["s", "g"]).to_arrow().to_pylist() == wanted
+    merge = table.merge([{"id": 2}], "target.id = source.id")
+    merge.when_matched_update({"s": "if(true, named_struct('x', 5, 't', named_struct('a', 'c')), NULL)"}).execute()
+    assert table.scan("id = 2", columns=["s", "g"]).to_arrow().to_pylist() == [{"s": {"x": 5, "t": {"a": "c"}}, "g": 7}]

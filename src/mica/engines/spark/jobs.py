@@ -14,14 +14,18 @@ import re
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
 from mica import __version__
 from mica.engines import progress
+from mica.engines.spark import types
 from mica.errors import ConflictError, CorruptDataError, MicaError, StorageError, UnsupportedTableError, UserError
 from mica.schema.ddl import quote_if_needed
+from mica.schema.types import StructType as OwnStructType
+from mica.schema.types import loosened
 from mica.tasks import lane
 
 if TYPE_CHECKING:
@@ -91,11 +95,22 @@ def arranged(
 def collect(frame: DataFrame) -> pa.Table:
     """Runs the job once and collects its (small) result; an error of a task is raised unchanged."""
     try:
-        return interruptible(frame.sparkSession, frame.toArrow)
+        return interruptible(frame.sparkSession, _loosened(frame).toArrow)
     except Exception as e:  # noqa: BLE001 - read and translated
         # A failed job raises PySparkException, gRPC's error or Py4J's, depending on session and cause. The user sees
         # mica's sentence only: Spark's error with its stacks is the __context__.
         raise translate(e) from None
+
+
+def _loosened(frame: DataFrame) -> DataFrame:
+    """The rows with nulls allowed in structs: `toArrow` fails on a null struct with a field that is never null."""
+    from pyspark.sql import functions as sql
+
+    given = types.from_spark(frame.schema)
+    loose = [replace(field, type=loosened(field.type)) for field in given.fields]
+    wanted = types.to_spark(OwnStructType(tuple(loose)))
+    strict = [name for name, own, f in zip(given.names, given.fields, loose, strict=True) if own.type != f.type]
+    return frame.withColumns({name: sql.col(quote_if_needed(name)).cast(wanted[name].dataType) for name in strict})
 
 
 def interruptible(spark: SparkSession, work: Callable[[], Result]) -> Result:
