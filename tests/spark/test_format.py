@@ -114,6 +114,11 @@ def test_options_choose_rows_columns_and_versions(own: SparkSession, tmp_path: P
     made.delete("id < 3")
     changes = load(own, tmp_path / "t", readChangeFeed="true", startingVersion=str(made.version))
     assert sorted(changes.select("id", "_change_type").collect()) == [(0, "delete"), (1, "delete"), (2, "delete")]
+    made.add_columns("later INT")
+    feed = {"readChangeFeed": "true", "startingVersion": str(made.version - 1)}
+    for end in (1, 0):
+        found = load(own, tmp_path / "t", **feed, endingVersion=str(made.version - end))
+        assert ("later" in found.columns, found.count()) == (end == 0, 3)
     for wrong, text in (
         ({"wheer": "id = 1"}, "The nearest one is where"),
         ({"where": "no = 1"}, "there is no column 'no'"),

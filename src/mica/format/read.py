@@ -92,10 +92,13 @@ def scan_of(table: Table, options: Options, columns: Columns, predicates: Sequen
     timezone = options.text("timeZone") or "UTC"
     if not options.flag("readChangeFeed"):
         return table.scan(where, dict(columns.spelled), timezone=timezone)
+    return _changes(table, options, where=where, columns=dict(columns.spelled))
+
+
+def _changes(table: Table, options: Options, **asked: Any) -> Scan:
     return table.changes(
         options.version("startingVersion"), options.version("endingVersion"),
-        from_timestamp=options.text("startingTimestamp"), to_timestamp=options.text("endingTimestamp"),
-        where=where, columns=dict(columns.spelled),
+        from_timestamp=options.text("startingTimestamp"), to_timestamp=options.text("endingTimestamp"), **asked,
     )  # fmt: skip
 
 
@@ -105,6 +108,9 @@ def source_schema(table: Table, options: Options) -> StructType:
         return table.schema
     from mica.scan.changes import FEED_COLUMNS
 
+    if options.version("endingVersion") is not None or options.text("endingTimestamp") is not None:
+        # The columns are those of the last version of the range, which the table may have changed since.
+        return _changes(table, options).source.schema
     return StructType((*table.schema.fields, *FEED_COLUMNS))
 
 
