@@ -310,3 +310,24 @@ def test_explain_measures(spark: SparkSession, events: mica.Table) -> None:
 def test_explain_of_no_table_of_ours(spark: SparkSession) -> None:
     with pytest.raises(mica.UserError, match="not a query of a table that mica reads"):
         mica.explain("SELECT 1", spark)
+
+
+def test_time_travel(delta_session: SparkSession, tmp_path: Path) -> None:
+    spark = delta_session
+    table = mica.Table.create(tmp_path / "t", "id BIGINT")
+    for number in range(3):
+        table.append([{"id": number}])
+    made = {row["version"]: f"{row['timestamp']:%Y-%m-%d %H:%M:%S.%f}" for row in table.history().to_pylist()}
+    t = f"delta.`{table.path}`"
+    for as_of in (
+        "VERSION AS OF 2",
+        f"TIMESTAMP AS OF '{made[2]}'",
+        f"FOR SYSTEM_TIME AS OF cast('{made[2]}' AS TIMESTAMP) + INTERVAL 1 MICROSECOND",
+    ):
+        text = f"SELECT b.id FROM {t} {{}} a RIGHT JOIN {t} b ON a.id = b.id WHERE a.id IS NULL"
+        assert mica.sql(text.format(as_of), spark).collect() == spark.sql(text.format("VERSION AS OF 2")).collect()
+    mica.sql(f"CREATE OR REPLACE VIEW kept AS SELECT * FROM {t} VERSION AS OF 1", spark)
+    try:
+        assert spark.sql("SELECT id FROM kept").collect() == [(0,)]
+    finally:
+        spark.sql("DROP VIEW kept")

@@ -275,7 +275,10 @@ def _view(spark: SparkSession, statement: View, query: Query) -> DataFrame:
 
 def _stored(spark: SparkSession, statement: StoredView, named: names.Named) -> DataFrame:
     """Spark keeps a view's text: its tables are in it by their paths, under the names of the query."""
-    tables = (f"`{view}` AS (TABLE delta.`{table.path}`)" for view, table in named.views.items())
+    tables = (
+        f"`{view}` AS (SELECT * FROM delta.`{table.path}`{f' VERSION AS OF {table.version}' * (view in named.pinned)})"  # noqa: S608
+        for view, table in named.views.items()
+    )
     text = named.text.rstrip().rstrip(";")
     try:
         # Not the method of an enabled session.

@@ -1,14 +1,14 @@
 """Finds the tables that a text names: by path, by registered name, and in the session's catalog.
 
-The rule: a name is ours only if it leads to a Delta table that mica can open. `` delta.`path` `` and names of several
-parts get the name of a view in the text; every other name stays as it is written.
+The rule: a name is ours only if it leads to a Delta table that mica can open. `` delta.`path` ``, names of several
+parts and registered names with a version or time get the name of a view in the text; every other name stays as it is.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from threading import Lock
 
 from mica.arguments import TEXT, takes
@@ -22,6 +22,17 @@ _LEXED = re.compile(
       | (?P<path>\b(?:delta|mica)\s*\.\s*`(?P<inner>(?:[^`]|``)*)`)
       | (?P<word>`(?:[^`]|``)*` | \w+)""",
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+
+_TEXT = r"'(?:[^'\\]|\\.|'')*'"
+#: What stands in parentheses, which may hold one pair more.
+_INSIDE = rf"(?:[^()']|{_TEXT}|\((?:[^()']|{_TEXT})*\))*"
+#: The version or time that a table is read at: a text or literal, a call or parentheses, with an interval.
+_AS_OF = re.compile(
+    rf"""\s+(?:FOR\s+)?(?:(?:SYSTEM_)?VERSION\s+AS\s+OF\s+(?P<quote>'?)(?P<version>\d+)(?P=quote)(?!\w)
+      | (?:SYSTEM_TIME|TIMESTAMP)\s+AS\s+OF\s+
+        (?P<moment>(?:\w+\s*)?(?:{_TEXT} | \({_INSIDE}\))(?:\s*[-+]\s*INTERVAL\s+(?:{_TEXT}|\d+)\s+\w+)?))""",
+    re.VERBOSE | re.IGNORECASE,
 )
 
 _REGISTERED: dict[str, Table | str] = {}
@@ -76,32 +87,62 @@ def opened(path: str) -> Table:
 
 @dataclass(frozen=True)
 class Named:
-    """A text whose tables are views: `views` maps the name of each to its table."""
+    """A text whose tables are views: `views` maps the name of each to its table, `pinned` those that the text reads at
+    a version or time."""
 
     text: str
     views: Mapping[str, Table]
+    pinned: frozenset[str] = frozenset()
 
 
-def by_path(text: str) -> Named:
-    """The text with names of views in place of `` delta.`path` ``, and the tables at those paths."""
+def by_path(text: str, moment: Callable[[str], int]) -> Named:
+    """The text with names of views in place of `` delta.`path` `` and of registered names with a version or time, and
+    the tables there. `moment` gives the ms since the epoch of an expression.
+    """
+    named = [match for match in _LEXED.finditer(text) if match["other"] is None]
     taken = words(text)
     views: dict[str, Table] = {}
-    chosen: dict[str, str] = {}
+    pinned: set[str] = set()
+    chosen: dict[tuple[str, str], str] = {}
+    found, at = "", 0
+    for match in named:
+        as_of, name = _AS_OF.match(text, match.end()), match[0].strip("`")
+        known = None if match["path"] is not None or as_of is None else registered(name)
+        if match["path"] is None and known is None:
+            continue
+        path = match["inner"].replace("``", "`") if known is None else known.path
+        key = (path, "" if as_of is None else as_of[0])
+        if key not in chosen:
+            stem = name if known else re.sub(r"\W", "_", os.path.basename(path.rstrip("/")))  # noqa: PTH119 - may be a URL
+            # A registered name that the text reads at one version stays: it may qualify columns.
+            stays = known is not None and all(_AS_OF.match(text, m.end()) for m in named if _is_name(text, m, name))
+            view, number = stem or "table", 2
+            while view.lower() in {v.lower() for v in views} or (
+                not (stays and view == stem) and (view.lower() in taken or registered_name(view))
+            ):
+                view, number = f"{stem or 'table'}_{number}", number + 1
+            table, old = _as_of(path, as_of, moment)
+            chosen[key], views[view] = view, table
+            pinned |= {view} if old else set()
+        found, at = f"{found}{text[at : match.start()]}`{chosen[key]}`", match.end() if as_of is None else as_of.end()
+    return Named(found + text[at:], views, frozenset(pinned))
 
-    def replaced(match: re.Match[str]) -> str:
-        if match["path"] is None:
-            return match[0]
-        path = match["inner"].replace("``", "`")
-        if path not in chosen:
-            stem = re.sub(r"\W", "_", os.path.basename(path.rstrip("/"))) or "table"  # noqa: PTH119 - may be a URL
-            name, number = stem, 2
-            while name.lower() in taken | {v.lower() for v in views} or registered_name(name):
-                name, number = f"{stem}_{number}", number + 1
-            views[name] = opened(path)
-            chosen[path] = name
-        return f"`{chosen[path]}`"
 
-    return Named(_LEXED.sub(replaced, text), views)
+def _is_name(text: str, match: re.Match[str], name: str) -> bool:
+    """Whether it is this name alone, neither before a point nor after one."""
+    alone = not text[match.end() :].lstrip().startswith(".") and not text[: match.start()].rstrip().endswith(".")
+    return alone and match[0].strip("`").lower() == name.lower()
+
+
+def _as_of(path: str, as_of: re.Match[str] | None, moment: Callable[[str], int]) -> tuple[Table, bool]:
+    """The table at a path, also `path@v3`, as in delta-spark, and whether the text gives its version or time."""
+    if as_of is not None:
+        version = as_of["version"]
+        return Table.open(path, int(version)) if version else Table.open(path, None, moment(as_of["moment"])), True
+    versioned = re.fullmatch(r"(.+)@v(\d+)", path, re.IGNORECASE)
+    if versioned is not None and not Table.exists(path):
+        return Table.open(versioned[1], int(versioned[2])), True
+    return opened(path), False
 
 
 @dataclass(frozen=True)

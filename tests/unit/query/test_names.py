@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import mica
@@ -25,25 +26,29 @@ def _none_registered() -> Iterator[None]:
     names._REGISTERED.update(before)
 
 
+def _millis(text: str) -> int:
+    return int(text.strip("()'"))
+
+
 def test_a_path_becomes_a_view_wherever_it_stands(path: str) -> None:
-    found = names.by_path(f"SELECT * FROM delta.`{path}` JOIN DELTA . `{path}` x -- delta.`/none`")
+    found = names.by_path(f"SELECT * FROM delta.`{path}` JOIN DELTA . `{path}` x -- delta.`/none`", _millis)
     assert found.text == "SELECT * FROM `events` JOIN `events` x -- delta.`/none`"
     assert list(found.views) == ["events"]
 
 
 def test_a_view_takes_no_name_of_the_text(path: str) -> None:
-    found = names.by_path(f"WITH events AS (SELECT * FROM delta.`{path}`) SELECT * FROM events")
+    found = names.by_path(f"WITH events AS (SELECT * FROM delta.`{path}`) SELECT * FROM events", _millis)
     assert found.text == "WITH events AS (SELECT * FROM `events_2`) SELECT * FROM events"
 
 
 @pytest.mark.parametrize("quoted", ["'delta.`/none`'", '"delta.`/none`"', "r'delta.`/none`'", "/* delta.`/none` */"])
 def test_strings_and_comments_stay(quoted: str) -> None:
-    assert names.by_path(f"SELECT {quoted}").text == f"SELECT {quoted}"
+    assert names.by_path(f"SELECT {quoted}", _millis).text == f"SELECT {quoted}"
 
 
 def test_a_path_without_a_table_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(mica.MicaError, match="not a Delta table"):
-        names.by_path(f"SELECT * FROM delta.`{tmp_path}`")
+        names.by_path(f"SELECT * FROM delta.`{tmp_path}`", _millis)
 
 
 def test_a_name_of_several_parts_becomes_a_view() -> None:
@@ -80,3 +85,19 @@ def test_stars_leave_a_column_out() -> None:
     text = "SELECT *, a.*, x * 2, count(*), '* ' FROM t -- *"
     assert names.without_star(text, "m") == ("SELECT * EXCEPT (m), a.* EXCEPT (m), x * 2, count(*), '* ' FROM t -- *")
     assert names.without_star("SELECT DISTINCT * EXCEPT (v) FROM t", "m") == "SELECT DISTINCT * EXCEPT (m, v) FROM t"
+
+
+@pytest.mark.parametrize("as_of", ["VERSION AS OF 1", "for system_version as of '1'", "TIMESTAMP AS OF ('{at}')"])
+def test_a_version_of_a_path_or_a_registered_name_is_a_view_of_its_own(path: str, as_of: str) -> None:
+    mica.Table.open(path).append([{"id": 2}])
+    mica.register("named", path)
+    made = mica.Table.open(path).history()["timestamp"].cast(pa.timestamp("ms")).cast(pa.int64()).to_pylist()[1]
+    as_of = as_of.format(at=made)
+    found = names.by_path(f"SELECT named.id, 'named {as_of}' FROM named {as_of}, delta.`{path}` {as_of} x", _millis)
+    assert found.text == f"SELECT named.id, 'named {as_of}' FROM `named`, `named` x"
+    assert {name: table.version for name, table in found.views.items()} == {"named": 1}
+    assert found.pinned == {"named"}
+    both = names.by_path(f"FROM named {as_of} a JOIN named JOIN delta.`{path}@v0` c JOIN delta.`{path}`", _millis)
+    assert both.text == "FROM `named_2` a JOIN named JOIN `events_v0` c JOIN `events`"
+    assert {name: table.version for name, table in both.views.items()} == {"named_2": 1, "events_v0": 0, "events": 2}
+    assert both.pinned == {"named_2", "events_v0"}
