@@ -235,3 +235,16 @@ def test_check_erased_lists_what_holds_a_path(tmp_path: Path) -> None:
     assert "vacuum" in mica(*asked, "v:user.email").stdout
     found = mica(*asked, "v:other")
     assert (found.returncode, "nothing holds v:other" in found.stdout) == (0, True)
+
+
+@pytest.mark.parametrize("command", ["explain", "inspect", "drift"])
+def test_a_page_beside_json(table: Path, tmp_path: Path, command: str) -> None:
+    """A page in a file leaves standard output to JSON; both there are refused, as is a page that a query has not."""
+    place = next(table.glob("*.parquet")) if command == "inspect" else table
+    both = mica(command, place, "--html", tmp_path / "page.html", "--json")
+    assert orjson.loads(both.stdout) is not None
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+    assert mica(command, place, "--html", "-").stdout.startswith("<!doctype html>")
+    refused = mica(command, place, "--html", "-", "--json")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert mica("explain", "--sql", "SELECT 1", "--html", "-").returncode == 2

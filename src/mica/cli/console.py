@@ -101,9 +101,11 @@ def txn_of(text: str | None) -> tuple[str, int] | None:
     return application, int(version)
 
 
-def write_page(path: str, text: str) -> None:
-    """Writes a page; `-` is stdout."""
+def write_page(path: str, text: str, *, json: bool) -> None:
+    """Writes a page; `-` is stdout, unless that is for JSON."""
     if path == "-":
+        if json:
+            raise typer.BadParameter("standard output is for --json: name a file.", param_hint="--html")
         sys.stdout.write(text)
         return
     try:

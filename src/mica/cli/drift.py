@@ -31,10 +31,10 @@ def run(
             raise typer.BadParameter(f"{text!r} is none of {', '.join(KINDS)}.", param_hint="--fail-on")
     found = drift(Table.open(table, storage_options=storage_options(storage_option or ())), since)
     if html is not None:
-        write_page(html, found.to_html())
-    elif json:
+        write_page(html, found.to_html(), json=json)
+    if json:
         print_json(found.to_dict())
-    else:
+    elif html is None:
         out().print(found)
     if any(path.kind in asked for path in found.paths):
         raise typer.Exit(1)

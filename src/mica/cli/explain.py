@@ -33,18 +33,20 @@ def run(
     json: options.Json = False,
 ) -> None:
     """Show which files, row groups, pages, rows and bytes would be read, and why the rest is skipped."""
+    if sql is not None and (html is not None or footers is not None):
+        raise typer.BadParameter("a query has no page, and no footers are opened for it.", param_hint="--sql")
     if sql is not None:
-        _of_query(sql, table, analyze=analyze, json=json, others=bool(source or where or column))
+        _of_query(sql, table, analyze=analyze, json=json, others=bool(source or where or column or version is not None or timestamp))
         return
     if not source:
         raise typer.BadParameter("name a table or files, or give --sql.")
     scan = scan_of(source, where, column, version=version, timestamp=timestamp, options=storage_option)
     report = scan.explain(analyze=analyze, footers=footers)
     if html is not None:
-        write_page(html, report.to_html())
-    elif json:
+        write_page(html, report.to_html(), json=json)
+    if json:
         print_json(report.to_dict())
-    else:
+    elif html is None:
         out().print(report)
 
 
@@ -52,7 +54,7 @@ def _of_query(text: str, tables: list[str] | None, *, analyze: bool, json: bool,
     from mica.query.explained import explain
 
     if others:
-        raise typer.BadParameter("a query names its own tables, columns and conditions.", param_hint="--sql")
+        raise typer.BadParameter("a query names its own tables, versions, columns and conditions.", param_hint="--sql")
     with named(tables), sparks_errors():
         report = explain(text, spark_session(), analyze=analyze)
         if json:

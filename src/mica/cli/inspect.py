@@ -22,10 +22,10 @@ def run(
     """Show a file's shredding tree: type, share typed, bytes, and rows and bytes of the residual per path."""
     rows = inspect_file(file, storage_options(storage_option or ()))
     if html is not None:
-        write_page(html, document(file, fragment(file, [tree.picture(rows)])))
-        return
+        write_page(html, document(file, fragment(file, [tree.picture(rows)])), json=json)
     if json:
         print_json(rows)
+    if json or html is not None:
         return
     from rich.table import Table
     from rich.text import Text
