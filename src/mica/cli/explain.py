@@ -36,7 +36,13 @@ def run(
     if sql is not None and (html is not None or footers is not None):
         raise typer.BadParameter("a query has no page, and no footers are opened for it.", param_hint="--sql")
     if sql is not None:
-        _of_query(sql, table, analyze=analyze, json=json, others=bool(source or where or column or version is not None or timestamp))
+        _of_query(
+            sql,
+            table,
+            analyze=analyze,
+            json=json,
+            others=bool(source or where or column or version is not None or timestamp),
+        )
         return
     if not source:
         raise typer.BadParameter("name a table or files, or give --sql.")

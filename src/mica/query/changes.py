@@ -158,26 +158,16 @@ def _default(column: StructField | None) -> str:
 
 def _as_stored(rows: DataFrame, schema: StructType, *, by_name: bool) -> DataFrame:
     """The rows as Spark's INSERT assigns them, which an append does not: with casts, and fields of structs by place."""
-    from pyspark.sql.types import StructType as SparkStructType
+    from mica.engines.spark.assigned import assigned
+    from mica.engines.spark.types import from_spark
 
-    from mica.engines.spark.types import from_spark, to_spark
-
-    def spark_type(of: DataType) -> Any:
-        return to_spark(StructType((StructField("c", of),)))["c"].dataType
-
-    wanted = SparkStructType.fromJson(rows.schema.jsonValue())
-    named = {}
-    for given, own in zip(from_spark(rows.schema).fields, wanted.fields, strict=True):
+    named, stored = [], []
+    for given in from_spark(rows.schema).fields:
         column = schema.find(given.name)
-        if column is None:
-            continue
-        placed = given.type if by_name else _renamed(given.type, column.type)
-        if placed != given.type:
-            named[own.name] = rows[quote_if_needed(own.name)].cast(spark_type(placed))
-        if (stored := _cast(placed, column.type)) != given.type:
-            own.dataType = spark_type(stored)
-    rows = rows.withColumns(named) if named else rows
-    return rows if wanted == rows.schema else rows.to(wanted)
+        wanted = given.type if column is None else column.type
+        named.append(given if by_name else replace(given, type=_renamed(given.type, wanted)))
+        stored.append(replace(given, type=_cast(named[-1].type, wanted)))
+    return assigned(rows, StructType(tuple(named)), StructType(tuple(stored)))
 
 
 def _renamed(given: DataType, wanted: DataType) -> DataType:

@@ -1,0 +1,29 @@
+"""Spark's store assignment: what INSERT does to the rows of its query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import StructType as SparkStructType
+
+from mica.engines.spark.types import from_spark, to_spark
+from mica.schema.ddl import quote_if_needed
+from mica.schema.types import StructType
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+def assigned(rows: DataFrame, named: StructType, stored: StructType) -> DataFrame:
+    """The rows with the types of `named`, which have other names of fields, and then cast to those of `stored`: a value
+    that does not fit is an error, with ANSI and without.
+    """
+    given, wanted = from_spark(rows.schema), SparkStructType.fromJson(rows.schema.jsonValue())
+    names, types = to_spark(named), to_spark(stored)
+    for at, field in enumerate(wanted.fields):
+        if named.fields[at].type != given.fields[at].type:
+            renamed = rows[quote_if_needed(field.name)].cast(names.fields[at].dataType)
+            rows = rows.withColumn(field.name, renamed)  # not quoted: it reads no name
+        if stored.fields[at].type != given.fields[at].type:
+            field.dataType = types.fields[at].dataType
+    return rows if wanted == rows.schema else rows.to(wanted)
