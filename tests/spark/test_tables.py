@@ -46,6 +46,16 @@ def test_rows_appended_from_a_dataframe_come_back(spark: SparkSession, tmp_path:
     assert list(zip(found.column("id").to_pylist(), texts, strict=True)) == _json(events)
 
 
+def test_columns_whose_names_have_dots_and_quotes_are_written_by_a_job(spark: SparkSession, tmp_path: Path) -> None:
+    table = mica.Table.create(tmp_path / "t", "id BIGINT, `p.q` BIGINT, `r``s` STRING")
+    rows = spark.range(40).selectExpr("id", "id * 2 AS `p.q`", "concat('x', id) AS `r``s`")
+    table.append(rows.repartition(2))
+    table.overwrite(table.to_df(spark).where("`p.q` < 20").repartition(2))
+    assert sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"]) == [
+        {"id": n, "p.q": 2 * n, "r`s": f"x{n}"} for n in range(10)
+    ]
+
+
 @pytest.mark.parametrize(
     "where",
     [

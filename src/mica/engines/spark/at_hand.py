@@ -33,7 +33,7 @@ def at_hand(frame: DataFrame, most: int) -> pa.Table | None:
         return None
     schema = types.from_spark(frame.schema)
     if not contains(schema, VARIANT):
-        return jobs.collect(frame)
+        return jobs.collect_given(frame)
     held = [number for number, field in enumerate(schema.fields) if contains(field.type, VARIANT)]
     # Where a Variant within another column is null cannot be told apart below.
     return _with_variants(frame, held) if all(schema.fields[number].type == VARIANT for number in held) else None
@@ -57,7 +57,7 @@ def _with_variants(frame: DataFrame, held: list[int]) -> pa.Table:
     masks = [sql.isnull(columns[number]) for number in held]
     for number in held:
         columns[number] = sql.coalesce(columns[number], sql.parse_json(sql.lit("null")))
-    found = jobs.collect(numbered.select(*columns, *masks)).combine_chunks()
+    found = jobs.collect_given(numbered.select(*columns, *masks)).combine_chunks()
     rows = found.select(range(len(names))).rename_columns(names)
     for number, mask in zip(held, found.columns[len(names) :], strict=True):
         chunks = zip(rows.column(number).chunks, mask.chunks, strict=True)

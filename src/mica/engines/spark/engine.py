@@ -150,7 +150,7 @@ class Spark(Engine):
             packs = jobs.collect(jobs.over_rows(few, packing, types.of_arrow(PACKED)))
             found = pa.Table.from_batches(unpacked(packs.to_batches()), None if packs.num_rows else self.schema(rows))
         else:
-            found = jobs.collect(few)
+            found = jobs.collect_given(few)
         return found if self.few(found) else None
 
     def few(self, rows: pa.Table) -> bool:

@@ -15,6 +15,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -72,6 +73,10 @@ def over_rows(
     rows: DataFrame, function: Callable[[Iterator[pa.RecordBatch]], Batches], schema: StructType | str
 ) -> DataFrame:
     """A DataFrame of the results of `function` for the batches of each partition."""
+    names = rows.columns
+    if any(mark in name for name in names for mark in ".`"):
+        # PySpark looks its columns up by their names, and quotes none.
+        rows, function = rows.toDF(*map(str, range(len(names)))), partial(_run_named, names, function)
     return rows.mapInArrow(_on_worker(_run_rows, (pickle.dumps(function),)), schema)
 
 
@@ -95,22 +100,24 @@ def arranged(
 def collect(frame: DataFrame) -> pa.Table:
     """Runs the job once and collects its (small) result; an error of a task is raised unchanged."""
     try:
-        return interruptible(frame.sparkSession, _loosened(frame).toArrow)
+        return interruptible(frame.sparkSession, frame.toArrow)
     except Exception as e:  # noqa: BLE001 - read and translated
         # A failed job raises PySparkException, gRPC's error or Py4J's, depending on session and cause. The user sees
         # mica's sentence only: Spark's error with its stacks is the __context__.
         raise translate(e) from None
 
 
-def _loosened(frame: DataFrame) -> DataFrame:
-    """The rows with nulls allowed in structs: `toArrow` fails on a null struct with a field that is never null."""
+def collect_given(frame: DataFrame) -> pa.Table:
+    """Collects rows of the user, with nulls allowed in structs: `toArrow` fails on a null struct with a field that is
+    never null."""
     from pyspark.sql import functions as sql
 
     given = types.from_spark(frame.schema)
     loose = [replace(field, type=loosened(field.type)) for field in given.fields]
     wanted = types.to_spark(OwnStructType(tuple(loose)))
     strict = [name for name, own, f in zip(given.names, given.fields, loose, strict=True) if own.type != f.type]
-    return frame.withColumns({name: sql.col(quote_if_needed(name)).cast(wanted[name].dataType) for name in strict})
+    casts = {name: sql.col(quote_if_needed(name)).cast(wanted[name].dataType) for name in strict}
+    return collect(frame.withColumns(casts) if casts else frame)
 
 
 def interruptible(spark: SparkSession, work: Callable[[], Result]) -> Result:
@@ -311,6 +318,12 @@ def _run_rows(batches: Iterator[pa.RecordBatch], function: bytes) -> Iterator[pa
     context = TaskContext.get()
     lane.begin(0 if context is None else context.partitionId())
     yield from pickle.loads(function)(batches)  # noqa: S301
+
+
+def _run_named(
+    names: Sequence[str], function: Callable[[Iterator[pa.RecordBatch]], Batches], batches: Iterator[pa.RecordBatch]
+) -> Batches:
+    return function(batch.rename_columns(list(names)) for batch in batches)
 
 
 def parallelism(spark: SparkSession) -> int:
