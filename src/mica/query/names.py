@@ -106,26 +106,39 @@ def by_path(text: str, moment: Callable[[str], int]) -> Named:
     chosen: dict[tuple[str, str], str] = {}
     found, at = "", 0
     for match in named:
-        as_of, name = _AS_OF.match(text, match.end()), match[0].strip("`")
-        known = None if match["path"] is not None or as_of is None else registered(name)
-        if match["path"] is None and known is None:
+        as_of = _AS_OF.match(text, match.end())
+        path = _path_of(match, as_of)
+        if path is None:
             continue
-        path = match["inner"].replace("``", "`") if known is None else known.path
         key = (path, "" if as_of is None else as_of[0])
         if key not in chosen:
-            stem = name if known else re.sub(r"\W", "_", os.path.basename(path.rstrip("/")))  # noqa: PTH119 - may be a URL
-            # A registered name that the text reads at one version stays: it may qualify columns.
-            stays = known is not None and all(_AS_OF.match(text, m.end()) for m in named if _is_name(text, m, name))
-            view, number = stem or "table", 2
-            while view.lower() in {v.lower() for v in views} or (
-                not (stays and view == stem) and (view.lower() in taken or registered_name(view))
-            ):
-                view, number = f"{stem or 'table'}_{number}", number + 1
-            table, old = _as_of(path, as_of, moment)
-            chosen[key], views[view] = view, table
-            pinned |= {view} if old else set()
+            stem = match[0].strip("`")
+            # A registered name that the text reads only at versions stays: it may qualify columns.
+            stays = match["path"] is None and stem.lower() not in {view.lower() for view in views}
+            if not (stays and all(_AS_OF.match(text, m.end()) for m in named if _is_name(text, m, stem))):
+                stem = stem if match["path"] is None else re.sub(r"\W", "_", os.path.basename(path.rstrip("/")))  # noqa: PTH119
+                stem = _free(stem or "table", taken | {view.lower() for view in views})
+            views[stem], old = _as_of(path, as_of, moment)
+            chosen[key] = stem
+            pinned |= {stem} if old else set()
         found, at = f"{found}{text[at : match.start()]}`{chosen[key]}`", match.end() if as_of is None else as_of.end()
     return Named(found + text[at:], views, frozenset(pinned))
+
+
+def _path_of(match: re.Match[str], as_of: re.Match[str] | None) -> str | None:
+    """The path that a name of the text stands for; None if the name stays as it is."""
+    if match["path"] is not None:
+        return match["inner"].replace("``", "`")
+    known = None if as_of is None else registered(match[0].strip("`"))
+    return None if known is None else known.path
+
+
+def _free(stem: str, taken: Collection[str]) -> str:
+    """A name that begins so and is none of these, nor a registered one."""
+    name, number = stem, 2
+    while name.lower() in taken or registered_name(name):
+        name, number = f"{stem}_{number}", number + 1
+    return name
 
 
 def _is_name(text: str, match: re.Match[str], name: str) -> bool:
