@@ -23,6 +23,7 @@ def table(tmp_path: Path) -> mica.Table:
 
 
 CALLS: list[tuple[str, Callable[[mica.Table, Path], Any]]] = [
+    ("snapshot", lambda t, p: mica.Table(t.path)),  # type: ignore[arg-type]
     ("path", lambda t, p: mica.Table.open(None)),  # type: ignore[arg-type]
     ("version", lambda t, p: mica.Table.open(t.path, version="1")),  # type: ignore[arg-type]
     ("version", lambda t, p: mica.Table.open(t.path, version=True)),

@@ -17,6 +17,7 @@ from mica.arguments import (
     OPTIONS,
     PATH,
     TIME,
+    Kind,
     takes,
 )
 from mica.log.actions import Metadata, Protocol
@@ -35,9 +36,13 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+_SNAPSHOT = Kind("a Snapshot (Table.open opens the table at a path)", lambda v: isinstance(v, Snapshot))
+
+
 class OpenedTable:
     """A Delta table at one version: what it is, and its rows."""
 
+    @takes(snapshot=_SNAPSHOT)
     def __init__(self, snapshot: Snapshot) -> None:
         self._source = TableSource(snapshot)
 
