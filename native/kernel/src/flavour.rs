@@ -60,10 +60,8 @@ pub fn list(array: &dyn Array) -> Result<Option<ListArray>, ArrowError> {
         DataType::List(_) => return Ok(Some(array.as_list::<i32>().clone())),
         DataType::LargeList(element) => {
             let list = array.as_list::<i64>();
-            let (first, last) = (list.value_offsets().first(), list.value_offsets().last());
-            let first = first.copied().unwrap_or_default() as usize;
-            let len = fits(last.copied().unwrap_or_default() as usize - first)?;
-            (element, OffsetBuffer::from_lengths(list.offsets().lengths()), list.values().slice(first, len))
+            let (offsets, first, len) = short_offsets(list.offsets())?;
+            (element, offsets, list.values().slice(first, len))
         }
         DataType::FixedSizeList(element, size) => {
             let list = array.as_fixed_size_list();
@@ -82,12 +80,16 @@ where
     L: ByteArrayType<Offset = i64>,
     S: ByteArrayType<Offset = i32>,
 {
-    let first = array.value_offsets().first().copied().unwrap_or_default();
-    let last = array.value_offsets().last().copied().unwrap_or_default();
-    let len = fits((last - first) as usize)?;
-    let offsets = OffsetBuffer::from_lengths(array.offsets().lengths());
-    let values = array.values().slice_with_length(first as usize, len);
+    let (offsets, first, len) = short_offsets(array.offsets())?;
+    let values = array.values().slice_with_length(first, len);
     GenericByteArray::try_new(offsets, values, array.nulls().cloned())
+}
+
+/// The same offsets made short and from 0 on, and where what they name begins and how much it is.
+fn short_offsets(long: &OffsetBuffer<i64>) -> Result<(OffsetBuffer<i32>, usize, usize), ArrowError> {
+    let (first, last) = (long.first() as usize, long.last() as usize);
+    let len = fits(last - first)?;
+    Ok((OffsetBuffer::from_lengths(long.lengths()), first, len))
 }
 
 /// The bytes of views one after the other.
@@ -113,7 +115,11 @@ mod tests {
     use std::sync::Arc;
 
     use arrow::compute::cast;
-    use arrow_array::{ArrayRef, FixedSizeBinaryArray, LargeStringArray, StringViewArray};
+    use arrow_array::types::{Int8Type, Int32Type};
+    use arrow_array::{
+        ArrayRef, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, LargeListArray, LargeStringArray,
+        StringViewArray,
+    };
     use proptest::prelude::*;
 
     use super::*;
@@ -151,6 +157,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn lists_and_codes_are_what_arrow_casts_to() {
+        let rows = || [Some(vec![Some(1), None]), None, Some(vec![Some(2), Some(3)]), Some(vec![Some(4), Some(5)])];
+        let long: ArrayRef = Arc::new(LargeListArray::from_iter_primitive::<Int32Type, _, _>(rows()));
+        let fixed: ArrayRef = Arc::new(FixedSizeListArray::from_iter_primitive::<Int32Type, _, _>(rows(), 2));
+        for array in [&long, &fixed].into_iter().flat_map(|array| [array.clone(), array.slice(1, 2), array.slice(2, 0)])
+        {
+            let (DataType::LargeList(element) | DataType::FixedSizeList(element, _)) = array.data_type() else {
+                panic!()
+            };
+            let wanted = cast(&array, &DataType::List(element.clone())).unwrap();
+            assert_eq!(&list(&array).unwrap().unwrap(), wanted.as_list::<i32>());
+        }
+        assert!(list(&StringArray::from(vec!["a"])).unwrap().is_none());
+        let coded: ArrayRef = Arc::new(DictionaryArray::<Int8Type>::from_iter([Some("b"), None, Some("a"), Some("b")]));
+        assert_eq!(&decoded(&coded.slice(1, 3)).unwrap(), &cast(&coded.slice(1, 3), &DataType::Utf8).unwrap());
     }
 
     #[test]

@@ -16,7 +16,12 @@ pub fn unsigned(bytes: &[u8]) -> Option<(&[u8], u64)> {
 /// A number that may be negative, and what follows it (zigzag).
 pub fn signed(bytes: &[u8]) -> Option<(&[u8], i64)> {
     let (rest, value) = unsigned(bytes)?;
-    Some((rest, (value >> 1) as i64 ^ -((value & 1) as i64)))
+    Some((rest, from_zigzag(value)))
+}
+
+/// The number that is written so: 0, 1, 2, 3 are 0, -1, 1, -2.
+pub fn from_zigzag(value: u64) -> i64 {
+    (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
 /// Appends a number of seven bits a byte.

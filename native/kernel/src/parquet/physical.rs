@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::types::{
-    ArrowTimestampType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Time32MillisecondType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
+    ArrowPrimitiveType, ArrowTimestampType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Time32MillisecondType, Time64MicrosecondType, Time64NanosecondType, TimestampMicrosecondType,
     TimestampMillisecondType, TimestampNanosecondType,
 };
 use arrow_array::{
@@ -49,14 +49,12 @@ pub fn raw_array<'a>(
                 })
                 .collect::<BooleanArray>(),
         ),
-        DataType::Int8 => Arc::new(ints().unary_opt::<_, Int8Type>(|v| v.try_into().ok())),
-        DataType::Int16 => Arc::new(ints().unary_opt::<_, Int16Type>(|v| v.try_into().ok())),
-        DataType::Int32 => Arc::new(ints().unary_opt::<_, Int32Type>(|v| v.try_into().ok())),
+        DataType::Int8 => narrowed::<Int8Type>(&ints()),
+        DataType::Int16 => narrowed::<Int16Type>(&ints()),
+        DataType::Int32 => narrowed::<Int32Type>(&ints()),
         DataType::Int64 => Arc::new(ints()),
-        DataType::Date32 => Arc::new(ints().unary_opt::<_, Date32Type>(|v| v.try_into().ok())),
-        DataType::Time32(TimeUnit::Millisecond) => {
-            Arc::new(ints().unary_opt::<_, Time32MillisecondType>(|v| v.try_into().ok()))
-        }
+        DataType::Date32 => narrowed::<Date32Type>(&ints()),
+        DataType::Time32(TimeUnit::Millisecond) => narrowed::<Time32MillisecondType>(&ints()),
         DataType::Time64(TimeUnit::Nanosecond) => Arc::new(ints().reinterpret_cast::<Time64NanosecondType>()),
         DataType::Time64(TimeUnit::Microsecond) => Arc::new(ints().reinterpret_cast::<Time64MicrosecondType>()),
         DataType::Timestamp(TimeUnit::Millisecond, zone) => stamps::<TimestampMillisecondType>(&ints(), zone),
@@ -102,6 +100,11 @@ pub fn raw_array<'a>(
     };
     let good = (0..raws.len()).map(|i| array.is_valid(i)).collect();
     Ok((array, good))
+}
+
+/// Those that do not fit are null.
+fn narrowed<T: ArrowPrimitiveType<Native: TryFrom<i64>>>(ints: &Int64Array) -> ArrayRef {
+    Arc::new(ints.unary_opt::<_, T>(|value| value.try_into().ok()))
 }
 
 fn stamps<T: ArrowTimestampType>(ints: &Int64Array, zone: &Option<Arc<str>>) -> ArrayRef {

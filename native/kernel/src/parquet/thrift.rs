@@ -1,6 +1,8 @@
 //! Thrift's compact protocol, walked to a bounded depth and without believing a number: a length or a count is held
 //! against the bytes that are left before anything is sized by it (thrift, "Thrift Compact protocol encoding").
 
+use crate::parquet::bits::from_zigzag;
+
 /// What a field or an element is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ThriftKind {
@@ -83,8 +85,7 @@ impl<'a> Walker<'a> {
 
     /// A number of 16, 32 or 64 bits.
     pub fn number(&mut self) -> Option<i64> {
-        let raw = self.varint()?;
-        Some((raw >> 1) as i64 ^ -((raw & 1) as i64))
+        self.varint().map(from_zigzag)
     }
 
     /// A number that must be one of 32 bits.

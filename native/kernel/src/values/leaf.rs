@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Decimal32Type, Decimal64Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType,
+    Date32Type, Decimal32Type, Decimal64Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Time64MicrosecondType, TimestampMicrosecondType, TimestampNanosecondType,
 };
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, FixedSizeBinaryArray, PrimitiveArray, StringArray,
@@ -67,12 +67,11 @@ impl Leaf {
         let array = match (leaf_type, column.data_type()) {
             (LeafType::String, _) => flavour::string(column)?.map_or_else(|| column.clone(), |made| Arc::new(made)),
             (LeafType::Binary, _) => flavour::binary(column)?.map_or_else(|| column.clone(), |made| Arc::new(made)),
-            (LeafType::Decimal { precision, scale }, DataType::Decimal32(..)) => {
-                let wide = column.as_primitive::<Decimal32Type>().unary::<_, Decimal128Type>(i128::from);
-                Arc::new(wide.with_precision_and_scale(precision, scale as i8)?)
-            }
-            (LeafType::Decimal { precision, scale }, DataType::Decimal64(..)) => {
-                let wide = column.as_primitive::<Decimal64Type>().unary::<_, Decimal128Type>(i128::from);
+            (LeafType::Decimal { precision, scale }, DataType::Decimal32(..) | DataType::Decimal64(..)) => {
+                let wide: Decimal128Array = match column.as_primitive_opt::<Decimal32Type>() {
+                    Some(narrow) => narrow.unary(i128::from),
+                    None => column.as_primitive::<Decimal64Type>().unary(i128::from),
+                };
                 Arc::new(wide.with_precision_and_scale(precision, scale as i8)?)
             }
             _ => column.clone(),
