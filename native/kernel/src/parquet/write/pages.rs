@@ -188,18 +188,6 @@ impl Compressor {
         self.room.clear();
         Ok(Bytes::copy_from_slice(self.codec.compress(plain, &mut self.room)?))
     }
-
-    /// Pages as the library writes them where it does not compress, one after the other.
-    pub fn pages(&mut self, mut plain: Bytes) -> Result<Pages> {
-        let mut pages = Pages::default();
-        while !plain.is_empty() {
-            let header = page_header(&plain).ok_or_else(broken)?;
-            let (head, rest) = (plain.split_to(header.length), plain.split_off(header.uncompressed));
-            let body = std::mem::replace(&mut plain, rest);
-            pages.add(&head, self.compress(&body)?, header.uncompressed)?;
-        }
-        Ok(pages)
-    }
 }
 
 impl Debug for Compressor {

@@ -15,10 +15,9 @@ use arrow_array::{ArrayRef, StructArray, new_null_array};
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
 use parquet::basic::{Compression, Type as Physical};
-use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer};
+use parquet::column::writer::ColumnCloseResult;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::properties::WriterPropertiesPtr;
-use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 
 use crate::parquet::write::bounds::leaf_count;
@@ -389,39 +388,16 @@ impl<'a> Chunks<'a> {
                 write_kept(&group.levels, (&leaf.values, &leaf.at), false, bytes, compressor)?;
                 bytes.end_chunk(self.properties, self.compression, compressor)?
             }
-            None => self.without_values(&group.levels, column, compressor)?,
+            None => {
+                let mut writer = ByteArrayColumn::without_values(column, self.properties);
+                write_kept(&group.levels, (&[], &[]), false, &mut writer, compressor)?;
+                writer.end_chunk(self.properties, self.compression, compressor)?
+            }
         };
         if leaf.values.is_empty() {
             self.empty.insert(key, (pages.clone(), close.clone()));
         }
         pages.close(close).map(Some)
-    }
-
-    /// The library's pages of a column that has no values.
-    fn without_values(
-        &self,
-        levels: &[u8],
-        column: &ColumnDescPtr,
-        compressor: &mut Compressor,
-    ) -> Result<(Pages, ColumnCloseResult)> {
-        let levels: Vec<i16> = levels.iter().map(|&level| level.into()).collect();
-        let mut plain = TrackedWrite::new(Vec::new());
-        let pages = Box::new(SerializedPageWriter::new(&mut plain));
-        let mut writer = get_column_writer(column.clone(), self.properties.clone(), pages);
-        let levels = Some(levels.as_slice());
-        match &mut writer {
-            ColumnWriter::BoolColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
-            ColumnWriter::Int32ColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
-            ColumnWriter::Int64ColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
-            ColumnWriter::Int96ColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
-            ColumnWriter::FloatColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
-            ColumnWriter::DoubleColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
-            ColumnWriter::ByteArrayColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
-            ColumnWriter::FixedLenByteArrayColumnWriter(writer) => writer.write_batch(&[], levels, None)?,
-        };
-        let mut close = writer.close()?;
-        close.metadata = close.metadata.into_builder().set_compression(self.compression).build()?;
-        Ok((compressor.pages(plain.into_inner()?.into())?, close))
     }
 }
 

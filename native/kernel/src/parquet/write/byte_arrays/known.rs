@@ -16,6 +16,7 @@ use super::extremes::{Extremes, cut_greatest, cut_least};
 /// Which statistics a column has.
 struct Wanted {
     statistics: EnabledStatistics,
+    physical: Type,
     is_text: bool,
     /// Bytes of a bound in the footer and in the page index.
     footer_bytes: Option<usize>,
@@ -53,11 +54,12 @@ impl Known {
     pub fn new(column: &ColumnDescPtr, properties: &WriterProperties) -> Self {
         let wanted = Wanted {
             statistics: properties.statistics_enabled(column.path()),
+            physical: column.physical_type(),
             is_text: column.logical_type_ref() == Some(&LogicalType::String),
             footer_bytes: properties.statistics_truncate_length(),
             index_bytes: properties.column_index_truncate_length(),
         };
-        let mut column_index = ColumnIndexBuilder::new(Type::BYTE_ARRAY);
+        let mut column_index = ColumnIndexBuilder::new(wanted.physical);
         if wanted.statistics != EnabledStatistics::Page {
             column_index.to_invalid();
         }
@@ -86,7 +88,7 @@ impl Known {
             self.extremes.take(greatest);
         }
         self.offset_index.append_row_count(page.rows);
-        self.offset_index.append_unencoded_byte_array_data_bytes(Some(page.plain_bytes));
+        self.offset_index.append_unencoded_byte_array_data_bytes(self.byte_array_bytes(page.plain_bytes));
         // Where it begins is known when the chunk ends, with the dictionary before it.
         self.offset_index.append_offset_and_size(0, 0);
         match self.pages.last_mut() {
@@ -136,7 +138,7 @@ impl Known {
         if self.wanted.statistics != EnabledStatistics::None {
             metadata = metadata
                 .set_statistics(self.statistics())
-                .set_unencoded_byte_array_data_bytes(Some(self.plain_bytes))
+                .set_unencoded_byte_array_data_bytes(self.byte_array_bytes(self.plain_bytes))
                 .set_definition_level_histogram(histogram(&self.levels));
         }
         // Pages that are all alike count as ascending.
@@ -160,16 +162,30 @@ impl Known {
     fn statistics(&self) -> Statistics {
         let nulls = Some(self.nulls as u64);
         let (bytes, is_text) = (self.wanted.footer_bytes, self.wanted.is_text);
-        Statistics::ByteArray(match self.extremes.get() {
-            None => ValueStatistics::new(None, None, None, nulls, false),
-            Some((least, greatest)) => {
-                let (least, is_cut) = cut_least(least, bytes, is_text);
-                let (greatest, is_raised) = cut_greatest(greatest, bytes, is_text);
-                ValueStatistics::new(Some(least.into()), Some(greatest.into()), None, nulls, false)
-                    .with_min_is_exact(!is_cut)
-                    .with_max_is_exact(!is_raised)
-            }
-        })
+        let Some((least, greatest)) = self.extremes.get() else { return of_nulls(self.wanted.physical, nulls) };
+        let (least, is_cut) = cut_least(least, bytes, is_text);
+        let (greatest, is_raised) = cut_greatest(greatest, bytes, is_text);
+        let found = ValueStatistics::new(Some(least.into()), Some(greatest.into()), None, nulls, false);
+        Statistics::ByteArray(found.with_min_is_exact(!is_cut).with_max_is_exact(!is_raised))
+    }
+
+    /// Only byte arrays say how many bytes they have.
+    fn byte_array_bytes(&self, bytes: i64) -> Option<i64> {
+        (self.wanted.physical == Type::BYTE_ARRAY).then_some(bytes)
+    }
+}
+
+/// Of a chunk without a value.
+fn of_nulls(physical: Type, nulls: Option<u64>) -> Statistics {
+    match physical {
+        Type::BOOLEAN => Statistics::boolean(None, None, None, nulls, false),
+        Type::INT32 => Statistics::int32(None, None, None, nulls, false),
+        Type::INT64 => Statistics::int64(None, None, None, nulls, false),
+        Type::INT96 => Statistics::int96(None, None, None, nulls, false),
+        Type::FLOAT => Statistics::float(None, None, None, nulls, false),
+        Type::DOUBLE => Statistics::double(None, None, None, nulls, false),
+        Type::BYTE_ARRAY => Statistics::byte_array(None, None, None, nulls, false),
+        Type::FIXED_LEN_BYTE_ARRAY => Statistics::fixed_len_byte_array(None, None, None, nulls, false),
     }
 }
 

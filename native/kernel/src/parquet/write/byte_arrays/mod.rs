@@ -80,6 +80,17 @@ impl ByteArrayColumn {
     /// For columns that [`may_write`] names.
     pub fn new(column: &ColumnDescPtr, properties: &WriterProperties) -> Self {
         let path = column.path();
+        let values = Values::new(properties.dictionary_enabled(path), properties.encoding(path));
+        Self::of(column, properties, values)
+    }
+
+    /// For a chunk of a column of any type outside lists that has no value: its pages are levels and nothing else.
+    pub fn without_values(column: &ColumnDescPtr, properties: &WriterProperties) -> Self {
+        Self::of(column, properties, Values::new(false, None))
+    }
+
+    fn of(column: &ColumnDescPtr, properties: &WriterProperties, values: Values) -> Self {
+        let path = column.path();
         let max_level = column.max_def_level() as u8;
         ByteArrayColumn {
             column: column.clone(),
@@ -91,7 +102,7 @@ impl ByteArrayColumn {
             },
             levels: Vec::new(),
             max_level,
-            values: Values::new(properties.dictionary_enabled(path), properties.encoding(path)),
+            values,
             extremes: Extremes::default(),
             rows: 0,
             nulls: 0,
